@@ -1,8 +1,8 @@
-//! Rate of the analysis, and of its reading and ordering alone: events a second of wall
-//! time, for one thread and for two.
+//! Measures the analysis of traces, and only their reading and ordering: events for each second of wall time, with one
+//! thread and with two.
 //!
-//! `cargo bench -p tr-analyze --bench analyze [-- [EVENTS] [TRACE...]]`; by
-//! default 10^7 events of builds on 64 CPUs, pipes and hackbench, simulated.
+//! `cargo bench -p tr-analyze --bench analyze [-- [EVENTS] [TRACE...]]`; by default 10^7 simulated events of each of
+//! builds on 64 CPUs, pipes and hackbench.
 #![allow(clippy::expect_used)]
 
 use std::time::Instant;
@@ -17,11 +17,11 @@ use tr_format::source::Source;
 use tr_sim::config::{Config, Follow};
 use tr_sim::scenario;
 
-/// Runs of each measurement, of which the median is printed.
+/// The number of runs of each measurement; their median is printed.
 const RUNS: usize = 3;
 
 fn main() {
-    // `cargo test --benches` only checks that it runs.
+    // `cargo test --benches` passes no `--bench`, and only checks that the benchmark works.
     let real = std::env::args().any(|arg| arg == "--bench");
     let (numbers, files): (Vec<String>, Vec<String>) = std::env::args()
         .skip(1)
@@ -59,9 +59,9 @@ fn main() {
         let mut config = Config::new(world, cpus, forever);
         config.follow = Follow::All;
         config.max_events = events;
-        // The simulated make reaps no process before its end: pids must not run out.
+        // The simulated make reaps its processes only at its end, so it needs very many pids.
         config.kernel.pid_max = 1 << 22;
-        // The recorder's interval.
+        // A progress event is written each second, as the recorder does.
         config.progress = 1_000_000_000;
         let (file, _, _) = tr_sim::file::record_to(&config, Vec::new()).expect(name);
         measure(name, file, events);
@@ -143,8 +143,7 @@ fn measure(name: &str, file: Vec<u8>, least: u64) {
     );
 }
 
-/// CPU time of the process, s: other work on the machine changes it less than the
-/// time on the wall.
+/// The CPU time of this process in seconds. Other work on the machine changes it less than it changes the wall time.
 fn cpu_time() -> f64 {
     let usage = getrusage(UsageWho::RUSAGE_SELF).expect("getrusage");
     let seconds = |time: TimeVal| time.num_microseconds() as f64 / 1e6;

@@ -1,5 +1,5 @@
-//! Rate of decoding traces for the analysis, with one thread. `open` is the check of the
-//! whole file, per event.
+//! Measures the decoding of traces for the analysis, with one thread. The column `open` is the time for checking the
+//! whole file, divided by the number of events.
 //!
 //! `cargo bench -p tr-trace-format --bench decode [-- TRACE...]`
 #![allow(clippy::expect_used)]

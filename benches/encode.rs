@@ -1,4 +1,4 @@
-//! Size of traces, compared with the entropy of their content, and rate of writing, with one
+//! Measures the size of traces, compared with the entropy of their content, and the time for writing them with one
 //! thread.
 //!
 //! `cargo bench -p tr-trace-format --bench encode [-- TRACE...]`
@@ -18,7 +18,7 @@ use tr_format::source::Source;
 use tr_format::writer::Writer;
 use traces::{clock_time, cpu_time, workloads, Block, Workload};
 
-/// Counts values, for their order-0 entropy in bits.
+/// Counts how often each value occurs, to compute the order-0 entropy in bits.
 struct Order0<T>(HashMap<T, u64>);
 
 impl<T: Hash + Eq> Order0<T> {
@@ -37,10 +37,9 @@ impl<T: Hash + Eq> Order0<T> {
     }
 }
 
-/// The order-0 entropy of the columns of scheduling events, in bytes an event:
-/// of times (the size class of the difference to the event before, to an eighth
-/// of an octave, and the bits below as they are), of tasks (their ids), of
-/// event classes (flags and state). Implied values have no column.
+/// The order-0 entropy of the columns of scheduling events, in bytes for each event: of the times (the size class of
+/// the difference from the previous event, to an eighth of an octave, plus all lower bits), of the task ids, and of the
+/// event classes (flags and state). Values that follow from others have no column.
 fn entropy(workload: &Workload) -> [f64; 3] {
     let (mut times, mut tasks, mut classes) = (Order0::new(), Order0::new(), Order0::new());
     let (mut low, mut events) = (0.0, 0.0);
@@ -63,7 +62,7 @@ fn entropy(workload: &Workload) -> [f64; 3] {
     [times.bits() + low, tasks.bits(), classes.bits()].map(|bits| bits / 8.0 / events)
 }
 
-/// Bytes an event of the scheduling frames, and of the others.
+/// The bytes for each event of the scheduling frames, and those of all other frames.
 fn sizes(workload: &Workload) -> (f64, f64) {
     let trace = Trace::open(Source::bytes(workload.file.clone())).expect("a trace");
     let (mut sched, mut life) = ((0.0, 0.0), (0.0, 0.0));
@@ -78,7 +77,7 @@ fn sizes(workload: &Workload) -> (f64, f64) {
     (sched.0 / sched.1, life.0 / life.1)
 }
 
-/// Ns an event of the writer, scheduling events only.
+/// The time in ns that the writer takes for each scheduling event.
 fn speed(workload: &Workload, short: bool) -> f64 {
     let blocks: Vec<&SchedBlock> = workload
         .blocks
@@ -89,7 +88,7 @@ fn speed(workload: &Workload, short: bool) -> f64 {
         })
         .collect();
     let mut least = vec![f64::MAX; blocks.len()];
-    // One writer for all runs: it determines the clock quantum once.
+    // All runs use one writer, because a writer determines the clock's quantum only once.
     let mut writer =
         Writer::new(std::io::sink(), &Masked::trusted(workload.meta.clone())).expect("a writer");
     let clock = clock_time();
@@ -111,8 +110,8 @@ fn speed(workload: &Workload, short: bool) -> f64 {
     least.iter().sum::<f64>() / events as f64
 }
 
-/// Rewrites the trace with the present codec, `joined` intervals between the recorder's flushes as
-/// one: bytes an event.
+/// The bytes for each event after rewriting the trace with the present codec, which joins the events of `joined`
+/// intervals between the recorder's flushes.
 fn again(workload: &Workload, joined: usize) -> f64 {
     let mut writer =
         Writer::new(Vec::new(), &Masked::trusted(workload.meta.clone())).expect("a writer");

@@ -1,8 +1,7 @@
-//! Time to render the page of a large simulated recording, and its size: 10,000 processes
-//! over an hour, 10^7 events.
+//! Measures the time for writing the page of a large simulated recording, and its size: 10,000 processes during an
+//! hour, 10^7 events.
 //!
-//! `cargo bench -p tr-report --bench html [-- OUT.html]`; `benches/html.sh` then
-//! measures it in a browser.
+//! `cargo bench -p tr-report --bench html [-- OUT.html]`; `benches/html.sh` then measures the page in a browser.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing)]
 
@@ -15,11 +14,11 @@ use tr_sim::config::Config;
 use tr_sim::program::{ms, us, Op, World};
 use tr_sim::scenario;
 
-/// Compilers that run for seconds, with their share of the disk.
+/// A simulated build whose compilers run for seconds and also wait for the disk.
 fn world(units: u32, rounds: u32) -> World {
     let mut world = scenario::build(8, units, rounds);
     world.name = "an hour of make -j8".into();
-    // cc1 reads and computes by turns: see `scenario::build`.
+    // cc1 reads and computes by turns; `scenario::build` has the order of the operations.
     let [.., read, compute, _, _] = world.programs[2].as_mut_slice() else {
         return world;
     };
@@ -28,7 +27,7 @@ fn world(units: u32, rounds: u32) -> World {
 }
 
 fn main() {
-    // `cargo test --benches` only checks that it runs.
+    // `cargo test --benches` passes no `--bench`, and only checks that the benchmark works.
     let real = std::env::args().any(|arg| arg == "--bench");
     let out = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
     let (units, rounds) = if real { (2_500, 1_400) } else { (10, 5) };

@@ -1,6 +1,6 @@
-//! Rate of merging streams whose decoded blocks are in memory: besides the merge, they are only
-//! copied; the time of copying alone is printed beside it. No event, one of 1,000 or one of 50
-//! has a commit delay: it is up to 10 ms behind younger events of its stream.
+//! Measures the merging of streams whose decoded blocks are already in memory. Besides merging, the events are only
+//! copied; the time for copying alone is printed, too. Of the events none, one of 1,000 or one of 50 has a commit
+//! delay: up to 10 ms later events of its stream come before it.
 //!
 //! `cargo bench -p tr-analyze --bench merge [-- EVENTS]`; by default 2 million.
 #![allow(clippy::expect_used)]
@@ -14,14 +14,14 @@ use tr_analyze::order::Merge;
 use tr_format::event::{CpuId, Ktime, Reason, SchedEvent, SchedKind, Stream, Tid, Timeout};
 use tr_format::sched::SchedBlock;
 
-/// Runs of each measurement, of which the median is printed.
+/// The number of runs of each measurement; their median is printed.
 const RUNS: usize = 3;
-/// Events of a block: on a busy machine, and on a quiet one.
+/// The number of events in a block: on a busy machine, and on a quiet one.
 const BLOCKS: [usize; 2] = [1 << 14, 1 << 8];
-/// One event of this many has a commit delay, of up to [`LATEST`] ns; 0: none.
+/// One event of so many has a commit delay, of up to [`LATEST`] ns; with 0 no event has one.
 const LATE: [u64; 3] = [0, 1000, 50];
 const LATEST: u64 = 10_000_000;
-/// Mean interval of a stream's events, in ns.
+/// The mean interval between two events of a stream, in ns.
 const STEP: u64 = 20_000;
 
 /// Reproducible pseudo-random numbers.
@@ -34,7 +34,7 @@ impl Dice {
     }
 }
 
-/// Blocks in memory; a block's key is its place.
+/// The blocks of all streams, in memory. The key of a block is its index.
 struct Memory(Vec<SchedBlock>);
 
 impl Blocks for &Memory {
@@ -52,7 +52,7 @@ impl Blocks for &Memory {
     }
 }
 
-/// Streams with `events` events in all, in blocks of this size.
+/// Makes streams with `events` events together, in blocks of `block` events. One event of `late` has a commit delay.
 fn streams(streams: u16, events: usize, block: usize, late: u64) -> Memory {
     let mut dice = Dice(u64::from(streams));
     let mut blocks = Vec::new();
@@ -115,7 +115,7 @@ fn median(mut times: Vec<f64>) -> f64 {
 }
 
 fn main() {
-    // `cargo test --benches` only checks that it runs.
+    // `cargo test --benches` passes no `--bench`, and only checks that the benchmark works.
     let real = std::env::args().any(|arg| arg == "--bench");
     let number = std::env::args().skip(1).find_map(|arg| arg.parse().ok());
     let events: usize = number.unwrap_or(if real { 2_000_000 } else { 100_000 });
@@ -139,7 +139,8 @@ fn measure(count: u16, block: usize, late: u64, events: usize) {
     let back = pairs.filter(|pair| pair.first() > pair.last()).count();
     let all: usize = memory.0.iter().map(SchedBlock::len).sum();
     let least = events - usize::from(count);
-    // A late event may be the first of a block, or behind another late one.
+    // A late event that is the first one of a block, or follows another late one, is not counted, so the number is only
+    // about the expected one.
     let expected = all.checked_div(late as usize).unwrap_or(0);
     let about = expected / 2..=expected * 3 / 2;
     assert!(all > least && about.contains(&back), "{all} {back}");

@@ -1,4 +1,4 @@
-//! Rate of the simulator for each world: events a second, one thread.
+//! Measures the simulator for each simulated world: events for each second, with one thread.
 //!
 //! `cargo bench -p tr-sim --bench sim [-- NAME]`
 
@@ -9,11 +9,11 @@ use tr_sim::machine::Machine;
 use tr_sim::scenario::{self, Weights};
 use tr_sim::sink::Count;
 
-/// Enough to make the start negligible, few enough to run quickly.
+/// The number of events: enough to make the time of the start negligible, and few enough to run quickly.
 const EVENTS: u64 = 5_000_000;
 
 fn main() {
-    // `cargo test --benches` only checks that it runs.
+    // `cargo test --benches` passes no `--bench`, and only checks that the benchmark works.
     let events = if std::env::args().any(|arg| arg == "--bench") {
         EVENTS
     } else {

@@ -4,18 +4,18 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use tr_format::frame;
-use tr_output::{Destination, Kind, Settings, Target};
+use tr_output::{Destination, FileKind, Settings, Target};
 
 use crate::inherited;
 
 /// The test that recognizes a recording by its first bytes, for output files that may be replaced.
-pub const RECORDING: Kind = Kind {
+pub const RECORDING: FileKind = FileKind {
     name: "a recording",
     is: |bytes| bytes.starts_with(&frame::MAGIC),
 };
 
 #[cfg(feature = "report")]
-pub const PAGE: Kind = Kind {
+pub const PAGE: FileKind = FileKind {
     name: "a page of tr report",
     is: |bytes| {
         let html = b"<!doctype html";
@@ -81,7 +81,7 @@ pub struct Force {
 pub fn whole<T, E: From<io::Error>>(
     output: &Path,
     trace: &Path,
-    (kind, binary): (Kind, bool),
+    (kind, binary): (FileKind, bool),
     force: Force,
     write: impl FnOnce(&mut Destination) -> Result<T, E>,
 ) -> Result<T, E> {
@@ -100,7 +100,7 @@ pub fn whole<T, E: From<io::Error>>(
 pub fn text(
     (output, force): (&Path, Force),
     files: &[&Path],
-    kind: Kind,
+    kind: FileKind,
     text: impl AsRef<[u8]>,
 ) -> std::process::ExitCode {
     let text = text.as_ref();

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::ArgMatches;
-use tr_mcp::tool::Tool;
+use tr_mcp::tool::AgentTool;
 use tr_programs::steps::StepKind;
 
 use crate::budget::Budget;
@@ -28,7 +28,7 @@ pub trait Subcommand: clap::Args {
     /// other tools.
     const HINTS: &'static [Hint] = &[];
     /// The tools that `tr mcp` offers to agents and that run this subcommand.
-    const TOOLS: &'static [Tool] = &[];
+    const TOOLS: &'static [AgentTool] = &[];
     /// Whether the subcommand's text may be longer than the screen, so that a pager is used. It reads configuration
     /// files then, because they can turn the pager off.
     const IS_LONG: bool = false;
@@ -160,7 +160,7 @@ pub struct Built {
         not(feature = "mcp"),
         expect(dead_code, reason = "only the server of the feature reads it")
     )]
-    pub tools: &'static [Tool],
+    pub tools: &'static [AgentTool],
     pub failed: Option<u8>,
     pub run_without_defaults: fn(&[OsString]) -> Option<ExitCode>,
     /// The function that runs the subcommand with the arguments that clap has parsed.

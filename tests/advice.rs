@@ -1,5 +1,5 @@
-//! The score of `--report advice` on recorded builds with one planted fault each
-//! (fixtures/advice), and of the first screen.
+//! Scores `--report advice` on recorded builds, most of which have one planted fault (fixtures/advice), and checks the
+//! first screen of `tr analyze`.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // in a test
 
 use std::path::{Path, PathBuf};
@@ -7,9 +7,9 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// At least this many percent of the lines about the builds are right.
+/// The least percentage of all lines of advice about these builds that must be right.
 const RIGHT: usize = 95;
-/// At least this many percent of the planted faults are in the first line.
+/// The least percentage of planted faults that must be named by the first line of advice.
 const FIRST: usize = 90;
 
 fn folder() -> PathBuf {
@@ -18,7 +18,7 @@ fn folder() -> PathBuf {
 
 fn analyze(trace: &Path, args: &[&str]) -> String {
     let mut tr = Command::new(env!("CARGO_BIN_EXE_tr"));
-    // Without the checkout's path, which may be long: the report breaks its lines.
+    // The file is named without the checkout's path, which may be so long that the report breaks its lines.
     tr.arg("analyze").arg(trace.file_name().unwrap()).args(args);
     tr.current_dir(trace.parent().unwrap());
     let out = tr.output().unwrap();
@@ -32,7 +32,7 @@ fn advice(trace: &Path) -> Vec<Value> {
     json["advice"]["advice"].as_array().unwrap().clone()
 }
 
-/// A build: its name, its planted fault, other kinds that are right.
+/// A recorded build: its name, the kind of advice for its planted fault, and other kinds of advice that are right, too.
 struct Build {
     name: String,
     planted: Option<String>,
@@ -102,7 +102,8 @@ fn planted_faults_are_found_and_little_else() {
     );
 }
 
-/// Makes below one may need each other's results, which no recording tells.
+/// Makes that one make starts may need each other's results, which no recording shows: running them at once may save
+/// nothing.
 #[test]
 fn builds_below_a_make_may_save_nothing() {
     for (build, some) in [("submakes", false), ("make-one", true)] {
@@ -113,13 +114,14 @@ fn builds_below_a_make_may_save_nothing() {
         assert_eq!(first["kind"], "few-jobs", "{json}");
         let least = first["gain_at_least_ns"].as_u64();
         assert_eq!(least > Some(0), some, "{first}");
-        // The makes run in turn, not the compilers of each.
+        // In `submakes` the makes run one after the other; in `make-one` the compilers do.
         let jobs = if some { "× cc1" } else { "× make" };
         assert!(first["finding"].as_str().unwrap().contains(jobs), "{first}");
     }
 }
 
-/// The process that does all of COMMAND's work is the purpose of the build, also below `timeout`.
+/// If one process does all of COMMAND's work, the advice is to divide its work. Running it below `timeout` changes
+/// nothing.
 #[test]
 fn a_wrapper_changes_no_answer() {
     let line = &of_build("alone-below")[0];
@@ -131,13 +133,14 @@ fn a_wrapper_changes_no_answer() {
     assert!(gain < wall("alone-below").0 * 0.6e9, "{line}");
 }
 
-/// A make that is not called as `$(MAKE)` has no job slots, which its arguments do not tell.
+/// A make that is not called as `$(MAKE)` gets no job slots from the make above it. Its arguments do not show how it
+/// was called, so the advice says "if".
 #[test]
 fn a_make_without_job_slots_may_be_called_wrongly() {
     let line = &of_build("make-literal")[0];
     assert_eq!(line["action"], "call it as $(MAKE), if it is not");
     assert_eq!(line["gain_at_least_ns"], 0, "{line}");
-    // Makes that wait for job slots have them.
+    // Makes that wait for job slots have some, so they get no such advice.
     let slots = of_build("slots");
     assert!(
         slots.iter().all(|slot| kind(slot) != "few-jobs"),
@@ -145,9 +148,8 @@ fn a_make_without_job_slots_may_be_called_wrongly() {
     );
 }
 
-/// At most seven, each with a limit of 2 % of the time without others or more, and none above the
-/// time between the path's ends; the one with the largest middle first, after these what runs alone, and at the end
-/// what others took, which no other line claims.
+/// A report has at most seven lines of advice. Without the time that others took, each gain is at least 2 % of the
+/// path's time and at most all of it. Lines with larger gains come first; work that runs alone comes after them.
 #[test]
 fn gains_are_limits() {
     for build in builds() {
@@ -195,7 +197,7 @@ fn kind(line: &Value) -> &str {
     line["kind"].as_str().unwrap()
 }
 
-/// Seconds of the path, and what the machine withheld of them.
+/// The length of the critical path in seconds, and how many of them other tasks and a quota took.
 fn wall(name: &str) -> (f64, f64) {
     let trace = folder().join(format!("{name}.bin"));
     let args = ["--report", "advice,critical-path", "--format", "json"];
@@ -211,12 +213,13 @@ fn wall(name: &str) -> (f64, f64) {
     (wall / 1e9, withheld / 1e9)
 }
 
-/// Beside other load, and under a quota, another number of jobs gains nothing or harms.
+/// Next to other load, and under a quota, another number of jobs gains nothing or does harm, so no advice proposes one.
 #[test]
 fn beside_other_load_no_number_of_jobs_is_advised() {
     for build in builds() {
         let busy = build.name.starts_with("busy-") || build.name.starts_with("quota");
-        // A shell's loop has no number, and a limit of the load is one of others' load.
+        // A shell's loop has no option for its number of jobs, and make's limit of the load (-l) concerns the load of
+        // others.
         if !busy || ["busy-loop", "busy-load"].contains(&build.name.as_str()) {
             continue;
         }
@@ -228,11 +231,11 @@ fn beside_other_load_no_number_of_jobs_is_advised() {
             assert!(!jobs && !action.contains("-j"), "{}: {line}", build.name);
         }
     }
-    // Jobs that wait for each other on full CPUs lose nothing.
+    // Jobs that wait for each other lose nothing if all CPUs are busy.
     assert_eq!(of_build("many-jobs"), [] as [Value; 0]);
 }
 
-/// The forecast for an idle machine, beside a recording of the same build on one.
+/// Without the time that others took, a build on a busy machine took about as long as the same build on an idle one.
 #[test]
 fn what_others_took_is_told_apart() {
     for (busy, idle) in [
@@ -258,7 +261,7 @@ fn verdict(name: &str) -> Value {
     json["advice"]["verdict"].clone()
 }
 
-/// The sender of a signal that killed a build is not what the build waited for.
+/// A build that a time-out killed waited for its own work, not for the process that sent the signal.
 #[test]
 fn a_time_out_is_no_cause() {
     for (name, what, program) in [
@@ -278,8 +281,8 @@ fn a_time_out_is_no_cause() {
     }
 }
 
-/// The tries of one command are no jobs and no repeated work: each rests on the failure before. The naps of a
-/// time-out that ends in a kill are no sleeps before an event, and the line says what they are.
+/// Repeated tries of a failing command are neither parallel jobs nor repeated work: each try follows from the failure
+/// of the one before it. Naps of a program that then kills its child are reported as a time-out.
 #[test]
 fn a_try_and_a_time_out_are_what_they_are() {
     let kinds = |name: &str| -> Vec<String> {
@@ -287,7 +290,7 @@ fn a_try_and_a_time_out_are_what_they_are() {
         lines.iter().map(|line| kind(line).to_owned()).collect()
     };
     assert_eq!(kinds("retry"), ["sleep"]);
-    // A server that is ended after the tests is none that was given up.
+    // A server that is ended after the tests is not reported as a child that was killed after a time-out.
     assert_eq!(kinds("server-tests"), ["poll"]);
     assert_eq!(kinds("time-out"), ["sleep"]);
     assert_eq!(kinds("time-out-kill"), Vec::<String>::new());
@@ -300,7 +303,7 @@ fn a_try_and_a_time_out_are_what_they_are() {
     );
 }
 
-/// Each of these has its cause from what the processes do, not from their names.
+/// Each of these findings follows from what the processes do, not from their names.
 #[test]
 fn waits_have_the_cause_that_the_recording_shows() {
     let finding = |name: &str| of_build(name)[0]["finding"].as_str().unwrap().to_owned();
@@ -310,14 +313,15 @@ fn waits_have_the_cause_that_the_recording_shows() {
         launcher.starts_with("launch itself takes ") && launcher.ends_with(" to become 5 programs"),
         "{launcher}"
     );
-    // The heartbeat beside them is none of it, and no run waits for it.
+    // The heartbeat sleeps, too, but runs next to the tests: its sleeps are not added, and no test waits for it.
     let heartbeat = finding("heartbeat");
     assert!(
         heartbeat.starts_with("ask.py 5 0.3 0 sleeps 1.50 s") && !heartbeat.contains("while"),
         "{heartbeat}"
     );
     assert!(gain("heartbeat") > 1_450_000_000);
-    // The sleeps are not those of a loop that could check more often; the gain is the child's work, not the stops.
+    // A loop that checks more often would not help here; the gain is the child's CPU time, not the time in which it was
+    // stopped.
     let throttle = finding("throttle");
     assert!(
         throttle.starts_with("gentle.pl stops work.py 40 for "),
@@ -329,21 +333,21 @@ fn waits_have_the_cause_that_the_recording_shows() {
         files.starts_with("all.sh starts form.py 12 times, 20 ms of CPU time each"),
         "{files}"
     );
-    // The program waits for another one's work, and gains one sleep at most.
+    // The program sleeps until another one has done its work, so checking more often saves at most one sleep.
     let held = finding("held");
     assert!(held.starts_with("try.py 20 checks every 50 ms, "), "{held}");
     assert!(gain("held") <= 60_000_000);
     let crowd = verdict("crowd");
     assert_eq!(crowd["blame"], "perhaps-both", "{crowd}");
     assert_eq!(crowd["not_judged"][0]["what"], "jobs", "{crowd}");
-    // The wait that the end of the recording cuts is none of the build's own time.
+    // The recording ends during a wait for a CPU. That wait is not the build's own time.
     let cut = verdict("busy-cut");
     let ns = |key: &str| cut[key].as_u64().unwrap();
     assert!(ns("alone_ns") * 5 < ns("wall_ns"), "{cut}");
 }
 
-/// Each of these has a proof in what ended a wait, in what was done after it, or in what ran beside it, and its gain is
-/// that of the repair.
+/// Each of these findings is proven by what ended a wait, by what was done after it, or by what ran next to it. The
+/// gain is what the repair would save.
 #[test]
 fn a_gain_is_that_of_the_repair() {
     let first = |name: &str| {
@@ -351,19 +355,20 @@ fn a_gain_is_that_of_the_repair() {
         let gain = line["gain_at_most_ns"].as_u64().unwrap() / 1_000_000;
         (line["finding"].as_str().unwrap().to_owned(), gain)
     };
-    // A timer of the kernel ended these waits, not the sender.
+    // The kernel's timer for delayed acknowledgements ended these waits, not the sender of the data.
     let (finding, gain) = first("nagle");
     let whole = "store.py waits 486 ms, 11 times, for data of ship.pl, which TCP holds back until a delayed acknowledgement";
     assert_eq!(finding, whole);
     assert!((450..500).contains(&gain), "{gain}");
-    // A timer after which the loop starts a process is no tick of its next wait.
+    // The loop starts a process when its timer fires: that sleep is part of the delay, not a tick inside of the next
+    // wait.
     let (finding, gain) = first("ticks");
     assert!(
         finding.starts_with("loop.py waits 2.28 s for timers or time-outs, 5 times"),
         "{finding}"
     );
     assert!((2200..2300).contains(&gain), "{gain}");
-    // Two CPUs need so long for all of its jobs.
+    // If the longest job started first, two CPUs would still need the remaining time for all jobs of the pool.
     let (finding, gain) = first("pool-last");
     assert!(
         finding.starts_with("work.py 80, the longest, starts 518 ms late"),
@@ -373,20 +378,20 @@ fn a_gain_is_that_of_the_repair() {
     let (finding, gain) = first("requests");
     assert!(finding.starts_with("server.py computes 50"), "{finding}");
     assert!((390..=410).contains(&gain), "{gain}");
-    // The other thread draws for 200 ms in each of the three waits.
+    // In each of the three waits of 500 ms the other thread draws for 200 ms, so about 900 ms can be saved.
     let (finding, gain) = first("signals");
     assert!(
         finding.starts_with("render waits 1.50 s for timers or time-outs, 3 times"),
         "{finding}"
     );
     assert!((880..920).contains(&gain), "{gain}");
-    // A recording does not show that files need each other.
+    // A recording does not show whether the jobs need each other's files, so the advice says "if independent".
     let lines = of_build("wrapper");
     let row = lines.iter().find(|line| kind(line) == "few-jobs").unwrap();
     assert_eq!(row["action"], "run them at once, if independent");
 }
 
-/// The words of the verdict on the first screen.
+/// The text of the verdict on the first screen, on one line.
 fn verdict_text(name: &str) -> String {
     let text = analyze(&folder().join(format!("{name}.bin")), &[]);
     let lines = text.lines().skip_while(|line| !line.starts_with("Verdict"));
@@ -398,7 +403,8 @@ fn verdict_text(name: &str) -> String {
     words.join(" ")
 }
 
-/// Where a rule is silent, the verdict says what no rule has judged, in place of "the machine" or "nothing stands out".
+/// Where no rule could judge something, the verdict names it, instead of blaming the machine alone or printing "nothing
+/// stands out".
 #[test]
 fn what_was_not_judged_is_named() {
     for (name, blame, open, words) in [
@@ -449,8 +455,8 @@ fn what_was_not_judged_is_named() {
     }
 }
 
-/// Equal command lines are repeated work only if their inputs are equal, as far as is known. What other programs than
-/// compilers read is not recorded, so that they may save nothing.
+/// Equal command lines are repeated work only if their inputs are equal as far as is known. Only the inputs of
+/// compilers are recorded, so for other programs the least gain is 0.
 #[test]
 fn repeated_work_has_equal_inputs() {
     for name in ["converging", "changing", "stable"] {
@@ -471,7 +477,7 @@ fn repeated_work_has_equal_inputs() {
     }
 }
 
-/// A second call of make that compiles again what the first one compiled is named, with both calls.
+/// If a second call of make compiles again what the first one compiled, the advice names both calls.
 #[test]
 fn a_make_that_compiles_again_is_named() {
     let lines = of_build("twice");
@@ -481,8 +487,8 @@ fn a_make_that_compiles_again_is_named() {
     assert!(finding.starts_with(named), "{line}");
 }
 
-/// A process that signals another one, waits, and kills it is named with the other one. Naps that keep a rate are no
-/// fault as far as is known, and are named as not judged.
+/// A process that signals another one, waits, and kills it is named together with its victim. Naps that keep a rate are
+/// not known to be a fault: they get no advice and are named as not judged.
 #[test]
 fn naps_before_a_kill_and_naps_of_a_rate_are_no_pauses() {
     let lines = of_build("grace");
@@ -517,8 +523,8 @@ fn naps_before_a_kill_and_naps_of_a_rate_are_no_pauses() {
     );
 }
 
-/// Under a quota a program naps more often until its child has done its work. On free CPUs it does not, and the
-/// forecast says so: two children of 0.6 s each, for which the naps are 1.5 s each, not 12.7 s.
+/// Naps are repeated until a child has done its work, so under a quota there are more of them. On free CPUs the naps
+/// for each of the two children (0.6 s of work) last 1.5 s, not 12.7 s; the forecast uses that.
 #[test]
 fn naps_for_work_without_cpus_are_fewer_on_free_ones() {
     let lines = of_build("quota-tries");
@@ -533,7 +539,8 @@ fn naps_for_work_without_cpus_are_fewer_on_free_ones() {
     );
 }
 
-/// Jobs of cargo that ran one after the other are not said to be all that the CPUs allow.
+/// If cargo ran its jobs one after the other, the verdict must not say that the CPUs allow no more; the number of jobs
+/// is not judged.
 #[test]
 fn one_job_of_cargo_at_a_time_is_not_judged() {
     let screen = analyze(&folder().join("cargo-one.bin"), &[]);
@@ -543,7 +550,8 @@ fn one_job_of_cargo_at_a_time_is_not_judged() {
     assert!(!screen.contains("nothing stands out"), "{screen}");
 }
 
-/// The time of a program that only starts others is its own, and a limit that a command gives itself is named.
+/// The CPU time of a program that only starts others is reported as its own, and so is a limit that a command gives
+/// itself (make's -l).
 #[test]
 fn wrappers_and_limits_have_their_time() {
     let npx = &of_build("wrapper")[0];
@@ -569,8 +577,8 @@ fn wrappers_and_limits_have_their_time() {
     );
 }
 
-/// The kernel divides the CPUs among sessions and cgroups, which a recording of few tasks does not show: beside other
-/// tasks two jobs may gain a third, or nothing, and the recording does not allow a forecast of more jobs.
+/// The kernel divides the CPUs among sessions and cgroups, but a recording of few tasks does not show how. Next to
+/// other tasks two jobs may gain a third or nothing, so a forecast of more jobs is refused with a warning.
 #[test]
 fn a_forecast_beside_load_is_no_promise() {
     let forecast = |name: &str, options: &[&str]| -> Value {
@@ -602,7 +610,7 @@ fn a_forecast_beside_load_is_no_promise() {
     assert!(says(&many) && !says(&alone), "{many} {alone}");
     let idle = forecast("make-j1", &["--jobs", "2"]);
     assert!(ns(&idle, "high_ns") < recorded(&idle), "{idle}");
-    // The page has schedules of other numbers, and each says it itself.
+    // The page has schedules for many numbers of jobs, and each schedule says itself whether its forecast is uncertain.
     let page = |options: &[&str]| {
         let mut tr = Command::new(env!("CARGO_BIN_EXE_tr"));
         tr.arg("predict").arg(folder().join("busy-serial.bin"));
@@ -615,7 +623,8 @@ fn a_forecast_beside_load_is_no_promise() {
     assert_eq!(wide(&alone), 0, "{alone}");
 }
 
-/// A loop waits for a task that was in the run queue itself: that time is the others', and no sleep.
+/// A loop sleeps until a task is done that waited in the run queue. That part of the loop's sleep is time that others
+/// took.
 #[test]
 fn a_polled_jobs_wait_for_a_cpu_is_no_sleep() {
     let (busy, idle) = (verdict("busy-poll"), verdict("poll"));
@@ -627,7 +636,7 @@ fn a_polled_jobs_wait_for_a_cpu_is_no_sleep() {
     assert!(ns(&busy, "alone_ns") <= wall * 5 / 4, "{busy}");
 }
 
-/// Only the runner's own file tells which test takes the time.
+/// Only the test runner's own report (`--with`) names the test that takes the time.
 #[test]
 fn the_slowest_test_is_named_if_it_decides() {
     let trace = folder().join("slow-test.bin");
@@ -655,7 +664,8 @@ fn the_slowest_test_is_named_if_it_decides() {
     );
 }
 
-/// Targets with different programs may run at once; calls of `rm` are no jobs.
+/// Make targets that run different programs may be able to run at once, so advice proposes it; calls of `rm` are too
+/// small to be jobs.
 #[test]
 fn what_runs_in_a_row_is_judged_by_what_it_is() {
     let steps = &of_build("make-steps")[0];
@@ -673,7 +683,7 @@ fn what_runs_in_a_row_is_judged_by_what_it_is() {
     );
 }
 
-/// The verdict on a build that failed is about its time.
+/// The verdict on a build that failed is about its time and says so; it does not blame the machine for the failure.
 #[test]
 fn a_failure_is_not_the_machines() {
     let text = analyze(&folder().join("busy-killed.bin"), &[]);
@@ -689,7 +699,8 @@ fn a_failure_is_not_the_machines() {
     );
 }
 
-/// A lack of CPU explains a failure only if its time was limited: an assertion fails on a quiet machine, too.
+/// Waiting for CPUs explains a failure only if the failed command had a time limit. An assertion fails on a quiet
+/// machine, too, so no run-queue wait is shown with it.
 #[test]
 fn what_held_a_failure_back_is_shown_only_where_it_can_be_the_reason() {
     let trace = folder().with_file_name("imports").join("all.bin");
@@ -698,7 +709,7 @@ fn what_held_a_failure_back_is_shown_only_where_it_can_be_the_reason() {
     assert!(!text.contains("went to run-queue wait"), "{text}");
 }
 
-/// One line says whether the code or the machine took the time, with seconds for each.
+/// The verdict says whether the code or the machine took the time; the seconds of both add up to the wall time.
 #[test]
 fn the_verdict_tells_the_code_from_the_machine() {
     for (name, blame) in [
@@ -726,12 +737,12 @@ fn the_verdict_tells_the_code_from_the_machine() {
         );
     }
     assert!(verdict("quota")["quota_ns"].as_u64() > Some(1_000_000_000));
-    // A loop that looks whether a job is done sleeps less often where it is done sooner: without the
-    // quota this build took as long as the fixture `poll`.
+    // A loop that waits for a job sleeps less often if the job is done sooner: without the quota this build took as
+    // long as the fixture `poll`.
     let (alone, wall) = (verdict("quota-poll"), verdict("poll")["wall_ns"].as_u64());
     assert!(alone["alone_at_least_ns"].as_u64() < wall, "{alone}");
     assert!(alone["alone_at_most_ns"].as_u64() > wall, "{alone}");
-    // The names' seconds are part of those of all others.
+    // The time of the named other programs is part of the time of all others.
     let busy = verdict("busy-generator");
     let names = busy["others"].as_array().unwrap();
     let sum: u64 = names.iter().map(|name| name["ns"].as_u64().unwrap()).sum();
@@ -739,7 +750,8 @@ fn the_verdict_tells_the_code_from_the_machine() {
     assert!(sum <= busy["others_ns"].as_u64().unwrap(), "{busy}");
 }
 
-/// The first screen speaks in the order in which one acts, and not of what no one can act on.
+/// The lines of the first screen have the order in which a user acts on them, and nothing is shown on which nobody can
+/// act.
 #[test]
 fn the_first_screen_has_the_order_of_acting() {
     let trace = folder().with_file_name("traces").join("demo.bin");
@@ -760,18 +772,19 @@ fn the_first_screen_has_the_order_of_acting() {
     let places: Vec<usize> = order.map(|what| at(what)).collect();
     assert!(places.is_sorted(), "{text}");
     assert!(!text.contains("anomal"), "{text}");
-    // A configure script's tests are no failures of a build that succeeded.
+    // The checks of a configure script may fail in a build that succeeds, so they are not shown as failures.
     let text = analyze(&folder().join("configure.bin"), &[]);
     assert!(!text.contains("Failed"), "{text}");
 }
 
-/// Work stays a fault where others make the build longer.
+/// Needless work of the build is reported even if others make the build longer.
 #[test]
 fn contention_hides_no_work() {
     assert_eq!(kind(&of_build("busy-repeated")[0]), "repeated");
-    // A twentieth of the wall time, but a third of the build's own.
+    // The step that runs alone takes a twentieth of the wall time, but a third of the build's own time.
     assert_eq!(kind(&of_build("busy-generator")[0]), "alone");
-    // A loop stays a loop. More tasks may get no more of the CPUs.
+    // A loop that runs its jobs one by one is reported, too. Next to other load more tasks may not get more CPU time,
+    // so the least gain is 0.
     let line = &of_build("busy-loop")[0];
     assert_eq!(kind(line), "few-jobs");
     assert_eq!(line["gain_at_least_ns"], 0, "{line}");
@@ -791,7 +804,7 @@ fn two_jobs_save_at_most_the_half() {
     }
 }
 
-/// A program that executes itself again is one run.
+/// A program that executes itself again (exec) is one run, not two.
 #[test]
 fn an_exec_is_no_run() {
     let line = &of_build("configure-again")[0];
@@ -800,7 +813,7 @@ fn an_exec_is_no_run() {
     assert_eq!(line["processes"], 1);
 }
 
-/// make and xargs start a simple command without a shell: its sleep is the build's, not the tool's.
+/// make and xargs start a simple command without a shell. Its sleep is reported with the command line of the build.
 #[test]
 fn a_sleep_that_make_starts_is_somebodys() {
     let line = &of_build("make-sleep")[0];
@@ -808,12 +821,12 @@ fn a_sleep_that_make_starts_is_somebodys() {
     assert!(finding.starts_with("make -s -j2 sleeps 1.0"), "{line}");
 }
 
-/// A loop notices the end of what it waits for one sleep late at most.
+/// A polling loop notices the end of its wait at most one sleep late, so no more than one sleep can be saved.
 #[test]
 fn a_polling_loop_gains_one_sleep() {
     let gain = &of_build("poll-server")[0]["gain_at_most_ns"];
     assert!(gain.as_u64().unwrap() < 510_000_000, "{gain}");
-    // The verdict says no more than the lines do.
+    // The saving in the verdict is no larger than that of the lines of advice.
     let text = analyze(&folder().join("poll-server.bin"), &["--width", "120"]);
     let verdict = text.lines().find(|line| line.starts_with("Verdict  "));
     let ends =
@@ -821,8 +834,8 @@ fn a_polling_loop_gains_one_sleep() {
     assert!(ends, "{text}");
 }
 
-/// Each test file's sleeps are judged alone: equal ones of several files are no loop, and loops with
-/// different intervals gain one sleep each. All runs of one runner are one line.
+/// The sleeps of each test file are judged by themselves. Equal sleeps in several files are not one polling loop, and
+/// each polling loop gains one sleep of its own interval. All runs of one test runner share a line of advice.
 #[test]
 fn the_sleeps_of_tests_are_judged_by_file() {
     let line = &of_build("tests-sleep")[0];
@@ -835,7 +848,7 @@ fn the_sleeps_of_tests_are_judged_by_file() {
     assert!((510_000_000..620_000_000).contains(&gain), "{line}");
 }
 
-/// A build that is well as it is gets a line that says so, and how near to its bound it is.
+/// A build without faults gets a verdict that says so, and how near it is to the shortest time that its CPUs allow.
 #[test]
 fn nothing_has_a_word() {
     for name in ["clean-make", "clean-library", "many-jobs"] {
@@ -852,7 +865,7 @@ fn nothing_has_a_word() {
     }
 }
 
-/// No line of evidence is empty.
+/// Each line of evidence names the processes that it is about.
 #[test]
 fn evidence_names_processes() {
     for build in builds() {
@@ -863,7 +876,7 @@ fn evidence_names_processes() {
     }
 }
 
-/// The first screen of each trace fits a small terminal and ends with the next command.
+/// The first screen of each trace fits 30 lines of 80 columns and ends with the next command to try.
 #[test]
 fn the_first_screen_has_thirty_lines() {
     let traces = ["advice", "traces"].map(|name| folder().with_file_name(name));
@@ -890,7 +903,7 @@ fn the_first_screen_has_thirty_lines() {
     }
 }
 
-/// A filter leaves out the advice: it speaks about the whole.
+/// Advice is about the whole recording, so a report with a filter has none.
 #[test]
 fn a_part_has_no_advice() {
     let trace = folder().join("link.bin");

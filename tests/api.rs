@@ -1,15 +1,15 @@
-//! The public items of the core crates are those that their lists (`crates/NAME/api.txt`) name, so that an API grows on
-//! purpose only. `TR_UPDATE=1 cargo test --test api` rewrites the lists.
+//! Compares the public items of the core crates with the committed lists (`crates/NAME/api.txt`), so that an API grows
+//! on purpose only. `TR_UPDATE=1 cargo test --test api` rewrites the lists.
 //!
 //! The items are read from sources in rustfmt's layout: a block ends where a line with its indentation begins with `}`.
-//! Items of other crates that are exported again stand there as `use`; items that a macro names do not stand there.
+//! Re-exported items of other crates are listed as `use`; items whose names a macro makes up are not listed.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // in a test
 
 mod sources;
 
 use std::path::Path;
 
-/// The crates whose items are listed.
+/// The crates whose public items are listed in `api.txt`.
 const CRATES: &[&str] = &[
     "analyze", "bpf", "format", "insight", "output", "programs", "record", "redact", "report",
     "symbols", "text",
@@ -47,7 +47,7 @@ fn public_items_are_listed() {
     );
 }
 
-/// Each way in which an item can become public, and some in which it does not.
+/// The sources contain each way in which an item can become public, and some ways in which it stays private.
 #[test]
 fn public_items_are_found() {
     let root = "

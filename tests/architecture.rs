@@ -1,4 +1,5 @@
-//! ARCHITECTURE.md names places that exist.
+//! Checks that the places in the code that ARCHITECTURE.md and CONTRIBUTING.md name exist, and that the code keeps to
+//! the rules in them.
 #![allow(clippy::unwrap_used)] // in a test
 
 use std::collections::BTreeSet;
@@ -12,15 +13,15 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The cells of the tables' rows, between back quotes.
+/// The texts between back quotes in a line of Markdown.
 fn quoted(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }
 
-/// Each walk's function is in its file.
+/// Each of the five walks through the code names a file and a function; the file has that function.
 #[test]
 fn the_walks_end_where_the_code_does() {
-    // The last section.
+    // The walks are the last section of the document, so its text needs no cut at the end.
     let (_, walks) = TEXT.split_once("## Five walks").unwrap();
     let rows: Vec<&str> = walks
         .lines()
@@ -36,8 +37,8 @@ fn the_walks_end_where_the_code_does() {
     }
 }
 
-/// Every file of the way of one event exists. A name without a path lies in the directory
-/// of the file before it.
+/// Every file in the section on the way of one event exists. A name without a path lies in the directory of the file
+/// before it.
 #[test]
 fn the_files_of_the_way_exist() {
     let (_, way) = TEXT.split_once("## The way of one event").unwrap();
@@ -60,7 +61,8 @@ fn the_files_of_the_way_exist() {
     assert!(found > 25, "{found}");
 }
 
-/// Each fact has one place, a file or a directory, in which the names stand that lead to it.
+/// Each row of the table of facts names one place, a file or a directory. The place exists, and a file contains the
+/// identifiers in its row.
 #[test]
 fn each_fact_has_one_place() {
     let (_, facts) = TEXT.split_once("## One fact, one place").unwrap();
@@ -109,7 +111,7 @@ fn each_decision_has_a_page() {
         for part in ["**Context.**", "**Decision.**", "**Why.**"] {
             assert!(text.contains(part), "{part} in {page}");
         }
-        // A name with a directory of the repository before it is a place that exists.
+        // A name that begins with a directory of the repository must be an existing path.
         for name in quoted(&text).filter(|name| !name.contains([' ', '{'])) {
             let top = name.split_once('/').map_or("", |(top, _)| top);
             if [
@@ -135,14 +137,14 @@ fn files(dir: &Path, into: &mut Vec<std::path::PathBuf>) {
     }
 }
 
-/// A section of CONTRIBUTING.md.
+/// The text of the section of CONTRIBUTING.md with this title.
 fn section(title: &str) -> &'static str {
     let text = include_str!("../CONTRIBUTING.md");
     let (_, section) = text.split_once(title).unwrap();
     section.split_once("\n## ").unwrap().0
 }
 
-/// The files in the last column of a text's tables, sorted.
+/// The names of files in the last columns of a text's tables, sorted.
 fn places(text: &str) -> Vec<&str> {
     let rows = text.lines().filter(|line| line.starts_with("| "));
     let cells = rows.filter_map(|row| row.trim_end_matches(" |").rsplit("| ").next());
@@ -151,7 +153,7 @@ fn places(text: &str) -> Vec<&str> {
     places
 }
 
-/// The files of the product, without their tests, in which one of the words stands.
+/// The product's files, without tests, that contain one of these words.
 fn files_with(words: &[&str]) -> Vec<String> {
     let mut all = vec![root().join("fixtures/read.py")];
     all.push(root().join("crates/format/FORMAT.md"));
@@ -173,8 +175,8 @@ fn files_with(words: &[&str]) -> Vec<String> {
     found
 }
 
-/// CONTRIBUTING.md names every file of the product that knows a small kind of events by its
-/// name, and there are at most ten: a kind is declared once.
+/// CONTRIBUTING.md names every file of the product that mentions one small kind of events. There are at most ten,
+/// because a kind is declared once and the rest is derived from it.
 #[test]
 fn a_kind_of_events_is_in_few_files() {
     const MOST: usize = 10;
@@ -189,7 +191,7 @@ fn a_kind_of_events_is_in_few_files() {
     assert!(read("fixtures/read.py").contains(&known), "{known}");
 }
 
-/// A build tool is a row in one file: no other file of the product has its name.
+/// A build tool is a row of one table: no other file of the product contains its name.
 #[test]
 fn a_build_tool_is_in_one_file() {
     let table = "crates/programs/src/table/";
@@ -232,8 +234,9 @@ fn names_of_programs() -> BTreeSet<String> {
     names
 }
 
-/// The crates that judge what programs do ask the table of known programs: no text in them is the name of a program, but a
-/// name that is an ordinary word, and what a file of another tool or a rule of advice is about.
+/// Crates that judge what programs do must look them up in the table of known programs. So no string in their code may
+/// consist of names of programs, except names that are ordinary words, and names in files about another tool or one
+/// rule of advice.
 #[test]
 fn names_of_programs_stand_in_the_table() {
     const ORDINARY: &str = "as command comm configure context cut diff free go id install join link make mix node paste script sleep snap \
@@ -241,14 +244,14 @@ fn names_of_programs_stand_in_the_table() {
     const ABOUT: [(&str, &str); 8] = [
         ("crates/insight/src/advice/work.rs", "cmp git"),
         ("crates/insight/src/advice/wrappers.rs", "ccache sccache"),
-        // The end of the names of archivers.
+        // Only the end of an archiver's name, as in `bsdtar`.
         ("crates/insight/src/depends.rs", "tar"),
-        // The sources of traces and the names of suites.
+        // Sources of imported traces and suites of tests that have the name of a program.
         ("crates/insight/src/imports/junit/schedule.rs", "pytest"),
         ("crates/insight/src/imports/spans.rs", "clang"),
         ("crates/predict/src/shards/lists.rs", "pytest"),
         ("crates/report/src/reports/steps.rs", "pytest"),
-        // The rights of a recorder.
+        // The method `sudo` of recordings.
         ("crates/compare/src/diff/methods.rs", "sudo"),
     ];
     let names = names_of_programs();
@@ -285,7 +288,8 @@ fn names_of_programs_stand_in_the_table() {
     }
 }
 
-/// Reports return pages of blocks: no code colours, counts, divides or marks text that was already laid out.
+/// Reports return pages of blocks; code outside of the layout must not colour, count, divide or mark text that was
+/// already laid out.
 #[test]
 fn nothing_parses_what_it_printed() {
     const SHAPES: [&str; 8] = [
@@ -315,8 +319,8 @@ fn nothing_parses_what_it_printed() {
     }
 }
 
-/// The recorder and the analysis, which know nothing of each other, have the same clients of
-/// daemons for containers.
+/// The recorder and the analysis do not depend on each other. Both have a list of the clients of container daemons
+/// (such as `docker`), and the lists must be equal.
 #[test]
 fn clients_of_daemons_have_the_same_names() {
     let read = |file: &str| std::fs::read_to_string(root().join(file)).unwrap();
@@ -337,7 +341,7 @@ fn clients_of_daemons_have_the_same_names() {
     assert_eq!(sorted(&asks.join(" "), ' '), sorted(clients, ','));
 }
 
-/// The files that CONTRIBUTING.md names for a new report are all that know of one.
+/// No other file than the three that CONTRIBUTING.md names for a new report knows a report.
 #[test]
 fn a_report_is_in_three_files() {
     let section = section("## Add a report");
@@ -351,12 +355,13 @@ fn a_report_is_in_three_files() {
     let read = |file: &str| std::fs::read_to_string(root().join(file)).unwrap();
     let schema: serde_json::Value = serde_json::from_str(&read(told[2])).unwrap();
     for kind in ReportKind::ALL {
-        // Every document has the figures of these two.
+        // The figures of these two reports are in every document, so the schema has no property for them.
         let document = matches!(kind, ReportKind::Top | ReportKind::Audit);
         let value = schema["properties"].get(kind.key());
         assert!(value.is_some() || document, "{}", kind.name());
     }
-    // The types of reports that advice, options and comparisons do not name.
+    // Only the report's own file and the list of reports may name these types. Types that advice, options and
+    // comparisons use, too, are not checked.
     for (name, file) in [
         ("AdviceReport", "advice"),
         ("PathReport", "critical_path"),
@@ -372,7 +377,7 @@ fn a_report_is_in_three_files() {
         let strange = found.iter().find(|file| **file != own && *file != told[1]);
         assert_eq!(strange, None, "{name}");
     }
-    // Beside a stream, which is a form of its own, and the rows of --by.
+    // The exceptions are a stream, which is an output format by itself, and the rows of `--by`.
     let known = ["ci_tracer", "top::Top"];
     let mut others = Vec::new();
     for dir in ["src", "crates/report/src"] {
@@ -401,8 +406,8 @@ fn a_report_is_in_three_files() {
     assert!(others.len() > 100, "{}", others.len());
 }
 
-/// The files that CONTRIBUTING.md names for a new subcommand are all that know of one: nothing else in `src` has its name
-/// as text, or uses its arguments.
+/// No other files than those that CONTRIBUTING.md names for a new subcommand know a subcommand: nothing else in `src`
+/// has its name as a string, or uses its arguments.
 #[test]
 fn a_subcommand_is_in_two_files() {
     let section = section("## Add a subcommand");
@@ -413,8 +418,8 @@ fn a_subcommand_is_in_two_files() {
     files(&root().join("src"), &mut all);
     all.retain(|file| !file.iter().any(|part| part == "tests"));
     assert!(all.len() > 50, "{}", all.len());
-    // A word that is also an option, a key or a shell's command; a guess at a mistyped word; what runs before the table; what
-    // another subcommand uses.
+    // The exceptions are words that are also an option, a key or a shell's command, guesses at mistyped words, code
+    // that runs before the table is used, and types that another subcommand uses.
     const ALSO: [(&str, &str); 7] = [
         ("analyze", "src/mistyped.rs"),
         ("export", "src/cmd/record/hints.rs src/version.rs"),
@@ -458,8 +463,8 @@ fn a_subcommand_is_in_two_files() {
     }
 }
 
-/// Builds and tests name absent files below the target directory or in `/proc`, where nobody can make them: another
-/// program's mistake has made a path at the root exist.
+/// Builds and tests that need an absent file name one below the target directory or in `/proc`, where no other program
+/// makes files. A path at the root may exist: another program's mistake has made one.
 #[test]
 fn nothing_expects_a_path_at_the_root_to_be_absent() {
     let mut all = vec![root().join("Makefile")];

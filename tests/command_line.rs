@@ -1,4 +1,4 @@
-//! Defaults of the command line, and the command lines that it proposes.
+//! Tests the defaults of the command line, and the command lines that error messages propose.
 #![allow(clippy::unwrap_used)]
 
 #[path = "common/rewrite.rs"]
@@ -47,7 +47,7 @@ fn without_a_file_trace_bin_is_read() {
         assert!(default.status.success(), "{command}: {}", said(&default));
         assert_eq!(default.stdout, named.stdout, "{command}");
     }
-    // Another file that is absent gets no such advice.
+    // The advice to record is given only for the default file, not for another absent file.
     let out = run(dir.path(), &["analyze", "other.bin"]);
     assert!(!said(&out).contains("tr record"), "{}", said(&out));
 }
@@ -91,7 +91,7 @@ fn diff_of_many_files_says_how() {
     let words: Vec<&str> = line.split(' ').skip(1).collect();
     let done = run(dir.path(), &words);
     assert!(done.status.success(), "{}", said(&done));
-    // Names without a common beginning: half on each side.
+    // If the names have no common beginning, the message proposes the first half as base and the second half as new.
     let four = ["1.bin", "2.bin", "3.bin", "4.bin"];
     let told = said(&run(dir.path(), &[&["diff"][..], &four].concat()));
     assert!(
@@ -108,7 +108,7 @@ fn diff_of_many_files_says_how() {
     }
 }
 
-/// Words of other tools and shells are answered with ours.
+/// Options and habits of other tools and shells are answered with tr's own option or command.
 #[test]
 fn other_tools_words_are_answered() {
     let dir = tempfile::tempdir().unwrap();
@@ -140,7 +140,7 @@ fn other_tools_words_are_answered() {
 }
 
 #[cfg(feature = "record")]
-/// An option of another tool is answered by ours, and none is proposed as an operand.
+/// An option of another tool is answered with the option of tr that does the same; no option is taken for an operand.
 #[test]
 fn other_tools_options_are_answered() {
     let dir = tempfile::tempdir().unwrap();
@@ -172,7 +172,7 @@ fn other_tools_options_are_answered() {
     }
 }
 
-/// Values in words, and times that need a unit.
+/// Wrong values are reported in words, and a time without a unit is refused.
 #[test]
 fn wrong_values_are_answered_in_words() {
     let dir = tempfile::tempdir().unwrap();
@@ -234,7 +234,8 @@ fn no_match_is_reported_once() {
     }
 }
 
-/// A name that no step has is an error with similar names; a name that a table has shortened is enough.
+/// A step is found by its name, or by its name as a table shortens it. Any other name is an error that lists similar
+/// names.
 #[test]
 fn a_step_has_its_name_or_a_shortened_one() {
     let dir = tempfile::tempdir().unwrap();
@@ -244,7 +245,7 @@ fn a_step_has_its_name_or_a_shortened_one() {
     assert!(whole.status.success() && said(&whole).is_empty());
     let shortened = step("ker…_0.o");
     assert_eq!(shortened.stdout, whole.stdout, "{}", said(&shortened));
-    // The second fits several steps.
+    // The second name is shortened, but fits several steps.
     for name in ["kernel_0.o", "kernels_…o"] {
         let out = step(name);
         assert_eq!(out.status.code(), Some(2));
@@ -259,7 +260,7 @@ fn a_step_has_its_name_or_a_shortened_one() {
     assert!(unlike.contains("--report steps has the names"), "{unlike}");
 }
 
-/// The lines above a filtered table are of all processes, and say so.
+/// The lines above a filtered table are about all processes, and the screen says so.
 #[test]
 fn a_filtered_screen_says_what_is_of_all_processes() {
     let dir = tempfile::tempdir().unwrap();
@@ -272,7 +273,7 @@ fn a_filtered_screen_says_what_is_of_all_processes() {
     let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(joined(&text(&["--step", "kernels_0.o"])).contains(words));
     assert!(!joined(&text(&[])).contains("are of all processes:"));
-    // The rows of a chosen grouping need not fit on the screen.
+    // A grouping that the user chose may have more rows than fit on the screen.
     assert!(text(&["--by", "comm"]).contains("Top 10 of "));
 }
 
@@ -292,7 +293,8 @@ fn a_command_that_is_not_found_may_be_a_shells() {
             "tr record --off-cpu-stacks=2ms -- make",
         ),
     ] {
-        // A directory of PATH that this user may not search makes it "cannot execute", as in a shell.
+        // PATH has only directories that every user may search. Otherwise the error would be "cannot execute", as in a
+        // shell.
         let mut record = Command::new(TR);
         record.env("PATH", "/usr/bin:/bin").arg("record");
         let out = record.args(words).current_dir(dir.path()).output().unwrap();
@@ -304,7 +306,8 @@ fn a_command_that_is_not_found_may_be_a_shells() {
     assert!(!told.contains("did you mean"), "{told}");
 }
 
-/// `ulimit -s` gives the main thread a small stack. Nothing is known of the stack of a thread that `tr` starts.
+/// With a small limit for the stack of the main thread (`ulimit -s`) every command works, because tr runs on a stack
+/// that it allocates.
 #[test]
 fn a_small_stack_is_enough() {
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
@@ -342,14 +345,14 @@ fn a_small_stack_is_enough() {
                 said(&out)
             );
             if *status == 5 {
-                // COMMAND has the limit.
+                // COMMAND gets the user's limit of the stack.
                 assert_eq!(out.stdout, format!("{kib}\n").as_bytes());
             }
         }
     }
 }
 
-/// With `--best-effort` this needs no right to trace.
+/// `--best-effort` runs the command even without the right to trace, so this test needs no right.
 #[cfg(feature = "record")]
 #[test]
 fn a_recording_destroys_no_other_file_and_keeps_the_one_before() {
@@ -403,7 +406,7 @@ fn a_forecast_has_an_interval() {
     };
     let (same, json) = forecast(&[]);
     let recorded = json["recorded"]["wall_ns"].as_u64().unwrap();
-    // A forecast of no change contains what the simulation leaves out.
+    // If nothing is changed, the forecast equals the recorded time, including what the simulation leaves out.
     assert_eq!(same, recorded);
     let longer = [
         &["--cpus", "1"][..],
@@ -426,7 +429,7 @@ fn a_forecast_has_an_interval() {
     // More CPUs than jobs gain nothing.
     let [some, many] = ["16", "64"].map(|cpus| forecast(&["--jobs", "2", "--cpus", cpus]).0);
     assert_eq!(some, many);
-    // Each of two machines has one of the two tests; the longer one's is the slower.
+    // Each of two machines runs one of the two tests, so the machine with the longer test sets the time.
     let (sharded, json) = forecast(&["--shards", "2", "--price", "0.5"]);
     let sleeps = ["--without", "tests/sleep"];
     assert!(sharded <= same + same / 100 && forecast(&sleeps).0 < sharded);
@@ -439,7 +442,7 @@ fn a_forecast_has_an_interval() {
         assert_eq!(out.status.code(), Some(2), "{wrong:?}");
         assert!(said(&out).contains("no program of the recording matches"));
     }
-    // A change that leaves nothing of the command is a mistake.
+    // A change that removes the whole command is reported as a mistake.
     for wrong in [["--without", "make"], ["--cached", "^make.*=0.5"]] {
         let out = run(dir.path(), &[&["predict", demo][..], &wrong].concat());
         assert_eq!(out.status.code(), Some(2), "{wrong:?}");
@@ -461,7 +464,8 @@ fn a_forecast_has_an_interval() {
     }
 }
 
-/// A simulation that is far off with nothing changed gains nothing by that.
+/// If the simulation of the unchanged run differs much from the recorded time, the forecast is compared with the
+/// simulated time and has a warning.
 #[test]
 fn a_forecast_is_told_against_what_it_takes_unchanged() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
@@ -493,7 +497,8 @@ fn a_forecast_is_told_against_what_it_takes_unchanged() {
     );
     let (more, _) = forecast("advice/busy-tests.bin", &["--cpus", "4"]);
     assert_eq!(more["unchanged_ns"], unchanged);
-    // Others' time is not lacking where it is to be left out.
+    // The simulation is shorter because others' time is missing. That is no warning if the user wants to leave others'
+    // time out.
     for options in [&["--alone"][..], &["--quota", "100%"]] {
         let (other, text) = forecast("advice/busy-tests.bin", options);
         assert!(
@@ -509,7 +514,7 @@ fn a_forecast_is_told_against_what_it_takes_unchanged() {
     assert_eq!(good["warnings"], serde_json::json!([]));
 }
 
-/// The page has a schedule for each place of its sliders, and loads nothing.
+/// The page of a forecast has a schedule for each position of its sliders, and loads nothing.
 #[test]
 fn a_forecast_is_a_page() {
     let demo = demo();
@@ -550,7 +555,8 @@ fn a_forecast_is_a_page() {
             assert!(last.max().unwrap() <= run["wall"][1].as_u64().unwrap() / 1000);
         }
     }
-    // The bars of the recorded machine end within a tenth of the recorded ones.
+    // On the simulated recorded machine each bar ends at most 1.2 s (a tenth of the whole) before or after the recorded
+    // bar.
     let ends = |bars: &serde_json::Value| {
         let bars = bars.as_array().unwrap().iter().skip(1).step_by(2);
         bars.map(|bar| bar.as_u64().unwrap()).collect::<Vec<_>>()
@@ -561,7 +567,7 @@ fn a_forecast_is_a_page() {
     }
 }
 
-/// The help of `tr analyze` has the reports first, and those of a topic together.
+/// The help of `tr analyze` has the option `--report` first, and lists the reports of one topic together.
 #[test]
 fn help_has_the_reports_by_topic() {
     let dir = tempfile::tempdir().unwrap();
@@ -581,8 +587,8 @@ fn help_has_the_reports_by_topic() {
     assert_eq!(topics, ["time", "processes", "waits", "machine", "trust"]);
 }
 
-/// The formats, methods and schemas of this program, for bug reports and scripts: each schema that is
-/// named can be printed.
+/// `--version --verbose` lists the formats, methods and schemas of this program, for bug reports and scripts. Each
+/// listed schema can be printed.
 #[test]
 fn a_verbose_version_names_what_the_program_knows() {
     let dir = tempfile::tempdir().unwrap();
@@ -618,7 +624,7 @@ fn a_verbose_version_names_what_the_program_knows() {
     }
 }
 
-/// The job graph and a CI system's answer are read up to 16 MiB, also from a device that never ends.
+/// Job graphs and answers of CI systems are read up to 16 MiB, even from a device that never ends.
 #[test]
 fn files_of_jobs_have_a_largest_size() {
     let dir = tempfile::tempdir().unwrap();

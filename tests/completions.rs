@@ -1,5 +1,5 @@
-//! The scripts of `tr completions`, in the shells themselves: COMMAND after `--`, and the second value of a list. A shell
-//! that is not installed is left out, but for bash.
+//! Runs the scripts of `tr completions` in the shells themselves: they must complete COMMAND after `--`, and the second
+//! value of a list. A shell that is not installed is skipped, except bash.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing)] // of our own output
 
 mod common;
@@ -10,7 +10,8 @@ use std::process::{Command, Stdio};
 
 use common::{ensure, Failure, TR};
 
-/// A directory with both names of the program, its script for a shell, and a command to complete.
+/// Makes a directory with the program under both names, the completion script for a shell, and a command that can be
+/// completed.
 fn place(shell: &str, name: &str) -> Result<tempfile::TempDir, Failure> {
     let place = tempfile::tempdir()?;
     for name in ["tr", "tr-trace"] {
@@ -28,7 +29,7 @@ fn place(shell: &str, name: &str) -> Result<tempfile::TempDir, Failure> {
     Ok(place)
 }
 
-/// The output of a shell for these lines, with the place's programs first on `PATH`.
+/// The output of a shell that runs these lines; the programs of `place` come first on `PATH`.
 fn prints(shell: &str, args: &[&str], place: &Path) -> Result<String, Failure> {
     let path = std::env::var("PATH")?;
     let out = Command::new(shell)
@@ -99,7 +100,7 @@ fn fish_completes_commands_and_lists() -> Result<(), Failure> {
     Ok(())
 }
 
-/// zsh completes on a terminal alone: its own module `zpty` is one.
+/// zsh completes only on a terminal, so the test runs it on a pseudo-terminal of zsh's own module `zpty`.
 #[test]
 fn zsh_completes_commands_and_lists() -> Result<(), Failure> {
     if !is_installed("zsh") {
@@ -115,7 +116,8 @@ fn zsh_completes_commands_and_lists() -> Result<(), Failure> {
             ("record -- mazu", "record -- mazurka"),
             ("analyze --report disk,tre", "analyze --report disk,tree"),
         ] {
-            // Ctrl-B prints the line as the shell has it: what the terminal shows also has signs of its own.
+            // Ctrl-B prints the completed line from the shell's buffer, because the terminal shows control sequences as
+            // well.
             let script = format!(
                 "zmodload zsh/zpty; zpty shell zsh -f -i
                 zpty -w shell 'PROMPT=; fpath=({} $fpath); autoload -U compinit; compinit -u -D'

@@ -1,4 +1,4 @@
-//! Defaults in files, and the pager.
+//! Tests defaults in configuration files, and the pager.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // in a test
 
 #[path = "common/bound.rs"]
@@ -13,7 +13,7 @@ use std::process::{Command, Output, Stdio};
 
 const TR: &str = env!("CARGO_BIN_EXE_tr");
 
-/// A project with a recording, and a user's home beside it.
+/// A directory with a project that has a recording, and with a user's home.
 struct Place(tempfile::TempDir);
 
 impl Place {
@@ -91,10 +91,10 @@ fn the_nearest_default_of_display_counts() {
         one("analyze demo.bin"),
         one("analyze demo.bin --report tree,cpus")
     );
-    // An output for scripts has no defaults.
+    // Outputs that scripts read (JSON, CSV) ignore the defaults in files.
     assert_eq!(one("analyze demo.bin --format json"), json);
     assert_eq!(one("analyze demo.bin --format csv"), csv);
-    // Outside of the repository's top there is no further one.
+    // Files above the top directory of the repository are not read.
     std::fs::remove_file(place.at("project/tr.toml")).unwrap();
     std::fs::write(place.at("tr.toml"), "[analyze]\ntop = 4\n").unwrap();
     assert_eq!(one("analyze demo.bin"), two);
@@ -107,7 +107,7 @@ fn rules_name_steps_of_own_tools() {
     let plain = place.prints(report);
     assert!(!plain.contains("our make"), "{plain}");
     place.user("[steps]\ntarget = [\"everything=^make\"]\n");
-    // The project's rule precedes the user's.
+    // The project's rule is applied before the user's.
     place.project("[steps]\njob = [\"our $1=^(make)\\\\b\"]\n");
     let named = place.prints(report);
     assert!(
@@ -143,7 +143,7 @@ fn a_threshold_is_a_gate() {
     assert_ne!(none, ten);
     place.project("[diff]\nfail-over = \"10%\"\n");
     assert_eq!(gate(""), ten);
-    // An option that needs a limit takes the one of the file.
+    // `--strict` needs a limit, and takes the limit in the file.
     let strict = gate(" --strict");
     place.project("");
     assert_eq!(strict, gate(" --fail-over 10% --strict"));
@@ -164,7 +164,7 @@ fn masks_add_up_and_none_goes() {
     place.project("[mask]\nredact = \"kernels_2\"\naddresses = false\n");
     assert_eq!(has(&masked("")), [false, false, true]);
     assert_eq!(has(&masked(" --redact kernels_3")), [false; 3]);
-    // The user's switch stays on, and may be given again.
+    // The project's file cannot switch off what the user's file has switched on; giving the option, too, is no error.
     let network = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/format/3.4.bin");
     for options in ["", " --mask-addresses"] {
         let line = format!("redact {} -o out.bin{options}", network.display());
@@ -178,7 +178,7 @@ fn masks_add_up_and_none_goes() {
     assert!(said(&place.run(&line)).contains(": 0 secrets masked"));
 }
 
-/// A stranger's project may not name an output, a method or a program.
+/// The file of a project may come from a stranger, so it may not set an output, a method or a program.
 #[test]
 fn a_project_names_no_output_method_or_program() {
     let place = Place::new();
@@ -205,11 +205,12 @@ fn a_project_names_no_output_method_or_program() {
             let out = place.run("record -o out.bin -- touch ran");
             assert_eq!(out.status.code(), Some(125), "{text}: {said}");
             assert!(!place.at("project/sub/ran").exists(), "{text}");
-            // An expression is refused as one of the command line is.
+            // A wrong regular expression stops even a best-effort recording, as it does on the command line.
             if text.contains("\"(\"") {
                 continue;
             }
-            // A recording without its masks would keep secrets; the command has to run.
+            // COMMAND must run in spite of a wrong file, but without recording: masks might be missing, so secrets
+            // would be kept.
             let out = place.run("record --best-effort -o out.bin -- false");
             let is = (out.status.code(), place.at("project/sub/out.bin").exists());
             assert_eq!(is, (Some(1), false), "{text}");
@@ -217,7 +218,8 @@ fn a_project_names_no_output_method_or_program() {
     }
 }
 
-/// A link would show parts of any file in an error; root takes nothing from others.
+/// A symbolic link as configuration could print parts of any file in an error message, and root must not use files of
+/// other users.
 #[test]
 fn files_of_others_are_not_used() {
     let place = Place::new();
@@ -237,7 +239,7 @@ fn files_of_others_are_not_used() {
     if nix::unistd::geteuid().is_root() {
         chown(place.at("project/tr.toml"), Some(65534), None).unwrap();
         assert_ne!(place.prints("analyze demo.bin"), two);
-        // The masks of the ignored file are missed.
+        // A message warns that the masks of the ignored file are not applied.
         let out = place.run("redact demo.bin -o out.bin");
         let path = place.at("project/tr.toml").display().to_string();
         assert!(
@@ -256,7 +258,8 @@ fn files_of_others_are_not_used() {
     }
 }
 
-/// A gate in another user's file decides nothing; every other threshold that is missed is reported.
+/// If the file that sets the gate belongs to another user, `tr diff` fails rather than passing the gate. Other settings
+/// that are ignored only cause a message.
 #[test]
 fn a_gate_in_a_file_of_others_is_no_pass() {
     let place = Place::new();
@@ -301,7 +304,7 @@ fn a_gate_in_a_file_of_others_is_no_pass() {
     );
     let given = format!("{diff} --fail-over=10% --min=1s");
     assert_eq!(ran(&given), (Some(0), String::new()));
-    // A later file sets it, too.
+    // The next file that sets the limit replaces it, so the ignored file no longer matters.
     place.user("[diff]\nfail-over = \"1%\"\n");
     of_another("home/.config/tr/config.toml");
     std::fs::remove_file(place.at("project/tr.toml")).unwrap();
@@ -324,7 +327,7 @@ fn doctor_prints_them() {
     assert!(json["config"][0]["not_used"].is_null(), "{json}");
 }
 
-/// The output of a command on a terminal.
+/// The text that a command prints on a terminal.
 fn shown(mut command: Command) -> String {
     let pty = nix::pty::openpty(None, None).unwrap();
     command
@@ -338,7 +341,7 @@ fn shown(mut command: Command) -> String {
     let mut text = Vec::new();
     let mut terminal = std::fs::File::from(pty.master);
     let mut part = [0; 4096];
-    // The last descriptor of the terminal is closed: EIO.
+    // Reading fails with EIO once the last descriptor of the terminal is closed.
     while let Ok(length @ 1..) = terminal.read(&mut part) {
         text.extend_from_slice(&part[..length]);
     }
@@ -362,7 +365,7 @@ fn long_text_on_a_terminal_has_a_pager() {
             marked == 0 || marked == text.lines().count(),
             "{line}: {text}"
         );
-        // Colours stay.
+        // The pager gets the colours, too.
         let coloured = ["analyze", "help"].iter().any(|word| line.contains(word));
         assert_eq!(text.contains("\x1b["), coloured, "{line}: {text}");
         marked > 0
@@ -389,13 +392,14 @@ fn long_text_on_a_terminal_has_a_pager() {
     assert!(!paged("--no-pager analyze demo.bin", &[]));
     place.user("[display]\npager = false\n");
     assert!(!paged(line, &[]));
-    // Into a pipe it never goes.
+    // Output into a pipe never goes through the pager.
     let mut command = place.command(line);
     let out = command.env("PAGER", "sed s/^/P:/").output().unwrap();
     assert!(!String::from_utf8_lossy(&out.stdout).contains("P:"));
 }
 
-/// A pager that is left behind would read from the terminal beside the user's shell.
+/// At its time limit the command waits for the pager. A pager that is left running would read from the terminal at the
+/// same time as the user's shell.
 #[test]
 fn a_limit_waits_for_the_pager() {
     let place = Place::new();
@@ -408,7 +412,7 @@ fn a_limit_waits_for_the_pager() {
     let pty = nix::pty::openpty(None, None).unwrap();
     command.env("TERM", "xterm").env("PAGER", pager);
     command.stdin(Stdio::null()).stdout(pty.slave);
-    // Not a pipe, whose end would be the pager's.
+    // Standard error is a file. If it were a pipe, the test would wait until the pager closes it.
     let errors = place.at("errors");
     command.stderr(std::fs::File::create(&errors).unwrap());
     let status = command.status().unwrap();

@@ -1,4 +1,5 @@
-//! Replays the fuzz corpora of the analysis and of other tools' files: seeds and former failures.
+//! Replays the fuzz corpora (seeds and inputs that once failed) of the analysis and of the importers of other tools'
+//! files.
 #![allow(clippy::expect_used)] // of our own files
 
 #[path = "../fuzz/src/commands.rs"]

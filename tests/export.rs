@@ -1,4 +1,4 @@
-//! `tr export`, read by other programs: Perfetto's trace_processor, and parsers of JSON.
+//! Reads the output of `tr export` with other programs: Perfetto's trace_processor, and parsers of JSON.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing)] // of our own files
 
 mod common;
@@ -67,7 +67,7 @@ fn fixture(trace: &str) -> String {
     format!("{}/fixtures/traces/{trace}.bin", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The directory of trace_processor, or the reason why it is not there.
+/// The directory with trace_processor, or the reason why it cannot be used.
 fn trace_processor() -> Result<PathBuf, String> {
     lacks("node").map_or(Ok(()), Err)?;
     let directory = target("trace_processor")?;
@@ -97,7 +97,7 @@ fn analysis(trace: &str, more: &[&str]) -> Result<Value, Failure> {
     Ok(serde_json::from_slice(&out.stdout)?)
 }
 
-/// The rows of queries on an export.
+/// The rows that trace_processor returns for SQL queries on an exported trace.
 fn query(trace: &Path, queries: &[&str]) -> Result<Vec<Value>, Failure> {
     let out = Command::new("node")
         .arg(concat!(
@@ -117,7 +117,7 @@ fn query(trace: &Path, queries: &[&str]) -> Result<Vec<Value>, Failure> {
         .collect()
 }
 
-/// CPU time and blocked time by pid: those of the export equal those that events show.
+/// The CPU time and the blocked time of each process in the export equal those of `tr analyze`.
 fn perfetto(trace: &str, more: &[&str]) -> Result<(), Failure> {
     let directory = tempfile::tempdir()?;
     let file = directory.path().join("trace.pftrace");
@@ -153,7 +153,7 @@ fn perfetto(trace: &str, more: &[&str]) -> Result<(), Failure> {
         ensure(found[0] == sums[0], || {
             format!("pid {pid}: {found:?} ns on CPU and blocked, expected {sums:?}")
         })?;
-        // An end that no event shows.
+        // A wait whose end no event shows may differ by 1 ms.
         let near = [1, 2].map(|at| found[at].abs_diff(sums[at]) <= 1_000_000);
         ensure(near == [true; 2], || {
             format!("pid {pid}: blocked and in block I/O {found:?}, expected {sums:?}")
@@ -165,7 +165,7 @@ fn perfetto(trace: &str, more: &[&str]) -> Result<(), Failure> {
     )
 }
 
-/// The process tree, steps, the critical path, wakers, counters.
+/// The export has the process tree, steps, the critical path, wakers and counters.
 fn tracks() -> Result<(), Failure> {
     let directory = tempfile::tempdir()?;
     let file = directory.path().join("trace.pftrace");
@@ -186,7 +186,7 @@ fn tracks() -> Result<(), Failure> {
              on c.track_id = t.id where t.name = 'recorded tasks on a CPU'",
             "select count(*) as n from stats where severity in ('error', 'data_loss') and value > 0",
             "select cmdline from process where pid = 10525",
-            // Nothing but the pid is known of a process that is not in the recording: here make's parent.
+            // If a process is not in the recording, such as make's parent, only its pid is known.
             "select count(*) as n, count(distinct pid) as pids, sum(name is null and pid > 0) as unnamed from process",
             "select max(length(s.name)) as longest from slice s join track t on s.track_id = t.id \
              where t.name = 'Critical path'",
@@ -214,7 +214,7 @@ fn tracks() -> Result<(), Failure> {
         format!("{rows:?}")
     })?;
     let top = rows[6]["top"].as_f64().unwrap();
-    // The counter has a value where the number changes.
+    // The counter has a value for each moment at which the number changes.
     let values = 100..1200;
     ensure(
         values.contains(&number(6, "n")) && top > 1.0 && top <= 2.0,
@@ -230,15 +230,14 @@ fn tracks() -> Result<(), Failure> {
         format!("{}", rows[9])
     })?;
     ensure(number(10, "longest") <= 80, || format!("{}", rows[10]))?;
-    // Whether a task that is not recorded sleeps is not known; each of the two CPUs has one.
+    // Whether an unrecorded task sleeps is unknown (state X). One such task stands for each of the two CPUs.
     let unknown = number(11, "states") == 1 && rows[11]["state"] == "X";
     ensure(unknown && number(11, "tasks") == 2, || {
         format!("{}", rows[11])
     })
 }
 
-/// Each wake-up of a recorded task by a recorded task is a flow, on demand.
-/// Nothing lies outside of the span: no sample of a counter, no event.
+/// The export of a part of a recording has nothing outside of that part: no sample of a counter and no event.
 fn span() -> Result<(), Failure> {
     let directory = tempfile::tempdir()?;
     let file = directory.path().join("trace.pftrace");
@@ -261,7 +260,7 @@ fn span() -> Result<(), Failure> {
     )
 }
 
-/// Writes a recording of more events than get a timeline in [`LITTLE`].
+/// Writes a recording with more events than the memory limit [`LITTLE`] allows in a timeline.
 fn large_recording(directory: &Path) -> Result<String, Failure> {
     let mut config = Config::new(scenario::build(12, u32::MAX, 400), 8, u64::MAX >> 12);
     config.follow = Follow::All;
@@ -274,15 +273,15 @@ fn large_recording(directory: &Path) -> Result<String, Failure> {
     Ok(file.to_string_lossy().into_owned())
 }
 
-/// Half of it is for reading, which takes less than 12 MiB without a timeline.
+/// A small memory limit. Half of it (12 MiB) is for reading, which takes less if no timeline is kept.
 const LITTLE: [&str; 2] = ["--max-memory", "24M"];
 
 fn output(args: &[&str]) -> Result<std::process::Output, Failure> {
     Ok(Command::new(TR).args(args).output()?)
 }
 
-/// A recording of more events than fit keeps all that needs no order: it is read to its end, the
-/// totals are those without a limit, and what is left out is said, not shown as zeros.
+/// A recording that is too large for a timeline is read to its end. All that needs no order of events, such as totals,
+/// is as without a limit; other reports are null, and a message names them.
 fn large() -> Result<(), Failure> {
     let directory = tempfile::tempdir()?;
     let file = large_recording(directory.path())?;
@@ -317,13 +316,14 @@ fn large() -> Result<(), Failure> {
         let out = output(&[&[command, &file], &LITTLE[..], to].concat())?;
         let said = String::from_utf8_lossy(&out.stderr).into_owned();
         ensure(out.status.success(), || format!("{command}: {said}"))?;
-        // A table of totals needs no order.
+        // `tr analyze` prints a table of totals, which needs no order of events; the other commands must say what they
+        // left out.
         ensure(
             (command == "analyze") == said.is_empty() || said.contains("left out"),
             || said,
         )?;
     }
-    // Part of it fits.
+    // The first 100 ms of the recording fit into the limit.
     let out = output(&[
         "analyze",
         &file,
@@ -338,8 +338,8 @@ fn large() -> Result<(), Failure> {
     ensure(!text.contains("left out"), || text)
 }
 
-/// Long stays are those of the exact export, all together last as long as without a detail within a
-/// twentieth, and a recording without a timeline has the same stays as with one.
+/// With `--detail` the export keeps all long stays on a CPU, and the sum of all stays differs by less than a twentieth.
+/// Without a timeline the export has the same stays as with one.
 fn merged() -> Result<(), Failure> {
     let directory = tempfile::tempdir()?;
     let file = large_recording(directory.path())?;
@@ -349,7 +349,7 @@ fn merged() -> Result<(), Failure> {
         let out = output(&[&["export", &file, "-o", &shown], more].concat())?;
         ensure(out.status.success(), || format!("{out:?}"))?;
         let from = "from sched s join thread t using(utid) where t.tid > 0 and t.tid < 4194304";
-        // trace_processor gives some ten thousand rows of an answer.
+        // The query returns sums, because trace_processor returns only some ten thousand rows for an answer.
         let sums = format!(
             "select s.ucpu as cpu, t.tid as tid, count(*) as n, sum(s.dur) as ns, \
              sum((s.ts % 1000003) * (s.dur % 1009)) as mix {from} group by 1, 2 order by 1, 2"
@@ -357,7 +357,7 @@ fn merged() -> Result<(), Failure> {
         let long = format!(
             "select s.ts, s.dur, t.tid {from} and s.dur >= 20000000 and s.ucpu = 3 order by 1"
         );
-        // Reading the file takes the time: once for both.
+        // Reading the file takes most of the time, so both queries run after one reading.
         let rows = query(&to, &[&sums, &long])?;
         let (sums, long) = rows.into_iter().partition(|row| row.get("mix").is_some());
         Ok((sums, long, std::fs::metadata(&to)?.len()))
@@ -382,7 +382,7 @@ fn merged() -> Result<(), Failure> {
     ensure(all.abs_diff(kept) < all / 20, || {
         format!("{kept} of {all} ns")
     })?;
-    // The coarse export has pieces of that length, too.
+    // The coarse export may have other pieces of that length as well, made of merged stays.
     let missing: Vec<&Value> = long
         .iter()
         .filter(|piece| !coarse_long.contains(piece))
@@ -436,8 +436,8 @@ fn rows(text: &[u8]) -> Result<Vec<Value>, Failure> {
     lines.collect()
 }
 
-/// OpenTelemetry's classes read both encodings: the same spans, one tree, the times of the
-/// analysis.
+/// OpenTelemetry's own classes read both encodings: both have the same spans, in one tree, with the times of `tr
+/// analyze`.
 fn spans() -> Result<(), Failure> {
     let directory = tempfile::tempdir()?;
     let read = |format: &str, encoding: &str| -> Result<Vec<Value>, Failure> {
@@ -488,15 +488,17 @@ fn spans() -> Result<(), Failure> {
         ensure(args == process["argv"].as_array().unwrap(), || {
             format!("{span} {process}")
         })?;
-        // A step's span begins with the exec. The recording ends after COMMAND.
+        // The span of a step begins with the exec, so only its end is compared. The recording's own span ends after
+        // COMMAND, so it is skipped.
         if text(span, "parent").is_empty() {
             continue;
         }
         let end = start + process["end_ns"].as_u64().unwrap();
         ensure(span["end"] == end, || format!("{span} {end}"))?;
-        // The span around it is of its nearest recorded parent with a span.
+        // The span that contains this one belongs to the nearest recorded ancestor that has a span.
         let mut parent = *ids.get(&text(span, "parent")).ok_or("no parent")?;
-        // The step that is COMMAND's execution has no process beside that of the recording.
+        // The span of the step that is COMMAND's execution has no pid, because the recording's span has it: the next
+        // outer span is taken.
         if parent["facts"]["process.pid"].is_null() {
             parent = ids.get(&text(parent, "parent")).ok_or("no parent")?;
         }
@@ -519,9 +521,9 @@ fn otlp_py(args: &[&str]) -> Result<std::process::Output, Failure> {
     Ok(Command::new(python()?).arg(OTLP).args(args).output()?)
 }
 
-/// Both encodings are the same message, to the last empty field; every name of an attribute is one
-/// of the conventions' own list; a failure has its class; no process's times stand in two spans;
-/// names of spans are few.
+/// Both encodings contain the same message, to the last empty field. All attributes have names from the list of
+/// OpenTelemetry's conventions, a failed span has an error type, no process has two spans, and spans have few different
+/// names.
 fn conventions() -> Result<(), Failure> {
     let directory = tempfile::tempdir()?;
     let mut failures = 0;
@@ -571,7 +573,7 @@ fn conventions() -> Result<(), Failure> {
     ensure(failures > 0, || "nothing failed".into())
 }
 
-/// OpenTelemetry's variables name the receiver, the protocol and the resource.
+/// The environment variables of OpenTelemetry choose the receiver, the protocol and the resource.
 fn by_variables() -> Result<(), Failure> {
     use std::io::{BufRead, BufReader};
     let mut receiver = Command::new(python()?)
@@ -623,7 +625,7 @@ fn by_variables() -> Result<(), Failure> {
     )
 }
 
-/// The pids of a process's parents.
+/// The pids of all ancestors of a process, its parent first.
 fn lineage<'a>(json: &'a Value, process: &'a Value) -> Vec<&'a Value> {
     let all = json["processes"].as_array().unwrap();
     let parent = |value: &&'a Value| all.iter().find(|parent| parent["pid"] == value["ppid"]);
@@ -661,7 +663,7 @@ fn sent() -> Result<(), Failure> {
     ensure(lines.len() > 10, || format!("{} spans", lines.len()))
 }
 
-/// The exit status and the messages of an export that a receiver answers with `reply`.
+/// The exit status and the messages of an export to a receiver that answers with `reply`.
 fn answered(reply: &str, format: &str) -> Result<(Option<i32>, String), Failure> {
     use std::io::{BufRead, BufReader};
     let mut receiver = Command::new(python()?)
@@ -675,7 +677,7 @@ fn answered(reply: &str, format: &str) -> Result<(Option<i32>, String), Failure>
         .arg(format!("http://127.0.0.1:{port}"))
         .env_remove("http_proxy")
         .output()?;
-    // The receiver waits for a request, and then prints the spans.
+    // The receiver is killed, because it may still wait for a request or print spans.
     let _ended = receiver.kill();
     receiver.wait()?;
     Ok((
@@ -684,7 +686,7 @@ fn answered(reply: &str, format: &str) -> Result<(Option<i32>, String), Failure>
     ))
 }
 
-/// Nothing that was lost passes as delivered.
+/// If the receiver did not take all spans, the export must say so.
 fn lost() -> Result<(), Failure> {
     for format in ["otlp", "otlp-json"] {
         for (reply, status, says) in [
@@ -713,7 +715,7 @@ fn lost() -> Result<(), Failure> {
 }
 
 fn away() -> Result<(), Failure> {
-    // Nothing listens on the port of a closed socket.
+    // The port is free again when the socket is closed, so nothing listens on it.
     let port = std::net::TcpListener::bind("127.0.0.1:0")?
         .local_addr()?
         .port();
@@ -727,7 +729,7 @@ fn away() -> Result<(), Failure> {
     ensure(text.contains("did not accept the export"), || text.clone())
 }
 
-/// A recording in a span has that span's trace.
+/// If a recording runs inside of a span, its export belongs to the trace of that span.
 fn continued() -> Result<(), Failure> {
     let directory = tempfile::tempdir()?;
     let file = directory.path().join("trace.bin");
@@ -743,7 +745,7 @@ fn continued() -> Result<(), Failure> {
     Ok(())
 }
 
-/// COMMAND and the export agree on the context around the recording.
+/// COMMAND's environment and the export agree on the trace and the span around the recording.
 fn continued_in(file: &Path, around: &str, [trace, span]: [&str; 2]) -> Result<(), Failure> {
     let out = Command::new(TR)
         .args(["record", "--method", "ptrace", "--force", "-o"])
@@ -764,7 +766,7 @@ fn continued_in(file: &Path, around: &str, [trace, span]: [&str; 2]) -> Result<(
         root["traceId"] == trace && root["parentSpanId"] == span,
         || format!("{root}"),
     )?;
-    // Spans of COMMAND's own tracing are inside of the recording's span.
+    // COMMAND gets the recording's span as its parent, so spans of its own tracing lie inside of it.
     let own = root["spanId"].as_str().unwrap_or_default();
     ensure(
         passed == format!("00-{trace}-{own}-01") && own != span,
@@ -773,7 +775,7 @@ fn continued_in(file: &Path, around: &str, [trace, span]: [&str; 2]) -> Result<(
     ensure(root["status"]["message"] == "exit 1", || format!("{root}"))
 }
 
-/// Nothing is written for them.
+/// Options that do not fit the format or the recording are refused, and nothing is written.
 fn refused() -> Result<(), Failure> {
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
     for (format, options, why) in [
@@ -845,7 +847,7 @@ fn stacks() -> Result<(), Failure> {
     ensure((sum * 1000).abs_diff(waits) < 1_000_000, || {
         format!("{sum} µs, {waits} ns")
     })?;
-    // The functions of samples and of waits are under the processes.
+    // Below each process are the functions of its samples, or of its waits.
     for (weight, field, name) in [
         ("stacks", "ns", ";hot fork;"),
         ("waits", "off_cpu_ns", ";hot wait;"),
@@ -860,14 +862,14 @@ fn stacks() -> Result<(), Failure> {
             sum.abs_diff(expected) < 100 && folded.contains(name) && folded.contains(";main;");
         ensure(good, || format!("{weight} {sum} {expected}: {folded}"))?;
     }
-    // The wall time of the tree is that of its root, less what children spend beside each other.
+    // The wall time of the tree is that of its root process, minus the time in which children ran at the same time.
     let wall = String::from_utf8(export("demo", "folded", &["--weight", "wall"])?)?;
     ensure(wall.lines().any(|line| line.contains("sleep 0.4")), || {
         wall.clone()
     })
 }
 
-/// A format of an earlier version is refused with the name of the one that serves instead.
+/// A format that an earlier version had is refused, and the message names its replacement.
 fn removed() -> Result<(), Failure> {
     for (format, instead) in [("chrome", "perfetto"), ("speedscope", "folded")] {
         let mut tr = Command::new(TR);

@@ -1,5 +1,5 @@
-//! Recorded traces, analyzed again: compared with strace's log of the same run, and with
-//! stored reports.
+//! Analyzes recorded traces again and compares the results with strace's logs of the same runs, and with stored
+//! reports.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing)] // of our own files
 
 mod common;
@@ -16,7 +16,7 @@ fn traces() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces")
 }
 
-/// Every recorded trace, by name.
+/// The paths of all recorded traces, sorted by name.
 fn all() -> Vec<PathBuf> {
     recordings(&traces())
 }
@@ -65,13 +65,13 @@ fn they_are_intact() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A recording holds every command line and its working directory, and the fixtures are
-/// published: neither they, nor the reports, nor the fuzz seeds hold a checkout's path.
+/// A recording contains command lines and their working directories, and the fixtures are published. So no recording,
+/// report or fuzz seed may contain the path of a developer's checkout.
 #[test]
 fn none_holds_the_path_of_a_checkout() -> Result<(), Failure> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let own = root.to_string_lossy();
-    // Absolute paths to directories of a checkout.
+    // Directories of a checkout: an absolute path that ends with one of them reveals where the checkout lies.
     let places = ["/fixtures/traces", "/fixtures/demo", "/target/"];
     let end = |c: char| !c.is_ascii_alphanumeric() && !"_.-+/".contains(c);
     let word_before = |text: &str, at: usize| text[..at].rsplit(end).next().map(str::to_owned);
@@ -123,7 +123,8 @@ fn none_holds_the_path_of_a_checkout() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A large recording is read by any number of threads in tests/simulated.rs; forecasts have threads as well.
+/// The number of threads must not change a report. Reading a large recording by several threads is tested in
+/// tests/simulated.rs; here forecasts use threads as well.
 #[test]
 fn every_report_is_the_same_for_any_number_of_threads() -> Result<(), Failure> {
     for trace in all() {
@@ -135,8 +136,8 @@ fn every_report_is_the_same_for_any_number_of_threads() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether each schema names the type for which its keywords are, itself or in the schema of which it is an
-/// alternative: strict readers refuse others.
+/// Checks that each schema with keywords for one type names that type, itself or in the schema that lists it as an
+/// alternative. Strict readers of schemas require it.
 fn names_types(schema: &Value) -> Result<(), String> {
     fn look(schema: &Value, around: Option<&Value>, place: &str) -> Result<(), String> {
         let Some(keywords) = schema.as_object() else {
@@ -181,7 +182,7 @@ fn names_types(schema: &Value) -> Result<(), String> {
     look(schema, None, "#")
 }
 
-/// Programs that make types of a schema read it strictly.
+/// Programs that generate types from a schema read it strictly, so all schemas must name their types.
 #[test]
 fn schemas_name_their_types() -> Result<(), Failure> {
     let said = String::from_utf8(output(&["--version", "--verbose"])?)?;
@@ -193,7 +194,7 @@ fn schemas_name_their_types() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The two reports of every trace: the schema, and the sums.
+/// For every trace, the reports on the critical path and on parallelism match the schema, and their times add up.
 #[test]
 fn critical_path_and_parallelism_add_up() -> Result<(), Failure> {
     let rules: Value =
@@ -241,8 +242,8 @@ fn critical_path_and_parallelism_add_up() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The critical path of the demo build has its planted delays: the code generator at the
-/// start, the serial link, also listed as having run alone, and the sleeping test.
+/// The critical path of the demo build contains the delays that were planted in it: the code generator at the start,
+/// the serial link (also listed as work that ran alone), and the sleeping test.
 #[test]
 fn the_critical_path_has_the_planted_delays() -> Result<(), Failure> {
     let report = "critical-path,parallelism";
@@ -269,7 +270,7 @@ fn the_critical_path_has_the_planted_delays() -> Result<(), Failure> {
     let alone = &list(at_once, "alone")[0];
     let label = alone["label"].as_str().unwrap_or_default();
     assert!(label.starts_with("linkpass "), "{alone}");
-    // The sleeps remain, whichever program is free.
+    // Whichever program would take no time, the path still contains the sleeps.
     for free in list(path, "free") {
         assert!(int(free, "at_least_ns") > sleep, "{free}");
     }

@@ -1,5 +1,5 @@
-//! Datasets of runs: written by `tr export --format parquet`, read by DuckDB and Spark, and asked
-//! by fleet/report.py.
+//! Tests datasets of many runs: `tr export --format parquet` writes them, and fleet/report.py queries them with DuckDB
+//! and Spark.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing)] // of our own files
 
 mod common;
@@ -54,7 +54,7 @@ fn main() {
     libtest_mimic::run(&Arguments::from_args(), tests).exit();
 }
 
-/// Why datasets are not asked by Spark.
+/// The reason why the datasets are not queried with Spark, if any.
 fn no_spark() -> Option<String> {
     if !long() {
         return Some("make test-long installs Java and Spark, and runs it".into());
@@ -69,7 +69,7 @@ fn no_spark() -> Option<String> {
     lacks("java").or_else(lacks_spark)
 }
 
-/// A test that takes minutes on a busy machine.
+/// Makes a test without a time limit, because it takes minutes on a busy machine.
 fn without_limit(name: &str, reason: Option<String>, run: fn() -> Result<(), Failure>) -> Trial {
     let test = move || Ok(run()?);
     match reason {
@@ -108,7 +108,7 @@ fn fixture(name: &str) -> PathBuf {
     root().join(format!("fixtures/traces/{name}.bin"))
 }
 
-/// All files below a directory, with their contents.
+/// The contents of all files below a directory, by path.
 fn files(directory: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>, Failure> {
     let mut found = BTreeMap::new();
     let mut open = vec![directory.to_owned()];
@@ -125,7 +125,8 @@ fn files(directory: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>, Failure> {
     Ok(found)
 }
 
-/// fleet/tr_fleet/columns.json has the columns of the export. With TR_UPDATE it is written.
+/// Compares fleet/tr_fleet/columns.json with the columns that the export writes. With TR_UPDATE the file is written
+/// instead.
 fn columns() -> Result<(), Failure> {
     let mut tables = String::from("{\n");
     let all = tr_export::dataset::columns();
@@ -150,7 +151,7 @@ fn columns() -> Result<(), Failure> {
     })
 }
 
-/// Tests of a JUnit file are rows of a run's steps.
+/// The tests in a JUnit file become rows in the table of a run's steps.
 fn imported() -> Result<(), Failure> {
     let imports = root().join("fixtures/imports");
     let (trace, tests) = (imports.join("all.bin"), imports.join("tests.xml"));
@@ -172,7 +173,8 @@ fn imported() -> Result<(), Failure> {
     })
 }
 
-/// A job that still runs, as GitHub tells it: its wait for a runner, and the name of its leg.
+/// The export takes two facts from GitHub's description of a running job: its wait for a runner, and its name with the
+/// value of the matrix.
 fn told() -> Result<(), Failure> {
     let place = tempfile::tempdir()?;
     let (trace, jobs) = (place.path().join("a.bin"), place.path().join("jobs.json"));
@@ -211,8 +213,8 @@ fn told() -> Result<(), Failure> {
     )
 }
 
-/// Six files a run, the same after a second export, one under another repository, and one of a
-/// redacted copy.
+/// A run has six files in a dataset. Exporting the run again, under another repository's name, or from a redacted copy
+/// changes nothing.
 fn once() -> Result<(), Failure> {
     let place = tempfile::tempdir()?;
     let dataset = place.path().join("runs");
@@ -237,7 +239,8 @@ fn once() -> Result<(), Failure> {
         ensure(said.contains("has this run already"), || said)?;
         ensure(files(&dataset)? == before, || "the dataset changed".into())?;
     }
-    // Without the marker the run is none: an export was killed.
+    // An export that was killed has not written the row in `runs`, which marks a run as complete. The next export
+    // writes the run again.
     let marker = before
         .keys()
         .find(|path| path.starts_with(dataset.join("runs")));
@@ -259,7 +262,7 @@ fn once() -> Result<(), Failure> {
     ensure(refused.status.code() == Some(2), || format!("{refused:?}"))
 }
 
-/// A repository's name is one directory, whatever it is.
+/// Whatever the name of a repository is, it becomes one directory inside of the dataset.
 fn hostile() -> Result<(), Failure> {
     let place = tempfile::tempdir()?;
     let dataset = place.path().join("runs");
@@ -274,7 +277,7 @@ fn hostile() -> Result<(), Failure> {
         long.as_str(),
     ];
     for name in names {
-        // Each is another dataset: a run is in one only once.
+        // Each name has a dataset of its own, because a dataset contains a run only once.
         let dataset = dataset.join(format!("{}", name.len()));
         export(&fixture("demo"), &dataset, &["--repo", name])?;
         for path in files(place.path())?.keys() {
@@ -287,7 +290,7 @@ fn hostile() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A run of 10,000 processes has at most 100 KB.
+/// A run of 10,000 processes takes at most 100 KB in a dataset.
 fn small() -> Result<(), Failure> {
     let place = tempfile::tempdir()?;
     let trace = place.path().join("trace.bin");
@@ -313,8 +316,8 @@ fn small() -> Result<(), Failure> {
     })
 }
 
-/// Each plant twice, and series without a change of time: 18 of them, or 38, each in a command and seven steps:
-/// 144 or 304 subjects without an alarm.
+/// The number of series. Each of the eight kinds of planted change has two series. 18 (or 38) series have no change of
+/// time; each of them has a command and seven steps, so 144 (or 304) subjects must cause no alarm.
 fn all_series() -> u32 {
     if long() {
         50
@@ -323,9 +326,9 @@ fn all_series() -> u32 {
     }
 }
 
-/// Runs of each series.
+/// The number of runs in each series.
 const RUNS: u32 = 40;
-/// The first run with the change.
+/// The number of the first run that has the planted change.
 const SINCE: u32 = 20;
 
 fn plant_of(series: u32) -> Plant {
@@ -337,7 +340,7 @@ fn plant_of(series: u32) -> Plant {
     }
 }
 
-/// The dataset of all simulated runs, written by two exports at a time.
+/// The dataset of all simulated runs, written once by two exports that run at the same time.
 fn fleet() -> Result<&'static Path, Failure> {
     static FLEET: OnceLock<Result<tempfile::TempDir, String>> = OnceLock::new();
     let made = FLEET.get_or_init(|| {
@@ -373,11 +376,11 @@ fn fleet() -> Result<&'static Path, Failure> {
     Ok(made.as_ref().map_err(Clone::clone)?.path())
 }
 
-/// The output of fleet/report.py.
+/// Runs fleet/report.py with these options and returns its output.
 fn asked(dataset: &Path, more: &[&str]) -> Result<Output, Failure> {
     let mut command = Command::new(python()?);
-    // Short queries: time to compile them well is not won back. That level's cache is too small, which
-    // the JVM says on standard output.
+    // The queries are short, so the time for optimizing compilation is not won back (`TieredStopAtLevel=1`). The code
+    // cache of that level is too small, and the JVM would print a warning on standard output.
     command.env(
         "PYSPARK_SUBMIT_ARGS",
         "--driver-java-options '-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m' \
@@ -388,7 +391,7 @@ fn asked(dataset: &Path, more: &[&str]) -> Result<Output, Failure> {
     Ok(command.args(more).output()?)
 }
 
-/// A report, and the messages beside it.
+/// The report of fleet/report.py and its messages on standard error.
 fn report(dataset: &Path, more: &[&str]) -> Result<(String, String), Failure> {
     let out = asked(dataset, more)?;
     let said = String::from_utf8(out.stderr)?;
@@ -412,7 +415,7 @@ fn text<'a>(row: &'a Value, name: &str) -> &'a str {
     row[name].as_str().unwrap_or_default()
 }
 
-/// The planted changes, each with its cause; nothing else.
+/// The report names each planted change with its cause, and no other change.
 fn planted() -> Result<(), Failure> {
     let rows = Value::Object(by_duckdb()?.clone());
     let coverage = list(&rows, "coverage");
@@ -508,7 +511,7 @@ fn planted() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Two executors, and the same rows.
+/// Spark with two executors returns the same rows as DuckDB.
 fn spark_equals() -> Result<(), Failure> {
     let master = "local-cluster[2,1,1024]";
     let options = ["--format", "json", "--engine", "spark", "--master", master];
@@ -530,7 +533,7 @@ fn spark_equals() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The runs of one simulated series.
+/// Exports the runs of one simulated series into a dataset.
 fn series_of(plant: Plant, dataset: &Path, runs: u32) -> Result<(), Failure> {
     let trace = tempfile::NamedTempFile::new()?;
     for number in 0..runs {
@@ -546,7 +549,7 @@ fn series_of(plant: Plant, dataset: &Path, runs: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs a script of fleet/ or benches/, or a module (`-m`), which has to end well, and returns what it prints.
+/// Runs a Python script of the repository, or a module (`-m`). It must succeed; its standard output is returned.
 fn script(name: &str, words: &[&str]) -> Result<String, Failure> {
     let mut command = Command::new(python()?);
     command.env("PYTHONDONTWRITEBYTECODE", "1");
@@ -555,7 +558,8 @@ fn script(name: &str, words: &[&str]) -> Result<String, Failure> {
     Ok(String::from_utf8(out.stdout)?)
 }
 
-/// Files of many runs, files that are there in both forms, and answers of yesterday.
+/// A report stays the same if the files of several runs are merged, if merged and single files exist at the same time,
+/// and if earlier results come from a cache.
 fn compacted() -> Result<(), Failure> {
     let place = tempfile::tempdir()?;
     let (dataset, cache) = (place.path().join("runs"), place.path().join("cache"));
@@ -566,7 +570,7 @@ fn compacted() -> Result<(), Failure> {
     let single = files(&dataset)?;
     let said = script("fleet/compact.py", &[&name])?;
     let few = files(&dataset)?.len();
-    // Six tables, and up to four runs a day.
+    // Each of the six tables has one file for a day, and a day has up to four runs.
     ensure(few * 2 < single.len(), || said.clone())?;
     let (after, _) = report(&dataset, &json)?;
     ensure(before == after, || format!("{before} {after}"))?;
@@ -582,7 +586,7 @@ fn compacted() -> Result<(), Failure> {
         let (cached, _) = report(&dataset, &["--format", "json", "--cache", &kept])?;
         ensure(before == cached, || format!("{before} {cached}"))?;
     }
-    // A new run is not missed.
+    // A run that was exported after the cache was written appears in the report.
     let trace = place.path().join("trace.bin");
     let run = FleetRun {
         series: 0,
@@ -598,8 +602,8 @@ fn compacted() -> Result<(), Failure> {
     ensure(runs == Some(25), || format!("{runs:?}"))
 }
 
-/// At most one of 20 series of each kind of noise has a false change; planted changes are found. The
-/// full table is benches/fleet.py's, with hundreds.
+/// For each kind of noise at most 5 % of the series (one of 20) have a reported change that does not exist, and planted
+/// changes are found. benches/fleet.py has the full table, with hundreds of series.
 fn noise() -> Result<(), Failure> {
     let few = [
         "noise",
@@ -641,7 +645,8 @@ fn noise() -> Result<(), Failure> {
             "hidden_pools",
         ];
         if found.iter().any(|name| line.starts_with(name)) {
-            // Four in five changes are found in many series of the second order, a few more or less in 20.
+            // With noise of second order four of five changes are found on average. With 20 series it may be fewer, so
+            // half are required here.
             let least = if line.starts_with("second") {
                 50.0
             } else {
@@ -653,7 +658,7 @@ fn noise() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Pages load nothing; an alert is told once; the gate fails a slower run alone.
+/// The pages load nothing, an alert is sent only once, and the gate fails a run only if it is slower.
 fn published() -> Result<(), Failure> {
     let place = tempfile::tempdir()?;
     let (dataset, pages) = (place.path().join("runs"), place.path().join("pages"));
@@ -687,7 +692,8 @@ fn published() -> Result<(), Failure> {
         name.map(|name| name.to_string_lossy().into_owned())
             .unwrap_or_default()
     };
-    // Four runs a day: the change, in run 15, is on the fourth or fifth day.
+    // A day has four runs, so run 15, the first one with the change, is on the fourth or fifth day. The gate must pass
+    // on the third day and fail on the sixth.
     let days: std::collections::BTreeSet<&str> = runs
         .keys()
         .filter_map(|path| path.parent()?.file_name()?.to_str())
@@ -703,7 +709,7 @@ fn published() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The page loads nothing, and a name from a dataset is no markup in it.
+/// The page loads nothing, and a name in a dataset is never interpreted as markup.
 fn page() -> Result<(), Failure> {
     let place = tempfile::tempdir()?;
     let name = "<script>alert(1)</script>\u{202e}\u{7}";
@@ -719,7 +725,7 @@ fn page() -> Result<(), Failure> {
         ensure(!page.contains(bad), || format!("{bad:?} in {page}"))?;
     }
     ensure(page.contains("default-src 'none'"), || page.clone())?;
-    // A file of it is as private as tr's own.
+    // The report's file is readable by its owner only, like files that tr writes.
     let file = place.path().join("fleet.html");
     let name = file.to_string_lossy();
     report(place.path(), &["--format", "html", "-o", &name])?;
@@ -738,7 +744,7 @@ fn page() -> Result<(), Failure> {
     )
 }
 
-/// Damaged and foreign files are named and left out; files of before a column are read.
+/// Damaged and foreign files are listed and left out. A file from a version that lacked a column is read.
 fn damaged() -> Result<(), Failure> {
     let place = tempfile::tempdir()?;
     let dataset = place.path().join("runs");
@@ -754,7 +760,8 @@ fn damaged() -> Result<(), Failure> {
             .to_string_lossy()
             .into_owned()
     };
-    // Cut short; a byte of compressed data that is another; the bytes of another table.
+    // One file is cut short, and one has changed bytes in its compressed data; a text file lies among the tables'
+    // files.
     std::fs::write(steps[0].0, &steps[0].1[..steps[0].1.len() - 9])?;
     let mut flipped = steps[1].1.clone();
     for byte in &mut flipped[30..120] {
@@ -762,7 +769,7 @@ fn damaged() -> Result<(), Failure> {
     }
     std::fs::write(steps[1].0, flipped)?;
     std::fs::write(dataset.join("steps/notes.txt"), "hello")?;
-    // As an older version wrote it, and one of another program.
+    // One file has no column `spent_network_ns`, as an older version wrote it; another one is from a different program.
     let old = steps[2].0.clone();
     let foreign = steps[3].0.with_file_name("foreign.parquet");
     let script = "import duckdb, sys
@@ -806,7 +813,7 @@ duckdb.sql(f\"copy (select 1 as run) to '{foreign}' (format parquet)\")";
         })?;
         let steps = list(&rows, "slowest_steps").iter();
         let counts: Vec<u64> = steps.filter_map(|row| row["runs"].as_u64()).collect();
-        // The old file counts; two of six do not.
+        // The steps of four of six runs count, including the run of the older version; the two damaged runs do not.
         ensure(
             !counts.is_empty() && counts.iter().all(|count| *count == 4),
             || format!("{engine}: {counts:?}"),
@@ -815,8 +822,8 @@ duckdb.sql(f\"copy (select 1 as run) to '{foreign}' (format parquet)\")";
     Ok(())
 }
 
-/// A run whose figures no run has, or whose file has text for a number, is left out and counted; the others are
-/// asked.
+/// A run with impossible figures, or with text in place of a number, is left out and listed. All other runs are still
+/// reported.
 fn forged() -> Result<(), Failure> {
     const FILES: usize = 40;
     let place = tempfile::tempdir()?;
@@ -832,7 +839,7 @@ fn forged() -> Result<(), Failure> {
     };
     let id = |path: &Path| format!("run {}", path.file_stem().unwrap().to_string_lossy());
     let (runs, steps, machine) = (of("runs"), of("steps"), of("machine"));
-    // One run of the end of all times, and others whose sums alone are beyond them.
+    // One run has the largest time that a 64-bit integer can hold; the sum of 40 others exceeds it.
     let script = "import duckdb, sys, pathlib
 first, second, third, count = sys.argv[1:]
 def rewrite(source, target, what):
@@ -883,7 +890,7 @@ rewrite(third, third, '-9223372036854775807::bigint as stolen_ns')";
             || format!("{engine}: {counts:?}"),
         )?;
     }
-    // The gate asks the same tables.
+    // The gate reads the same tables, so it must also work with the forged files.
     let out = asked(&dataset, &["--gate", &id(&runs[3])[4..]])?;
     let said = String::from_utf8_lossy(&out.stdout);
     let judged = out.status.success() && said.starts_with("gate: ");

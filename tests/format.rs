@@ -1,5 +1,5 @@
-//! The commands on trace files, with real recordings: info, dump, verify, recover; and a
-//! second reader, written from the specification alone.
+//! Tests the commands on trace files (info, dump, verify, recover) with real recordings, and compares them with a
+//! second reader that was written from the specification alone.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 #[path = "../fuzz/src/pieces.rs"]
@@ -30,7 +30,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Lines of JSON, each with its fields in order, sorted.
+/// The lines of a command's JSON output, each with its fields in sorted order, and all lines sorted.
 fn canonical(output: &Output) -> Vec<String> {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
@@ -53,7 +53,7 @@ fn checksum(lines: &[String]) -> u32 {
     })
 }
 
-/// A Python with the package zstandard; the first on PATH may lack it.
+/// A Python that has the package zstandard. The first Python on PATH may lack it.
 fn python() -> Option<&'static str> {
     let has = |python: &&str| {
         let import = ["-c", "import zstandard"];
@@ -123,7 +123,7 @@ fn main() {
     libtest_mimic::run(&args, plain.chain(second_reader).collect()).exit();
 }
 
-/// `reader.py` beside FORMAT.md has 60 lines at most, and counts as `tr info` does, damage or not.
+/// `reader.py` next to FORMAT.md has at most 60 lines and counts the same events as `tr info`, even in a damaged file.
 fn a_short_reader_counts_the_events() {
     let reader = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/format/reader.py");
     assert!(std::fs::read_to_string(&reader).unwrap().lines().count() <= 60);
@@ -153,7 +153,7 @@ fn a_short_reader_counts_the_events() {
     }
 }
 
-/// Every published version of the format stays readable, event for event.
+/// Every published version of the format stays readable, with exactly the same events.
 fn fixtures_are_read_forever_and_by_both_readers() {
     for (name, events, sum) in [
         ("format/3.0.bin", 3000, 1_786_475_574),
@@ -223,7 +223,7 @@ fn frames_and_fields_of_a_later_version_are_counted() {
     }
 }
 
-/// Damaged copies of a fixture.
+/// Copies of a fixture that are damaged in different ways, each with a name for the damage.
 fn damaged() -> Vec<(&'static str, Vec<u8>)> {
     let whole = std::fs::read(fixture("traces/demo.bin")).unwrap();
     let (half, most) = (whole.len() / 2, whole.len() * 9 / 10);
@@ -269,10 +269,10 @@ fn a_recovered_trace_is_intact_and_has_the_same_events() {
             serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
         };
         let (mut before, mut after) = (analyze(&bad), analyze(&good));
-        // The losses are events of the recovered trace.
+        // The recovered trace has events that report the losses, so the numbers of events differ.
         for analysis in [&mut before, &mut after] {
             analysis["trace"]["events"].take();
-            // Only the end was missing: all events are recovered.
+            // Only the end of the trace was missing, so all events are recovered and nothing is reported as lost.
             if what == "no trailer" {
                 analysis["trace"]["truncated"].take();
                 analysis["trace"]["warnings"].take();
@@ -282,7 +282,7 @@ fn a_recovered_trace_is_intact_and_has_the_same_events() {
         let warned = tr(&["analyze", text(&bad)]);
         assert!(!warned.stderr.is_empty(), "{what}: no warning");
 
-        // Onto itself: the file is replaced once the output is complete.
+        // Recovering a file onto itself: the file is replaced only when the output is complete.
         let recovered = tr(&["recover", text(&bad), "-o", text(&bad)]);
         assert!(recovered.status.success(), "{what}");
         assert_eq!(
@@ -349,7 +349,7 @@ fn a_trace_is_read_from_a_pipe() {
     }
 }
 
-/// Writes a trace of a ping-pong with about this number of events.
+/// Writes a simulated trace of two tasks that exchange messages (ping-pong), with about this number of events.
 fn simulated(path: &Path, events: u64) {
     use tr_sim::config::{Config, Follow};
     let mut config = Config::new(tr_sim::scenario::pipe(), 2, u64::MAX >> 12);
@@ -365,7 +365,7 @@ fn info(path: &Path, options: &[&str]) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// The document without these fields.
+/// The JSON document without these fields, which it must have.
 fn but(mut one: serde_json::Value, fields: &[&str]) -> serde_json::Value {
     for field in fields {
         one.as_object_mut().unwrap().remove(*field).unwrap();
@@ -397,7 +397,7 @@ fn info_of_a_large_trace_comes_from_its_summary() {
     assert_eq!(said(&[]).matches("not known without --full").count(), 3);
     assert!(!said(&["--full"]).contains("without --full"));
 
-    // A truncated trace has no summary: it is analyzed.
+    // A truncated trace has no summary at its end, so `tr info` counts the events by analyzing it.
     let bytes = std::fs::read(&path).unwrap();
     std::fs::write(&path, &bytes[..bytes.len() - 16]).unwrap();
     let cut = info(&path, &[]);
@@ -405,8 +405,8 @@ fn info_of_a_large_trace_comes_from_its_summary() {
     assert_eq!(cut["events"], full["events"]);
 }
 
-/// Summaries, also of recovered traces, equal the counts of the events. A reader written
-/// from the specification alone gets the same counts.
+/// The counts in a trace's summary, also in that of a recovered trace, equal the numbers of its events. A reader that
+/// was written from the specification alone gets the same counts.
 fn summaries_of_real_recordings_are_right() {
     use tr_format::outline::Outline;
     use tr_format::source::Source;
@@ -451,11 +451,11 @@ fn summaries_of_real_recordings_are_right() {
     assert!(inverted > 0, "no fixture has a step back in time");
 }
 
-/// The trace is mapped, so truncation raises SIGBUS: tr reports it and exits with 2.
+/// A trace that becomes shorter while it is mapped raises SIGBUS on access; tr reports the truncation and exits with 2.
 fn truncation_while_reading_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("shrinks.bin");
-    // Several times the read-ahead.
+    // The trace must be several times as long as what tr reads ahead.
     simulated(&path, 600_000);
     let mut child = Command::new(env!("CARGO_BIN_EXE_tr"))
         .args(["dump", text(&path)])
@@ -464,7 +464,7 @@ fn truncation_while_reading_is_reported() {
         .spawn()
         .unwrap();
     let _bound = common::bound::bound(&child);
-    // After the first output byte the trace is open; then the pipe fills up.
+    // Once tr has printed a byte, it has opened the trace. It then blocks, because nobody reads the pipe.
     let mut some = [0];
     child
         .stdout
@@ -484,11 +484,11 @@ fn truncation_while_reading_is_reported() {
     );
 }
 
-/// If mapping fails, here for the limit of address space, the file is read by `pread`.
+/// If the file cannot be mapped, here because of a limit of the address space, it is read by `pread`.
 fn a_trace_that_cannot_be_mapped_is_read() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("large.bin");
-    // A trace, then 640 MiB of zeros.
+    // The file has a trace and then zeros, 640 MiB together: more than the address space may have.
     std::fs::copy(fixture("traces/demo.bin"), &path).unwrap();
     let file = std::fs::File::options().write(true).open(&path).unwrap();
     file.set_len(640 << 20).unwrap();

@@ -1,4 +1,4 @@
-//! A trace full of hostile text, through every subcommand and format.
+//! Passes a trace whose texts are all hostile through every subcommand and format.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // in a test
 
 mod common;
@@ -17,7 +17,8 @@ use tr_format::writer::Writer;
 
 const TR: &str = env!("CARGO_BIN_EXE_tr");
 
-/// Text that some medium takes for a command, markup, a formula or a link, or does not show.
+/// Texts that a terminal, a CI system, a browser or a spreadsheet would take for a command, markup, a formula or a
+/// link, or would not show.
 const HOSTILE: [&[u8]; 33] = [
     b"::error::x",
     b"\n::error::x",
@@ -54,14 +55,14 @@ const HOSTILE: [&[u8]; 33] = [
     b"{{script}}",
 ];
 
-/// A different text for each call.
+/// A generator of hostile texts, which returns a different one for each call.
 struct Texts(usize);
 
 impl Texts {
     fn next(&mut self) -> Vec<u8> {
         self.0 += 1;
         let text = HOSTILE[self.0 % HOSTILE.len()];
-        // No argument holds a NUL.
+        // A command-line argument cannot contain a NUL.
         text.iter().copied().filter(|b| *b != 0).collect()
     }
 
@@ -76,7 +77,7 @@ enum End {
     Untraced,
 }
 
-/// A trace of the fixtures with hostile text in every field that holds text.
+/// A copy of a fixture's trace in which every text is hostile.
 fn hostile(fixture: &str, first: usize, end: &End) -> Vec<u8> {
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("fixtures")
@@ -96,7 +97,7 @@ fn hostile(fixture: &str, first: usize, end: &End) -> Vec<u8> {
         not_traced: matches!(end, End::Untraced).then(|| texts.string()),
         ..old.clone()
     };
-    // Another recording than the fixture.
+    // The copy must count as another recording than the fixture, or a comparison would refuse it.
     meta.start_clock.real += 1;
     let mut writer = Writer::new(Vec::new(), &Masked::trusted(meta.clone())).unwrap();
     rewrite::copy(&trace, &mut writer, |stream, mut event| {
@@ -118,7 +119,7 @@ fn hostile(fixture: &str, first: usize, end: &End) -> Vec<u8> {
             LifeKind::Exec(exec) => {
                 exec.comm = comm;
                 exec.filename = texts.next().into();
-                // Some are the program, others an argument after it.
+                // In some traces a hostile text replaces the program's name; in others it is an argument after it.
                 let args = exec.argv.args().map(<[u8]>::to_vec);
                 let args = args.skip(first % 2).chain((0..3).map(|_| texts.next()));
                 exec.argv = Argv::from_args(args.collect::<Vec<_>>());
@@ -154,7 +155,7 @@ fn run(dir: &Path, args: &[&str]) -> Output {
     command.stdin(Stdio::null()).output().unwrap()
 }
 
-/// The characters that no output may show raw, found by another list than the escapes'.
+/// Whether no output may contain this character unescaped. The list is not the one that the escaping code uses.
 fn hides(c: char) -> bool {
     c != '\n' && c.is_control()
         || "\u{ad}\u{feff}\u{2028}\u{2029}\u{61c}\u{180e}".contains(c)
@@ -162,7 +163,7 @@ fn hides(c: char) -> bool {
         || matches!(c as u32, 0xe0000..=0xe01ef)
 }
 
-/// Checks the bytes that a terminal or a CI system's log gets.
+/// Checks the bytes that are printed on a terminal or into the log of a CI system.
 fn check_log(bytes: &[u8], what: &str) {
     let text = std::str::from_utf8(bytes).unwrap_or_else(|_| panic!("{what}: no UTF-8"));
     for line in text.lines() {
@@ -194,7 +195,8 @@ fn check_csv(bytes: &[u8], what: &str) {
     }
 }
 
-/// The text outside of `<code>`, entities decoded: what a forge's filters see.
+/// The text outside of `<code>` with decoded entities: the text in which GitHub or GitLab would look for mentions and
+/// links.
 fn outside_code(markdown: &str) -> String {
     let mut out = String::new();
     for (at, part) in markdown.split("<code>").enumerate() {
@@ -221,10 +223,11 @@ fn outside_code(markdown: &str) -> String {
 
 fn check_markdown(bytes: &[u8], what: &str) {
     let text = std::str::from_utf8(bytes).unwrap();
-    // The warning sign has a variation selector.
+    // The warning sign that tr prints contains a variation selector, which `check_log` forbids.
     check_log(text.replace("⚠\u{fe0f}", "").as_bytes(), what);
     let seen = outside_code(text).to_ascii_lowercase();
-    // A tag is none after its `<` was decoded; a forge makes links of texts.
+    // Tags are searched in the raw text, because an escaped `<` makes none. Mentions and links are searched in the
+    // decoded text, because a forge makes links of it.
     let tags = text.to_ascii_lowercase();
     assert!(
         !tags.contains("<img") && !tags.contains("<script"),
@@ -357,13 +360,13 @@ fn no_subcommand_passes_hostile_text_on() {
         let page = run(dir.path(), &["report", name, "-o", "-"]).stdout;
         let page = String::from_utf8(page).unwrap();
         assert!(!page.contains("<img") && !page.contains("<script>alert"));
-        // The data, the packed script, and the one that unpacks it.
+        // The page has three scripts: the data, the packed script, and the script that unpacks it.
         let scripts = if matches!(end, End::Untraced) { 0 } else { 3 };
         assert_eq!(page.matches("</script").count(), scripts);
     }
 }
 
-/// The ways in which a recording is printed: every report in every format, every comparison, forecast, pipeline and
+/// The command lines that print a recording: every report in every format, every comparison, forecast, pipeline and
 /// export. `X` is the recording, `Y` another one.
 const PRINTED: &str = "\
 analyze X --report all --top 100 --format text
@@ -422,7 +425,8 @@ fn no_format_begins_a_line_with_a_command() {
                 check_log(&out.stdout, line);
             }
         }
-        // The commands of this format are ours: none of another begins inside of them.
+        // In this format tr prints workflow commands of its own (`::warning`, `::notice`); a hostile text must not
+        // begin another one.
         let out = run(dir.path(), &["summary", name, "--format", "github"]);
         let text = String::from_utf8(out.stdout).unwrap();
         let own = |line: &&str| !line.starts_with("::warning") && !line.starts_with("::notice");
@@ -431,7 +435,7 @@ fn no_format_begins_a_line_with_a_command() {
     }
 }
 
-/// A text without the escape sequences of colours, which alone are ours.
+/// A text without the escape sequences for colours. It must not contain any other escape sequence.
 fn uncoloured(text: &str) -> String {
     let mut parts = text.split("\u{1b}[");
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -444,7 +448,8 @@ fn uncoloured(text: &str) -> String {
     out
 }
 
-/// The words of `tr record` hold COMMAND, files and users. None of these can be recorded.
+/// The messages of `tr record` contain COMMAND, names of files and names of users. Each of these recordings fails, and
+/// prints such a message.
 #[cfg(feature = "record")]
 #[test]
 fn a_recording_that_fails_passes_no_hostile_text_on() {
@@ -487,8 +492,8 @@ fn a_recording_that_fails_passes_no_hostile_text_on() {
     }
 }
 
-/// The ways in which a file is read and shown, with their most expensive options. `OUT` is a new
-/// file.
+/// The command lines that read and show a file, with the most expensive options. `OUT` is a new file, `SAME` the file
+/// itself.
 const WAYS: &str = "\
 info --full --format json
 verify
@@ -504,7 +509,7 @@ export --format otlp -o OUT
 export --format folded --weight stacks -o OUT
 export --format parquet -o OUT";
 
-/// All others.
+/// Further command lines, which only `make test-long` runs.
 const MORE: &str = "\
 info
 summary
@@ -523,7 +528,7 @@ export --format folded --weight wall -o OUT
 export --format folded --weight waiting -o OUT
 export --format folded --weight waits -o OUT";
 
-/// The most bytes that a command line may make of a file of 40 kB.
+/// The largest output in bytes that a command line may make of a file of 40 kB.
 const MOST: u64 = 64 << 20;
 
 #[test]

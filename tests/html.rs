@@ -1,5 +1,6 @@
-//! The page of `tr report`, tested in Chromium, and by `make test-long` in Firefox, by `crates/report/web/test/page.mjs`. Without
-//! Node, Chromium or Playwright these tests are reported as ignored, with the reason.
+//! Tests the page of `tr report` in Chromium, and with `make test-long` in Firefox, by
+//! `crates/report/web/test/page.mjs`. Without Node, Chromium or Playwright these tests are reported as ignored, with
+//! the reason.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing)] // of our own files
 
@@ -27,8 +28,8 @@ use tr_sim::scenario::{self, Weights};
 
 use common::{trial, TR};
 
-/// The names of the tests: the functions of `tests` in `page.mjs`; and whether they need Chromium's
-/// own protocol.
+/// The names of the tests, which are the functions of `tests` in `page.mjs`, and whether they need Chromium's own
+/// protocol.
 fn names() -> impl Iterator<Item = (&'static str, bool)> {
     let script = include_str!("../crates/report/web/test/page.mjs");
     let (_, tests) = script.split_once("\nconst tests = {\n").expect("tests");
@@ -49,7 +50,7 @@ fn web() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/report/web")
 }
 
-/// The browser, by its name on PATH.
+/// The path of Chromium, which has different names on PATH.
 fn chromium() -> Option<PathBuf> {
     on_path(&[
         "chromium-headless-shell",
@@ -71,7 +72,7 @@ fn on_path(names: &[&str]) -> Option<PathBuf> {
     })
 }
 
-/// The reason why the pages cannot be tested in a browser.
+/// The reason why pages cannot be tested in a browser here, if any.
 fn why_not() -> Option<String> {
     let mut node = Command::new("node");
     let node = node
@@ -100,7 +101,7 @@ fn run(args: &[&str]) -> Result<Vec<u8>, Failed> {
     }
 }
 
-/// The page and the analysis of a trace.
+/// Writes the page and the JSON analysis of a trace.
 fn page(trace: &Path, directory: &Path, name: &str) -> Result<(), Failed> {
     let page = directory.join(format!("{name}.html"));
     let trace = trace.to_string_lossy();
@@ -116,7 +117,7 @@ fn page(trace: &Path, directory: &Path, name: &str) -> Result<(), Failed> {
     Ok(write(directory.join(format!("{name}.json")), analysis)?)
 }
 
-/// Arguments that try to inject HTML, scripts or terminal sequences.
+/// Command-line arguments that try to inject HTML, scripts or terminal sequences.
 fn hostile() -> Vec<Vec<u8>> {
     [
         &b"<script>window.owned=1</script>"[..],
@@ -134,7 +135,7 @@ fn hostile() -> Vec<Vec<u8>> {
     .into()
 }
 
-/// Adds a sample at each exec, with functions of these names.
+/// Adds a stack sample at each exec, with functions of these names.
 fn sampled(recording: &mut Recording, names: &[Vec<u8>]) {
     let execs = recording
         .life
@@ -190,7 +191,7 @@ fn sampled(recording: &mut Recording, names: &[Vec<u8>]) {
         .map(|event| (event.0, event.1))
         .expect("a sample");
     events.extend(symbols.map(|kind| (end.0, end.1, kind)));
-    // Behind the events of the same time.
+    // The sequence numbers place the samples after recorded events of the same time.
     for (seq, (at, time, kind)) in (1 << 32..).zip(events) {
         let event = LifeEvent {
             time,
@@ -203,7 +204,7 @@ fn sampled(recording: &mut Recording, names: &[Vec<u8>]) {
     recording.meta.extras = Some(vec![Extra::Stacks as u8]);
 }
 
-/// Writes all pages and analyses for the tests.
+/// Writes all pages and analyses that the tests need.
 fn prepare(directory: &Path) -> Result<(), Failed> {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces");
     for (file, name) in [
@@ -256,7 +257,8 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     page(&many, directory, "many")?;
     let sleeper = directory.join("sleeper.bin");
     let file = sleeper.to_string_lossy();
-    // Until the sleeper has slept for nearly all of its time, however long the machine let it wait.
+    // The shell works until the sleeper has slept for nearly all of its time, however long the sleeper waited for a
+    // CPU.
     let script = "read up _ </proc/uptime; begin=${up%.*}${up#*.}; sleep 9 >/dev/null 2>&1 & \
         i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done; \
         while read on wait _ </proc/$!/schedstat && read up _ </proc/uptime && \
@@ -264,7 +266,8 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     let record = ["record", "-q", "--method", "ptrace", "-o", &file];
     run(&[&record[..], &["--", "sh", "-c", script]].concat())?;
     page(&sleeper, directory, "sleeper")?;
-    // The first probe fails as expected, and the command after it fails.
+    // `/bin/false` in the script `configure` is a probe that fails as expected. The command after the script fails
+    // really.
     let configure = directory.join("configure");
     write(&configure, "#!/bin/sh\n/bin/false\nexit 0\n")?;
     let mut may = std::fs::metadata(&configure)?.permissions();
@@ -298,14 +301,15 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     args.push(&file);
     run(&[&args[..], &command].concat())?;
     page(&totals, directory, "totals")?;
-    // Cut after some of its events, and before the first moment that is known.
+    // One copy is cut after some events, and one before the first moment that is known.
     let whole = read(fixtures.join("demo.bin"))?;
     for (name, length) in [("cut", 20_000), ("blank", 4_000)] {
         let file = directory.join(format!("{name}.bin"));
         write(&file, whole.get(..length).ok_or("a longer fixture")?)?;
         page(&file, directory, name)?;
     }
-    // A file of an earlier version: half of these processes end before the first sample of them.
+    // This file is of an earlier version of the format. Half of its processes ended before the recorder took their
+    // first sample.
     let poll = directory.join("poll.bin");
     std::fs::copy(fixtures.with_file_name("methods").join("poll.bin"), &poll)?;
     page(&poll, directory, "poll")?;
@@ -350,7 +354,7 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     let forecast = run(&["predict", &failing.to_string_lossy(), "--format", "html"])?;
     write(directory.join("predict-failing.html"), forecast)?;
 
-    // So many switches that the page spares itself some frames.
+    // The recording has so many switches that the page leaves out some animation frames.
     let config = Config::new(scenario::pipe(), 1, 100_000_000);
     simulate("pipes", &Recording::record(&config).0)?;
 
@@ -363,7 +367,7 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     simulate("empty", &recording)
 }
 
-/// A runner's file without a time of the day: 25 tests, of which the first passed.
+/// A JUnit file without the times at which its tests began: 25 tests, of which the first passed.
 fn unplaced() -> String {
     let failed = (1..25).map(|n| {
         format!("<testcase classname='api' name='test_{n}'><failure message='x'/></testcase>")
@@ -380,7 +384,7 @@ fn image(line: &str) -> Image {
     }
 }
 
-/// A make that goes on after a failure, and fails for `failures` links of very many files.
+/// A simulated `make -k` that continues after a failure, and in which `failures` links of very many files fail.
 fn keeps_going(failures: u16) -> World {
     let objects: Vec<String> = (0..60).map(|n| format!("object-number-{n}.o")).collect();
     let link = |n| format!("ld -o prog{n} {}", objects.join(" "));
@@ -401,7 +405,8 @@ fn keeps_going(failures: u16) -> World {
     }
 }
 
-/// Two drivers of a compiler one after the other: the first waits for a disk by itself.
+/// Two compiler drivers that run one after the other. The first one waits for a disk itself, before it starts its
+/// compiler.
 fn drivers() -> World {
     let (disk, run) = (ms(239, 239), ms(1500, 1500));
     let child = [Op::Fork(3, Arg::Same), Op::Wait, Op::ExitGroup(0)];
@@ -430,15 +435,15 @@ fn drivers() -> World {
 
 type Outcome = Result<(), Failed>;
 
-/// `page.mjs` with its browser, which all tests share.
+/// A Node process that runs `page.mjs` with one browser. All tests share it.
 struct Browser {
     node: Mutex<Child>,
-    /// The receivers of the tests' outcomes, by name.
+    /// The channels to the tests that wait for their outcome, by the name of the test.
     waiting: Arc<Mutex<HashMap<String, Sender<Outcome>>>>,
 }
 
 impl Browser {
-    /// In the browser that the variable names.
+    /// Starts `page.mjs` with this browser, whose path it takes from an environment variable.
     fn start(
         directory: &Path,
         variable: &str,
@@ -466,7 +471,7 @@ impl Browser {
                     .send(failed.map_or(Ok(()), Err))
                     .expect("who waits");
             }
-            // Whoever still waits gets an error.
+            // Dropping the channels gives an error to each test that still waits.
             lock(&all).clear();
         });
         let node = Mutex::new(node);
@@ -484,7 +489,7 @@ impl Browser {
 }
 
 impl Drop for Browser {
-    /// At the end of its input it ends.
+    /// `page.mjs` ends when its standard input is closed, and is waited for.
     fn drop(&mut self) {
         let _ = lock(&self.node).wait();
     }
@@ -494,7 +499,7 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One trace always gives the same bytes, and nothing but the page is left.
+/// One trace always gives the same bytes, and a failed report leaves no file behind.
 fn the_same_bytes_whole_or_not_at_all() -> Result<(), Failed> {
     let directory = tempfile::tempdir()?;
     let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
@@ -525,7 +530,7 @@ fn the_same_bytes_whole_or_not_at_all() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The addresses of the runs depend on the place of the page.
+/// A page without the addresses of its links, because they depend on the place of the page.
 fn without_links(page: Vec<u8>) -> Result<String, Failed> {
     let page = String::from_utf8(page)?;
     let parts = page.split("<a href=\"").enumerate();
@@ -536,8 +541,8 @@ fn without_links(page: Vec<u8>) -> Result<String, Failed> {
     Ok(parts.collect())
 }
 
-/// Each run of a comparison is a link: to its recording, to the page that lies beside that, or to the page that
-/// `--pages` writes. A link leads to a file that is there.
+/// Each run of a comparison is a link to its recording, to the page next to the recording, or to the page that
+/// `--pages` writes. Each link leads to an existing file.
 fn the_runs_lead_to_their_pages(directory: &Path, traces: [&str; 2]) -> Result<(), Failed> {
     let page = directory.join("linked").join("diff.html");
     std::fs::create_dir(directory.join("linked"))?;
@@ -571,7 +576,7 @@ fn the_runs_lead_to_their_pages(directory: &Path, traces: [&str; 2]) -> Result<(
     Ok(())
 }
 
-/// `tr diff -o` writes what it prints, replaces its own page, and nothing else.
+/// `tr diff -o` writes the same page that it prints. It replaces a page that it has written before, but no other file.
 fn a_comparison_goes_to_a_file() -> Result<(), Failed> {
     let directory = tempfile::tempdir()?;
     let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces");
@@ -587,7 +592,7 @@ fn a_comparison_goes_to_a_file() -> Result<(), Failed> {
     }
     let text = String::from_utf8(read(&out)?)?;
     the_runs_lead_to_their_pages(directory.path(), [&base, &new])?;
-    // Both commands, all rows, and states that add up in each bar.
+    // The page names both commands and has all rows, and the states in each bar add up to 100 %.
     assert!(text.contains("strace -f") && !text.contains("top 10 of"));
     let bars = text.split("<svg x=").skip(1);
     let bars = bars.filter(|bar| bar.contains("<rect class=\"s"));
@@ -617,7 +622,7 @@ fn a_comparison_goes_to_a_file() -> Result<(), Failed> {
 
 fn main() {
     let mut args = Arguments::from_args();
-    // Each paints.
+    // Each browser test draws pages, so no more than two run at the same time.
     args.test_threads = Some(args.test_threads.map_or(2, |n| n.min(2)));
     let reason = why_not();
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -635,7 +640,7 @@ fn main() {
         )
     };
     let browser = start("CHROMIUM", chromium());
-    // CI has no time for a second browser.
+    // Without `make test-long` there is no second browser, because CI has no time for it.
     let second = (common::long() && !args.list).then(|| start("FIREFOX", firefox()));
     let mut trials = vec![trial(
         "the_same_bytes_whole_or_not_at_all",

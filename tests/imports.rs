@@ -1,4 +1,5 @@
-//! `--with`: the files of real tools, recorded here where they are installed, and stored ones.
+//! Tests `--with`: files of real tools, recorded here if the tools are installed, and stored recordings with such
+//! files.
 #![allow(clippy::expect_used, clippy::indexing_slicing)] // a JSON value indexes to null
 
 use std::path::{Path, PathBuf};
@@ -36,7 +37,7 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/imports")
 }
 
-/// `tr predict --plan` splits the tests of a report, and its document is as the schema says.
+/// `tr predict --plan` distributes the tests of a report among machines, and its document matches the schema.
 fn plan() -> Result<(), Failed> {
     let predict = |options: &[&str]| {
         let mut command = Command::new(TR);
@@ -50,7 +51,8 @@ fn plan() -> Result<(), Failed> {
     let schema = Command::new(TR).args(["schema", "shards"]).output()?;
     let schema: Value = serde_json::from_slice(&schema.stdout)?;
     common::schema::validate(&schema, &document)?;
-    // No place of these four is proven, and one has no length.
+    // The recording proves the place of none of the four tests, and one has no duration, so no length comes from the
+    // recording.
     let counts = ["recording", "report", "median"].map(|name| int(&document["counts"], name));
     let tests = list(&document, "shards")
         .iter()
@@ -62,7 +64,8 @@ fn plan() -> Result<(), Failed> {
         tests.clone().sum::<usize>() == 4 && tests.min() > Some(0),
         || document.to_string(),
     )?;
-    // All tests are of one file of Python, and a plan replaces no other file.
+    // All tests are in one Python file, so a plan for Jest has no two files to distribute. Nor does a plan replace
+    // another file.
     let place = scratch("plan")?;
     let other = place.join("other");
     std::fs::write(&other, "notes")?;
@@ -82,11 +85,11 @@ fn plan() -> Result<(), Failed> {
     Ok(())
 }
 
-/// `--format junit` writes the report back: its tests have properties, and all else is as it was.
+/// `--format junit` writes the test report again: its tests get properties, and everything else stays as it was.
 fn junit_out() -> Result<(), Failed> {
     let place = scratch("junit-out")?;
     let trace = fixtures().join("all.bin");
-    // The name of the additional test is the argument of one process alone, which proves its place.
+    // The additional test has a name that is the argument of exactly one process, which proves the process that ran it.
     let report = place.join("tests.xml");
     let written = std::fs::read_to_string(fixtures().join("tests.xml"))?;
     let own = "<testcase classname=\"x\" name=\"0.2\" time=\"0.200\" />";
@@ -111,7 +114,7 @@ fn junit_out() -> Result<(), Failed> {
     ] {
         ensure(after.contains(wanted), || format!("no {wanted} in {after}"))?;
     }
-    // The other tests ran at some time in the life of the program that names the report.
+    // The other tests ran at an unknown time during the life of the program that has the report's name as an argument.
     let unsure = after
         .matches("<properties><property name=\"tr.place\" value=\"±")
         .count();
@@ -121,17 +124,19 @@ fn junit_out() -> Result<(), Failed> {
     while let (Some(from), Some(to)) = (rest.find("<properties>"), rest.find("</properties>")) {
         rest.replace_range(from..to + "</properties>".len(), "");
     }
-    // An element without contents has an end of its own now.
+    // An element without contents was written as an empty-element tag. Now it has an end tag, which is undone for the
+    // comparison.
     let rest = rest.replace("\"></testcase>", "\" />");
     ensure(rest == before, || format!("{rest}\ninstead of\n{before}"))?;
-    // Again, in place. A recorded command line has the name of the report, which narrows the places.
+    // Exporting the export onto itself changes nothing. The file keeps its name, because a recorded command line names
+    // the report, which narrows down the places of the tests.
     std::fs::copy(&out, &report)?;
     let done = export(&report, &report)?;
     ensure(done.status.success(), || said(&done))?;
     ensure(std::fs::read_to_string(&report)? == after, || {
         "written twice".into()
     })?;
-    // No report, and one that is damaged.
+    // A damaged report and a file that is no report are refused.
     let damaged = place.join("damaged.xml");
     std::fs::write(&damaged, &before[..before.len() / 2])?;
     for with in [damaged, fixtures().join("main.json")] {
@@ -157,7 +162,7 @@ fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failed> {
     Ok(common::ensure(good, what)?)
 }
 
-/// The analysis of a trace with files: the steps, the files' numbers and standard error.
+/// The steps of a trace that was analyzed with files, what is known about each file, and standard error.
 struct Analyzed {
     steps: Vec<Value>,
     imports: Vec<Value>,
@@ -183,7 +188,7 @@ fn analyze(trace: &Path, with: &[&str], more: &[&str]) -> Result<Analyzed, Faile
     })
 }
 
-/// Records the project of one tool and analyzes it with the tool's file.
+/// Records the example project of one tool and analyzes the recording with the file that the tool wrote.
 fn recorded(tool: &str, with: &str) -> Result<Analyzed, Failed> {
     let directory = scratch(tool)?;
     let out = Command::new(TR)
@@ -197,12 +202,12 @@ fn recorded(tool: &str, with: &str) -> Result<Analyzed, Failed> {
     analyze(&directory.join("trace.bin"), &[with], &[])
 }
 
-/// The steps of a name.
+/// All steps with this name.
 fn named<'a>(steps: &'a [Value], name: &str) -> Vec<&'a Value> {
     steps.iter().filter(|step| step["name"] == name).collect()
 }
 
-/// The only step of a name, with its kind.
+/// The only step with this name; its kind must be the given one.
 fn only<'a>(steps: &'a [Value], kind: &str, name: &str) -> Result<&'a Value, Failed> {
     match named(steps, name).as_slice() {
         [step] if step["kind"] == kind => Ok(step),
@@ -210,7 +215,7 @@ fn only<'a>(steps: &'a [Value], kind: &str, name: &str) -> Result<&'a Value, Fai
     }
 }
 
-/// All spans of the only file have a place.
+/// Checks that every span of the only imported file was placed in the recording.
 fn all_placed(analyzed: &Analyzed, at_least: u64) -> Result<(), Failed> {
     let [import] = analyzed.imports.as_slice() else {
         return Err(format!("{:?}", analyzed.imports).into());
@@ -219,10 +224,10 @@ fn all_placed(analyzed: &Analyzed, at_least: u64) -> Result<(), Failed> {
     ensure(spans == placed && spans >= at_least, || format!("{import}"))
 }
 
-/// Cargo rounds its times to hundredths of a second, ninja to thousandths.
+/// The tolerance of times in ns: Cargo rounds to hundredths of a second, ninja to milliseconds.
 const GRAIN: u64 = 10_000_000;
 
-/// A step is inside another one, by its times and by the tree.
+/// Checks that one step lies inside of another one, by its times and in the tree of steps.
 fn inside(steps: &[Value], inner: &Value, outer: &Value) -> Result<(), Failed> {
     let times = |step: &Value| {
         (
@@ -242,7 +247,7 @@ fn inside(steps: &[Value], inner: &Value, outer: &Value) -> Result<(), Failed> {
     ensure(good, || format!("{inner:#}\nis not inside of\n{outer:#}"))
 }
 
-/// clang's spans are in the process that has its pid.
+/// clang's file names its pid, so its spans are placed inside of that process.
 fn clang() -> Result<(), Failed> {
     let analyzed = recorded("clang", "out/main.json")?;
     all_placed(&analyzed, 3)?;
@@ -254,21 +259,22 @@ fn clang() -> Result<(), Failed> {
     let backend = only(steps, "unit", "Backend")?;
     inside(steps, backend, compiler)?;
     inside(steps, frontend.first().ok_or("no Frontend")?, compiler)?;
-    // The clocks agree. Loading a compiler that is not cached takes most of its time.
+    // The clocks of clang and of the recording agree. clang's part may be small, because loading a compiler that is not
+    // cached takes most of the time.
     let (part, whole) = (int(compiler, "wall_ns"), int(object, "wall_ns"));
     ensure(part * 20 > whole && part <= whole, || {
         format!("{part} of {whole}")
     })
 }
 
-/// Each command of the last run that made its outputs is the step of its own process; commands
-/// of earlier runs belong to the earlier process of ninja.
+/// The log of ninja names the last run that made each output. Commands of that run lie inside of its ninja process, and
+/// commands of the earlier run inside of the earlier one.
 fn ninja() -> Result<(), Failed> {
     let analyzed = recorded("ninja", ".ninja_log")?;
     let [import] = analyzed.imports.as_slice() else {
         return Err(analyzed.said.into());
     };
-    // One of the two runs has most commands: the other two are of the other run.
+    // The log has four commands of two runs of ninja; each of them is placed in the run to which it belongs.
     let (spans, placed) = (int(import, "spans"), int(import, "placed"));
     ensure(spans == 4 && placed == 4, || format!("{import}"))?;
     let steps = &analyzed.steps;
@@ -304,7 +310,7 @@ fn cargo() -> Result<(), Failed> {
         let unit = only(steps, "unit", &format!("small-package v1.2.3{target}"))?;
         inside(steps, unit, build)?;
     }
-    // The package's name in the command line is not a second step.
+    // cargo's file and the compiler's command line both name the package, but only the file's name becomes a step.
     let again = named(steps, "small_package");
     let is_unit = |step: &&Value| step["kind"] == "unit";
     ensure(!again.iter().any(is_unit), || format!("{again:#?}"))?;
@@ -321,7 +327,7 @@ fn pytest() -> Result<(), Failed> {
     tests(&analyzed.steps)
 }
 
-/// The tests of the project have their results, and slept when the recording says so.
+/// The tests of the project have their results, and have slept for as long as the recording shows.
 fn tests(steps: &[Value]) -> Result<(), Failed> {
     let runner = only(steps, "test", "pytest")?;
     for (name, result, sleep) in [
@@ -334,18 +340,19 @@ fn tests(steps: &[Value]) -> Result<(), Failed> {
         inside(steps, test, runner)?;
         ensure(test["result"] == result, || format!("{test:#}"))?;
         if test["no_figures"].is_string() {
-            // The file has no beginnings, and nothing proves the place.
+            // The file does not say when the tests began and the recording proves no place, so there are no figures.
             ensure(test["spent"].is_null(), || format!("{test:#}"))?;
         } else {
             let slept = test["spent"]["sleep_ns"].as_u64().unwrap_or(0);
-            // The spans are where the lengths put them.
+            // A test's place follows from the lengths of the tests before it, so it may be off: 30 % of its sleep
+            // suffices.
             ensure(slept >= sleep * 300_000, || format!("{test:#}"))?;
         }
     }
     Ok(())
 }
 
-/// The stored recording of all four tools, with their files.
+/// Analyzes the stored recording of all four tools with the files of these tools.
 fn stored() -> Result<(), Failed> {
     let trace = fixtures().join("all.bin");
     let analyzed = analyze(&trace, &["."], &[])?;
@@ -363,12 +370,12 @@ fn stored() -> Result<(), Failed> {
     ];
     ensure(rows == want, || format!("{rows:#?}\n{}", analyzed.said))?;
     tests(&analyzed.steps)?;
-    // Without the files, none of it.
+    // Without the tools' files there are no such steps.
     let plain = analyze(&trace, &[], &[])?;
     ensure(named(&plain.steps, "ExecuteCompiler").is_empty(), || {
         "steps of no file".into()
     })?;
-    // A part of the recording: the rest is counted.
+    // If only a part of the recording is analyzed, spans outside of it are counted.
     let part = analyze(&trace, &["main.json"], &["--from", "2s"])?;
     let outside = part.imports.first().map(|import| int(import, "outside"));
     ensure(outside == Some(67), || part.said.clone())?;
@@ -378,8 +385,8 @@ fn stored() -> Result<(), Failed> {
     )
 }
 
-/// A path that cannot be read is an error; a foreign file in a directory is passed over, and a
-/// damaged one is named.
+/// A path that cannot be read is an error. In a directory, a file of no known kind is skipped, and a damaged file is
+/// named.
 fn paths() -> Result<(), Failed> {
     let directory = scratch("paths")?;
     let trace = fixtures().join("all.bin");
@@ -411,7 +418,7 @@ fn paths() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Files lie deep in a build's directories; links and what is too deep are named.
+/// Files are found deep in the directories of a build. Symbolic links and files that lie too deep are named.
 fn directories() -> Result<(), Failed> {
     let top = scratch("directories")?;
     let deep: PathBuf = (0..10).map(|level| format!("level{level}")).collect();
@@ -422,7 +429,7 @@ fn directories() -> Result<(), Failed> {
         std::fs::copy(fixtures().join(".ninja_log"), directory.join(".ninja_log"))?;
     }
     let trace = fixtures().join("all.bin").canonicalize()?;
-    // A relative path and a wide page: a line is broken within a path, wherever the path is long.
+    // The path is relative and the page wide, because a long path would be broken across lines.
     let run = || -> Result<String, Failed> {
         let args = ["analyze", "--report", "quality", "--width", "200"];
         let mut command = Command::new(TR);
@@ -451,7 +458,7 @@ fn directories() -> Result<(), Failed> {
         placed(&text) > 0 && !text.contains("down16/.ninja_log"),
         || text.clone(),
     )?;
-    // A link leads nowhere, not even upwards.
+    // Symbolic links are not followed, not even to a directory above.
     std::fs::remove_dir_all(top.join("down0"))?;
     std::os::unix::fs::symlink("..", top.join("level0/up"))?;
     std::os::unix::fs::symlink(top.join(&deep), top.join("again"))?;
@@ -460,7 +467,7 @@ fn directories() -> Result<(), Failed> {
     ensure(!text.contains("/up/") && !text.contains("/again/"), || text)
 }
 
-/// The names of a file are no commands for a terminal, and no markup.
+/// Names in an imported file must not act as commands for a terminal, or as markup.
 fn hostile() -> Result<(), Failed> {
     let directory = scratch("hostile")?;
     let log = std::fs::read_to_string(fixtures().join(".ninja_log"))?;

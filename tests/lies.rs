@@ -1,4 +1,4 @@
-//! Files whose checksums are right and whose contents lie, or ask for much memory and time.
+//! Tests files whose checksums are right but whose contents are wrong, or would take much memory and time.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // in a test
 
 mod common;
@@ -30,7 +30,7 @@ fn demo() -> Vec<u8> {
     std::fs::read(demo).unwrap()
 }
 
-/// The frames of a file: header, payload; and the id in their checksums.
+/// The frames of a file (header and payload of each), and the file's id, which is in the checksums of the frames.
 fn frames(file: &[u8]) -> (u32, Vec<(Header, Vec<u8>)>) {
     let (mut at, mut id, mut frames) =
         (usize::try_from(frame::FILE_HEADER).unwrap(), 0, Vec::new());
@@ -47,7 +47,7 @@ fn frames(file: &[u8]) -> (u32, Vec<(Header, Vec<u8>)>) {
     (id, frames)
 }
 
-/// A file of frames, whose trailer names the index.
+/// Makes a file of frames, with a trailer that names the offset of the index.
 fn file(original: &[u8], id: u32, frames: &[(Header, Vec<u8>)]) -> Vec<u8> {
     let mut out = original[..usize::try_from(frame::FILE_HEADER).unwrap()].to_vec();
     let mut index = 0;
@@ -58,7 +58,7 @@ fn file(original: &[u8], id: u32, frames: &[(Header, Vec<u8>)]) -> Vec<u8> {
         header.encode(if at == 0 { 0 } else { id }, &mut out);
         out.extend_from_slice(payload);
     }
-    // The trailer: the index's offset, a checksum of it and of the id, a mark.
+    // The trailer consists of the index's offset, a checksum of that offset and of the file's id, and a magic number.
     let at = index.to_le_bytes();
     let mut sum = crc32fast::Hasher::new();
     sum.update(&id.to_le_bytes());
@@ -88,7 +88,7 @@ fn verify_holds_summary_and_index_against_the_frames() {
     let (id, frames) = frames(&original);
     assert_eq!(file(&original, id, &frames), original);
     assert_eq!(run(&["verify", "-"], &original).status.code(), Some(0));
-    // One frame removed, all later ones renumbered.
+    // One frame is removed, and all later ones are renumbered, so that only the summary and the index show it.
     let of_cpu = |(header, _): &(Header, Vec<u8>)| header.kind == kind::SCHED;
     let removed = frames.iter().position(of_cpu).unwrap();
     let mut fewer = frames.clone();
@@ -110,7 +110,7 @@ fn verify_holds_summary_and_index_against_the_frames() {
     );
 }
 
-/// Ten events of a CPU; with `back`, the last one is stamped before others.
+/// Ten events of one CPU. The last one has a timestamp that is `back` ns too early.
 fn ten(back: u64) -> Vec<u8> {
     let meta = Metadata {
         start: Ktime(1_000_000),
@@ -174,12 +174,12 @@ fn an_endless_pipe_that_is_no_trace_is_refused_at_once() {
     assert!(begun.elapsed() < Duration::from_secs(20));
 }
 
-/// Two tasks that take turns on a CPU, 1 µs each, and `forks` more that only begin.
+/// A recording of two tasks that take turns on a CPU for 1 µs each, and of `forks` more tasks that only begin.
 fn long(switches: u64, forks: u32) -> Vec<u8> {
     lasting(switches, forks, 0)
 }
 
-/// [`long`], with a summary that claims `more` ns after the last event.
+/// Like [`long`], but the summary claims that the recording ended `more` ns after the last event.
 fn lasting(switches: u64, forks: u32, more: u64) -> Vec<u8> {
     let start = Ktime(1_000_000);
     let meta = Metadata {
@@ -270,7 +270,7 @@ fn a_budget_ends_the_analysis_with_what_is_known() {
         ];
         let sum = |totals| names.iter().map(|name| ns(totals, name)).sum::<u64>();
         assert_eq!(sum(whole), sum(part));
-        // The first screen, the page and the comparison say it, too.
+        // The first screen names the limit, too.
         let text = run(&["analyze", "-", budget, most], &trace);
         assert!(String::from_utf8(text.stdout).unwrap().contains(budget));
     }
@@ -309,7 +309,8 @@ fn a_small_file_of_many_processes_stays_in_its_budget() {
 #[test]
 fn a_series_has_a_limit_that_names_the_interval() {
     let trace = long(600_000, 0);
-    // The rows are those of `fit`, which has a test of its own: a million of them take a minute.
+    // One row for each µs would take a minute, so there must be a limit. The rows themselves are tested elsewhere
+    // (`fit`).
     let args = ["analyze", "-", "--report", "series", "--interval", "1us"];
     let out = run(&args, &trace);
     let said = String::from_utf8(out.stderr).unwrap();
@@ -360,7 +361,7 @@ fn sums_beyond_the_clock_are_said_to_be_damaged() {
     assert!(text.contains("the trace is damaged"), "{text}");
 }
 
-/// Processes that each forked the next one, and then ran `make`.
+/// A recording of `length` processes, each a child of the one before it, which all run `make`.
 fn chain(length: u32) -> Vec<u8> {
     let start = Ktime(1_000_000);
     let meta = Metadata {
@@ -430,9 +431,10 @@ fn chain(length: u32) -> Vec<u8> {
     writer.finish(&Masked::trusted(summary)).unwrap().0
 }
 
-/// The CPU time of a command that succeeds in this directory, in seconds. It is killed after `most` of them.
+/// The CPU time in seconds of a command that must succeed in this directory. It is killed if it takes more than `most`
+/// seconds of CPU time.
 fn cpu_time(dir: &Path, most: u32, args: &[&str]) -> f64 {
-    // The limit is one of each process, the time is that of the shell's children.
+    // The limit is for each process; bash's `time` prints the CPU time of all its children.
     let out = Command::new("bash")
         .arg("-c")
         .arg("TIMEFORMAT='cpu %U %S'; time prlimit --cpu=$1 -- \"${@:2}\"")
@@ -450,8 +452,8 @@ fn cpu_time(dir: &Path, most: u32, args: &[&str]) -> f64 {
         .sum()
 }
 
-/// A walk from each process to its ancestors costs the square of the depth: eight times the depth would take 64 times
-/// as long. A busy machine slows both down.
+/// Walking from each process to all its ancestors would cost the square of the depth: eight times the depth would take
+/// 64 times as long. The limit is a ratio of two times, because a busy machine makes both longer.
 #[test]
 fn a_deep_chain_of_processes_costs_seconds() {
     let dir = tempfile::tempdir().unwrap();
@@ -480,10 +482,10 @@ fn a_deep_chain_of_processes_costs_seconds() {
     }
 }
 
-/// A limit that is reached after the reading ends the command, and leaves no output.
+/// A limit of time or memory that is reached after the reading ends the command, which then leaves no output.
 #[test]
 fn the_limits_hold_for_reports_and_exports() {
-    // A million rows of series.
+    // A series with one row for each µs has a million rows.
     let trace = long(600_000, 0);
     let args = [
         "analyze",
@@ -495,7 +497,8 @@ fn the_limits_hold_for_reports_and_exports() {
         "--interval",
         "1us",
     ];
-    // The memory is looked at every 20 ms: all of it may be used and free again between two looks.
+    // The used memory is compared with the limit only every 20 ms. Between two checks all of it may be used and freed,
+    // so the command has nine tries.
     let mut tries = (0..9).map(|_| run(&[&args[..], &["--max-memory", "120M"]].concat(), &trace));
     let out = tries.find(|out| out.status.code() != Some(0)).unwrap();
     let said = String::from_utf8(out.stderr).unwrap();
@@ -506,7 +509,7 @@ fn the_limits_hold_for_reports_and_exports() {
     let trace = long(10, 10);
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("forks.bin"), &trace).unwrap();
-    // A reader that does not read. The limit is the one that was given.
+    // Nobody reads from the FIFO, so the command blocks until the limit that it was given.
     let fifo = dir.path().join("fifo");
     nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
     let begun = Instant::now();
@@ -530,7 +533,8 @@ fn the_limits_hold_for_reports_and_exports() {
     assert!(begun.elapsed() < Duration::from_secs(15));
 }
 
-/// A process with `count` spans inside one another. With `ends` each of them has an end.
+/// A recording of a process that writes `count` marks for spans, each inside of the one before it. With `ends` each
+/// span also has a mark for its end.
 fn marks(count: u64, ends: bool) -> Vec<u8> {
     let start = Ktime(1_000_000);
     let meta = Metadata {
@@ -584,7 +588,7 @@ fn marks(count: u64, ends: bool) -> Vec<u8> {
     writer.finish(&Masked::trusted(summary)).unwrap().0
 }
 
-/// Eight times as many tests of one suite cost eight times as much, and a little more: not sixty-four times.
+/// Eight times as many tests of one suite may take little more than eight times as long, not 64 times.
 #[test]
 fn tests_that_follow_each_other_cost_what_they_count() {
     let dir = tempfile::tempdir().unwrap();
@@ -607,12 +611,12 @@ fn tests_that_follow_each_other_cost_what_they_count() {
             cpu_time(dir.path(), 300, &line.split(' ').collect::<Vec<_>>())
         };
         let (few, many) = (time("few.bin"), time("many.bin"));
-        // Less than 100 ms are the start of the program.
+        // Times below 100 ms are mostly the start of the program, so they count as 100 ms.
         assert!(many < 17.0 * few.max(0.1), "{line}: {few} s, {many} s");
     }
 }
 
-/// Four times as many marks cost four times as much, and a little more: not sixteen times.
+/// Four times as many marks may take little more than four times as long, not 16 times.
 #[test]
 fn spans_inside_one_another_cost_what_they_count() {
     let dir = tempfile::tempdir().unwrap();
@@ -631,13 +635,13 @@ fn spans_inside_one_another_cost_what_they_count() {
                 cpu_time(dir.path(), 300, &line.split(' ').collect::<Vec<_>>())
             };
             let (few, many) = (time("few.bin"), time("many.bin"));
-            // Less than 100 ms are the start of the program.
+            // Times below 100 ms are mostly the start of the program, so they count as 100 ms.
             assert!(
                 many < 9.0 * few.max(0.1),
                 "{line}, {ends}: {few} s, {many} s"
             );
         }
-        // The report mentions the steps that the limit leaves out.
+        // Steps that lie inside of 64 others are left out, and the report mentions them.
         let out = run(&["analyze", "-", "--report", "steps"], &marks(100, ends));
         let said = String::from_utf8(out.stderr).unwrap();
         assert!(said.contains("36 steps lie inside 64 others"), "{said}");
@@ -646,7 +650,8 @@ fn spans_inside_one_another_cost_what_they_count() {
     }
 }
 
-/// A file of a few events that claims the longest time costs what its events cost, and makes no large output.
+/// A file of a few events that claims the longest possible time costs no more than its events, and makes no large
+/// output.
 #[test]
 fn claimed_time_costs_nothing() {
     const LIMIT: &str = "--max-time 60s";

@@ -1,5 +1,4 @@
-//! Marks that programs write to `$TR_MARKS`, with the real test runners where they are
-//! installed.
+//! Tests marks (steps that programs write to `$TR_MARKS`), with real test runners if they are installed.
 #![allow(clippy::expect_used, clippy::indexing_slicing)] // a JSON value indexes to null
 
 use std::path::{Path, PathBuf};
@@ -66,7 +65,7 @@ fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failed> {
     Ok(common::ensure(good, what)?)
 }
 
-/// `tr record` of a command line in a directory of its own, with its temporary directory; not yet started.
+/// A command that records a command line in a directory of its own and with its temporary directory, not started yet.
 fn recording(directory: &Path, command: &[&str]) -> Command {
     let mut tr = Command::new(TR);
     tr.args(["record", "-o", "trace.bin", "--"]).args(command);
@@ -75,8 +74,7 @@ fn recording(directory: &Path, command: &[&str]) -> Command {
     tr
 }
 
-/// Records a command line in a directory of its own, with a temporary directory that must be
-/// empty afterwards.
+/// Records a command line in this directory. The temporary directory must be empty afterwards.
 fn record(directory: &Path, command: &[&str]) -> Result<Output, Failed> {
     let temporary = directory.join("tmp");
     let _ = std::fs::remove_dir_all(&temporary);
@@ -108,7 +106,7 @@ fn steps(directory: &Path) -> Result<Vec<Value>, Failed> {
     Ok(list(&document["steps"], "steps").to_vec())
 }
 
-/// The steps of these kinds: their depths, names and results, in order.
+/// The depth, the name and the result of each step of these kinds, in order.
 fn marks(steps: &[Value], kinds: &[&str]) -> Vec<String> {
     let of = |step: &&Value| kinds.contains(&step["kind"].as_str().unwrap_or_default());
     let steps = steps.iter().filter(of);
@@ -130,7 +128,8 @@ fn same(is: &[String], want: &[&str]) -> Result<(), Failed> {
 
 const MS: u64 = 1_000_000;
 
-/// A step slept so long, but when it ran or waited for a CPU or a disk: a timer may run by then, even to its end.
+/// Checks that a step slept for so long. Time on a CPU, in a run queue or blocked by a disk counts as well, because the
+/// timer of the sleep may run by then, even to its end.
 fn slept(steps: &[Value], name: &str, ms: u64) -> Result<(), Failed> {
     let step = steps.iter().find(|step| step["name"] == name);
     let step = step.ok_or_else(|| format!("no step {name}"))?;
@@ -146,7 +145,8 @@ fn is_root() -> bool {
     nix::unistd::Uid::effective().is_root()
 }
 
-/// The owner of TMPDIR exchanges the directory for a link to one with a file of the same name.
+/// The owner of TMPDIR replaces the directory of the marks by a symbolic link to a directory that has a file of the
+/// same name. The recorder must not remove that file.
 fn exchanged() -> Result<(), Failed> {
     let directory = scratch("exchanged")?;
     let (temporary, victim) = (directory.join("tmp"), directory.join("victim"));
@@ -163,15 +163,15 @@ fn exchanged() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The names of the marks' directories in TMPDIR.
+/// The names of the directories for marks that are left in TMPDIR.
 fn left(directory: &Path) -> Result<Vec<String>, Failed> {
     let entries = std::fs::read_dir(directory.join("tmp"))?.flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     Ok(names.filter(|name| name.starts_with("tr-marks-")).collect())
 }
 
-/// The directory of a killed recorder is removed by the next one, whatever its age and whoever has
-/// the recorder's process id by then. What a living recorder has locked stays, and so do links.
+/// The next recorder removes the directory of a killed one, whatever its age, even if another process has the killed
+/// recorder's pid by then. The directory that a living recorder has locked stays, and so do symbolic links.
 fn of_killed() -> Result<(), Failed> {
     let directory = scratch("killed")?;
     let (temporary, victim) = (directory.join("tmp"), directory.join("victim"));
@@ -180,11 +180,11 @@ fn of_killed() -> Result<(), Failed> {
     std::fs::create_dir_all(&victim)?;
     std::fs::write(victim.join("marks"), "precious")?;
     std::os::unix::fs::symlink(&victim, temporary.join("tr-marks-4194305-1"))?;
-    // With the id of a process that lives: this one's.
+    // The directory's name contains the pid of a living process, which is this test.
     let reused = format!("tr-marks-{}-2", std::process::id());
     std::fs::create_dir_all(temporary.join(&reused))?;
     for _ in 0..3 {
-        // COMMAND goes on, until its standard input ends.
+        // COMMAND outlives its killed recorder until its standard input ends.
         let mut tr = recording(&directory, &["sh", "-c", "echo begun; exec cat"]);
         let tr = tr.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut recorder = tr.spawn()?;
@@ -215,7 +215,7 @@ fn private_file() -> Result<(), Failed> {
     let text = said(&out);
     let private = text.starts_with("600 0\n700 ") && out.status.code() == Some(9);
     ensure(private, || text)?;
-    // A recording in a recording has a file of its own.
+    // A recording inside of another recording has its own file for marks.
     let nested = format!(
         "a=$TR_MARKS; '{TR}' record -q -o in.bin -- sh -c 'test \"$TR_MARKS\" != '$a && test -f $a"
     );
@@ -223,7 +223,7 @@ fn private_file() -> Result<(), Failed> {
     ensure(out.status.success(), || said(&out))
 }
 
-/// A recording of a shell's script by ptrace, run by the program of `prefix`, if there is one.
+/// Records a shell script by ptrace; `prefix` is a program that runs the recorder, or empty.
 fn recorded_by_sh(
     directory: &Path,
     prefix: &[&str],
@@ -244,8 +244,8 @@ fn recorded_by_sh(
     Ok(command.envs(variables.iter().copied()).output()?)
 }
 
-/// A temporary directory that takes no file, one with a relative name, one in which the user who called
-/// sudo can have none.
+/// Records with a temporary directory that does not exist, with one of a relative name, and with one in which the user
+/// who called sudo cannot own a file.
 fn odd_places() -> Result<(), Failed> {
     let directory = scratch("odd")?;
     std::fs::create_dir_all(directory.join("tmp"))?;
@@ -271,7 +271,7 @@ fn odd_places() -> Result<(), Failed> {
     Ok(())
 }
 
-/// COMMAND runs where no directory allows the file, and the recording says that it has no marks.
+/// If no directory allows the file for marks, COMMAND runs without it, and the recording says why it has no marks.
 fn no_place() -> Result<(), Failed> {
     let directory = scratch("no_place")?;
     let script = format!(
@@ -294,7 +294,7 @@ fn no_place() -> Result<(), Failed> {
     ensure(said(&out).contains(told), || said(&out))
 }
 
-/// 10^6 lines, three sorts of garbage, a file that becomes shorter.
+/// A program writes a million lines and three kinds of garbage, and makes the file shorter.
 fn flood() -> Result<(), Failed> {
     let directory = scratch("flood")?;
     let program = r#"
@@ -354,13 +354,13 @@ fn shell() -> Result<(), Failed> {
     let found = steps(&directory)?;
     same(&marks(&found, &["mark"]), &["0 a _name_: -", "1 inner: -"])?;
     slept(&found, "inner", 100)?;
-    // The figures of a mark's process are not those of the mark.
+    // A mark is a part of its process's time, so the figures of the process must not be shown as those of the mark.
     let mut analyze = Command::new(TR);
     let analyze = analyze.args(["analyze", "--step", "a _name_"]);
     let out = analyze.arg(directory.join("trace.bin")).output()?;
     let words = "a _name_ is a part of sh (pid ";
     ensure(said(&out).contains(words), || said(&out))?;
-    // Outside of a recording the command runs, and nothing is said.
+    // Outside of a recording the integration runs the command and prints nothing.
     let out = Command::new("sh")
         .args(["-c", &script])
         .env_remove("TR_MARKS")
@@ -368,7 +368,8 @@ fn shell() -> Result<(), Failed> {
     ensure(said(&out) == "4\n", || said(&out))
 }
 
-/// Moments that tell a result have a row if they fail now.
+/// A mark with a result is compared: if its result is a failure only in the new run, it has a row. A mark without a
+/// result has none.
 fn moments() -> Result<(), Failed> {
     let directory = scratch("moments")?;
     let mut sides = Vec::new();
@@ -397,10 +398,11 @@ fn moments() -> Result<(), Failed> {
     ensure(good, || said(&out))
 }
 
-/// The kind that a program gave its mark has a key of its own beside that of the event.
+/// The kind that a program gives to its mark has a key of its own (`mark_kind`), besides the kind of the event.
 fn kinds() -> Result<(), Failed> {
     let directory = scratch("kinds")?;
-    // The clock of /proc/uptime has steps of 10 ms, and a mark before the recording's beginning is none of it.
+    // /proc/uptime has steps of 10 ms, and a mark with a time before the recording began would be left out, so the
+    // script waits.
     let script = r#"sleep 0.02; t=$(awk '{ printf "%.0f", $1 * 1e9 }' /proc/uptime)
         echo '{"t":'$t',"name":"one","kind":"test"}' >>"$TR_MARKS""#;
     let out = record(&directory, &["sh", "-c", script])?;
@@ -466,7 +468,7 @@ def test_error(no_such_fixture): pass
     same(&marks(&found, &["test", "mark"]), &want)?;
     slept(&found, "test_it.py::test_sleeps", 100)?;
     slept(&found, "setup", 50)?;
-    // Outside of a recording the tests run as ever.
+    // Outside of a recording the tests run as they always do.
     let out = Command::new("python3")
         .args(&pytest[1..])
         .arg("test_it.py")
@@ -519,7 +521,8 @@ fn ansible() -> Result<(), Failed> {
     ensure(out.status.code() == Some(2), || said(&out))?;
     let found = steps(&directory)?;
     let is: Vec<String> = marks(&found, &["job"]);
-    // The modules that Ansible executes are steps by their command lines.
+    // The processes that run Ansible's modules are steps as well, named by their command lines; only the marks are
+    // compared.
     let is: Vec<String> = is
         .into_iter()
         .filter(|line| !line.contains("ansible command"))
@@ -537,7 +540,7 @@ fn ansible() -> Result<(), Failed> {
     slept(&found, "command: sleep a while", 200)
 }
 
-/// The reason why the tests of `node --test` cannot be marked here.
+/// The reason why `node --test` cannot write marks here: Node is missing or too old.
 fn lacks_recent_node() -> Option<String> {
     let Ok(out) = Command::new("node").arg("--version").output() else {
         return lacks("node");
@@ -555,12 +558,13 @@ fn lacks_recent_node() -> Option<String> {
     (!recent).then(|| format!("node-marks.mjs needs Node 20.16, or 22.3 and later, not {version}"))
 }
 
-/// A Node whose hooks know no results: one of these days, or this one under another version.
+/// In a Node whose hooks do not know the results of tests, no test is marked, and a message says so once. Such a Node
+/// is imitated by changing the version.
 fn old_node() -> Result<(), Failed> {
     let directory = scratch("old-node")?;
     let tests = "import test from 'node:test';\ntest('good', () => {});\n";
     std::fs::write(directory.join("a.test.mjs"), tests)?;
-    // The script runs before the integration, in each process.
+    // The script that changes the version is imported before the integration, in each process.
     let old = "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.15.1' } });";
     std::fs::write(directory.join("old.mjs"), old)?;
     let hook = root().join("integrations/node-marks.mjs");

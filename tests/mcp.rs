@@ -1,4 +1,4 @@
-//! `tr mcp` as a client meets it: the protocol, the limits of its answers, the faults that they name.
+//! Tests `tr mcp` as its clients use it: the protocol, the size limits of answers, and the errors that they name.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // in a test
 
 #[path = "common/bound.rs"]
@@ -11,7 +11,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{json, Value};
 
-/// The least size of 2,000 tokens, in bytes of an answer.
+/// The longest answer in bytes, which is at most 2,000 tokens of at least four bytes each.
 const LONGEST: usize = 8_000;
 
 fn fixtures(name: &str) -> PathBuf {
@@ -20,7 +20,7 @@ fn fixtures(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// A client of the protocol, and the bytes of the answers to it.
+/// A client of the protocol, which counts the bytes of the answers.
 struct Client {
     _bound: bound::Bound,
     child: Child,
@@ -91,7 +91,7 @@ impl Client {
         answer
     }
 
-    /// The text of a tool's answer, whether it is an error, and the cursor.
+    /// Calls a tool. Returns the text of the answer, whether it is an error, and the cursor for the next page.
     fn call(&mut self, tool: &str, arguments: Value) -> (String, bool, Option<String>) {
         let answer = self.ask(
             "tools/call",
@@ -119,7 +119,7 @@ impl Drop for Client {
     }
 }
 
-/// Lines that are data, without their mark.
+/// The lines of an answer that are data, without the `| ` that marks them.
 fn data(text: &str) -> String {
     let lines = text.lines().filter_map(|line| line.strip_prefix("| "));
     lines.map(|line| format!("{line}\n")).collect()
@@ -142,16 +142,16 @@ fn the_protocol_is_spoken() {
         client.send(line);
         assert_eq!(client.receive()["error"]["code"], code, "{line}");
     }
-    // A request that is too long, with the next one behind it.
+    // A request that is too long is refused, and the next one is answered.
     client.send(&"x".repeat(3 << 20));
     assert_eq!(client.receive()["error"]["code"], -32700);
     let older = client.ask("initialize", json!({ "protocolVersion": "1999-01-01" }));
     assert_eq!(older["result"]["protocolVersion"], "2025-06-18", "{older}");
-    // An id may be a string; an answer to no question has no answer.
+    // The id of a request may be a string. A response that the client sends without a request is ignored.
     client.send(r#"{"jsonrpc":"2.0","id":5,"result":{}}"#);
     client.send(r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#);
     assert_eq!(client.receive()["id"], "a");
-    // A wrong value is not repeated whole.
+    // An error message repeats only the beginning of a long wrong value.
     let long = "x".repeat(100_000);
     client.send(&json!({ "jsonrpc": "2.0", "id": long, "method": "ping" }).to_string());
     assert_eq!(client.receive()["error"]["code"], -32600);
@@ -220,7 +220,7 @@ fn each_tool_answers_and_only_offered_ones_do() {
     assert_eq!(refused["error"]["code"], -32602, "{refused}");
 }
 
-/// The pages of a long report are that report.
+/// All pages of a long report together are the report that `tr analyze` prints.
 #[test]
 fn a_cursor_has_the_rest() {
     let mut client = Client::new(&fixtures("traces"), &[]);
@@ -250,7 +250,7 @@ fn a_cursor_has_the_rest() {
     assert!(pages > 1 && all == whole, "{pages} pages: {all}\n{whole}");
 }
 
-/// No file outside of the folder, by any name.
+/// No name, whether by `..`, a symbolic link or an absolute path, reaches a file outside of the folder.
 #[test]
 fn files_lie_below_the_folder() {
     let dir = tempfile::tempdir().unwrap();
@@ -281,7 +281,7 @@ fn files_lie_below_the_folder() {
     ] {
         let (text, failed, _) = client.call("summary", json!({ "file": name }));
         assert!(failed, "{name}: {text}");
-        // Nor is told what is there.
+        // The message must not reveal whether the file exists.
         assert_eq!(
             text.replace(&format!("{name:?}"), "X"),
             absent.replace("\"absent\"", "X")
@@ -292,7 +292,7 @@ fn files_lie_below_the_folder() {
     }
 }
 
-/// With leave it records, and only below the folder.
+/// With `--allow-record` the server records commands, but writes only below the folder.
 #[cfg(feature = "record")]
 #[test]
 fn it_records_with_leave() {
@@ -338,7 +338,7 @@ fn it_records_with_leave() {
     }
 }
 
-/// A script that knows the kinds of faults alone reads them from the first answer.
+/// A script that knows only the names of the kinds of advice finds the planted fault in the first answer.
 #[test]
 fn answers_name_the_planted_faults() {
     let expected = std::fs::read_to_string(fixtures("advice/expected.txt")).unwrap();
@@ -353,7 +353,7 @@ fn answers_name_the_planted_faults() {
         builds += 1;
         let before = client.bytes;
         let summary = client.good("summary", json!({ "file": format!("{build}.bin") }));
-        // A warning follows if the recording was cut.
+        // The first line of data is the document. If the recording was cut, a warning follows.
         let data = data(&summary);
         let document = data.lines().next().unwrap();
         let summary: Value = serde_json::from_str(document).unwrap();
@@ -373,7 +373,7 @@ fn answers_name_the_planted_faults() {
     );
 }
 
-/// The last file is never opened, so that none is analyzed in vain.
+/// If a recording is given twice, the comparison fails before it opens the last file, so no file is analyzed in vain.
 #[test]
 fn a_recording_that_is_given_twice_ends_the_comparison_there() {
     let dir = tempfile::tempdir().unwrap();

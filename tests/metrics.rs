@@ -1,4 +1,5 @@
-//! `tr export --format otlp-metrics`, read by OpenTelemetry's own classes, and the dashboard over these metrics.
+//! Reads the output of `tr export --format otlp-metrics` with OpenTelemetry's own classes, and checks the Grafana
+//! dashboard for these metrics.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing)] // of our own files
 
 mod common;
@@ -58,7 +59,8 @@ fn rows(text: &[u8]) -> Result<Vec<Value>, Failure> {
     lines.collect()
 }
 
-/// The points of a fixture's export, and the names that the conventions do not have.
+/// The metric points in the export of a fixture, and the names of metrics that OpenTelemetry's conventions do not
+/// contain.
 fn points(trace: &str, format: &str, encoding: &str) -> Result<(Vec<Value>, Value), Failure> {
     points_of(&fixture(trace), format, encoding)
 }
@@ -79,12 +81,12 @@ fn points_of(trace: &str, format: &str, encoding: &str) -> Result<(Vec<Value>, V
     Ok((all, unknown))
 }
 
-/// The value of a metric that has one point.
+/// The point of a metric that has exactly one.
 fn value<'a>(points: &'a [Value], name: &str) -> Option<&'a Value> {
     points.iter().find(|point| point["name"] == name)
 }
 
-/// Both encodings have the same points, whose values are those of the analysis and of OpenMetrics.
+/// Both encodings have the same points, and their values equal those of `tr analyze` and of the OpenMetrics summary.
 fn figures() -> Result<(), Failure> {
     let (all, _) = points("traces/demo", "otlp-metrics", "protobuf")?;
     let (json, _) = points("traces/demo", "otlp-metrics-json", "json")?;
@@ -110,7 +112,7 @@ fn figures() -> Result<(), Failure> {
         all.iter().all(|point| point["start"].as_u64() == start),
         || format!("{:?}", all[0]),
     )?;
-    // OpenMetrics has the same figures by Prometheus' names.
+    // The OpenMetrics summary has the same values under the names that Prometheus would give to the exported metrics.
     let out = tr(&["summary", &fixture("traces/demo"), "--format", "metrics"])?;
     let text = String::from_utf8(out.stdout)?;
     let written: BTreeMap<String, &Value> = all
@@ -156,7 +158,8 @@ fn figures() -> Result<(), Failure> {
     )
 }
 
-/// Each name is one of the conventions' own list or begins with `tr.`; what the conventions count is a sum.
+/// Each metric's name is in OpenTelemetry's conventions or begins with `tr.`. Only metrics of the conventions are sums;
+/// ours are gauges.
 fn conventions() -> Result<(), Failure> {
     for trace in [
         "traces/demo",
@@ -193,7 +196,7 @@ fn conventions() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A receiver on loopback, which gives these answers, and its port.
+/// Starts a receiver on the loopback interface that answers requests with these replies in turn, and returns its port.
 fn receiver(replies: &[&str]) -> Result<(std::process::Child, impl BufRead, String), Failure> {
     let mut child = Command::new(python()?)
         .args([OTLP, "receive"])
@@ -206,7 +209,8 @@ fn receiver(replies: &[&str]) -> Result<(std::process::Child, impl BufRead, Stri
     Ok((child, lines, port.trim().to_owned()))
 }
 
-/// A busy receiver gets them again, by the variables for all signals and for this one.
+/// The export is sent again if the receiver is busy (503). The variables for all signals and those for metrics are
+/// used, not those for traces.
 fn sent() -> Result<(), Failure> {
     let (mut child, lines, port) = receiver(&["503", "200"])?;
     let out = Command::new(TR)
@@ -269,7 +273,7 @@ fn lost() -> Result<(), Failure> {
                 "--endpoint",
                 &url,
             ])?;
-            // The receiver waits for a request, and then prints the points.
+            // The receiver is killed, because it may still wait for a request or print points.
             let _ended = child.kill();
             child.wait()?;
             drop(lines);
@@ -301,8 +305,8 @@ fn refused() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The name that Prometheus' receiver of OTLP gives to a metric by default: dots become underscores, the unit
-/// follows unless it is in braces, and `_total` follows a sum that only grows.
+/// The name that Prometheus gives to an OTLP metric by default: dots become underscores, the unit is appended unless it
+/// is in braces, and `_total` follows a sum that only grows.
 fn prometheus(point: &Value) -> String {
     let mut name = point["name"].as_str().unwrap_or_default().replace('.', "_");
     name += match point["unit"].as_str() {
@@ -321,7 +325,7 @@ fn dashboard() -> Result<Value, Failure> {
     Ok(serde_json::from_str(&std::fs::read_to_string(path)?)?)
 }
 
-/// The words of a query that are names: those before a brace are metrics, those before `=~` are labels.
+/// The names in a query that stand before `mark`: metrics before a brace, labels before `=~`.
 fn names_before<'a>(query: &'a str, mark: &str) -> Vec<&'a str> {
     let pieces: Vec<&str> = query.split(mark).collect();
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -333,11 +337,11 @@ fn names_before<'a>(query: &'a str, mark: &str) -> Vec<&'a str> {
     names.collect()
 }
 
-/// The metrics and labels in the dashboard are those that exports of recordings have, all of them.
+/// The dashboard queries every metric that exports of recordings contain, and no other metrics and labels.
 fn queries() -> Result<(), Failure> {
     let mut metrics = BTreeSet::new();
     let mut labels = BTreeSet::new();
-    // The fixtures are older than the samples of the disk.
+    // The fixtures were recorded before there were samples of the disk, so a new recording is added for those metrics.
     let directory = tempfile::tempdir()?;
     let new = directory.path().join("new.bin");
     let out = Command::new(TR)
@@ -361,7 +365,7 @@ fn queries() -> Result<(), Failure> {
                 .map(|key| key.replace('.', "_")),
         );
     }
-    // Jobs of CI systems have these, too.
+    // Exports of jobs in a CI system have these labels in addition.
     labels.extend(
         [
             "vcs_repository_name",
@@ -394,7 +398,7 @@ fn queries() -> Result<(), Failure> {
     ensure(missing.is_empty(), || format!("in no panel: {missing:?}"))
 }
 
-/// The rules of Grafana's kinds/dashboard/dashboard_kind.cue for what the dashboard has.
+/// Checks the dashboard against those rules of Grafana's kinds/dashboard/dashboard_kind.cue that concern it.
 fn schema() -> Result<(), Failure> {
     let dashboard = dashboard()?;
     let uid = dashboard["uid"].as_str().ok_or("uid")?;

@@ -1,4 +1,5 @@
-//! `tr open`: a browser gets a private file, and without a display the page is served to whoever knows its path.
+//! Tests `tr open`: a browser gets a file that only the user can read; without a display the page is served to
+//! everybody who knows its secret path.
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::unwrap_used)] // in a test
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 const RECORDING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/traces/demo.bin");
 
-/// The command, on a machine without a display.
+/// The command `tr open`, as on a machine without a display.
 fn tr_open() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tr"));
     command.args(["open", RECORDING]);
@@ -20,7 +21,7 @@ fn tr_open() -> Command {
     command
 }
 
-/// A server that ends with the test.
+/// A server that is killed when the test ends.
 struct Server(Child);
 
 impl Drop for Server {
@@ -30,7 +31,7 @@ impl Drop for Server {
     }
 }
 
-/// The answer to a request.
+/// The server's answer to a request.
 fn ask(port: &str, request: &str) -> String {
     let mut stream = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
     stream
@@ -82,7 +83,7 @@ fn without_a_display_the_page_is_served_below_a_secret_path() {
         assert!(answer.starts_with("HTTP/1.1 404 "), "{path}: {answer}");
         assert!(!answer.contains("<html"), "{path}");
     }
-    // The server still answers after nonsense.
+    // Nonsense must not stop the server.
     for nonsense in [
         "",
         "\r\n\r\n",
@@ -127,7 +128,7 @@ fn a_browser_gets_a_private_file() {
     )
     .unwrap();
     std::fs::set_permissions(&browser, std::fs::Permissions::from_mode(0o755)).unwrap();
-    // The first browser of the list is missing.
+    // The first browser of the list does not exist, so the second one is started.
     let list = format!("/nowhere/browser:{} -new %s", browser.display());
     let out = tr_open()
         .env("BROWSER", list)

@@ -1,4 +1,4 @@
-//! The outputs of the subcommands that read a trace: names, modes, links, streams.
+//! Tests the outputs of the subcommands that read a trace: their names, file modes, symbolic links and streams.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // in a test
 
 use std::fs::Permissions;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 const TR: &str = env!("CARGO_BIN_EXE_tr");
 
-/// The subcommands that write a file.
+/// The subcommands whose output is a single file.
 const WRITERS: [&str; 4] = ["report", "recover", "redact", "predict --format html"];
 
 fn demo(dir: &Path) -> PathBuf {
@@ -202,7 +202,7 @@ fn a_directory_is_not_reached_through_another_users_link() {
             std::fs::create_dir(&victim).unwrap();
             let open = tempfile::tempdir_in(dir.path()).unwrap();
             let set = open.path().join("set");
-            // The day is the recording's.
+            // The link `date=d` gets the day of the recording, because only then the export meets it.
             let day = "date=".to_owned() + &day(&trace);
             let link = set.join(planted.replace("date=d", &day));
             let link = link.components().collect::<PathBuf>();
@@ -227,7 +227,7 @@ fn a_directory_is_not_reached_through_another_users_link() {
             }
         }
     }
-    // A file in a directory that is such a link.
+    // The output is a file in a directory that is a symbolic link of another user.
     let link = dir.path().join("open");
     std::fs::set_permissions(dir.path(), Permissions::from_mode(0o777)).unwrap();
     symlink(&victim, &link).unwrap();
@@ -240,7 +240,7 @@ fn a_directory_is_not_reached_through_another_users_link() {
     );
 }
 
-/// The day of a recording, as a dataset has it.
+/// The day of a recording as in the directory `date=...` of a dataset.
 fn day(trace: &Path) -> String {
     let dir = tempfile::tempdir().unwrap();
     let set = dir.path().join("set");
@@ -253,7 +253,7 @@ fn day(trace: &Path) -> String {
     days[0].strip_prefix("date=").unwrap().to_owned()
 }
 
-/// Ends `command` that writes `out` after some milliseconds; the directory's names then.
+/// Kills `command`, which writes the file `out`, after so many milliseconds. Returns the names in the directory then.
 fn killed(dir: &Path, command: &str, after: u64) -> Vec<String> {
     let mut tr = Command::new(TR)
         .args([command, "demo.bin", "-o", "out"])
@@ -267,7 +267,7 @@ fn killed(dir: &Path, command: &str, after: u64) -> Vec<String> {
     names(dir)
 }
 
-/// At any moment a kill leaves the whole file or none, and no other.
+/// A kill at any moment leaves the complete output file or none, and no temporary file.
 #[test]
 fn a_kill_leaves_no_other_file() {
     let dir = tempfile::tempdir().unwrap();
@@ -284,8 +284,8 @@ fn a_kill_leaves_no_other_file() {
     }
 }
 
-/// A kill between the two system calls of a replacement leaves one name more, which the next
-/// replacement takes over.
+/// If a replacement is killed between its two system calls, a temporary file remains. The next replacement uses and
+/// removes it.
 #[test]
 fn a_replacement_takes_over_what_a_kill_left() {
     let dir = tempfile::tempdir().unwrap();
@@ -314,7 +314,7 @@ fn a_replacement_takes_over_what_a_kill_left() {
     }
 }
 
-/// A file that is not what a command writes stays; what it has written before is replaced.
+/// A command replaces a file that it has written before, but no file of another kind.
 #[test]
 fn a_file_of_another_kind_is_not_replaced() {
     let dir = tempfile::tempdir().unwrap();
@@ -358,14 +358,15 @@ fn a_file_of_another_kind_is_not_replaced() {
     }
 }
 
-/// Files that no command writes.
+/// Files that none of our commands writes.
 const FOREIGN: [(&str, &str); 3] = [
     ("package.json", "{\"name\": \"x\", \"scripts\": {}}\n"),
     ("blank.txt", "\nA text after a blank line 3\n"),
     ("index.html", "<!doctype html>\n<title>Home</title>\n"),
 ];
 
-/// The ending of the output's name is the format of every subcommand that has one, unless `--format` says another.
+/// Each subcommand with several formats chooses the format by the ending of the output's name, unless `--format` names
+/// another one.
 #[test]
 fn the_format_of_an_output_is_that_of_its_name() {
     let dir = tempfile::tempdir().unwrap();

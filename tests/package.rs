@@ -1,10 +1,10 @@
-//! The crate that is meant to be published: its package has what its users need.
+//! Tests that the crate that is meant to be published contains what its users need.
 #![allow(clippy::unwrap_used)] // in a test
 
 use std::path::Path;
 use std::process::Command;
 
-/// `cargo package` without building: the contents and the manifest of the archive.
+/// Runs `cargo package` without building, and checks the files and the manifest in the archive.
 #[test]
 fn the_format_crate_can_be_packaged() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -59,6 +59,6 @@ fn the_format_crate_can_be_packaged() {
     ] {
         assert!(manifest.contains(field), "{field}: {manifest}");
     }
-    // A dependency by path alone cannot be published.
+    // A crate that depends on another one only by its path cannot be published.
     assert!(!manifest.contains("path = \"../"), "{manifest}");
 }

@@ -1,5 +1,6 @@
-//! The data of the page of `tr report` has one declaration, in `crates/report/src/html`. From it this test makes the
-//! TypeScript interface `crates/report/web/src/doc.ts`, and compares it with the file. `TR_UPDATE=1` rewrites the file.
+//! The data in the page of `tr report` is declared once, in `crates/report/src/html`. This test generates the
+//! TypeScript interface `crates/report/web/src/doc.ts` from it and compares the result with the file. `TR_UPDATE=1`
+//! rewrites the file.
 #![allow(clippy::unwrap_used)] // in a test
 
 use std::collections::BTreeMap;
@@ -10,18 +11,18 @@ const HEAD: &str =
     "// The data in the page, as the file has it. Made from crates/report/src/html by\n\
                     // `TR_UPDATE=1 cargo test --test page_data`: do not edit.\n";
 
-/// A type whose values the page has.
+/// A Rust type whose values are in the page.
 #[derive(Default)]
 struct Declaration {
-    /// Each field is the column of a table.
+    /// Whether the values form a table, so that each field becomes an array.
     is_table: bool,
-    /// The comments, the names and the types of the fields.
+    /// The comment, the name and the type of each field.
     fields: Vec<(String, String, String)>,
-    /// The types whose fields are among those of the type.
+    /// The types whose fields are included in this type.
     parts: Vec<String>,
 }
 
-/// The declarations of a source in rustfmt's layout, by name.
+/// The declarations in a source file in rustfmt's layout, by the names of the types.
 fn declarations(text: &str) -> BTreeMap<String, Declaration> {
     let mut all: BTreeMap<String, Declaration> = BTreeMap::new();
     let mut open: Option<(String, String)> = None;
@@ -93,7 +94,7 @@ fn declarations(text: &str) -> BTreeMap<String, Declaration> {
     all
 }
 
-/// A Rust type in TypeScript.
+/// The TypeScript name of a Rust type.
 fn typescript(of: &str, aliases: &BTreeMap<&str, &str>) -> String {
     let generic = |name: &str| of.strip_prefix(name)?.strip_suffix('>');
     let array = |of: &str| match typescript(of, aliases) {
@@ -146,7 +147,7 @@ fn the_page_reads_what_is_written() {
     let aliases: BTreeMap<&str, &str> = aliases.collect();
     let known: BTreeMap<String, Declaration> =
         sources.iter().flat_map(|text| declarations(text)).collect();
-    // The types that the document leads to, each before those that its fields have.
+    // The types that the document uses, directly or through other types; each type comes before those of its fields.
     let mut order = vec!["Document".to_owned()];
     let mut at = 0;
     while let Some(declaration) = order.get(at).map(|name| &known[name]) {

@@ -1,4 +1,4 @@
-//! A build script's `tr a-z A-Z` keeps working with ours first on PATH.
+//! Tests that a build script's `tr a-z A-Z` keeps working if our `tr` comes first on PATH.
 
 #![allow(clippy::unwrap_used)]
 
@@ -18,11 +18,11 @@ use std::time::{Duration, Instant};
 use usages::USAGES;
 
 const TR: &str = env!("CARGO_BIN_EXE_tr");
-/// A path below the target directory at which there is nothing.
+/// A path below the target directory at which no file exists.
 const ABSENT: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/absent");
 const SYSTEM: &str = "/usr/bin:/bin";
 
-/// A directory with a link to our binary in it, named `tr`.
+/// A directory with a symbolic link named `tr` to our binary.
 struct Ours(tempfile::TempDir);
 
 impl Ours {
@@ -36,7 +36,7 @@ impl Ours {
         self.0.path()
     }
 
-    /// PATH: this directory, then `rest`.
+    /// A PATH with this directory first, and then `rest`.
     fn before(&self, rest: &str) -> String {
         format!("{}:{rest}", self.path().display())
     }
@@ -50,7 +50,7 @@ fn script(dir: &Path, text: &str) -> PathBuf {
     file
 }
 
-/// Runs it with `input`.
+/// Runs a command with `input` on its standard input.
 fn run(command: &mut Command, input: &[u8]) -> Output {
     let mut child = command
         .stdin(Stdio::piped())
@@ -63,7 +63,7 @@ fn run(command: &mut Command, input: &[u8]) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// Waits for its end, for at most 20 s.
+/// Waits until a child has ended, for at most 20 s.
 fn end(child: &mut Child, what: &str) {
     let limit = Instant::now() + Duration::from_secs(20);
     while child.try_wait().unwrap().is_none() {
@@ -95,12 +95,12 @@ fn arguments_input_output_and_status_are_those_of_the_systems_tr() {
     assert_eq!(done.status.code(), Some(0));
     let done = run(tr(&ours.before(SYSTEM)).args(["-d", "l\\n"]), b"hello\n");
     assert_eq!(done.stdout, b"heo");
-    // Near a subcommand, and a subcommand.
+    // A word that only resembles a subcommand is passed on; a real option of ours is not.
     let done = run(tr(&ours.before(SYSTEM)).args(["recor", "x"]), b"record");
     assert_eq!(done.stdout, b"xxxxxd");
     let done = run(tr(&ours.before(SYSTEM)).arg("--version"), b"");
     assert!(done.stdout.starts_with(b"tr 0."), "{done:?}");
-    // No arguments, and one too few: the system's message, not ours.
+    // Without arguments, or with too few, the message is that of the system's tr.
     for args in [&[][..], &["a"][..]] {
         let done = run(tr(&ours.before(SYSTEM)).args(args), b"");
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
@@ -109,7 +109,7 @@ fn arguments_input_output_and_status_are_those_of_the_systems_tr() {
     }
 }
 
-/// Command lines that POSIX or GNU `tr` refuses, with no word near a subcommand.
+/// Command lines that POSIX or GNU `tr` refuses, and that contain no word that resembles a subcommand.
 const REFUSED: [&[&str]; 8] = [
     &[],
     &["a"],
@@ -127,7 +127,7 @@ fn every_usage_of_tr_passes_through() {
     let input = "hello  World\t1 'x' \"y\" a-z \\ é\r\nlast line".as_bytes();
     for args in USAGES.iter().chain(&REFUSED) {
         let passed = run(tr(&ours.before(SYSTEM)).args(*args), input);
-        // The messages of the system's tr contain its path.
+        // The messages of the system's tr contain the path by which it was started, so it is found on PATH here, too.
         let mut system = Command::new("tr");
         let system = run(system.args(*args).env("PATH", SYSTEM), input);
         assert_eq!(passed.stdout, system.stdout, "{args:?}");
@@ -140,7 +140,7 @@ fn every_usage_of_tr_passes_through() {
     }
 }
 
-/// The recording that a mistyped command line names.
+/// The path of a recording, which the mistyped command lines name.
 fn a_recording() -> String {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces");
     fixtures.join("demo.bin").display().to_string()
@@ -166,9 +166,9 @@ fn mistyped_subcommands_are_answered() {
         (&["show"], "analyze"),
         (&["view", trace], "report"),
         (&["dif", trace, trace], "diff"),
-        // The recording is not there.
+        // The recording need not exist.
         (&["reprot", "x.bin"], "report"),
-        // No word near a subcommand, but a recording.
+        // No word resembles a subcommand, but a recording is named.
         (&[trace], "analyze"),
         (&["a-z", trace], "analyze"),
         (&["-d", trace], "analyze"),
@@ -183,7 +183,7 @@ fn mistyped_subcommands_are_answered() {
         assert_eq!((said, done.status.code()), (want, Some(2)), "{args:?}");
         assert!(done.stdout.is_empty(), "{args:?}");
     }
-    // Our own spelling variant.
+    // `analyse` is an alternative spelling of our own subcommand.
     let done = run(tr(&ours.before(SYSTEM)).args(["analyse", trace]), b"");
     assert!(
         done.status.success() && String::from_utf8_lossy(&done.stdout).starts_with("make -s -j2 "),
@@ -191,7 +191,7 @@ fn mistyped_subcommands_are_answered() {
     );
 }
 
-/// Names of other files are sets; pipes are not opened.
+/// The name of a file that is no recording is a set of characters. A FIFO is not even opened.
 #[test]
 fn other_files_are_sets() {
     let (ours, dir) = (Ours::new(), tempfile::tempdir().unwrap());
@@ -207,7 +207,7 @@ fn other_files_are_sets() {
     }
 }
 
-/// On a terminal the system's `tr` would wait for typed input.
+/// On a terminal the system's `tr` would wait for typed input, so a word that resembles a subcommand is answered.
 #[test]
 fn on_a_terminal_a_word_near_a_subcommand_is_answered() {
     let ours = Ours::new();
@@ -223,7 +223,7 @@ fn on_a_terminal_a_word_near_a_subcommand_is_answered() {
         let child = command.args(args).stdin(Stdio::from(pty.slave));
         let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         drop(command);
-        // End of the input, for the system's `tr`.
+        // Ctrl-D ends the input if the system's `tr` runs.
         nix::unistd::write(&pty.master, b"aabb\n\x04").unwrap();
         let done = child.unwrap().wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
@@ -236,7 +236,8 @@ fn on_a_terminal_a_word_near_a_subcommand_is_answered() {
     }
 }
 
-/// A command line of a terminal that begins with the name of a program lacks `record --`; a script's does not.
+/// If a command line on a terminal begins with the name of a program, `record --` is proposed. In a script it is passed
+/// on.
 #[test]
 fn on_a_terminal_a_program_is_a_command() {
     let ours = Ours::new();
@@ -270,7 +271,7 @@ fn on_a_terminal_a_program_is_a_command() {
         let child = command.args(args).stdin(Stdio::from(pty.slave));
         let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         drop(command);
-        // End of the input, for the system's `tr`.
+        // Ctrl-D ends the input if the system's `tr` runs.
         nix::unistd::write(&pty.master, b"abc\n\x04").unwrap();
         let mut child = child.unwrap();
         end(&mut child, &format!("{args:?}"));
@@ -289,7 +290,7 @@ fn on_a_terminal_a_program_is_a_command() {
     assert_eq!(done.stdout, b"hp", "{done:?}");
 }
 
-/// Under the second name nothing is passed on, and every message has that name.
+/// Under its second name, `tr-trace`, the program passes nothing on, and all its messages use that name.
 #[test]
 fn the_second_name_passes_nothing_on() {
     let (dir, trace) = (tempfile::tempdir().unwrap(), a_recording());
@@ -307,7 +308,7 @@ fn the_second_name_passes_nothing_on() {
     };
     for args in &USAGES {
         let (status, text) = said(args);
-        // A usage by one of tr's own options, such as -c.
+        // A command line that begins with an option of ours, such as -c, gets another message.
         let unknown =
             text.contains("unrecognized subcommand") || text.contains("unexpected argument");
         let asked = text.contains("tr-trace: did you mean `tr-trace ");
@@ -321,7 +322,7 @@ fn the_second_name_passes_nothing_on() {
         let want = format!("tr-trace: did you mean `tr-trace {meant}`?\n");
         assert_eq!(said(&[word]), (Some(2), want));
     }
-    // No text that names the program names it otherwise; `[tr]` is the name of the system's.
+    // No text may call the program `tr`. `[tr]` is not a name of ours but the system's, as the text shows it.
     let names_tr = |text: &str| {
         let word = |c: char| c.is_alphanumeric() || "-_./".contains(c);
         text.split(|c| !word(c)).any(|word| word == "tr")
@@ -375,7 +376,7 @@ fn the_second_name_passes_nothing_on() {
         .any(|(_, text)| text.contains("next: tr-trace analyze ")));
 }
 
-/// The pages that a page refers to are there, under both names.
+/// Each manual page to which another one refers exists, under both names of the program.
 #[test]
 fn manual_pages_refer_to_pages_that_exist() {
     let dir = tempfile::tempdir().unwrap();
@@ -412,7 +413,7 @@ fn an_unknown_option_of_record_is_an_error_of_ours() {
         assert_eq!(done.status.code(), Some(125), "{said}");
         assert!(said.contains("unexpected argument"), "{said}");
     }
-    // Options after COMMAND belong to COMMAND.
+    // Options after COMMAND belong to COMMAND, so an unknown one is no error of tr.
     let dir = tempfile::tempdir().unwrap();
     for args in [
         &["record", "-q", "env", "--no-such"][..],
@@ -445,7 +446,7 @@ fn arguments_need_not_be_text() {
 #[test]
 fn links_to_ourselves_are_not_the_next_one() {
     let (ours, hard) = (Ours::new(), tempfile::tempdir().unwrap());
-    // A hard link where the file systems allow one.
+    // A hard link to our program also counts as ourselves. Some file systems do not allow one here.
     let _ = fs::hard_link(TR, hard.path().join("tr"));
     let path = ours.before(&format!("{}:{SYSTEM}", hard.path().display()));
     let done = run(tr(&path).args(["a-z", "A-Z"]), b"x");
@@ -502,8 +503,7 @@ fn without_another_tr_it_says_so() {
     }
 }
 
-/// The signal masks `SigIgn` and `SigBlk` of the system's `tr`, after the shell script
-/// `before` has set them.
+/// The masks `SigIgn` and `SigBlk` with which the system's `tr` would run, if the shell script `before` set them.
 fn signals(before: &str) -> (u64, u64) {
     let dir = tempfile::tempdir().unwrap();
     script(dir.path(), "#!/bin/sh\nexec cat /proc/self/status\n");
@@ -559,7 +559,7 @@ fn without_the_feature_record_is_refused() {
     assert!(said.contains("built without recording"), "{said}");
 }
 
-/// Outside of a recording a mark does nothing; COMMAND keeps its status, streams and PATH.
+/// Outside of a recording `tr mark` writes nothing, and its COMMAND keeps its exit status, streams and PATH.
 #[test]
 fn marks_outside_of_a_recording_do_nothing() {
     let status = |args: &[&str], input: &[u8]| {

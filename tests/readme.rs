@@ -1,5 +1,5 @@
-//! The examples of README.md and docs/, run at the repository's root, print the output that
-//! the pages show.
+//! Runs the examples of README.md and docs/ at the root of the repository: each must print the output that its page
+//! shows.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing)] // of our own files
 
 mod common;
@@ -10,11 +10,11 @@ use std::process::Command;
 use common::{ensure, Failure, TR};
 use tr_report::reports::ReportKind;
 
-/// A command and its output, as a page shows them.
+/// A command and its output in a page.
 struct Example {
-    /// The line of the command, counted from 0.
+    /// The number of the command's line, counted from 0.
     at: usize,
-    /// The blanks before its lines: four, or more in an item of a list.
+    /// The blanks before the lines of the example: four, or more inside of a list.
     indent: String,
     command: String,
     shown: Vec<String>,
@@ -40,7 +40,7 @@ fn examples(page: &str) -> Vec<Example> {
             continue;
         };
         let code = line.strip_prefix(example.indent.as_str());
-        // An empty line may be one of the output's.
+        // An empty line may be a part of the output.
         open = code.is_some() || line.is_empty();
         if open {
             example.shown.push(code.unwrap_or_default().to_owned());
@@ -54,7 +54,7 @@ fn examples(page: &str) -> Vec<Example> {
     examples
 }
 
-/// README.md, SECURITY.md, CONTRIBUTING.md and the pages of docs/ and docs/tasks/.
+/// The paths of README.md, SECURITY.md, CONTRIBUTING.md and the pages of docs/ and docs/tasks/.
 fn pages() -> Result<Vec<PathBuf>, Failure> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let at_the_top = ["README.md", "SECURITY.md", "CONTRIBUTING.md"];
@@ -70,7 +70,7 @@ fn pages() -> Result<Vec<PathBuf>, Failure> {
     Ok(pages)
 }
 
-/// The output of a command at the repository's root, without trailing blanks.
+/// The output of a command that runs at the root of the repository, without blanks at the ends of lines.
 fn output(command: &str) -> Result<Vec<String>, Failure> {
     let out = Command::new("sh")
         .args(["-c", &command.replacen("tr", "\"$TR\"", 1)])
@@ -88,15 +88,15 @@ fn output(command: &str) -> Result<Vec<String>, Failure> {
         .collect())
 }
 
-/// Each example that reads a recorded fixture. After an intended change,
-/// `TR_UPDATE=1 cargo test --test readme` rewrites their output.
+/// Every example reads a recorded fixture and prints what the page shows. After an intended change, `TR_UPDATE=1 cargo
+/// test --test readme` rewrites the outputs.
 #[test]
 fn examples_print_the_shown_output() -> Result<(), Failure> {
     let (mut checked, mut wrong) = (0, Vec::new());
     for page in pages()? {
         let text = std::fs::read_to_string(&page)?;
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        // From the last one on, so that the line numbers of the others stay valid.
+        // The last example is first, so that a rewritten output does not change the line numbers of those before it.
         for example in examples(&text).into_iter().rev() {
             ensure(example.command.contains(" fixtures/"), || {
                 format!("{}: a reader cannot run it here", example.command)
@@ -121,7 +121,7 @@ fn examples_print_the_shown_output() -> Result<(), Failure> {
     ensure(wrong.is_empty(), || wrong.join("\n"))
 }
 
-/// Linked files and headings exist.
+/// Each link leads to a file and a heading that exist.
 #[test]
 fn links_lead_somewhere() -> Result<(), Failure> {
     let anchor = |heading: &str| -> String {
@@ -168,7 +168,7 @@ fn links_lead_somewhere() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The heading of the section of docs/reports.md that shows a report, by an example or by its first words.
+/// The heading of the section of docs/reports.md that shows a report, by an example or in its first words.
 fn section_of(page: &str, report: &str) -> Option<String> {
     let option = format!("--report {report}");
     let names = |line: &str| {
@@ -192,8 +192,8 @@ fn section_of(page: &str, report: &str) -> Option<String> {
         .next()
 }
 
-/// A row of the reference of reports: the name, with a link to its section if the page has one, what the report shows, and
-/// what a recording needs for it.
+/// The row of a report in the table of docs/reports.md: its name, which links to its section if there is one, what it
+/// shows, and what it needs in a recording.
 fn reference(page: &str, kind: ReportKind) -> String {
     let name = match section_of(page, kind.name()) {
         Some(title) => format!(
@@ -211,8 +211,8 @@ fn reference(page: &str, kind: ReportKind) -> String {
     format!("| {name} | {} | {needs} |", kind.title())
 }
 
-/// The table at the top of docs/reports.md is made from the declarations of the reports, by topic. After a new row of
-/// `ReportKind`, `TR_UPDATE=1 cargo test --test readme` writes the table.
+/// The table at the top of docs/reports.md is generated from the declarations of the reports, by topic. After a new row
+/// of `ReportKind`, `TR_UPDATE=1 cargo test --test readme` writes the table.
 #[test]
 fn the_reference_has_every_report() -> Result<(), Failure> {
     const HEAD: &str = "| `--report` | shows | needs |\n| --- | --- | --- |\n";
@@ -234,7 +234,7 @@ fn the_reference_has_every_report() -> Result<(), Failure> {
     })
 }
 
-/// The table of contents has one line a page.
+/// The table of contents has exactly one line for each page.
 #[test]
 fn the_contents_have_every_page() -> Result<(), Failure> {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
@@ -260,7 +260,8 @@ fn the_readme_is_short() -> Result<(), Failure> {
     })
 }
 
-/// A page of the book that grows is shortened elsewhere. README has its own limit, and SKILL.md is for agents.
+/// The pages of docs/ together have a limit of words: if one grows, another one is shortened. README has its own limit,
+/// and SKILL.md is for agents.
 #[test]
 fn the_book_stays_short() -> Result<(), Failure> {
     let outside = [
@@ -279,7 +280,7 @@ fn the_book_stays_short() -> Result<(), Failure> {
     })
 }
 
-/// Words for facts that have another term, and that term (docs/glossary.md).
+/// Words that must not be used because docs/glossary.md has another term for the fact, with that term.
 const FOREIGN: [(&str, &str); 15] = [
     ("wait cpu", "run queue"),
     ("starved", "run queue"),
@@ -298,9 +299,9 @@ const FOREIGN: [(&str, &str); 15] = [
     ("everything behind", "everything after"),
 ];
 
-/// The foreign words in a text.
+/// The words of [`FOREIGN`] that a text contains.
 fn foreign(text: &str) -> Vec<String> {
-    // The name of a property in JUnit XML.
+    // `tr.starved_s` is the name of a property in JUnit XML, so it is allowed.
     let text = text.to_lowercase().replace("tr.starved_s", "");
     let words = FOREIGN.iter().filter(|(word, _)| text.contains(word));
     words
@@ -308,7 +309,7 @@ fn foreign(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The texts of a document in JSON without its keys, or of a schema the descriptions.
+/// Collects the texts of a JSON document without its keys; of a schema only the descriptions.
 fn values(value: &serde_json::Value, schema: bool, texts: &mut Vec<String>) {
     match value {
         serde_json::Value::String(text) if !schema => texts.push(text.clone()),
@@ -322,7 +323,8 @@ fn values(value: &serde_json::Value, schema: bool, texts: &mut Vec<String>) {
     }
 }
 
-/// Every report of two recordings, every schema, every help and every page of the documents.
+/// No report of two recordings, no schema, no help and no page of the documents may use a word that is not the term for
+/// its fact.
 #[test]
 fn each_fact_has_one_term() -> Result<(), Failure> {
     assert_eq!(foreign("1 s Starved").len(), 1);
@@ -355,7 +357,7 @@ fn each_fact_has_one_term() -> Result<(), Failure> {
     }
     assert!(helped >= 10, "{help}");
     for page in pages()? {
-        // Datasets of many runs have a sum of their own by this name.
+        // Datasets of many runs have a sum that is named `starved`, so that page may use the word.
         let text = std::fs::read_to_string(&page)?;
         let text = if page.ends_with("docs/fleets.md") {
             text.to_lowercase().replace("starved", "")
@@ -375,7 +377,7 @@ fn each_fact_has_one_term() -> Result<(), Failure> {
         let document = serde_json::from_str(&output(command)?.join("\n"))?;
         let mut said = Vec::new();
         values(&document, command.starts_with("tr schema"), &mut said);
-        // A key of steps.
+        // In the document, `starved: ` is a key of steps.
         texts.push((command.into(), said.join("\n").replace("starved: ", "")));
     }
     let web = "crates/report/web/dist/report.js";

@@ -1,5 +1,4 @@
-//! Recordings of real programs. Without the right to trace, these tests are reported as
-//! ignored, with the reason.
+//! Records real programs. Without the right to trace, these tests are reported as ignored, with the reason.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing)] // a JSON value indexes to null
 
@@ -16,7 +15,7 @@ use common::{analyze, int, list, why_not, ABSENT, TR};
 
 fn main() {
     let mut args = Arguments::from_args();
-    // Tests that run at once would disturb each other's times.
+    // Tests that run at the same time would change each other's times.
     args.test_threads = Some(1);
     let reason = why_not();
     let trial = |name: &str, test: fn() -> Result<(), Failed>| {
@@ -92,7 +91,8 @@ fn root(analysis: &Value) -> &Value {
     &analysis["processes"][0]
 }
 
-/// Some of a sleep may be unknown time, and it ends late on a machine that stands still.
+/// Checks a time of sleep: a part of it may be unknown, and it may end late if the whole machine stands still for a
+/// while.
 fn near(is: u64, want: u64, what: &str) -> Result<(), Failed> {
     ensure(is * 2 >= want && is <= want + LATE, || {
         format!("{what}: {is} ns, expected {want} to {} ns", want + LATE)
@@ -116,7 +116,7 @@ fn exit_statuses() -> Result<(), Failed> {
             format!("{command:?}: {:?}", out.status)
         })?;
     }
-    // Without a recording it runs all the same.
+    // If the output cannot be written, the command runs unrecorded.
     let trace = Path::new(ABSENT).join("trace.bin");
     let out = record(&trace, &["sh", "-c", "exit 4"])?;
     ensure(out.status.code() == Some(4), || {
@@ -162,8 +162,8 @@ fn short_processes() -> Result<(), Failed> {
     )
 }
 
-/// The program's own measurements with the kernel's clocks: on a busy machine its sleeps
-/// include waits for a CPU.
+/// Compares the times with the program's own measurements by the kernel's clocks. On a busy machine its measured sleeps
+/// contain waits for a CPU.
 fn sleep_spin() -> Result<(), Failed> {
     let trace = scratch("sleep_spin.bin");
     let before = disturbed()?;
@@ -174,7 +174,7 @@ fn sleep_spin() -> Result<(), Failed> {
     let (Some(Ok(slept)), Some(Ok(cpu))) = (said.next(), said.next()) else {
         return Err(format!("{out:?}").into());
     };
-    // Since the exec: before it, the process waits for tr.
+    // The times of the program are counted from its exec, because before that the process waits for tr.
     let execs = Command::new(TR)
         .args(["analyze", "--report", "execs", "--format", "json"])
         .arg(&trace)
@@ -199,7 +199,7 @@ fn sleep_spin() -> Result<(), Failed> {
     )
 }
 
-/// The known time is a lower bound of the truth; with the unknown time it is an upper bound.
+/// Checks a time: the known part must not exceed the expected time, and known and unknown time together must reach it.
 fn within(process: &Value, name: &str, want: u64, slack: u64) -> Result<(), Failed> {
     let (known, unknown) = (int(process, name), int(process, "unknown_ns"));
     ensure(
@@ -208,8 +208,8 @@ fn within(process: &Value, name: &str, want: u64, slack: u64) -> Result<(), Fail
     )
 }
 
-/// A process slept for `ms`, but for its waits for a CPU on its way to sleep, and for a sleep whose waking the kernel did
-/// not announce: that time is unknown.
+/// Checks that a process slept for `ms`. Its waits for a CPU on its way to sleep count, and so does unknown time,
+/// because the kernel does not report every waking.
 fn slept(process: &Value, ms: u64, what: &str) -> Result<(), Failed> {
     let [slept, queued, unknown] =
         ["sleep_ns", "run_queue_ns", "unknown_ns"].map(|name| int(process, name));
@@ -227,7 +227,7 @@ fn spinners() -> Result<(), Failed> {
         ensure(wait * 100 >= wall * 35, || {
             format!("waited {wait} of {wall} ns")
         })?;
-        // Neither sleeps, however many others share the CPU.
+        // Neither process sleeps, so its whole time is on a CPU or in a run queue, however many others share the CPU.
         let known = wait + int(process, "on_cpu_ns");
         ensure(known * 100 >= wall * 98, || {
             format!("{known} of {wall} ns in a run queue or on a CPU")
@@ -241,7 +241,7 @@ fn spinners() -> Result<(), Failed> {
 fn vfork_exec() -> Result<(), Failed> {
     let analysis = run("vfork.bin", &[&program("vfork_exec")?])?;
     let (parent, child) = (root(&analysis), &analysis["processes"][1]);
-    // A child that is preempted before it sleeps waits for a CPU until its timer has run.
+    // A child that is preempted before it sleeps waits for a CPU until its timer has fired, so it may not sleep at all.
     let sleep = int(child, "sleep_ns");
     let queued = if sleep < 50 * MS {
         int(child, "run_queue_ns")
@@ -249,8 +249,8 @@ fn vfork_exec() -> Result<(), Failed> {
         0
     };
     near(sleep + queued, 100 * MS, "the child's sleep")?;
-    // At most from the fork to the exec, including the child's waits for a CPU. At least
-    // the child's sleep, less the parent's wait for a CPU before it blocks.
+    // The parent is blocked from the fork to the exec at most, including the child's waits for a CPU. It is blocked for
+    // the child's sleep at least, minus the parent's own wait for a CPU before it blocks.
     let most = int(&child["execs"][0], "start_ns") - int(child, "start_ns");
     let blocked = int(parent, "vfork_ns");
     ensure(
@@ -291,7 +291,7 @@ fn leader_first() -> Result<(), Failed> {
     let analysis = analyze(&trace)?;
     let process = root(&analysis);
     ensure(process["exit"]["code"] == 5, || process.to_string())?;
-    // The sum of leader and thread; more if other tasks occupy the CPUs.
+    // The sleeps of leader and thread add up to 200 ms; more if other tasks occupy the CPUs.
     let wall = int(process, "wall_ns");
     ensure((200 * MS..600 * MS + LATE).contains(&wall), || {
         format!("wall time {wall} ns")
@@ -332,8 +332,8 @@ fn reuse() -> Result<(), Failed> {
     })
 }
 
-/// Interrupt and steal time of all CPUs so far, in ns: the kernel excludes them from the run
-/// time of the interrupted task.
+/// The interrupt and steal time of all CPUs so far, in ns, which the kernel excludes from the run time of the
+/// interrupted task.
 fn disturbed() -> Result<u64, Failed> {
     let stat = std::fs::read_to_string("/proc/stat")?;
     let first = stat.lines().next().ok_or("/proc/stat is empty")?;
@@ -341,14 +341,14 @@ fn disturbed() -> Result<u64, Failed> {
         .split_whitespace()
         .filter_map(|n| n.parse().ok())
         .collect();
-    // user nice system idle iowait irq softirq steal, in full ticks of 10 ms.
+    // The fields are: user nice system idle iowait irq softirq steal (and two more), in full ticks of 10 ms.
     let [.., irq, softirq, steal, _, _] = ticks[..] else {
         return Err(format!("/proc/stat: {first}").into());
     };
     Ok((irq + softirq + steal) * 10 * MS)
 }
 
-/// CPU times and switch counts equal the kernel's accounting in the events, and getrusage.
+/// CPU times and switch counts equal the kernel's accounting, which the events contain, and getrusage.
 fn kernel_figures() -> Result<(), Failed> {
     let build = scratch("build");
     let _ = std::fs::remove_dir_all(&build);
@@ -375,11 +375,11 @@ fn kernel_figures() -> Result<(), Failed> {
         }
     }
     let analysis = analyze(&trace)?;
-    // The known time is a lower bound; with the unknown time it is an upper bound.
+    // The known time is a lower bound of the kernel's figure; with the unknown time it is an upper bound.
     let totals = &analysis["totals"];
     let (known, unknown) = (int(totals, "on_cpu_ns"), int(totals, "unknown_ns"));
-    // The kernel charges the scheduler's time to the next task, the events to the previous
-    // one: under load some µs a switch, at most a tick a process.
+    // The kernel charges the scheduler's time to the next task, the events charge it to the previous one. Under load
+    // this is some µs for each switch, and at most a tick for each process.
     let slack = kernel / 100 + 4 * MS * int(totals, "processes") + disturbed;
     ensure(
         known <= kernel + slack && kernel <= known + unknown + slack,
@@ -390,13 +390,13 @@ fn kernel_figures() -> Result<(), Failed> {
             )
         },
     )?;
-    // Voluntary and involuntary switches of every task equal the kernel's counts.
+    // The voluntary and involuntary switches of nearly every task equal the kernel's counts.
     let audit = &analysis["audit"];
     let (tasks, equal) = (int(audit, "tasks"), int(audit, "switches_equal"));
     ensure(tasks > 90 && equal * 1000 >= tasks * 999, || {
         audit.to_string()
     })?;
-    // The time in run queues: the kernel counts from the wake-up's end, not from its beginning.
+    // The kernel counts the time in run queues from the end of the wake-up, the events count from its beginning.
     let queue = &audit["run_queue"];
     if !queue.is_null() {
         let [events, unknown, kernel] =
@@ -407,7 +407,7 @@ fn kernel_figures() -> Result<(), Failed> {
             || queue.to_string(),
         )?;
     }
-    // getrusage of make and its descendants, from the shell's `time`.
+    // The shell's `time` prints the getrusage figures of make and its descendants.
     let line = said.lines().find_map(|line| line.strip_prefix("rusage "));
     let rusage: f64 = line
         .ok_or("no rusage")?
@@ -428,7 +428,7 @@ fn kernel_figures() -> Result<(), Failed> {
     )
 }
 
-/// Two checkouts of the demo project, in one of which a test sleeps longer.
+/// `tr diff` finds a planted change between two checkouts of the demo project: in one of them a test sleeps longer.
 fn planted_slowdown() -> Result<(), Failed> {
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/demo");
     let record = |name: &str, sleep: &str| -> Result<String, Failed> {
@@ -439,7 +439,7 @@ fn planted_slowdown() -> Result<(), Failed> {
             .args([&demo, &checkout])
             .status()?;
         ensure(copied.success(), || "cp".into())?;
-        // The files that `make demo` has built there are of another number of kernels.
+        // `make demo` may have built the project there with another number of kernels.
         let _ = std::fs::remove_dir_all(checkout.join("build"));
         let test = checkout.join("tests/sleep.sh");
         let script = std::fs::read_to_string(&test)?.replace("sleep 0.4", sleep);
@@ -461,8 +461,8 @@ fn planted_slowdown() -> Result<(), Failed> {
         .output()?;
     let diff: Value = serde_json::from_slice(&out.stdout)?;
     let changes = list(&diff, "changes").iter();
-    // The wall time, by which they are sorted, includes their waits for a CPU. A sleep ends
-    // late where the machine stands still.
+    // The rows are sorted by wall time, which contains waits for a CPU, so the sleep is compared. A sleep ends late if
+    // the whole machine stands still for a while.
     let slower = |change: &&Value| {
         let figures = &change["figures"];
         let longer = figures["sleep"]["difference"].as_i64();
@@ -473,14 +473,13 @@ fn planted_slowdown() -> Result<(), Failed> {
     };
     let named = changes.filter(slower).count();
     ensure(named == 3, || format!("{named}: {diff:#}"))?;
-    // Every process of one checkout is found in the other.
+    // Each process of one checkout must be matched with one of the other.
     let lone = |change: &&Value| change["what"] == "new" || change["what"] == "gone";
     let lone: Vec<&Value> = list(&diff, "changes").iter().filter(lone).collect();
     ensure(lone.is_empty(), || format!("{lone:#?}"))
 }
 
-/// strace and tr trace the same build at once: they agree on processes, arguments and exit
-/// codes.
+/// strace and tr trace the same build at the same time, and must agree on processes, arguments and exit codes.
 fn strace() -> Result<(), Failed> {
     let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/demo");
     let (build, log) = (scratch("build"), scratch("strace.log"));
@@ -514,7 +513,8 @@ fn kill_9() -> Result<(), Failed> {
         .arg(&trace)
         .args(["--", "sh", "-c", &script])
         .spawn()?;
-    // The file's times after each growth. The command takes a minute at least, at any load.
+    // The times at which the file grew. The command takes at least a minute, so the file grows often enough under any
+    // load.
     let mut growths = vec![SystemTime::UNIX_EPOCH];
     let mut len = 0;
     while growths.len() < 8 {
@@ -539,7 +539,8 @@ fn kill_9() -> Result<(), Failed> {
     })?;
     let start = Duration::from_nanos(int(&analysis["trace"], "start_unix_ns"));
     let recorded = start + Duration::from_nanos(int(&analysis["trace"], "duration_ns"));
-    // Events that come with a growth of the file have happened after the last growths but three.
+    // Events that were written with a growth of the file happened at most three growths before. So the recording must
+    // reach the fourth-last growth.
     let least = growths[4].duration_since(UNIX_EPOCH)?;
     ensure(recorded >= least, || {
         format!("up to {recorded:?} of {growths:?}")
@@ -554,7 +555,7 @@ fn kill_9() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Moments, the time of a command, spans of one shell and one that its last command ends.
+/// Marks are moments, the time of a command, and spans; one span ends in the last command of its shell.
 fn marks() -> Result<(), Failed> {
     let directory = scratch("marks");
     std::fs::create_dir_all(&directory)?;
@@ -610,7 +611,8 @@ fn marks() -> Result<(), Failed> {
         let wall = int(step, "wall_ns");
         let [slept, queued, ran] =
             ["sleep_ns", "run_queue_ns", "on_cpu_ns"].map(|name| int(&step["spent"], name));
-        // On a busy machine a timer runs while its task still waits for a CPU on its way to sleep, even to its end.
+        // On a busy machine a timer may fire while its task still waits for a CPU on its way to sleep, so that time
+        // counts as well.
         let good = slept + queued + ran >= least * MS && slept <= wall;
         ensure(wall >= least * MS && good, || format!("{name}: {step}"))?;
     }

@@ -1,4 +1,4 @@
-//! `tr redact` and `tr info --secrets`: masking in an archived trace.
+//! Tests `tr redact` and `tr info --secrets`, which find and mask secrets in an existing trace.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing)] // of our own files
 
 mod common;
@@ -42,8 +42,8 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// The demo's trace with a password after the arguments of each exec and of COMMAND, and in the
-/// names of files, as an older tr could have left it.
+/// A copy of the demo's trace with a password after the arguments of each exec and of COMMAND, and in names of files,
+/// as an older tr could have left it.
 fn old_trace(dir: &Path) -> PathBuf {
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
     let trace = Trace::open(Source::bytes(std::fs::read(demo).unwrap())).unwrap();
@@ -101,7 +101,7 @@ fn old_trace(dir: &Path) -> PathBuf {
     path
 }
 
-/// The analysis with every argument that is a secret replaced.
+/// A text in which every occurrence of the secret is masked.
 fn masked(text: &str) -> String {
     text.replace(SECRET, "***")
 }
@@ -137,7 +137,7 @@ fn a_redacted_trace_differs_in_its_secrets_alone() {
             assert_eq!(masked(&before), after, "{args:?}");
         }
     }
-    // In place, and once more: nothing is left to mask.
+    // A trace can be redacted in place. A second run finds nothing to mask.
     assert!(tr(&["redact", text(&old), "-o", text(&old)])
         .status
         .success());
@@ -147,7 +147,8 @@ fn a_redacted_trace_differs_in_its_secrets_alone() {
     assert!(said.contains(": 0 secrets masked, "), "{said}");
 }
 
-/// The demo's compilers are `cc1`, as a task, a program and a path.
+/// The demo's compilers are named `cc1` in the names of tasks, in command lines and in paths. A pattern must reach all
+/// of them.
 #[test]
 fn a_pattern_reaches_names_and_paths() {
     let dir = tempfile::tempdir().unwrap();
@@ -175,8 +176,8 @@ fn a_pattern_reaches_names_and_paths() {
     }
 }
 
-/// A trace with a secret in every text beside the command lines, as an older tr could have left it:
-/// it masked none of them.
+/// A copy of the demo's trace with a secret in every text besides the command lines, because an older tr masked none of
+/// these.
 fn trace_with_secrets_in_all_texts(dir: &Path) -> PathBuf {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
     let trace = Trace::open(Source::bytes(std::fs::read(file).unwrap())).unwrap();
@@ -263,7 +264,7 @@ fn every_text_of_an_old_recording_is_listed_and_masked() {
     let of = |file: &Path, args: &[&str]| {
         let out = tr(&[args, &[text(file)]].concat());
         assert!(out.status.success(), "{args:?}");
-        // Messages about the trace's end are on standard error.
+        // Messages about the end of the trace are printed on standard error, so both streams are searched.
         String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned()
     };
     let listed: Value = serde_json::from_str(&stdout(&[
@@ -398,7 +399,7 @@ fn a_truncated_trace_is_redacted_up_to_its_end() {
     assert_eq!(nowhere.status.code(), Some(1));
 }
 
-/// The addresses and names of a trace that was recorded without `--mask-addresses`.
+/// Masks the addresses and host names of a trace that was recorded without `--mask-addresses`.
 #[test]
 fn addresses_are_masked_on_demand() {
     let dir = tempfile::tempdir().unwrap();

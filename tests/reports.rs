@@ -1,4 +1,5 @@
-//! Properties of the reports of recorded traces; help and errors of the command line. tests/snapshots.rs compares their texts.
+//! Tests properties of the reports on recorded traces, and help and errors of the command line. tests/snapshots.rs
+//! compares the texts of reports.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing)] // of our own files
 
 mod common;
@@ -42,7 +43,7 @@ const TRACES: [&str; 7] = [
 ];
 const REPORTS: [&str; 4] = ["tree", "execs", "series", "cpus"];
 
-/// All recordings of the repository.
+/// The paths of all recordings in the repository.
 fn recordings() -> Result<Vec<PathBuf>, Failure> {
     let mut all = Vec::new();
     for directory in ["fixtures/traces", "fixtures/advice"] {
@@ -58,7 +59,7 @@ fn recordings() -> Result<Vec<PathBuf>, Failure> {
     Ok(all)
 }
 
-/// No line of any report is wider than the terminal, and names keep their meaning.
+/// No line of any report is wider than the terminal, and shortened names can still be told apart.
 #[test]
 fn every_line_of_every_report_fits() -> Result<(), Failure> {
     let all = recordings()?;
@@ -72,7 +73,7 @@ fn every_line_of_every_report_fits() -> Result<(), Failure> {
                 .output()?;
             ensure(out.status.success(), || format!("{file:?} {columns}"))?;
             let text = String::from_utf8(out.stdout)?;
-            // The next command is there to be pasted.
+            // The line with the next command is not broken, because users paste it.
             for line in text.lines().filter(|line| !line.starts_with("next: ")) {
                 let width = tr_text::units::width(line);
                 ensure(width <= columns.parse()?, || {
@@ -105,7 +106,8 @@ fn every_line_of_every_report_fits() -> Result<(), Failure> {
     Ok(())
 }
 
-/// `--color` decides; without it variables do, and output that is no terminal has none.
+/// `--color` decides about colours; without it environment variables do. Output that is no terminal has no colours by
+/// default.
 #[test]
 fn colours_follow_the_option_and_the_variables() -> Result<(), Failure> {
     let colours = |option: &[&str], variables: &[(&str, &str)]| -> Result<bool, Failure> {
@@ -128,7 +130,7 @@ fn colours_follow_the_option_and_the_variables() -> Result<(), Failure> {
     assert!(colours(&[], &[("FORCE_COLOR", "1")])?);
     assert!(colours(&[], &[("CLICOLOR_FORCE", "1")])?);
     assert!(!colours(&[], &[("CLICOLOR_FORCE", "0")])?);
-    // https://bixense.com/clicolors
+    // The order of precedence is that of https://bixense.com/clicolors.
     assert!(!colours(
         &[],
         &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]
@@ -137,7 +139,7 @@ fn colours_follow_the_option_and_the_variables() -> Result<(), Failure> {
     Ok(())
 }
 
-/// In Markdown the rows of a table are those of CSV; the other lines are code.
+/// In Markdown a table has the same rows as in CSV, and all other lines are code.
 #[test]
 fn markdown_has_the_tables() -> Result<(), Failure> {
     let args = ["analyze", "demo.bin", "--top", "6", "--format"];
@@ -160,7 +162,8 @@ fn markdown_has_the_tables() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A span after the recording is an error, as is a file of another kind.
+/// A part that begins after the recording's end is an error, and so is a file that is no recording. The message has the
+/// reason.
 #[test]
 fn errors_name_the_reason() -> Result<(), Failure> {
     for command in ["analyze", "report"] {
@@ -181,8 +184,7 @@ fn errors_name_the_reason() -> Result<(), Failure> {
     Ok(())
 }
 
-/// JSON and CSV have all rows, by start, unless options choose rows: then the same rows as
-/// the text.
+/// JSON and CSV have all rows, ordered by start, unless options choose rows. Then they have the same rows as the text.
 #[test]
 fn json_and_csv_have_the_chosen_rows() -> Result<(), Failure> {
     let rules: Value =
@@ -214,7 +216,7 @@ fn json_and_csv_have_the_chosen_rows() -> Result<(), Failure> {
     let starts = all["processes"].as_array().expect("an array").iter();
     assert!(starts.is_sorted_by_key(|process| process["start_ns"].as_u64()));
 
-    // The five with the most CPU time, the five longest.
+    // The five rows with the most CPU time, and the five with the longest wall time.
     for (sort, key) in [(None, "on_cpu_ns"), (Some("wall"), "wall_ns")] {
         let sort = sort.map_or(vec![], |sort| vec!["--sort", sort]);
         let options = [&["--top", "5"][..], &sort].concat();
@@ -235,7 +237,7 @@ fn json_and_csv_have_the_chosen_rows() -> Result<(), Failure> {
         );
     }
 
-    // Rows beside the processes; their sum equals that of the processes.
+    // The rows of a grouping are in the document in addition to the processes, and have the same sum.
     for by in ["thread", "program", "comm", "cgroup", "depth"] {
         let rows = ask(&["--by", by])?;
         assert_eq!(rows["by"], by);
@@ -256,7 +258,7 @@ fn json_and_csv_have_the_chosen_rows() -> Result<(), Failure> {
     assert_eq!(grouped["by"], "group");
     assert_eq!(each(&grouped["rows"], "name"), ["compile", "other"]);
 
-    // Lists whose rows do not add up.
+    // `--top` cuts lists whose rows do not add up to a total.
     let reports = "execs,off-cpu,run-queue,histogram,max-off-cpu,series,tree";
     let two = ask(&["--report", reports, "--top", "2", "--by", "process"])?;
     for list in [
@@ -276,7 +278,7 @@ fn json_and_csv_have_the_chosen_rows() -> Result<(), Failure> {
     Ok(())
 }
 
-/// In every format, the sums of each fixture equal those of its processes.
+/// In every format, the sums of each fixture equal those of its processes, and each document matches the schema.
 #[test]
 fn sums_are_equal_and_documents_fit_the_schema() -> Result<(), Failure> {
     let rules: Value =
@@ -291,7 +293,7 @@ fn sums_are_equal_and_documents_fit_the_schema() -> Result<(), Failure> {
         let on_cpu = number(&document["totals"]["on_cpu_ns"]);
         let array = |value: &Value| value.as_array().expect("an array").clone();
         let processes = array(&document["processes"]);
-        // Series and CPUs come from the events; these do not show all of the time.
+        // The series and the CPUs are computed from events, which do not show all of the CPU time.
         let by_kernel = |process: &Value| number(&process["on_cpu_by_kernel_ns"]);
         let unseen: u64 = processes.iter().map(by_kernel).sum();
         assert!(unseen * 100 <= on_cpu, "{trace}: {unseen} of {on_cpu} ns");
@@ -327,8 +329,8 @@ fn sums_are_equal_and_documents_fit_the_schema() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The samples of the critical path are those of the events in the time of its steps, and stand
-/// for no more than its time on a CPU.
+/// The samples on the critical path are exactly the samples in the events within the times of its steps, and stand for
+/// no more than the path's time on a CPU.
 #[test]
 fn the_path_by_function_has_the_samples_of_its_steps() -> Result<(), Failure> {
     let rules: Value =
@@ -363,14 +365,14 @@ fn the_path_by_function_has_the_samples_of_its_steps() -> Result<(), Failure> {
     let rows = functions["rows"].as_array().expect("rows").iter();
     let own = rows.filter(|row| row["off_cpu"] == false);
     assert_eq!(own.map(|row| number(&row["self_ns"])).sum::<u64>(), ns);
-    // n samples vary by less than √n of their periods.
+    // The number of samples n varies by less than three times √n, so their sum may exceed the time by as many periods.
     let on_cpu: u64 = steps.iter().map(|step| number(&step["on_cpu_ns"])).sum();
     let told = ["sampled_on_cpu_ns", "other_on_cpu_ns"].map(|name| number(&functions[name]));
     assert_eq!(told[0] + told[1], on_cpu);
     let error = (periods.len() as f64).sqrt() * 3.0 * periods[0] as f64;
     assert!(ns as f64 <= on_cpu as f64 + error, "{functions}");
     assert!(number(&functions["off_cpu_ns"]) <= number(&functions["waited_ns"]));
-    // Reasons of all waits add up to them.
+    // The times of all reasons add up to the time of all waits.
     let sum = |of: &Value| -> u64 {
         let reasons = of["off_cpu_reasons"].as_array().expect("reasons").iter();
         reasons.map(|reason| number(&reason["ns"])).sum()
@@ -379,7 +381,7 @@ fn the_path_by_function_has_the_samples_of_its_steps() -> Result<(), Failure> {
     let flame = &document["flame"];
     assert_eq!(sum(flame), number(&flame["off_cpu_ns"]));
     assert!(number(&flame["samples"]) >= number(&functions["samples"]));
-    // Without stacks it says so.
+    // Without recorded stacks, a message says so.
     let out = run(&[
         "analyze",
         "demo.bin",
@@ -396,7 +398,8 @@ fn the_path_by_function_has_the_samples_of_its_steps() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Windows that follow each other have all of the waits' time, each its part. A wait has no CPU.
+/// The parts of a wait in consecutive windows add up to the whole wait. `--cpu` does not matter, because a wait is on
+/// no CPU.
 #[test]
 fn a_sampled_wait_has_its_part_in_each_window() -> Result<(), Failure> {
     let off_cpu = |more: &[&str]| -> Result<u64, Failure> {
@@ -419,7 +422,7 @@ fn a_sampled_wait_has_its_part_in_each_window() -> Result<(), Failure> {
     Ok(())
 }
 
-/// An equal recording has no difference; one without stacks is named.
+/// Two equal recordings have no difference in functions. If a recording has no stacks, a message names it.
 #[test]
 fn functions_are_compared_if_both_sides_have_stacks() -> Result<(), Failure> {
     let rules: Value =
@@ -492,7 +495,7 @@ fn filters_choose() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The steps that a time-out stopped have not failed: the report and the summary follow the rule of the page.
+/// A step that a time-out stopped has not failed: `--failed` and the summary follow the same rule as the page.
 #[test]
 fn a_stopped_step_is_not_among_the_failed_ones() -> Result<(), Failure> {
     let stopped = traces().with_file_name("advice").join("killed-sleep.bin");
@@ -595,7 +598,7 @@ fn completions_and_pages_know_every_subcommand() -> Result<(), Failure> {
     let said = run(&["completions", "bsh"])?;
     let said = String::from_utf8_lossy(&said.stderr).into_owned();
     assert!(said.contains("'bash'"), "{said}");
-    // bash parses the script without errors.
+    // bash can parse the completion script.
     let script = dir.path().join("tr.bash");
     std::fs::write(&script, output(&["completions", "bash"])?)?;
     let bash = Command::new("bash").arg("-n").arg(&script).status()?;
@@ -606,14 +609,14 @@ fn completions_and_pages_know_every_subcommand() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Each line of NDJSON is an object by the schema that `tr schema` prints; the processes are those of
-/// the document.
+/// Each line of NDJSON is an object that matches the schema that `tr schema` prints. The processes are the same as in
+/// the JSON document.
 fn lines_follow_their_schemas() -> Result<(), Failure> {
     let rules = |name: &str| -> Result<Value, Failure> {
         Ok(serde_json::from_str(&output(&["schema", name])?)?)
     };
     let (process, event) = (rules("process")?, rules("dump")?);
-    // One of each version: together they have nearly all kinds of events.
+    // The fixtures of all versions of the format together contain nearly all kinds of events.
     let versions = std::fs::read_dir(traces().with_file_name("format"))?;
     let versions: Vec<_> = versions
         .map(|entry| Ok::<_, Failure>(entry?.path()))
@@ -656,7 +659,8 @@ fn lines_follow_their_schemas() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whatever a recording holds, its summary is short; `tr schema` prints the rules of each document.
+/// A summary is short, whatever the recording contains. Each document matches the schema that `tr schema` prints for
+/// it.
 #[test]
 fn documents_keep_to_their_schemas() -> Result<(), Failure> {
     let rules = |name: &str| -> Result<Value, Failure> {
@@ -700,7 +704,7 @@ fn documents_keep_to_their_schemas() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The shares of the CPUs' time are of one period: they add up to 100 %, or one is not known.
+/// The shares of the CPUs' time are all for the same period, so they add up to 100 % unless one of them is unknown.
 #[test]
 fn shares_of_the_cpus_add_up() -> Result<(), Failure> {
     let windows: [&[&str]; 4] = [
@@ -741,7 +745,7 @@ fn shares_of_the_cpus_add_up() -> Result<(), Failure> {
     Ok(())
 }
 
-/// No key is in a document twice, also where the recording has no scheduling events.
+/// No key occurs twice in a document, even if the recording has no scheduling events.
 #[test]
 fn a_document_has_each_key_once() -> Result<(), Failure> {
     let directory = tempfile::tempdir()?;
@@ -762,7 +766,7 @@ fn a_document_has_each_key_once() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The summary compares the recorded time with the limit of the job, and names the size of its runner.
+/// The summary compares the recorded time with the time limit of the job, and names the size of the runner.
 #[test]
 fn a_summary_has_the_limit_and_the_size() -> Result<(), Failure> {
     let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/demo/busy.bin");

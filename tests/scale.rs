@@ -1,4 +1,4 @@
-//! The answer does not depend on a recording's size.
+//! Tests that the lines of the first screen do not depend on a recording's size.
 #![allow(clippy::expect_used, clippy::unwrap_used)] // of our own files
 
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::process::Command;
 use tr_sim::config::{Config, Follow};
 use tr_sim::scenario;
 
-/// A simulated build on 64 CPUs that ends after this many events.
+/// Records a simulated build on 64 CPUs that ends after this many events.
 fn record(events: u64) -> PathBuf {
     let mut config = Config::new(scenario::build(96, u32::MAX, 400), 64, u64::MAX >> 12);
     config.follow = Follow::All;
@@ -20,7 +20,7 @@ fn record(events: u64) -> PathBuf {
     path
 }
 
-/// The parts of the first screen, by the words with which their lines begin.
+/// The parts of the first screen, each given by the words with which its line begins.
 const PARTS: [&str; 8] = [
     "make ",
     "Verdict ",
@@ -32,7 +32,7 @@ const PARTS: [&str; 8] = [
     "Trace ",
 ];
 
-/// Other parts, which stand in place of the critical path and the verdict where there are none.
+/// Parts that replace the critical path and the verdict if these cannot be computed.
 const SUBSTITUTES: [&str; 2] = ["Where the CPU time went", "by program "];
 
 #[test]

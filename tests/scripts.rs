@@ -1,4 +1,4 @@
-//! The shell scripts, with stubs in place of cargo, gcc and sudo.
+//! Tests the repository's shell scripts, with stubs in place of cargo, gcc and sudo.
 #![allow(clippy::unwrap_used)] // in a test
 
 use std::fs;
@@ -11,14 +11,15 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{kill, killpg, Signal};
 use nix::unistd::Pid;
 
-/// An executable shell script.
+/// Writes an executable shell script, which stands in for a program.
 fn stub(dir: &Path, name: &str, text: &str) {
     let file = dir.join(name);
     fs::write(&file, format!("#!/bin/bash\n{text}\n")).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// A script of ours; the stubs are in `dir` and write their arguments to `$LOG`.
+/// A command for one of the repository's scripts. Stubs are found in `dir` first, and write their arguments into the
+/// file `$LOG`.
 fn script(dir: &Path, name: &str) -> Command {
     let mut command = Command::new(
         Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -36,11 +37,12 @@ fn log(dir: &Path) -> String {
     fs::read_to_string(dir.join("log")).unwrap_or_default()
 }
 
-/// The version that a stub of cargo prints, and the log that it writes of its other calls.
+/// The beginning of a stub of cargo: it prints a version, and writes the arguments of all other calls into `$LOG`.
 const CALL_OF_CARGO: &str =
     r#"if [ "$1" = --version ]; then echo cargo 1.88.0; exit; fi; echo "$@" >>"$LOG""#;
 
-/// `build.sh` where gcc finds the libraries that `has` matches, and `cargo` does this.
+/// Runs `build.sh` where gcc finds the static libraries that match `has`. `cargo` is the rest of the stub of cargo.
+/// Returns the output and the log.
 fn build(has: &str, cargo: &str, args: &[&str]) -> (Output, String) {
     let dir = tempfile::tempdir().unwrap();
     let known = format!("case $1 in {has}) echo /dev/null ;; *) echo \"${{1#*=}}\" ;; esac");
@@ -60,11 +62,11 @@ fn tr_is_static_where_the_libraries_are() {
         log,
         format!("rustc --locked --profile release --bin tr {STATIC}")
     );
-    // Without tr record, of these only the C library is linked.
+    // Without `tr record` only the C library has to exist as a static one.
     let (_, log) = build("*libc.a", "", &["--without-record"]);
     let features = "--locked --profile release --no-default-features --features reading --bin tr";
     assert_eq!(log, format!("rustc {features} {STATIC}"));
-    // The recorder alone has another name.
+    // The program that only records is copied to another name.
     let made = "tr=$CARGO_TARGET_DIR/release/tr; mkdir -p ${tr%/tr}; touch $tr; chmod +x $tr";
     let (out, log) = build("*", made, &["--record-only"]);
     assert!(out.status.success(), "{out:?}");
@@ -81,7 +83,7 @@ fn tr_is_dynamic_where_they_are_not() {
         "build: tr is linked dynamically, as this machine lacks libelf.a\n"
     );
     assert_eq!(log, "build --locked --profile release --bin tr\n");
-    // A library that cannot be linked.
+    // A static library exists, but linking it fails: the build is repeated dynamically.
     let (out, log) = build("*", "[ \"$1\" = build ]", &[]);
     assert!(out.status.success(), "{out:?}");
     let said = String::from_utf8(out.stdout).unwrap();
@@ -90,12 +92,13 @@ fn tr_is_dynamic_where_they_are_not() {
         log.ends_with("\nbuild --locked --profile release --bin tr\n"),
         "{log}"
     );
-    // An error in the source.
+    // An error in the source fails the dynamic build as well.
     let (out, _) = build("*", "exit 101", &[]);
     assert_eq!(out.status.code(), Some(101));
 }
 
-/// `install.sh` with these variables; returns what it called and the mode of the program.
+/// Runs `install.sh` with these variables. Returns its output, the calls of its stubs, and the mode of the installed
+/// program.
 fn install(variables: &[(&str, &str)]) -> (Output, String, u32) {
     let dir = tempfile::tempdir().unwrap();
     for name in ["chown", "setcap", "groupadd"] {
@@ -117,7 +120,7 @@ fn a_group_alone_gets_the_capabilities() {
     let capable = "setcap cap_bpf,cap_perfmon+p TR\n";
     let (out, log, mode) = install(&[("SETCAP", "1"), ("GROUP", "tr-trace")]);
     assert!(out.status.success(), "{out:?}");
-    // A new owner takes the capabilities away.
+    // Changing the owner removes the capabilities, so chown must come before setcap.
     let made = "groupadd --system tr-trace\n";
     assert_eq!(log, format!("{made}chown root:tr-trace TR\n{capable}"));
     assert_eq!(mode, 0o750);
@@ -135,8 +138,8 @@ fn a_group_alone_gets_the_capabilities() {
     );
 }
 
-/// `demo.sh` of an ordinary user, where `tr doctor` finds this method and sudo does this; the recordings and the last
-/// line of the output.
+/// Runs `demo.sh` as an ordinary user, where `tr doctor` finds this method and `sudo` is the text of the stub of sudo.
+/// Returns the recordings that it made, and the last line of its output.
 fn demo(method: &str, sudo: &str) -> (Vec<String>, String) {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
@@ -144,7 +147,7 @@ fn demo(method: &str, sudo: &str) -> (Vec<String>, String) {
     fs::create_dir_all(&built).unwrap();
     let improve = r#"printf '"command": "setcap TR",\n"purpose": "To record everything"\n'"#;
     let doctor = format!("[ $1 != doctor ] || {{ echo '\"method\": {method}'; {improve}; }}");
-    // A pager would wait for a key.
+    // A pager would wait for a key, so the stub fails if a pager may run.
     let paged = "[ $1 != analyze ] || [ -z \"${TR_PAGER-less}\" ] || exit 1";
     let refused = "case $* in *--sudo*refused*) exit 125 ;; esac";
     stub(
@@ -170,7 +173,7 @@ fn demo(method: &str, sudo: &str) -> (Vec<String>, String) {
 
 #[test]
 fn the_demo_records_by_sudo_where_that_asks_nothing() {
-    // The stub of tr refuses --sudo, so a recording without it follows. Without a terminal the method is null.
+    // The stub of tr refuses `--sudo`, so a recording without it follows. The method is null if there is no terminal.
     let advice = "To record everything: setcap TR";
     for method in ["\"ptrace\"", "null"] {
         let (recorded, last) = demo(method, "[ \"$1 $2\" = '-n true' ]");
@@ -185,9 +188,9 @@ fn the_demo_records_by_sudo_where_that_asks_nothing() {
     assert!(last.starts_with("Next: "), "{last}");
 }
 
-/// A machine without programs on which `setup.sh` runs as root.
+/// The programs of a machine on which `setup.sh` runs as root.
 struct Machine {
-    /// The version that cargo prints.
+    /// The version that cargo prints; `None` if cargo is not installed.
     cargo: Option<&'static str>,
     python: bool,
 }
@@ -197,14 +200,14 @@ const MACHINE: Machine = Machine {
     python: true,
 };
 
-/// `setup.sh` where apt-get does this; its messages, and the calls of apt-get.
+/// Runs `setup.sh`; `apt` is the text of the stub of apt-get. Returns the output and the calls of apt-get.
 fn setup(machine: &Machine, part: &str, apt: &str) -> (Output, String) {
     let dir = tempfile::tempdir().unwrap();
     let out = setup_in(dir.path(), machine, part, apt).output().unwrap();
     (out, log(dir.path()))
 }
 
-/// `setup.sh` with its stubs in this directory.
+/// The command `setup.sh` with its stubs in this directory.
 fn setup_in(dir: &Path, machine: &Machine, part: &str, apt: &str) -> Command {
     let mut tools = vec![
         "bash", "env", "dirname", "cat", "grep", "sed", "sort", "realpath", "sleep",
@@ -220,7 +223,7 @@ fn setup_in(dir: &Path, machine: &Machine, part: &str, apt: &str) -> Command {
     }
     stub(dir, "id", "echo 0");
     stub(dir, "apt-get", &format!("echo \"$@\" >>\"$LOG\"\n{apt}"));
-    // The packages of Python are there.
+    // The Python packages that the tests need count as installed.
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let lists = [
         "fleet/requirements.txt",
@@ -239,7 +242,8 @@ fn setup_in(dir: &Path, machine: &Machine, part: &str, apt: &str) -> Command {
     command
 }
 
-/// apt-get handles an interrupt and exits; nothing else is installed then, and make sees the signal.
+/// Ctrl-C: apt-get handles the signal itself and exits. The script must then install nothing else, and end by the
+/// signal, so that make stops.
 #[test]
 fn an_interrupt_ends_setup() {
     let dir = tempfile::tempdir().unwrap();
@@ -263,7 +267,7 @@ fn an_interrupt_ends_setup() {
     );
 }
 
-/// Nothing is installed on a machine that cannot build, and the tests need Python.
+/// On a machine that cannot build, nothing is installed. Without Python the tests cannot run.
 #[test]
 fn setup_fails_first_where_nothing_can_be_built() {
     let run = |machine: &Machine, part: &str| {
@@ -329,7 +333,7 @@ fn setup_installs_what_the_tests_need_and_says_how_much() {
     assert!(calls.contains(" default-jre-headless"), "{calls}");
 }
 
-/// Whoever copies the blocks of docs/install.md has what `make build` and `make install` need; README needs two commands.
+/// docs/install.md names all packages that `make build` and `make install` need, and README begins with two commands.
 #[test]
 fn the_book_names_the_packages_of_setup() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -372,15 +376,15 @@ fn the_book_names_the_packages_of_setup() {
     assert!(makefile.contains("\ndemo:") && makefile.contains("\ntest:"));
 }
 
-/// A run of `test.py` as an ordinary user, through a stub of sudo, whose only executable is `recorder`, a stub that
-/// does this.
+/// Runs `test.py` as an ordinary user, with a stub of sudo. `recorder` is the text of a stub, which is the only test
+/// program.
 fn tests(dir: &Path, recorder: &str) -> Command {
     stub(dir, "recorder-0", recorder);
     let artifact = format!(
         r#"{{"manifest_path":"{0}/Cargo.toml","profile":{{"test":true}},"features":[],"executable":"{0}/recorder-0"}}"#,
         dir.display()
     );
-    // The examples of the documentation are another call of cargo.
+    // The call of cargo that runs the examples in the documentation (doc tests) does nothing.
     stub(
         dir,
         "cargo",
@@ -392,7 +396,7 @@ fn tests(dir: &Path, recorder: &str) -> Command {
     let sudo = "echo sudo \"$@\" >>\"$LOG\"; case $* in *chown*) ;; *) shift; exec \"$@\" ;; esac";
     stub(dir, "sudo", sudo);
     let script = script(dir, "test.py");
-    // Whoever runs this test may ignore signals.
+    // The process that runs this test may ignore signals, so they are reset.
     let mut command = Command::new("env");
     command.arg("--default-signal").arg(script.get_program());
     for (name, value) in script.get_envs() {
@@ -402,7 +406,7 @@ fn tests(dir: &Path, recorder: &str) -> Command {
     command
 }
 
-/// The status of a process, which is killed if it runs for a minute.
+/// The exit status of a process. If it runs for a minute, it is killed.
 fn ended(child: &mut Child) -> Option<ExitStatus> {
     let limit = Instant::now() + Duration::from_secs(60);
     while Instant::now() < limit {
@@ -415,7 +419,7 @@ fn ended(child: &mut Child) -> Option<ExitStatus> {
     None
 }
 
-/// The processes whose command line has this word.
+/// The command lines of all processes that contain this word.
 fn processes_with(word: &str) -> Vec<String> {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let lines = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
@@ -423,10 +427,10 @@ fn processes_with(word: &str) -> Vec<String> {
     lines.filter(|line| line.contains(word)).collect()
 }
 
-/// Ctrl-C while a test runs through sudo: no file of root's stays in the user's checkout, and no process runs on.
+/// Ctrl-C while a test runs by sudo: the files that root made are given to the user, and no process remains.
 #[test]
 fn an_interrupted_test_gives_roots_files_back() {
-    // Ctrl-C reaches the whole process group; a program that is stopped by kill(1) has only that.
+    // Ctrl-C sends the signal to the whole process group; kill(1) sends it only to one process.
     let signals = [
         (Signal::SIGINT, true),
         (Signal::SIGINT, false),
@@ -436,7 +440,8 @@ fn an_interrupted_test_gives_roots_files_back() {
     for (signal, to_group) in signals {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path();
-        // The shell outlives the signal, and one process is in another session and has lost its parent.
+        // The stub ignores the signals, and starts a process in another session that has lost its parent. Both must be
+        // killed.
         let mark = format!("mark-{}", dir.display());
         let recorder = format!(
             "trap '' INT TERM HUP; (setsid bash -c 'while :; do sleep 1; done' {mark} &)
@@ -445,7 +450,7 @@ fn an_interrupted_test_gives_roots_files_back() {
         let mut command = tests(dir, &recorder);
         let mut child = command.stdout(Stdio::null()).spawn().unwrap();
         let limit = Instant::now() + Duration::from_secs(60);
-        // Both parts of the executable: the tests that run alone, and the others.
+        // The test program is started twice: for the tests that run alone, and for the others.
         while log(dir).matches("started\n").count() < 2 && Instant::now() < limit {
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -465,8 +470,8 @@ fn an_interrupted_test_gives_roots_files_back() {
     }
 }
 
-/// Ctrl-C at ten moments of a run, from the runner's own start to well within the tests: each time the run ends by that
-/// signal, within the bound, and nothing of it runs on.
+/// Ctrl-C at ten moments, from the start of the test runner until well within the tests: each time the run ends by that
+/// signal within a minute, and no process remains.
 #[test]
 fn an_interrupt_at_any_moment_ends_the_tests() {
     for number in 0..10 {
@@ -476,7 +481,7 @@ fn an_interrupt_at_any_moment_ends_the_tests() {
         let recorder = format!("bash -c 'while :; do sleep 0.1; done' {mark}");
         let mut command = tests(dir, &recorder);
         let mut child = command.stdout(Stdio::null()).spawn().unwrap();
-        // The squares scatter the moments over a second.
+        // The square makes the moments irregular within a second.
         std::thread::sleep(Duration::from_millis(number * number * 137 % 1_000));
         killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).unwrap();
         let status = ended(&mut child).expect("an end after the interrupt");
@@ -489,7 +494,7 @@ fn an_interrupt_at_any_moment_ends_the_tests() {
     }
 }
 
-/// A test that hangs ends with the names of the tests that have not ended and with their processes.
+/// If a test hangs, the run ends with the names of the tests that have not ended, and with their processes.
 #[test]
 fn a_test_that_hangs_is_named() {
     let dir = tempfile::tempdir().unwrap();
@@ -513,7 +518,8 @@ fn a_test_that_hangs_is_named() {
     }
 }
 
-/// A test that fails once and then passes three times was disturbed; one that fails again has failed.
+/// A test that fails once is repeated alone. If it then passes three times, other load has disturbed it; if it fails
+/// again, it has failed.
 #[test]
 fn a_test_that_fails_once_is_run_alone() {
     let run = |again: i32| {
@@ -550,14 +556,15 @@ fn a_test_that_fails_once_is_run_alone() {
     );
 }
 
-/// A release that lacks a part is none, and all that it lacks is known before anything is built.
+/// A release that would lack a part is refused, and everything that is missing is reported before anything is built.
 #[test]
 fn a_release_in_part_needs_leave() {
     let tools = ["dpkg-deb", "rpmbuild", "apt-ftparchive", "createrepo_c"];
     let run = |without: &[&str], leave: &str| {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path();
-        // The directories of `PATH` have these tools on some machines.
+        // On some machines the directories of `PATH` have the tools that must be missing here, so only links to the
+        // others are made.
         for tool in [
             "bash", "cat", "cut", "dirname", "env", "head", "mkdir", "mktemp", "realpath", "rm",
             "sed", "sort",
@@ -590,13 +597,13 @@ fn a_release_in_part_needs_leave() {
     assert_eq!((status, calls.as_str()), (Some(1), ""), "{said}");
     assert!(said.starts_with(other), "{said}");
     assert!(said.contains("unless ALLOW_PARTIAL=1 is set"), "{said}");
-    // Each missing program is named, with its package.
+    // Each missing program is named together with its package.
     let (status, said, calls) = run(&tools, "");
     assert_eq!((status, calls.as_str()), (Some(1), ""), "{said}");
     for words in ["dpkg-deb", "(rpm)", "(apt-utils)", "(createrepo-c)", other] {
         assert!(said.contains(words), "{words}: {said}");
     }
-    // With leave it goes on, to a build that fails here.
+    // With ALLOW_PARTIAL=1 the release is built nevertheless; here the build fails.
     let (status, said, calls) = run(&tools, "1");
     assert!(
         status != Some(1) && said.starts_with("release: no "),
@@ -608,7 +615,7 @@ fn a_release_in_part_needs_leave() {
     );
 }
 
-/// Each package of the list has the checksum of the lock file, and a licence that is concluded.
+/// In the list of parts (SBOM) each package has the checksum of the lock file, and a concluded licence.
 #[test]
 fn the_list_of_parts_has_checksums_and_licences() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -661,7 +668,7 @@ fn the_list_of_parts_has_checksums_and_licences() {
     assert!(part("tr")["checksums"].is_null(), "{list}");
 }
 
-/// Whether circles.py finds no large circle in a crate with these files, and the messages that it prints.
+/// Whether circles.py finds no large circle of files that use each other in a crate with these files, and its messages.
 fn circles(files: &[(&str, &str)]) -> (bool, String) {
     let dir = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -692,7 +699,7 @@ fn a_circle_by_paths_in_the_midst_of_code_is_found() {
         ("mill/stone.rs", stone),
     ];
     assert_eq!(circles(&calls), (false, four.to_owned()));
-    // The type has a file below all: nothing is left.
+    // The type is moved into a file that uses no other file, so no circle is left.
     let below = lib.replace("pub struct Flour;", "mod flour;\npub use flour::Flour;");
     let split = [
         ("lib.rs", below.as_str()),
@@ -702,7 +709,7 @@ fn a_circle_by_paths_in_the_midst_of_code_is_found() {
         calls[3],
     ];
     assert_eq!(circles(&split), (true, String::new()));
-    // A re-export hides no arrow: what it names is declared in the file that calls the others.
+    // A re-export does not hide the circle: the type is declared in a file that calls the others.
     let hidden = "mod bakery;\nmod mill;\nmod town;\npub use town::Flour;\n";
     let town = lib.replace("mod bakery;\nmod mill;\n", "use crate::{bakery, mill};\n");
     let through = [
@@ -714,7 +721,7 @@ fn a_circle_by_paths_in_the_midst_of_code_is_found() {
     ];
     let four = "layers: town: 4 files use each other: bakery mill mill::stone town\n";
     assert_eq!(circles(&through), (false, four.to_owned()));
-    // Tests and comments are no use.
+    // Uses in tests and comments do not count.
     let tests = "// crate::open()\npub struct Flour;\n#[cfg(test)]\nmod tests { fn f() { crate::open() } }\n";
     let tested = [
         ("lib.rs", below.as_str()),
@@ -744,13 +751,13 @@ fn a_circle_by_methods_of_other_files_is_found() {
         circles(&files)
     };
     assert_eq!(circle(&method("sell", "count")), (false, four.to_owned()));
-    // The method of that name in another file may belong to another type.
+    // The method with that name in another file may belong to another type, so it counts as no use.
     let other = format!(
         "{}pub struct Till;\nimpl Till {{ fn grind(&self) {{}} }}\n",
         method("sell", "count")
     );
     assert_eq!(circle(&other), (true, String::new()));
-    // Methods of the standard library's types have the name, too.
+    // Types of the standard library have a method of this name, too, so it counts as no use.
     let common = method("push", "count");
     assert_eq!(
         circles(&[

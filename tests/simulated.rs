@@ -1,5 +1,5 @@
-//! The reports and `tr diff` on recordings of a simulated machine, compared with the
-//! simulator's own accounts, and on recorded fixtures.
+//! Compares the reports and `tr diff` with the simulator's own accounts on recordings of a simulated machine, and tests
+//! them on recorded fixtures.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing)] // of our own files
 
 mod common;
@@ -23,15 +23,15 @@ use tr_sim::truth::Truth;
 
 const MS: u64 = 1_000_000;
 const REPORTS: [&str; 4] = ["histogram", "off-cpu", "max-off-cpu", "run-queue"];
-/// Strings that act on a terminal, a spreadsheet or a Markdown comment.
+/// A text that would act on a terminal, in a spreadsheet or in a Markdown comment.
 const HOSTILE: &str = "a\u{1b}[31m|`<img src=x>`@user\u{202e}\r\n[l](http://b.org)";
 
 fn run(length: u64) -> Op {
     Op::Run(ms(length, length))
 }
 
-/// A build: three jobs at once on two CPUs, then one step of this length; optionally one
-/// more program.
+/// A simulated build: three jobs at once on two CPUs, then one step that takes `link` ms, and optionally one more
+/// program.
 fn build(link: u64, more: Option<&[&str]>) -> World {
     let fork = |program| Op::Fork(program, Arg::Same);
     let mut make = vec![fork(1), fork(1), fork(1), Op::WaitAll, fork(2), Op::Wait];
@@ -74,12 +74,12 @@ fn build(link: u64, more: Option<&[&str]>) -> World {
     }
 }
 
-/// Records the simulation: the file, and the simulator's accounts.
+/// Records a simulation. Returns the file, and the simulator's own account of it.
 fn record(name: &str, world: World, seed: u64) -> (PathBuf, Truth) {
     record_with(name, world, seed, &Plan::default())
 }
 
-/// As [`record`], with faults.
+/// Like [`record`], but with injected faults.
 fn record_with(name: &str, world: World, seed: u64, faults: &Plan) -> (PathBuf, Truth) {
     let mut config = Config::new(world, 2, 2_000 * MS).seed(seed);
     config.linger = Some(100_000);
@@ -89,7 +89,7 @@ fn record_with(name: &str, world: World, seed: u64, faults: &Plan) -> (PathBuf, 
 }
 
 fn write(name: &str, recording: &Recording) -> PathBuf {
-    // No two real ones begin at the same moment.
+    // Each file gets another start, because two real recordings never begin at exactly the same time.
     static BEGUN: AtomicU64 = AtomicU64::new(0);
     let mut recording = recording.clone();
     recording.meta.start_clock.real += BEGUN.fetch_add(1, Ordering::Relaxed);
@@ -105,7 +105,7 @@ fn write(name: &str, recording: &Recording) -> PathBuf {
     file
 }
 
-/// A recording as another one, of later.
+/// Writes a copy of a recording that counts as another, later one.
 fn write_again(name: &str, file: &Path) -> Result<PathBuf, Failure> {
     let again = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.bin"));
     std::fs::write(&again, rewrite::later(&std::fs::read(file)?))?;
@@ -116,7 +116,7 @@ fn tr(args: &[&str]) -> Output {
     Command::new(TR).args(args).output().expect("tr runs")
 }
 
-/// Output of a `tr` that must succeed.
+/// The output of a `tr` command that must succeed.
 fn good(args: &[&str]) -> Result<Vec<u8>, Failure> {
     let out = tr(args);
     ensure(out.status.success(), || {
@@ -150,7 +150,7 @@ fn diff(args: &[&str]) -> Result<Value, Failure> {
     )
 }
 
-/// Values by pid, added up where a pid was used again.
+/// The sum of a value for each pid. If a pid was used twice, the values of both processes are added.
 fn by_pid<'a>(
     rows: impl IntoIterator<Item = &'a Value>,
     of: impl Fn(&Value) -> u64,
@@ -169,14 +169,13 @@ fn reasons(row: &Value, names: &[&str]) -> u64 {
     known.map(|reason| int(reason, "total_ns")).sum()
 }
 
-/// The reasons of sleeps and of uninterruptible waits.
+/// The reasons of all sleeps and of all uninterruptible waits.
 const WAITS: [&str; 14] = [
     "child", "vfork", "slot", "pipe", "lock", "socket", "timer", "events", "terminal", "file",
     "block-io", "sleep", "blocked", "stopped",
 ];
 
-/// The sums of every report are those of the processes, less the time that only the kernel's
-/// totals show.
+/// The sums of every report equal the times of the processes, less the time that only the kernel's totals show.
 fn sums_are_equal(all: &Value) -> Result<(), Failure> {
     let processes = || list(all, "processes").iter();
     let with_cut = |row: &Value| int(row, "total_ns") + int(row, "cut_ns");
@@ -222,7 +221,7 @@ fn sums_are_equal(all: &Value) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The forecast in ns, likely and at most, for two jobs at once of a `ctest -j1`: its tests take 100 ms each.
+/// The likely and the largest forecast in ns for two jobs at once, of a `ctest -j1` whose tests take 100 ms each.
 fn two_of(name: &str, tests: &[&[&str]]) -> (u64, u64) {
     let mut world = build(0, None);
     let image = |words: &[&str]| Image {
@@ -248,7 +247,7 @@ fn two_of(name: &str, tests: &[&[&str]]) -> (u64, u64) {
     (wall("likely_ns"), wall("high_ns"))
 }
 
-/// Tests that remove and write a file of one name need nothing of each other: at once they take the half.
+/// Tests that remove and write a file of the same name do not need each other. Two at once take half of the time.
 #[test]
 fn tests_of_one_file_name_are_independent() {
     let (likely, high) = two_of(
@@ -259,8 +258,8 @@ fn tests_of_one_file_name_are_independent() {
     assert!(high < 400 * MS, "{high}");
 }
 
-/// Where a test makes a file for others, ctest may have been told to wait for it: nobody knows, and the
-/// interval has it.
+/// If a test makes a file that others use, ctest may have been told to wait for it. The recording does not show
+/// whether, so the forecast's interval contains both cases.
 #[test]
 fn a_test_may_need_another_one() {
     let [first, other] = [&["touch", "tests/data.db"][..], &["cat", "tests/data.db"]];
@@ -270,7 +269,7 @@ fn a_test_may_need_another_one() {
     assert!((400 * MS..500 * MS).contains(&high), "{high}");
 }
 
-/// One line of the advice is about 131 sleeps: it lists 100 pids, and their number stands beside.
+/// One line of advice about 131 sleeps lists 100 pids, and has the number of all of them.
 #[test]
 fn advice_lists_a_hundred_pids() -> Result<(), Failure> {
     let mut world = build(10, Some(&["sleep", "0.01"]));
@@ -292,7 +291,7 @@ fn advice_lists_a_hundred_pids() -> Result<(), Failure> {
     ensure(pids.len() == 100 && list(line, "pids").len() == 100, all)
 }
 
-/// A forecast of a run that failed, or of a part of one, is none of the build.
+/// A forecast of a run that failed, or of a part of a run, has a warning, because it is no forecast of the whole build.
 #[test]
 fn a_forecast_tells_how_the_run_ended() -> Result<(), Failure> {
     let ended = |name: &str, most: u64, status: Option<u32>| {
@@ -367,7 +366,7 @@ fn the_simulated_machine_agrees() -> Result<(), Failure> {
     assert_eq!(sums, of(|p| p.times.sleep));
     assert_eq!(reason(&["block-io"]), of(|p| p.causes.io));
     assert_eq!(reason(&["preempted"]), of(|p| p.causes.preempted));
-    // One interval has all of it.
+    // The whole recording is one interval, so the longest waits in it are those of the whole recording.
     let mut longest = BTreeMap::<u64, u64>::new();
     for task in &truth.tasks {
         let pid = u64::from(truth.processes[task.process].pid.0);
@@ -380,7 +379,7 @@ fn the_simulated_machine_agrees() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Each wait names its waker, or the task that took the CPU.
+/// Each wait names the task that woke the waiting one, or the task that took its CPU.
 #[test]
 fn waits_name_their_wakers() -> Result<(), Failure> {
     let (file, _) = record("waits", build(40, None), 1);
@@ -407,7 +406,7 @@ fn waits_name_their_wakers() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Figures per CPU add up to those of all CPUs.
+/// The figures of the single CPUs add up to those of all CPUs.
 #[test]
 fn one_cpu_after_the_other() -> Result<(), Failure> {
     let (file, _) = record("cpus", build(20, None), 3);
@@ -429,7 +428,7 @@ fn one_cpu_after_the_other() -> Result<(), Failure> {
     }
     assert_eq!(slices, int(&all["histogram"]["all"], "count"));
     assert_eq!(waits, int(&all["run_queue"]["all"], "count"));
-    // Except the first wait of each thread, which has no previous CPU.
+    // The first wait of each thread counts for no CPU, because the thread had not run on any before.
     assert_eq!(rows + int(&all["totals"], "threads"), count(&all));
     Ok(())
 }
@@ -467,7 +466,8 @@ fn an_equal_recording_does_not_differ() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A run that counts twice makes chance look like a difference.
+/// A recording that is given twice is refused, because the same run counted twice would make chance look like a
+/// difference.
 #[test]
 fn a_recording_is_one_run() -> Result<(), Failure> {
     let names = ["one", "two", "three"];
@@ -559,8 +559,7 @@ fn new_and_gone_processes_are_named() -> Result<(), Failure> {
     Ok(())
 }
 
-/// With four runs a side the rank test decides; runs of the same build stay inside their
-/// spread.
+/// With four runs on each side a rank test decides. Other runs of the same build must stay inside of the spread.
 #[test]
 fn several_runs_are_held_to_their_spread() -> Result<(), Failure> {
     let files = |name: &str, link: u64, seeds: std::ops::Range<u64>| -> Vec<String> {
@@ -607,7 +606,8 @@ fn several_runs_are_held_to_their_spread() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Tasks that spin beside the new builds alone: the first line and the gate say whose it is.
+/// Other tasks take the CPUs during the new builds only. The first line and the gate must say whether the build, the
+/// machine or both made it slower.
 #[test]
 fn others_on_the_cpus_are_the_runner() -> Result<(), Failure> {
     let side = |name: &str, link: u64, spinners: u16| -> Vec<String> {
@@ -659,7 +659,7 @@ fn others_on_the_cpus_are_the_runner() -> Result<(), Failure> {
     ensure(json["gate"]["runner"] == true, || json["gate"].to_string())
 }
 
-/// A build that fails early is no faster build: the headline says so, and no gate passes.
+/// A build that fails early must not count as a faster one: the headline says that it failed, and it passes no gate.
 #[test]
 fn a_failed_build_passes_no_gate() -> Result<(), Failure> {
     let ended = |name: &str, link, status: Option<u32>| -> String {
@@ -707,7 +707,7 @@ fn a_failed_build_passes_no_gate() -> Result<(), Failure> {
         ensure(conclusion.starts_with(first.trim_end()), || {
             outputs[0].clone()
         })?;
-        // The other media have their own escapes, not their own words.
+        // Each format has its own escapes, but the same words.
         let words = conclusion.split(':').next().unwrap_or("?");
         ensure(outputs[1].contains(words), || outputs[1].clone())?;
         ensure(outputs[2].contains(words), || outputs[2].clone())?;
@@ -741,14 +741,14 @@ fn a_failed_build_passes_no_gate() -> Result<(), Failure> {
         let (code, said, json) = compare(&base, &new)?;
         ensure(said.starts_with(words), || format!("{said} is not {words}"))?;
         ensure(code == Some(2), || format!("{words}: {code:?}"))?;
-        // Without a gate, too.
+        // Without a gate the exit status is 2, too.
         let sides = [&["diff", "--base"][..], &base, &["--new"], &new].concat();
         ensure(tr(&sides).status.code() == Some(2), || words.into())?;
         ensure(json.contains("--fail-over cannot judge it"), || {
             json.clone()
         })?;
     }
-    // A base of several is judged by those that ended well.
+    // If the base has several builds, only those that succeeded are compared.
     let (code, said, json) = compare(&[&good, &failed, &third], &[&better])?;
     ensure(code == Some(0) && said.starts_with("Faster"), || {
         said.clone()
@@ -757,7 +757,7 @@ fn a_failed_build_passes_no_gate() -> Result<(), Failure> {
         json.contains("failed.bin is left out: its build failed (exit 2)"),
         || json.clone(),
     )?;
-    // An unknown end is no failure, but told.
+    // A recording without an end of its command does not count as failed, but a message names the difference.
     let (code, _, json) = compare(&[&good], &[&open])?;
     ensure(
         code == Some(0) && json.contains("not the same end: exit 0 before, no end now"),
@@ -765,7 +765,7 @@ fn a_failed_build_passes_no_gate() -> Result<(), Failure> {
     )
 }
 
-/// Unreadable recordings, and those the gate cannot judge, exit with 2.
+/// Recordings that cannot be read, or that the gate cannot judge, make `tr diff` exit with 2.
 #[test]
 fn errors_have_a_status_of_their_own() -> Result<(), Failure> {
     let (file, _) = record("whole", build(20, None), 1);
@@ -791,7 +791,8 @@ fn errors_have_a_status_of_their_own() -> Result<(), Failure> {
         status(&["diff", &file, &cut, "--fail-over", "10%"]),
         Some(2)
     );
-    // The recording ended while the command ran; equal lengths of it prove nothing.
+    // A recording that ended while its command still ran cannot be judged: equal lengths prove nothing about the
+    // command.
     for sides in [
         [&*short, &*also_short],
         [&*file, &*short],
@@ -806,7 +807,7 @@ fn errors_have_a_status_of_their_own() -> Result<(), Failure> {
         );
     }
     assert_eq!(status(&["diff", &short, &also_short]), Some(0));
-    // The unknown time exceeds the limit of the gate.
+    // Lost events cause unknown time, which is longer than the limit of the gate.
     let loss = Loss {
         stream: Stream::Cpu(CpuId(0)),
         from: 300,
@@ -865,8 +866,7 @@ fn nothing_hostile_comes_through() -> Result<(), Failure> {
     for args in outputs {
         let out = String::from_utf8(good(&args)?)?;
         let json = args.contains(&"json");
-        // JSON's argv has the program's own bytes; its control characters are
-        // escaped as JSON has it.
+        // In JSON argv contains the program's own characters. JSON itself escapes control characters.
         let bad = |c: char| (c.is_control() && c != '\n') || (!json && c == '\u{202e}');
         ensure(!out.contains(bad), || format!("{args:?}: {out:?}"))?;
         if args.contains(&"markdown") {
@@ -881,7 +881,8 @@ fn nothing_hostile_comes_through() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Many batches of events, sorted by several threads: the same bytes.
+/// The events are read in many batches and sorted by several threads. The output must have the same bytes as with one
+/// thread.
 #[test]
 fn the_number_of_threads_does_not_show() {
     let mut config = Config::new(tr_sim::scenario::build(24, 10_000, 20), 16, u64::MAX >> 12);

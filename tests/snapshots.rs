@@ -1,5 +1,6 @@
-//! What the program prints about the fixtures. Each file of `fixtures/snapshots` is a case: a command line, which runs in
-//! `fixtures/traces`, and its output. For a new case, write the first line, `$ tr …`.
+//! Compares what the program prints about the fixtures with stored outputs. Each file of `fixtures/snapshots` is a
+//! case: a command line, which runs in `fixtures/traces`, and its output. For a new case, write the first line, `$ tr
+//! …`.
 //!
 //! After an intended change, `TR_UPDATE=1 cargo test --test snapshots` rewrites the outputs.
 #![allow(clippy::expect_used, clippy::unwrap_used)] // of our own files
@@ -17,7 +18,7 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")
 }
 
-/// Compares the output of the case's command with the stored one.
+/// Runs the command of a case, and compares its output with the stored one.
 fn check(case: &Path) -> Result<(), Failed> {
     let text = std::fs::read_to_string(case)?;
     let (first, stored) = text.split_once('\n').unwrap_or((&text, ""));

@@ -1,4 +1,4 @@
-//! The tables of one recording, and the questions of docs/sql.md over them with DuckDB.
+//! Tests the tables of one recording, and the SQL queries of docs/sql.md on them with DuckDB.
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::unwrap_used)] // in a test
 
 mod common;
@@ -54,7 +54,7 @@ fn tr(args: &[&str]) -> String {
     String::from_utf8(out.stdout).unwrap()
 }
 
-/// The questions: the indented blocks under *Fifteen questions*.
+/// The queries in docs/sql.md: the indented blocks below *Fifteen questions*.
 fn questions() -> Vec<String> {
     let page = page();
     let (_, section) = page.split_once("## Fifteen questions\n").unwrap();
@@ -75,7 +75,7 @@ fn questions() -> Vec<String> {
     blocks
 }
 
-/// The answers to questions over the tables of a recording, a JSON list of rows for each.
+/// Runs queries on the tables of a recording. Returns the rows of each query as JSON.
 fn answers(recording: &str, questions: &[String]) -> Vec<Vec<serde_json::Value>> {
     let directory = tempfile::tempdir().unwrap();
     let tables = directory.path().to_str().unwrap();
@@ -114,8 +114,8 @@ fn questions_have_answers() {
     }
 }
 
-/// The tables have the sums of the reports in JSON; where the recording does not know a state, the totals can still have a
-/// part of that time.
+/// The tables have the same sums as the JSON reports. Time whose state the recording does not know has no rows, but the
+/// totals may contain a part of it.
 fn tables_agree() {
     let recording = root().join("fixtures/traces/demo.bin");
     let asked = [
@@ -159,7 +159,7 @@ fn tables_agree() {
     assert_eq!(number(4, 0), total("execs"));
 }
 
-/// The page has each table with each of its columns.
+/// docs/sql.md names each table with all its columns.
 fn page_has_columns() {
     let page = page();
     for (table, columns) in trace::columns() {

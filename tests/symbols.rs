@@ -1,5 +1,5 @@
-//! The search for functions reads files of strangers: it ends soon, with answers or without, and
-//! nothing that it reads is a command.
+//! The search for functions reads files of strangers. It must end soon, with or without results, and no text in a file
+//! may act as a command.
 #![cfg(feature = "symbols")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -21,7 +21,7 @@ fn scratch(name: &str) -> PathBuf {
     path.join(name)
 }
 
-/// A program with the build id, of this text in assembly; `None`: there is no compiler.
+/// Assembles a program with the build id [`BUILD_ID`]; `None` if there is no compiler.
 fn program(name: &str, assembly: &str) -> Option<Vec<u8>> {
     let (source, path) = (scratch(&format!("{name}.s")), scratch(name));
     std::fs::write(&source, assembly).unwrap();
@@ -33,7 +33,7 @@ fn program(name: &str, assembly: &str) -> Option<Vec<u8>> {
     Some(std::fs::read(path).unwrap())
 }
 
-/// A function of 4,096 bytes from the text's begin on.
+/// The assembly of a function of 4,096 bytes that begins where the text section begins.
 fn function(name: &str) -> String {
     format!(
         ".text\n.globl _start\n_start:\n.type \"{name}\", %function\n\"{name}\":\n\
@@ -41,13 +41,14 @@ fn function(name: &str) -> String {
     )
 }
 
-/// The answers of the search for each 64th byte of these files, which have the build id.
+/// Searches the functions at each 64th byte in these files. Returns the exit status of the search process, and its
+/// answers.
 fn search(paths: &[&Path]) -> (ExitStatus, Vec<Value>) {
     let build_id: Vec<u8> = (1..=0x14).collect();
     let frames: Vec<(u32, u64)> = (0..256)
         .map(|number| (number, u64::from(number) * 64))
         .collect();
-    // serde writes the bytes of an OsStr.
+    // serde writes an OsStr as its bytes.
     let paths: Vec<_> = paths.iter().map(|path| path.as_os_str()).collect();
     let request = json!({
         "paths": paths,
@@ -74,12 +75,12 @@ fn search(paths: &[&Path]) -> (ExitStatus, Vec<Value>) {
     assert!(time < Duration::from_secs(30), "{paths:?}: {time:?}");
     let lines = out.stdout.split(|byte| *byte == b'\n');
     let lines = lines.filter(|line| !line.is_empty());
-    // The last line of a server that has ended early may be cut.
+    // If the search process has ended early, its last line may be incomplete.
     let answers = lines.map_while(|line| serde_json::from_slice(line).ok());
     (out.status, answers.collect())
 }
 
-/// The names in the answers.
+/// The names of functions in the answers.
 fn names(answers: &[Value]) -> Vec<&str> {
     let frames = answers.iter().filter_map(|answer| answer.get("Frame"));
     let functions = frames.filter_map(|frame| frame.get(1)?.as_array());
@@ -115,7 +116,7 @@ fn no_file_stops_the_search() {
     let huge = scratch("huge");
     std::fs::write(&huge, &bytes).unwrap();
     let file = std::fs::File::options().write(true).open(&huge).unwrap();
-    // Sparse. A file system that refuses it has no such file.
+    // The file is sparse. A file system that refuses such a size cannot have such a file.
     if file.set_len(1 << 40).is_err() {
         return;
     }
@@ -135,21 +136,22 @@ fn no_file_stops_the_search() {
     let others = [&others[..], &[&fifo, &loop_, &empty]].concat();
     let (status, answers) = search(&[&others[..], &[&scratch("good")]].concat());
     assert!(status.success() && names(&answers).contains(&"good"));
-    // Larger than the memory that the search may map: it is left out.
+    // The file is larger than the memory that the search may map, so it is left out; other files are still searched.
     let (status, answers) = search(&[&huge]);
     assert!(status.success() && names(&answers).is_empty());
     let (status, answers) = search(&[&huge, &scratch("good")]);
     assert!(status.success() && names(&answers).contains(&"good"));
 }
 
-/// Sections and symbols beyond the file, loops of them, cut files: no name comes from nowhere.
+/// Files with sections and symbols that lie outside of the file or refer to each other in circles, and files that are
+/// cut, must not give a wrong name.
 #[test]
 fn damaged_files_end_the_search_soon() {
     let Some(bytes) = program("whole", &function("whole")) else {
         return;
     };
     let path = scratch("damaged");
-    // Constants of xorshift64 (Marsaglia 2003).
+    // The shifts are those of the generator xorshift64 (Marsaglia 2003).
     let mut seed = 0x9e37_79b9_7f4a_7c15u64;
     let mut random = |below: usize| {
         seed ^= seed << 13;
@@ -160,13 +162,13 @@ fn damaged_files_end_the_search_soon() {
     for round in 0..150 {
         let mut damaged = bytes.clone();
         match round % 3 {
-            // The ELF header and the program headers.
+            // Damages the ELF header and the program headers.
             0 => {
                 for _ in 0..2 {
                     damaged[16 + random(200)] = random(256) as u8;
                 }
             }
-            // The section headers, at the end.
+            // Damages the section headers, which are at the end of the file.
             1 => {
                 for _ in 0..4 {
                     let at = damaged.len() - 1 - random(600);

@@ -1,6 +1,5 @@
-//! `--best-effort` if tracing cannot start: COMMAND runs, and a file with the reason replaces
-//! an older trace. `--cpu` with an absent CPU fails on every machine, independent of kernel
-//! and rights.
+//! Tests `--best-effort` if tracing cannot start: COMMAND runs, and a file with the reason replaces an older trace. The
+//! tests use `--cpu` with a CPU that does not exist, which fails on every machine, whatever the kernel and the rights.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing)] // a JSON value indexes to null
 
 use std::path::Path;
@@ -23,7 +22,7 @@ fn run(dir: &Path, args: &[&str]) -> Output {
         .unwrap()
 }
 
-/// Standard output of a `tr` that must succeed.
+/// The standard output of a `tr` command that must succeed.
 fn tr(dir: &Path, args: &[&str]) -> String {
     let out = run(dir, args);
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
@@ -33,7 +32,7 @@ fn tr(dir: &Path, args: &[&str]) -> String {
 
 const RECORD: [&str; 4] = ["record", "--best-effort", "--cpu", "60000"];
 
-/// A directory in which an untraced run has replaced an older trace.
+/// A directory in which a run that could not be traced has replaced an older trace, and the output of that run.
 fn untraced(script: &str) -> (tempfile::TempDir, Output) {
     let dir = tempfile::tempdir().unwrap();
     let older = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
@@ -45,7 +44,7 @@ fn untraced(script: &str) -> (tempfile::TempDir, Output) {
     (dir, out)
 }
 
-/// A loop that takes some CPU time, then a failure.
+/// A shell script that takes some CPU time and then fails.
 const WORK: &str = "i=0; while [ $i -lt 30000 ]; do i=$((i + 1)); done; echo done; exit 3";
 
 #[test]
@@ -86,7 +85,7 @@ fn the_trace_says_that_nothing_was_traced() {
     }
     assert!(!info.contains("events") && !info.contains("none"), "{info}");
 
-    // Tables and the page explain why they are empty; diff exits with 2.
+    // Tables and the page explain why they are empty, and diff exits with 2.
     let page = run(dir.path(), &["report"]);
     assert!(page.status.success(), "{page:?}");
     let html = std::fs::read_to_string(dir.path().join("report.html")).unwrap();
@@ -105,7 +104,7 @@ fn the_trace_says_that_nothing_was_traced() {
     }
 }
 
-/// A gate passes what could not be traced only if it is told to, and never a build that failed.
+/// With `--allow-undecided` a build that could not be traced passes a gate, but not if it failed.
 #[test]
 fn an_allowed_gate_passes_what_was_not_traced() {
     let dir = tempfile::tempdir().unwrap();
@@ -136,7 +135,7 @@ fn an_allowed_gate_passes_what_was_not_traced() {
     assert_eq!(alone.status.code(), Some(2), "{alone:?}");
 }
 
-/// An earlier child of the same process is not COMMAND's.
+/// The usage of COMMAND must not contain that of an earlier child of the same process.
 #[test]
 fn usage_is_of_the_command_alone() {
     let dir = tempfile::tempdir().unwrap();
@@ -202,7 +201,7 @@ fn unknown_fields_are_null() {
         assert!(info[name].is_null(), "{name}: {info}");
     }
 
-    // The trace of a traced run has the same fields, with nulls in the others.
+    // A document about a traced run has the same fields, of which those about untraced runs are null.
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces");
     let traced: Value =
         serde_json::from_str(&tr(&demo, &["analyze", "demo.bin", "--format", "json"])).unwrap();
@@ -219,7 +218,7 @@ fn unknown_fields_are_null() {
 fn the_older_trace_is_gone_while_the_command_runs() {
     let (dir, out) = untraced("cp trace.bin during.bin");
     assert!(out.status.success(), "{out:?}");
-    // As after a kill of `tr`.
+    // The file looks as if `tr` had been killed.
     let text = tr(dir.path(), &["analyze", "during.bin"]);
     assert!(
         text.contains("no end") && text.contains("Not traced"),
@@ -268,13 +267,13 @@ fn the_command_runs_whatever_the_output_does() {
         said.contains("absent/trace.bin: cannot write the trace"),
         "{said}"
     );
-    // With `-o -` the trace goes to standard output.
+    // With `-o -` the trace is written to standard output.
     let done = record(&["-o", "-"], "exit 5");
     assert_eq!(done.status.code(), Some(5));
     std::fs::write(dir.path().join("out.bin"), &done.stdout).unwrap();
     let text = tr(dir.path(), &["analyze", "out.bin"]);
     assert!(text.contains("exit 5"), "{text}");
-    // Without --best-effort an older trace remains.
+    // Without `--best-effort` an older trace is kept.
     std::fs::write(dir.path().join("trace.bin"), "the last recording").unwrap();
     let done = run(dir.path(), &["record", "--cpu", "60000", "--", "true"]);
     assert_eq!(done.status.code(), Some(125));

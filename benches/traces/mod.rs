@@ -1,5 +1,5 @@
-//! What the benchmarks of the format work on: recorded fixtures, simulated
-//! workloads, and any traces that are named.
+//! The traces on which the benchmarks of the format work: recorded fixtures, simulated workloads, and traces that are
+//! named as arguments.
 
 use std::path::Path;
 
@@ -11,15 +11,15 @@ use tr_format::source::Source;
 use tr_sim::config::{Config, Follow};
 use tr_sim::scenario;
 
-/// Events of one frame.
+/// The events of one frame.
 pub enum Block {
-    /// A frame of a CPU's stream.
+    /// The events of a frame in the stream of a CPU.
     Sched(SchedBlock),
-    /// A frame of another stream.
+    /// The events of a frame in another stream.
     Life(Stream, Vec<LifeEvent>),
 }
 
-/// A trace, decoded.
+/// A trace and its decoded events.
 pub struct Workload {
     pub name: String,
     pub file: Vec<u8>,
@@ -28,16 +28,15 @@ pub struct Workload {
     pub events: u64,
 }
 
-/// CPU time of this thread in ns. A busy machine disturbs it less than the time
-/// on the wall; the least of many runs of each frame is the best estimate.
+/// The CPU time of this thread in ns. A busy machine changes it less than it changes the wall time. The best estimate
+/// is the least of many runs of each frame.
 pub fn cpu_time() -> f64 {
     let clock = nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID;
     let time = nix::time::clock_gettime(clock).expect("the clock");
     time.tv_sec() as f64 * 1e9 + time.tv_nsec() as f64
 }
 
-/// The time in seconds that [`cpu_time`] itself takes: a system call, as long as ten events of a
-/// small frame.
+/// The time in ns that [`cpu_time`] itself takes: a system call that takes as long as ten events of a small frame.
 pub fn clock_time() -> f64 {
     (0..1000).fold(f64::MAX, |least, _| {
         let start = cpu_time();
@@ -73,8 +72,8 @@ fn workload(name: &str, file: Vec<u8>) -> Workload {
     }
 }
 
-/// The traces that are named as arguments; without any, fixtures and
-/// simulations. `true` when only asked whether it runs.
+/// The traces that are named as arguments; without arguments, fixtures and simulations. The flag is true if the
+/// benchmark shall only check that it works.
 pub fn workloads() -> (Vec<Workload>, bool) {
     let real = std::env::args().any(|arg| arg == "--bench");
     let files: Vec<String> = std::env::args()

@@ -1,5 +1,5 @@
-//! Every subcommand that reads a recording, with its options, on recordings that lie and ask for much: spans in
-//! masses, times up to the end of the clock.
+//! Runs every subcommand that reads a recording, with its options, on recordings with false contents that would take
+//! much memory and time: very many spans, and times up to the largest one.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::io::{sink, Write};
@@ -31,7 +31,7 @@ use tr_text::style::Style;
 use crate::lying::mass_file;
 use crate::targets::Input;
 
-/// Text as a terminal or a log gets it.
+/// Checks that a text is escaped as it must be for a terminal or a log.
 fn log(text: &str) {
     let shown = escape::page(text).into_owned();
     assert_eq!(escape::page(&shown), shown);
@@ -112,7 +112,7 @@ fn ask(input: &mut Input) -> Ask {
         by: one(&By::ALL, input.byte()),
         functions: what & 2 != 0,
         groups: vec![Group::parse("a=argv:x").unwrap()],
-        // The command line takes no shorter one.
+        // The command line accepts no shorter interval than 1,000 ns.
         interval: (what & 4 != 0).then(|| input.number().max(1_000)),
         cpu: (what & 8 != 0).then(|| CpuId(u16::from(input.byte()))),
         failed: what & 0x10 != 0,
@@ -122,7 +122,7 @@ fn ask(input: &mut Input) -> Ask {
     }
 }
 
-/// The options of `tr predict`.
+/// Makes options of `tr predict` from the input.
 fn wanted(input: &mut Input) -> Wanted {
     let (what, more) = (input.byte(), input.byte());
     let regex = || Regex::new("x").unwrap();
@@ -209,7 +209,7 @@ fn compare(recording: &Recording, ask: &Ask, style: &Style) {
     let _ = diff::explain::folded(&diff);
 }
 
-/// Some of the reports in every format.
+/// Makes a quarter of the reports, chosen by `part`, and renders them in every format.
 fn reports(view: &View<'_>, style: &Style, part: usize) {
     let kinds = ReportKind::ALL.into_iter().skip(part % 4).step_by(4);
     let reports: Vec<_> = kinds.map(|kind| (kind.key(), kind.make(view))).collect();
@@ -227,7 +227,7 @@ fn reports(view: &View<'_>, style: &Style, part: usize) {
     json::render(view, &reports, true, &mut sink()).unwrap();
 }
 
-/// Counts what is written. A small trace makes no large file, whatever it claims.
+/// Counts the bytes that are written. A small trace must not make a large file, whatever it claims.
 struct Few(usize);
 
 impl Write for Few {
@@ -242,7 +242,7 @@ impl Write for Few {
     }
 }
 
-/// Some of the exports with every weight.
+/// Writes half of the export formats, chosen by `way`, with every weight.
 fn exports(view: &View<'_>, trace: &Trace, way: u8) {
     let some = Format::ALL
         .into_iter()

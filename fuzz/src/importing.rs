@@ -1,4 +1,4 @@
-//! Another tool's file. Its spans lie inside of their processes.
+//! Reads a file of another tool. All its spans must be placed inside of their processes.
 #![allow(clippy::expect_used)] // of our own files
 
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ use tr_format::source::Source;
 use tr_insight::imports::{File, Imports, ToolFile};
 use tr_insight::steps::Steps;
 
-/// A file whose time is not known.
+/// A file of another tool, of which it is unknown when it was written.
 fn tool_file(path: &[u8], file: File) -> ToolFile {
     ToolFile {
         path: path.to_vec(),
@@ -18,7 +18,7 @@ fn tool_file(path: &[u8], file: File) -> ToolFile {
     }
 }
 
-/// A recording of the tools whose files are the seeds.
+/// The recording of the tools whose files are the seeds of this target.
 static RECORDING: LazyLock<Analysis> = LazyLock::new(|| {
     let bytes = include_bytes!("../../fixtures/imports/all.bin").to_vec();
     let trace = Trace::open(Source::bytes(bytes)).expect("a trace");

@@ -26,7 +26,7 @@ use tr_format::source::Source;
 use tr_format::stack::{Doing, FileId, Function, Module, Place, Sample, Symbol};
 use tr_format::writer::Writer;
 
-/// Numbers from the front of the input; zeros behind its end.
+/// Takes numbers from the front of the input. After its end all numbers are 0.
 pub struct Input<'a>(pub &'a [u8]);
 
 impl<'a> Input<'a> {
@@ -55,7 +55,8 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Opens a trace and reads all frames. The events agree with the limits and the headers.
+/// Opens a trace and reads all its frames. The events must agree with the limits of the format and with the headers of
+/// their frames.
 fn read(bytes: Vec<u8>) {
     let len = bytes.len() as u64;
     let outline = Outline::read(&Source::bytes(bytes.clone()));
@@ -93,18 +94,18 @@ fn read(bytes: Vec<u8>) {
     }
 }
 
-/// A frame's header. Writing it again gives the same header.
+/// Decodes a frame's header. If that succeeds, encoding and decoding it again must give the same header.
 pub fn header(data: &[u8]) {
     if let Ok((header, len)) = Header::decode(data, 7) {
         let mut out = Vec::new();
         header.encode(7, &mut out);
-        // The input may have fields of a later version.
+        // The input may also have fields of a later version, which are not encoded again.
         assert!(out.len() <= len);
         assert_eq!(Header::decode(&out, 7).unwrap(), (header, out.len()));
     }
 }
 
-/// A scheduling block with good checksums, whose body is not compressed.
+/// Reads a scheduling block with right checksums, whose body is not compressed.
 pub fn sched(data: &[u8]) {
     let mut input = Input(data);
     let (events, min, span) = (input.number(), input.number(), input.number());
@@ -124,7 +125,7 @@ pub fn sched(data: &[u8]) {
     read(out);
 }
 
-/// A lifecycle block with good checksums, whose body is not compressed.
+/// Reads a lifecycle block with right checksums, whose body is not compressed.
 pub fn life(data: &[u8]) {
     let mut input = Input(data);
     let (events, min, span) = (input.number(), input.number(), input.number());
@@ -145,7 +146,7 @@ pub fn life(data: &[u8]) {
     read(out);
 }
 
-/// Metadata, summary or cut with good checksums.
+/// Reads metadata, a summary or a frame that marks a cut, with right checksums.
 pub fn metadata(data: &[u8]) {
     let mut out = begin().0[..16].to_vec();
     let payload = stored(data);
@@ -161,12 +162,12 @@ pub fn metadata(data: &[u8]) {
     read(out);
 }
 
-/// A file of any bytes.
+/// Reads a file of arbitrary bytes.
 pub fn file(data: &[u8]) {
     read(data.to_vec());
 }
 
-/// A file of frames with good headers, out of order, overlapping, with an arbitrary index.
+/// Reads a file of frames with right headers that are out of order or overlap, with an arbitrary index.
 pub fn frames(data: &[u8]) {
     let mut input = Input(data);
     let (mut out, id) = begin();
@@ -193,7 +194,7 @@ pub fn frames(data: &[u8]) {
         }
         let lies = input.byte();
         add(&mut out, id, header, &payload);
-        // Some payloads have a wrong checksum, or are missing.
+        // Some payloads get a wrong checksum, and of some the second half is missing.
         if let (1, Some(last)) = (lies & 3, out.last_mut()) {
             *last ^= 1;
         } else if lies & 3 == 2 {
@@ -330,7 +331,7 @@ fn counters(input: &mut Input, calls: bool, tgid: Tgid) -> LifeKind {
     })
 }
 
-/// Samples of stacks and what they refer to.
+/// A stack sample, or an event to which stack samples refer.
 fn stack(input: &mut Input, tid: Tid, tgid: Tgid) -> LifeKind {
     let count = input.byte() % 6;
     let place = |input: &mut Input| match input.byte() % 3 {
@@ -507,7 +508,7 @@ pub fn life_event(input: &mut Input, time: &mut u64) -> LifeEvent {
             nivcsw: input.number(),
             min_flt: input.number(),
             maj_flt: input.number(),
-            // Numbers of bytes: two of them differ by less than 2^63.
+            // The highest bit of a number of bytes stays 0, so that two of them differ by less than 2^63.
             max_rss: input.number() >> 1,
             read_bytes: set.then(|| input.number() >> 1),
             write_bytes: Some(input.number() >> 1),
@@ -556,7 +557,7 @@ pub fn life_event(input: &mut Input, time: &mut u64) -> LifeEvent {
                 1 => Stream::Recorder,
                 _ => Stream::Cpu(CpuId(input.number() as u16)),
             },
-            // All ones stand for unknown.
+            // A count of all ones stands for an unknown count.
             count: Some(input.number()).filter(|count| *count != u64::MAX),
             until: Ktime(input.number()),
             cause: LossCause::FollowSet,
@@ -609,13 +610,13 @@ pub fn life_event(input: &mut Input, time: &mut u64) -> LifeEvent {
     }
 }
 
-/// The reader returns the events that the writer wrote.
+/// Writes events with the writer; the reader must return the same events.
 pub fn identity(data: &[u8]) {
     let mut input = Input(data);
     let mut writer = Writer::new(Vec::new(), &Masked::trusted(Metadata::default())).unwrap();
     let (mut sched, mut life) = (Vec::new(), Vec::new());
     let (mut time, mut running) = (input.number(), input.number() as u32);
-    // A block costs as much as hundreds of events.
+    // Writing a block costs as much as hundreds of events, so the number of blocks is limited.
     let mut blocks = 0;
     while !input.0.is_empty() {
         match input.byte() {
@@ -656,7 +657,7 @@ pub fn identity(data: &[u8]) {
         }
     }
     assert!(found_sched == sched, "scheduling events have changed");
-    // The first that differs is told: there can be thousands.
+    // The events are compared one by one, so that only the first one that differs is printed, of thousands.
     for (found, wrote) in found_life.iter().zip(&life) {
         assert_eq!(found, wrote);
     }

@@ -1,17 +1,16 @@
-//! A limit of CPU time for an input. The fuzzer's own limit counts the time of the day, which tells nothing on a
-//! busy machine.
+//! Limits the CPU time of an input. The fuzzer's own limit counts wall time, which means nothing on a busy machine.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Once;
 use std::time::Duration;
 
-/// The most CPU time in ticks of 10 ms that an input of 100 KB, the longest one, may take.
+/// The most CPU time, in ticks of 10 ms, that an input of 100 KB (the longest one) may take.
 const MOST: u64 = 200;
 
-/// This process's CPU time at the beginning of the input, plus 1; 0 between two inputs.
+/// The CPU time in ticks that this process had used at the beginning of the input, plus 1. It is 0 between two inputs.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 
-/// Runs a target. If it takes too long, the process is aborted, and the fuzzer keeps the input.
+/// Runs a fuzz target. If it takes too long, the process is aborted, and the fuzzer keeps the input.
 pub fn within(target: impl FnOnce()) {
     static WATCH: Once = Once::new();
     WATCH.call_once(|| drop(std::thread::spawn(watch)));
@@ -34,7 +33,8 @@ fn watch() {
 /// The CPU time of all threads in ticks, from `/proc/self/stat`.
 fn cpu_time() -> u64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name of the process, in parentheses, may have blanks.
+    // The process's name stands in parentheses and may contain blanks, so the fields are counted from the last
+    // parenthesis.
     let fields = stat.rsplit(')').next().unwrap_or_default().split(' ');
     let times = fields
         .skip(12)

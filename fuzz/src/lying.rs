@@ -1,6 +1,5 @@
-//! Frames that are valid, with contents that lie: any events at any times, of tasks that are
-//! not there, with any figures. Behind the checksums, the analysis and every report must
-//! take them.
+//! Makes valid frames with false contents: any events at any times, of tasks that do not exist, with any figures. The
+//! checksums are right, so the analysis and every report must cope with them.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use tr_analyze::critical_path;
@@ -30,7 +29,7 @@ use tr_text::style::Style;
 
 use crate::targets::{life_event, sched_event, Input};
 
-/// Most CPUs of a trace.
+/// The largest number of CPUs in a trace.
 const CPUS: u16 = 4;
 
 fn meta(input: &mut Input) -> Metadata {
@@ -62,12 +61,12 @@ fn meta(input: &mut Input) -> Metadata {
     }
 }
 
-/// The most events that masses of them add to a file.
+/// The largest number of events that [`Masses`] adds to a file.
 const MASS: u64 = 8_000;
 
-/// Events in masses, and leaps of the time, that few bytes ask for.
+/// Adds very many events to a file, or moves the time on by much, for a few bytes of the input.
 struct Masses {
-    /// The events that may be added.
+    /// The number of events that may still be added.
     left: u64,
 }
 
@@ -105,7 +104,8 @@ impl Masses {
             })
         };
         match what >> 1 & 7 {
-            // Open spans; spans inside one another, and spans that overlap; one after the other.
+            // In this order: spans without an end; spans inside of each other; spans that overlap; spans that follow
+            // each other.
             0 => (0..count).for_each(|at| add(mark(Point::Begin, at))),
             1 => {
                 (0..count).for_each(|at| add(mark(Point::Begin, at)));
@@ -119,7 +119,7 @@ impl Masses {
                 add(mark(Point::Begin, at));
                 add(mark(Point::End, at));
             }),
-            // Moments; commands that are marks; a chain of processes; brothers.
+            // First moments; otherwise processes with marks as commands, in a chain or as siblings, or threads.
             4 => (0..count).for_each(|at| add(mark(Point::Moment, at))),
             kind => (0..count).for_each(|at| {
                 let tid = |number: u64| Tid(pid.0.wrapping_add(number as u32) & 0x3f_ffff);
@@ -152,12 +152,12 @@ impl Masses {
     }
 }
 
-/// A file of valid frames with these events.
+/// A file of valid frames with the events that the input describes.
 fn file(input: &mut Input) -> Vec<u8> {
     with_masses(input, &mut None)
 }
 
-/// A file of valid frames with these events, and with masses of others.
+/// Like [`file`], but with very many further events.
 pub fn mass_file(input: &mut Input) -> Vec<u8> {
     with_masses(input, &mut Some(Masses { left: MASS }))
 }
@@ -206,7 +206,7 @@ fn with_masses(input: &mut Input, masses: &mut Option<Masses>) -> Vec<u8> {
     .0
 }
 
-/// Analyzes the file and renders it in every way.
+/// Analyzes the file, and renders the results.
 pub fn analysis(data: &[u8]) {
     let mut input = Input(data);
     let (from, length, interval, width) =
@@ -234,7 +234,7 @@ pub fn analysis(data: &[u8]) {
     }
     let recording = Recording::from(analysis);
     let chosen = Filter::default().apply(&recording);
-    // A million rows take seconds: one of 64 inputs may ask for them.
+    // An interval that makes a million rows takes seconds, so only one of 64 inputs may have one.
     let least = match width >> 2 {
         0 => 0,
         _ => recording.analysis.wall() / 50,
@@ -253,7 +253,7 @@ pub fn analysis(data: &[u8]) {
         markdown: false,
         ascii: false,
     };
-    // The renderers take most of the time: an input takes one of four ways to them.
+    // The renderers take most of the time, so each input uses one of the four groups.
     match width & 3 {
         0 => drop(html::render(&recording, "x").unwrap()),
         1 => compare(&recording, &style),
@@ -265,14 +265,14 @@ pub fn analysis(data: &[u8]) {
     }
 }
 
-/// `tr analyze`, each report in each format.
+/// Renders each report of `tr analyze` in each format.
 fn reports(view: &View<'_>, style: &Style) {
     let reports: Vec<_> = ReportKind::ALL
         .into_iter()
         .map(|kind| (kind.key(), kind.make(view)))
         .collect();
     for (name, report) in &reports {
-        // As it is written: a line may begin with a hostile name.
+        // The text is escaped as when it is written, because a line may begin with a hostile name.
         let text = escape::page(&report.text(style)).into_owned();
         assert_eq!(escape::page(&text), text, "{name}");
         report.csv().unwrap();
@@ -281,7 +281,7 @@ fn reports(view: &View<'_>, style: &Style) {
     json::lines(view, &mut std::io::sink()).unwrap();
 }
 
-/// `tr summary`, and what stands for the reports of an untraced run.
+/// Renders `tr summary`, and the page that replaces the reports of an untraced run.
 fn ten_lines(view: &View<'_>, style: &Style) {
     let summary = TenLines::new(view);
     let links = Links {
@@ -296,7 +296,7 @@ fn ten_lines(view: &View<'_>, style: &Style) {
     }
 }
 
-/// Counts what is written. A small trace makes no large file, whatever it claims.
+/// Counts the bytes that are written. A small trace must not make a large file, whatever it claims.
 struct Few(usize);
 
 impl std::io::Write for Few {
@@ -311,7 +311,8 @@ impl std::io::Write for Few {
     }
 }
 
-/// `tr export`, each format with each weight, and the other file that `tr analyze` writes.
+/// Writes each format of `tr export` with each weight, the tables of a dataset, and the stream `ci-tracer` of `tr
+/// analyze`.
 fn exports(view: &View<'_>, trace: &Trace) {
     for format in Format::ALL {
         let weights = if format.has_weights() {

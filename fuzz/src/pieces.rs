@@ -1,5 +1,4 @@
-//! Traces made by hand, for the fuzz targets and for tests that need traces that the writer
-//! does not write.
+//! Builds traces by hand, for the fuzz targets and for tests that need traces that the writer cannot write.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 #![allow(dead_code)] // Each user needs some of it.
 
@@ -16,7 +15,7 @@ pub fn varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// A body in its stored form, not compressed.
+/// The body of a frame as it is stored if it is not compressed: its length, twice, and its bytes.
 pub fn stored(body: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     varint(&mut out, body.len() as u64);
@@ -25,7 +24,7 @@ pub fn stored(body: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The file header and empty metadata, and the trace's id.
+/// The beginning of a trace (the file header and empty metadata), and the id of the trace.
 pub fn begin() -> (Vec<u8>, u32) {
     let mut out = Vec::new();
     Writer::new(&mut out, &Masked::trusted(Metadata::default())).unwrap();
@@ -33,13 +32,13 @@ pub fn begin() -> (Vec<u8>, u32) {
     (out, id)
 }
 
-/// The id of a trace.
+/// The id of a trace, which is the checksum of its metadata.
 pub fn id(bytes: &[u8]) -> u32 {
     let (header, len) = Header::decode(&bytes[16..], 0).unwrap();
     crc32fast::hash(&bytes[16 + len..][..header.payload as usize])
 }
 
-/// Appends a frame. Sets the length and the checksum of the payload.
+/// Appends a frame, and sets the length and the checksum of its payload in the header.
 pub fn add(out: &mut Vec<u8>, id: u32, header: Header, payload: &[u8]) {
     let header = Header {
         payload: payload.len() as u64,
@@ -50,7 +49,7 @@ pub fn add(out: &mut Vec<u8>, id: u32, header: Header, payload: &[u8]) {
     out.extend_from_slice(payload);
 }
 
-/// A lifecycle body with these columns; the others are empty.
+/// The body of a lifecycle frame with these columns, given by number. All other columns are empty.
 pub fn columns(columns: &[(usize, Vec<u8>)]) -> Vec<u8> {
     let count = columns.iter().map(|(at, _)| at + 1).max().unwrap_or(0);
     let column = |at: usize| {
@@ -70,7 +69,7 @@ pub fn columns(columns: &[(usize, Vec<u8>)]) -> Vec<u8> {
     out
 }
 
-/// The header of a frame with this number.
+/// A header for a frame of this kind with this number.
 fn numbered(kind: u8, number: u64) -> Header {
     Header {
         kind,
@@ -79,14 +78,14 @@ fn numbered(kind: u8, number: u64) -> Header {
     }
 }
 
-/// A field of metadata or summary.
+/// Appends a field of the metadata or of the summary.
 fn field(out: &mut Vec<u8>, tag: u64, value: &[u8]) {
     varint(out, tag);
     varint(out, value.len() as u64);
     out.extend_from_slice(value);
 }
 
-/// Appends a summary without losses as the frame of this number.
+/// Appends a summary without losses as the frame with this number.
 pub fn summary(out: &mut Vec<u8>, id: u32, number: u64) {
     let mut body = Vec::new();
     field(&mut body, 1, &[251, 0xe8, 0x03]);
@@ -94,7 +93,7 @@ pub fn summary(out: &mut Vec<u8>, id: u32, number: u64) {
     add(out, id, numbered(kind::SUMMARY, number), &stored(&body));
 }
 
-/// Completes a trace of these frames, with a summary without losses.
+/// Completes a trace of these frames with a summary without losses, an index and a trailer.
 pub fn end(mut out: Vec<u8>, id: u32) -> Vec<u8> {
     let mut rows: Vec<(Header, usize)> = Vec::new();
     let mut at = 16;
@@ -137,7 +136,7 @@ pub fn end(mut out: Vec<u8>, id: u32) -> Vec<u8> {
     out
 }
 
-/// The end of a trace whose index begins at `index`.
+/// Appends the trailer of a trace whose index begins at the byte `index`.
 pub fn trailer(out: &mut Vec<u8>, id: u32, index: u64) {
     let at = index.to_le_bytes();
     let mut sum = crc32fast::Hasher::new();
@@ -148,9 +147,9 @@ pub fn trailer(out: &mut Vec<u8>, id: u32, index: u64) {
     out.extend_from_slice(b"ecrt");
 }
 
-/// A trace of minor version 9 with one addition of every kind: a field of the metadata and of
-/// the summary, a frame type, a column, a kind of event, a field of a frame's header. One frame,
-/// one event and three fields are unknown; one event and the end, 1000, are known.
+/// A trace of minor version 9 with one addition of every kind: a field of the metadata and of the summary, a type of
+/// frame, a column, a kind of event, and a field of a frame's header. A reader does not know one frame, one event and
+/// three fields; it knows one event and the end time, 1000.
 pub fn later() -> Vec<u8> {
     let mut out = begin().0[..16].to_vec();
     out[10] = 9;
@@ -163,7 +162,7 @@ pub fn later() -> Vec<u8> {
     add(&mut out, 0, numbered(kind::METADATA, 0), &payload);
     add(&mut out, id, numbered(77, 1), b"a frame");
 
-    // A watermark (11) and an event of kind 99, at the smallest time, on no CPU.
+    // The event kinds are a watermark (11) and the unknown kind 99, both at the frame's smallest time and on no CPU.
     let body = columns(&[
         (0, vec![11, 99]),
         (1, vec![0, 0]),
@@ -181,7 +180,7 @@ pub fn later() -> Vec<u8> {
     };
     let mut bytes = Vec::new();
     header.encode(id, &mut bytes);
-    // The length follows the mark; the checksum is last.
+    // The byte after the magic number is the header's length, and the last four bytes are its checksum, so both change.
     bytes.truncate(bytes.len() - 4);
     bytes[4] += 3;
     bytes.extend_from_slice(b"new");
@@ -193,7 +192,7 @@ pub fn later() -> Vec<u8> {
     out.extend_from_slice(&payload);
 
     let mut body = Vec::new();
-    // An int below 2^16 of bincode.
+    // The bytes are an integer below 2^16 as bincode encodes it.
     field(&mut body, 1, &[251, 0xe8, 0x03]);
     field(&mut body, 201, b"of the summary");
     let header = Header {

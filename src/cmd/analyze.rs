@@ -29,7 +29,7 @@ use crate::with::With;
 use crate::{args, open, parts, progress};
 use std::path::Path;
 use tr_mcp::tool::takes::{FILE, TOP};
-use tr_mcp::tool::{Takes, TakesKind, Tool};
+use tr_mcp::tool::{AgentTool, Takes, TakesKind};
 
 /// Analyze a recording: times of processes, waits, critical path
 #[derive(clap::Args, Debug)]
@@ -188,8 +188,8 @@ impl Subcommand for Args {
             advice: "--top N is the number of rows",
         },
     ];
-    const TOOLS: &'static [Tool] = &[
-        Tool {
+    const TOOLS: &'static [AgentTool] = &[
+        AgentTool {
             name: "report",
             about: "One report",
             words: &["analyze"],
@@ -211,7 +211,7 @@ impl Subcommand for Args {
                 Takes("to", TakesKind::Text, "up to this time"),
             ],
         },
-        Tool {
+        AgentTool {
             name: "steps",
             about: "Steps, targets and tests with their times, the longest first",
             words: &["analyze", "--report=steps"],
@@ -222,7 +222,7 @@ impl Subcommand for Args {
                 Takes("step", TakesKind::Text, "one of them alone"),
             ],
         },
-        Tool {
+        AgentTool {
             name: "process",
             about: "Executions of processes: command line, start, time, memory, exit status",
             words: &["analyze", "--report=execs"],

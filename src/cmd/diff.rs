@@ -24,12 +24,12 @@ use crate::style::Layout;
 use crate::subcommand::{Program, Subcommand};
 use crate::{args, open, output, progress};
 use tr_mcp::tool::takes::TOP;
-use tr_mcp::tool::{Takes, TakesKind, Tool};
-use tr_output::Kind;
+use tr_mcp::tool::{AgentTool, Takes, TakesKind};
+use tr_output::FileKind;
 use tr_text::called::TR;
 
 /// The test that recognizes an HTML page or JSON of `tr diff`, which a new one may replace.
-const COMPARISON: Kind = Kind {
+const COMPARISON: FileKind = FileKind {
     name: "a comparison of tr diff",
     is: |bytes| {
         (output::PAGE.is)(bytes) || output::is_json(bytes) && output::has(bytes, "\"tr.diff/")
@@ -186,8 +186,8 @@ impl Args {
 impl Subcommand for Args {
     const EXAMPLES: &'static [(&'static str, &'static str)] =
         &[("tr diff main.bin pr.bin", "changes between two builds")];
-    const TOOLS: &'static [Tool] = &[
-        Tool {
+    const TOOLS: &'static [AgentTool] = &[
+        AgentTool {
             name: "diff",
             about: "What differs between recordings of two states of a build, and whether the code or the machine did it",
             words: &["diff"],
@@ -268,7 +268,9 @@ fn run(args: &Args) -> Done {
         FormatArg::Html => html::render(&diff),
         FormatArg::BenchmarkAction => benchmarks::render(&diff, Service::Action),
         FormatArg::Bencher => benchmarks::render(&diff, Service::Bencher),
-        FormatArg::Folded => explain::folded(&diff).map_err(errors::refused)?,
+        FormatArg::Folded => {
+            explain::folded(&diff).map_err(|why| errors::refused(escape::text(why.as_bytes())))?
+        }
         FormatArg::Json => json::render(&diff).map_err(errors::refused)?,
     };
     let to = (args.output.as_path(), args.force);

@@ -212,7 +212,7 @@ fn detail(args: &Args, format: Format, trace: &Trace, analysis: &Analysis) -> u6
 
 /// The test that recognizes existing exports of a format, which a new export may replace, and whether the format is
 /// binary. Source and configuration files never pass the test.
-fn kind(format: Format) -> (tr_output::Kind, bool) {
+fn kind(format: Format) -> (tr_output::FileKind, bool) {
     let binary = matches!(
         format,
         Format::Perfetto | Format::Otlp | Format::OtlpMetrics
@@ -231,7 +231,7 @@ fn kind(format: Format) -> (tr_output::Kind, bool) {
         }),
         Format::Folded => ("folded stacks", is_folded),
     };
-    (tr_output::Kind { name, is }, binary)
+    (tr_output::FileKind { name, is }, binary)
 }
 
 /// Whether a file's bytes look like folded stacks: every line has a stack, a blank and a number. The last line may be

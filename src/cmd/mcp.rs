@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use tr_mcp::server::Server;
-use tr_mcp::tool::Tool;
+use tr_mcp::tool::AgentTool;
 use tr_report::reports::ReportKind;
 
 use crate::errors::{self, Done};
@@ -31,7 +31,7 @@ Example, for an agent's list of servers:
   {\"mcpServers\": {\"tr\": {\"command\": \"tr\", \"args\": [\"mcp\"]}}}";
 
 /// The tools that `tr mcp` offers to agents: all tools that the definitions of the subcommands declare.
-fn tools(rows: &[Row]) -> impl Iterator<Item = &'static Tool> + '_ {
+fn tools(rows: &[Row]) -> impl Iterator<Item = &'static AgentTool> + '_ {
     let built = rows.iter().filter_map(|row| row.built.as_ref());
     built.flat_map(|built| built.tools)
 }
@@ -41,9 +41,10 @@ impl Subcommand for Args {
         &[("tr mcp", "answer an agent's questions")];
 
     fn complete(command: clap::Command, rows: &[Row]) -> clap::Command {
-        let of_user = |tool: &&Tool| tool.records();
-        let (permitted, others): (Vec<&Tool>, Vec<&Tool>) = tools(rows).partition(of_user);
-        let names = |tools: &[&Tool]| {
+        let of_user = |tool: &&AgentTool| tool.records();
+        let (permitted, others): (Vec<&AgentTool>, Vec<&AgentTool>) =
+            tools(rows).partition(of_user);
+        let names = |tools: &[&AgentTool]| {
             let names: Vec<&str> = tools.iter().map(|tool| tool.name).collect();
             names.join(", ")
         };

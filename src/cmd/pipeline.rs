@@ -16,10 +16,10 @@ use crate::errors::{self, Done};
 use crate::progress::Use;
 use crate::subcommand::{Program, Subcommand};
 use crate::{open, output, progress};
-use tr_output::Kind;
+use tr_output::FileKind;
 
 /// The test that recognizes an HTML page or JSON of `tr pipeline`, which a new one may replace.
-const PIPELINE: Kind = Kind {
+const PIPELINE: FileKind = FileKind {
     name: "a pipeline of tr pipeline",
     is: |bytes| {
         (output::PAGE.is)(bytes) || output::is_json(bytes) && output::has(bytes, "\"tr.pipeline/")

@@ -23,12 +23,12 @@ use crate::subcommand::{Hint, Program, Subcommand};
 use crate::with::{self, With};
 use crate::{args, open, output, progress};
 use tr_mcp::tool::takes::FILE;
-use tr_mcp::tool::{Takes, TakesKind, Tool};
-use tr_output::Kind;
+use tr_mcp::tool::{AgentTool, Takes, TakesKind};
+use tr_output::FileKind;
 use tr_text::escape;
 
 /// The test that recognizes an HTML page or JSON of `tr predict`, which a new one may replace.
-const FORECAST: Kind = Kind {
+const FORECAST: FileKind = FileKind {
     name: "a forecast of tr predict",
     is: |bytes| {
         (output::PAGE.is)(bytes) || output::is_json(bytes) && output::has(bytes, "\"tr.predict/")
@@ -170,7 +170,7 @@ fn plans() -> impl TypedValueParser<Value = shards::Format> {
     args::words(formats)
 }
 
-const PLAN: Kind = Kind {
+const PLAN: FileKind = FileKind {
     name: "a plan of shards",
     is: |bytes| {
         let is_number = bytes.first().is_some_and(u8::is_ascii_digit);
@@ -221,7 +221,7 @@ impl Subcommand for Args {
         wrong: "-j",
         advice: "--jobs N is the number of jobs",
     }];
-    const TOOLS: &'static [Tool] = &[Tool {
+    const TOOLS: &'static [AgentTool] = &[AgentTool {
         name: "predict",
         about: "The time that the recorded run would take with changes, as an interval",
         words: &["predict"],

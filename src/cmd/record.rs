@@ -31,7 +31,7 @@ use crate::errors::Done;
 use crate::output::RECORDING;
 use crate::subcommand::{Hint, Program, Subcommand};
 use crate::{errors, inherited};
-use tr_mcp::tool::{Takes, TakesKind, Tool};
+use tr_mcp::tool::{AgentTool, Takes, TakesKind};
 use tr_output::status;
 
 impl Subcommand for Args {
@@ -67,7 +67,7 @@ impl Subcommand for Args {
             advice: "record one run a file; tr diff --base FILE... --new FILE... compares several",
         },
     ];
-    const TOOLS: &'static [Tool] = &[Tool {
+    const TOOLS: &'static [AgentTool] = &[AgentTool {
         name: "record",
         about: "Run a command and record it, for an hour at most",
         words: &["record"],

@@ -64,7 +64,7 @@ impl Mask for Finder {
     fn field(&mut self, name: &str) {
         let masked = self.redactor.text(name.as_bytes());
         let name = masked.as_deref().unwrap_or(name.as_bytes());
-        self.field = Some(escape::text(name));
+        self.field = Some(escape::raw(name));
         self.number = 0;
     }
 
@@ -140,11 +140,11 @@ impl Finder {
         match &event.kind {
             LifeKind::Exec(Exec { tgid, comm, .. }) => {
                 self.pid = Some(tgid.0);
-                self.comm = escape::text(comm.bytes());
+                self.comm = escape::raw(comm.bytes());
             }
             LifeKind::Snapshot(Snapshot { tgid, comm, .. }) => {
                 self.pid = Some(tgid.0);
-                self.comm = escape::text(comm.bytes());
+                self.comm = escape::raw(comm.bytes());
                 self.time = None;
             }
             _ => {}
@@ -214,7 +214,7 @@ impl Finder {
             });
             let places = places.collect::<Vec<_>>().join(", ");
             let pid = found.pid.map_or("command".into(), |pid| pid.to_string());
-            let comm = &found.comm;
+            let comm = escape::text(found.comm.as_bytes());
             out.push_str(&format!("{pid:>8}  {at:>12}  {comm:<16} {places}\n"));
         }
         for found in &self.texts {
@@ -223,6 +223,7 @@ impl Finder {
             let places = places.map(|part| format!("from byte {} to {}", part.start, part.end));
             let places = places.collect::<Vec<_>>().join(", ");
             let field = found.field.as_deref().unwrap_or_default();
+            let field = escape::text(field.as_bytes());
             let (of, number) = (found.of, found.number);
             out.push_str(&format!(
                 "{of:>8}  {at:>12}  {field:<16} text {number} {places}\n"

@@ -18,7 +18,7 @@ use crate::subcommand::{Program, Subcommand};
 use crate::with::With;
 use std::path::Path;
 use tr_mcp::tool::takes::FILE;
-use tr_mcp::tool::Tool;
+use tr_mcp::tool::AgentTool;
 
 /// Summarize a recording in a dozen lines, for the page of a CI job
 #[derive(clap::Args, Debug)]
@@ -81,8 +81,8 @@ enum FormatArg {
 impl Subcommand for Args {
     const EXAMPLES: &'static [(&'static str, &'static str)] =
         &[("tr summary", "a dozen lines for the page of a CI job")];
-    const TOOLS: &'static [Tool] = &[
-        Tool {
+    const TOOLS: &'static [AgentTool] = &[
+        AgentTool {
             name: "summary",
             about: "What to do about a build: outcome, failures, verdict, changes that save time, critical path, longest steps (JSON, tr.summary/1)",
             words: &["summary", "--format=json"],

@@ -1,4 +1,5 @@
-//! The role, as a job's playbooks before and after the job's own, on the local machine.
+//! Tests the Ansible role: its plays run before and after the job's own play, as Zuul would run them, on the local
+//! machine.
 
 use std::fs;
 use std::path::Path;
@@ -23,7 +24,7 @@ pub fn trials() -> Vec<Trial> {
     ]
 }
 
-/// A play with this action of the role; `program` is the node's tr.
+/// Runs a play with this action (start or stop) of the role; `program` is the path of tr on the recorded node.
 pub fn play(directory: &TempDir, action: &str, program: &str, more: &str) -> Output {
     let place = directory.path().display();
     let text = format!(
@@ -41,7 +42,7 @@ pub fn play(directory: &TempDir, action: &str, program: &str, more: &str) -> Out
 {more}
 "
     );
-    // Zuul's variables, and its module, which hands values to the executor.
+    // The variables that Zuul sets, and an imitation of its module that returns values to the executor.
     fs::create_dir_all(directory.path().join("library")).unwrap();
     let module = format!(
         "import json
@@ -81,7 +82,7 @@ fn plays() -> Result<(), Failed> {
         said(&out)
     );
     assert!(!said(&out).contains("rescued=1"), "{}", said(&out));
-    // The job's own play fails; Zuul runs the playbooks of post-run all the same.
+    // The job's own play fails; Zuul runs the playbooks of `post-run` even then.
     let job = Command::new("sh")
         .args(["-c", "sleep 0.37; exit 3"])
         .status()?;
@@ -103,8 +104,8 @@ fn plays() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A stop without a start has no recording, neither after another job nor after a start that
-/// failed.
+/// A stop without a successful start reports that there is no recording, even if an earlier job or an earlier start
+/// left one.
 fn once() -> Result<(), Failed> {
     let directory = tempfile::tempdir()?;
     let logs = directory.path().join("logs");
@@ -118,7 +119,7 @@ fn once() -> Result<(), Failed> {
     let out = stop(true);
     assert!(out.status.success(), "{}", said(&out));
     assert!(logs.join("node1/trace.bin").exists());
-    // The second start fails while the first one's recorder runs.
+    // In the second case a start fails while the recorder of the first start runs.
     for starts in [[].as_slice(), &[TR, "/bin/cat"]] {
         for program in starts {
             start(program);
@@ -137,7 +138,7 @@ fn once() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The recorder was killed, and its pid is another process's now.
+/// The recorder was killed and its pid belongs to another process, which a stop must not kill.
 fn stale() -> Result<(), Failed> {
     let directory = tempfile::tempdir()?;
     let pid = directory.path().join("node/pid");
@@ -150,7 +151,7 @@ fn stale() -> Result<(), Failed> {
         assert_eq!(exe, Path::new(TR).canonicalize()?);
         kill(recorder, Signal::SIGKILL)?;
         let mut other = Command::new("sleep").arg("100").spawn()?;
-        // A file without a start time, too.
+        // An older role wrote the pid file without the recorder's start time.
         let start = if is_old { "" } else { start };
         fs::write(&pid, format!("{} {start}\n", other.id()))?;
         let out = play(&directory, "stop", TR, "");
@@ -158,7 +159,7 @@ fn stale() -> Result<(), Failed> {
         other.kill()?;
         other.wait()?;
         assert_eq!(ended, None, "{}", said(&out));
-        // The recorder's output so far is reported.
+        // The stop keeps what the recorder had written before it was killed.
         assert!(!said(&out).contains("rescued=1"), "{}", said(&out));
         assert!(directory.path().join("logs/node1/trace.bin").exists());
     }
@@ -174,14 +175,14 @@ fn without() -> Result<(), Failed> {
         "{}",
         said(&out)
     );
-    // Somebody else's directory would hold the program that root executes.
+    // In a directory of another user that user could replace the program that root executes, so a link is refused.
     let node = directory.path().join("node");
     fs::rename(&node, directory.path().join("other"))?;
     std::os::unix::fs::symlink("other", &node)?;
     let out = play(&directory, "start", TR, "");
     assert!(said(&out).contains("or is a link"), "{}", said(&out));
     fs::remove_file(&node)?;
-    // A download without a checksum, and one with another.
+    // The role refuses a download without a checksum, and one whose checksum differs.
     let out = play(&directory, "start", "", "");
     assert!(
         said(&out).contains("tr_record_checksum is empty"),

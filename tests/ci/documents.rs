@@ -1,4 +1,5 @@
-//! docs/ci.md: its recipe runs, and it names all inputs of the action and this version.
+//! Tests the documents on CI: the shell lines of docs/other-ci.md run, the documents name all inputs of the action, and
+//! versions agree.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -57,7 +58,8 @@ fn every_input() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Recordings come from strangers, too: the kits pass limits to every command that reads one.
+/// Recordings may come from strangers, so the kits pass limits of memory and time to every command that reads a
+/// recording.
 fn limits() -> Result<(), Failed> {
     let reads = ["report", "summary", "diff", "info"];
     for (file, limits, begins) in [
@@ -86,13 +88,14 @@ fn limits() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The subcommands that people write into scripts.
+/// The subcommands of tr-trace that people write into scripts.
 const OURS: [&str; 13] = [
     "record", "analyze", "report", "summary", "diff", "export", "pipeline", "info", "mark",
     "doctor", "predict", "redact", "mcp",
 ];
 
-/// The lines of a text with a call of ours by the name `tr`, which on a machine of CI is the system's.
+/// The lines of a text that call our program by the name `tr`. On a CI machine that name is the system's `tr`, so such
+/// lines are wrong.
 fn calls_of_tr(text: &str) -> Vec<&str> {
     let is_call = |line: &str| {
         let words: Vec<&str> = line
@@ -118,7 +121,7 @@ fn below(directory: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failed> {
     Ok(())
 }
 
-/// On a machine of CI `tr` is the system's: what runs there, and what people copy to it, says `tr-trace`.
+/// On a CI machine `tr` is the system's program, so all files that run there or are copied to it must say `tr-trace`.
 fn names_tr_trace() -> Result<(), Failed> {
     assert_eq!(
         calls_of_tr("a\n$ tr record -- x\ntr-trace record\ntr a b").len(),
@@ -131,14 +134,15 @@ fn names_tr_trace() -> Result<(), Failed> {
     }
     assert!(files.len() > 15, "{files:?}");
     for file in &files {
-        // A compiled file of Python is no text.
+        // Files that are not UTF-8, such as Python's compiled files, are left out.
         let Ok(text) = fs::read_to_string(file) else {
             continue;
         };
         let wrong = calls_of_tr(&text);
         assert!(wrong.is_empty(), "{}: {wrong:?}", file.display());
     }
-    // The first lines of docs/fleets.md are for one's own machine.
+    // At most one line is wrong: the first lines of docs/fleets.md are for the reader's own machine, where `tr` is
+    // ours.
     let text = fs::read_to_string(root().join("docs/fleets.md"))?;
     let wrong = calls_of_tr(&text)
         .into_iter()
@@ -147,7 +151,7 @@ fn names_tr_trace() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The lines of shell for systems without a kit.
+/// The shell lines in docs/other-ci.md for CI systems that have no kit of their own.
 pub fn recipe() -> String {
     let text = fs::read_to_string(root().join("docs/other-ci.md")).unwrap();
     let lines = text.lines().skip_while(|line| *line != "    status=0");
@@ -155,8 +159,8 @@ pub fn recipe() -> String {
     lines.map(|line| format!("{}\n", &line[4..])).collect()
 }
 
-/// The lines for other systems, with a `make` that fails: where the package is installed, whose program is
-/// `tr-trace` while `tr` is the system's, and where nothing is.
+/// Runs the shell lines for other CI systems with a `make` that fails: with `tr-trace` installed while `tr` is the
+/// system's, and with nothing installed.
 fn recipe_runs() -> Result<(), Failed> {
     let script = recipe();
     for (shell, installed) in [("bash", true), ("sh", true), ("bash", false), ("sh", false)] {
@@ -172,7 +176,7 @@ fn recipe_runs() -> Result<(), Failed> {
         run.args(["-eu", "-c", &script]).current_dir(place);
         run.env("PATH", format!("{}/bin:{path}", place.display()));
         let out = run.output()?;
-        // make's own status of a failed recipe.
+        // 2 is make's own exit status after a failed recipe.
         assert_eq!(out.status.code(), Some(2), "{}", said(&out));
         if installed {
             assert!(fs::read_to_string(place.join("report.html"))?.contains("<html"));

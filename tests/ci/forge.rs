@@ -1,4 +1,4 @@
-//! A server in place of GitHub and GitLab: the parts of their interfaces that are called.
+//! Imitates the parts of the HTTP interfaces of GitHub and GitLab that the kits call.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -7,24 +7,24 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::{json, Value};
 
-/// The content of the forge, and the requests that it has got.
+/// The content of the imitated forge, and the requests that it has received.
 #[derive(Default)]
 pub struct State {
-    /// Method and target of each request.
+    /// The method and the target of each request.
     pub requests: Vec<String>,
-    /// The targets of the requests that had GitLab's token.
+    /// The targets of the requests that carried GitLab's token.
     pub trusted: Vec<String>,
-    /// Another server, which has GitLab's artifacts.
+    /// The address of another server that has GitLab's artifacts. `None` if the forge has them itself.
     pub storage: Option<String>,
-    /// Comments of the one pull request.
+    /// The comments on the only pull request.
     pub comments: Vec<Value>,
-    /// The answer to a search of pull requests by head.
+    /// The answer to a search for pull requests by their head.
     pub pulls: Vec<Value>,
-    /// Artifacts of earlier runs, newest first.
+    /// The artifacts of earlier runs, newest first.
     pub artifacts: Vec<Value>,
     /// The contents of artifacts by id, and of downloads by path.
     pub files: BTreeMap<String, Vec<u8>>,
-    /// Uploaded artifacts, and what was said of them at the start and the end.
+    /// The uploaded artifacts by name: their bytes, and the requests that began and ended the upload.
     pub uploads: BTreeMap<String, (Vec<u8>, Value, Value)>,
 }
 
@@ -52,7 +52,7 @@ impl Forge {
         self.state.lock().unwrap()
     }
 
-    /// An artifact of a successful run of a branch; `fork` is of a stranger's repository.
+    /// Adds an artifact of a successful run of a branch. With `fork` the run belongs to a stranger's repository.
     pub fn keep(&self, id: u64, name: &str, branch: &str, fork: bool, bytes: Vec<u8>) {
         let repository = if fork { 666 } else { 1 };
         let mut state = self.state();
@@ -90,7 +90,7 @@ fn serve(stream: &TcpStream, own: &str, state: &Mutex<State>) {
         state.trusted.push(target.to_owned());
     }
     let (status, bytes) = answer(&mut state, own, (method, target), &body);
-    // The bytes of a redirection are its target.
+    // For a redirection `answer` returns the target as the bytes.
     let place = match status {
         302 => format!("location: {}\r\n", String::from_utf8_lossy(&bytes)),
         _ => String::new(),
@@ -219,7 +219,7 @@ fn gitlab(state: &mut State, ask: (&str, &str), body: &[u8]) -> (u16, Vec<u8>) {
     }
 }
 
-/// A value of a form.
+/// A value of a form without its percent-encoding.
 fn decoded(form: &str) -> String {
     let mut parts = form.split('%');
     let mut bytes = parts.next().unwrap().replace('+', " ").into_bytes();

@@ -1,4 +1,4 @@
-//! The functions that all kits have in common (`ci/tr-run.sh`), and their copies.
+//! Tests the functions that all kits have in common (`ci/tr-run.sh`), and the copies of them in the kits.
 
 use std::fs;
 use std::process::Stdio;
@@ -17,7 +17,8 @@ pub fn trials() -> Vec<Trial> {
     ]
 }
 
-/// The lines of the functions in a file, without comments, by their names. A function may stand inside of another.
+/// The functions in a file with their names and lines, without comments. A function may be defined inside of another
+/// one.
 fn functions(file: &str) -> Result<Vec<(String, Vec<String>)>, Failure> {
     let text = fs::read_to_string(root().join(file))?;
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
@@ -55,7 +56,7 @@ fn same_functions() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The tools that the kits call before the command.
+/// The programs that the kits call before they run the job's command.
 const TOOLS: [&str; 11] = [
     "rm",
     "mkdir",
@@ -70,7 +71,7 @@ const TOOLS: [&str; 11] = [
     "chmod",
 ];
 
-/// The ways in which a recorder fails. The first ones end before they have run the command.
+/// The ways in which a recorder fails. The first three end, without output, before the command has run.
 const RECORDERS: [&str; 5] = [
     "exit 125",
     "exit 0",
@@ -79,7 +80,7 @@ const RECORDERS: [&str; 5] = [
     "echo; exit 0",
 ];
 
-/// Each step before the command fails in turn; the command runs once, and its status is the job's.
+/// Lets each step before the command fails in turn: the command still runs once, and its exit status is the job's.
 fn failing_steps() -> Result<(), Failed> {
     let tools = TOOLS.map(|name| (format!("bin/{name}"), "exit 1".to_owned(), TR));
     let recorders = RECORDERS.map(|record| {
@@ -132,7 +133,8 @@ fn failing_steps() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A function as COMMAND sees the variables of the shell, which no recorder could give to it.
+/// COMMAND is a shell function that uses the shell's variables. No recorder could run it, so the kit runs it
+/// unrecorded.
 fn function() -> Result<(), Failed> {
     for shell in ["bash", "sh"] {
         let job = Job::new();

@@ -1,4 +1,4 @@
-//! The action in a job.
+//! Tests the GitHub action inside of an imitated job.
 
 use std::fs;
 use std::io::Write;
@@ -51,7 +51,7 @@ pub fn trials() -> Vec<Trial> {
     ]
 }
 
-/// The inputs' token and the runner's tokens are not the script's.
+/// The script must not get the token in the action's inputs, nor the tokens of the runner.
 const SECRETS: &str = "env | grep -E '^(INPUT|STATE|ACTIONS)_|the-token' >env.txt || :";
 
 fn script() -> Result<(), Failed> {
@@ -103,14 +103,15 @@ fn sha256(bytes: &[u8]) -> String {
     String::from_utf8(out.stdout).unwrap()[..64].to_owned()
 }
 
-/// A worker runs the steps; one fails, the next is left out, and the post step runs all the same.
+/// Records a job with three steps, of which one fails and the next is skipped; the action's post step runs
+/// nevertheless.
 fn whole_job() -> Result<(), Failed> {
     let job = Job::new();
     let worker = worker(&job)?;
     recorded_by_steps(&job, &mut job.command(&worker.to_string_lossy()), "bpf")
 }
 
-/// The whole job on a hosted machine: the runner is an ordinary user, whom sudo asks for no password.
+/// Records a whole job on a hosted machine, where the runner is an ordinary user who may use sudo without a password.
 fn whole_job_by_sudo() -> Result<(), Failed> {
     let job = Job::new();
     let tr = job.place("tr");
@@ -118,14 +119,14 @@ fn whole_job_by_sudo() -> Result<(), Failed> {
     let job = job.input("path", &tr.to_string_lossy());
     let worker = worker(&job)?;
     job.belongs_to_nobody()?;
-    // sudo executes no program that its caller could change.
+    // The action runs no program by sudo that the caller of sudo could change, so root has to own this one.
     std::os::unix::fs::chown(&tr, Some(0), None)?;
     let mut command = job.by_nobody(None, &[&worker.to_string_lossy()])?;
     command.env("RUNNER_ENVIRONMENT", "github-hosted");
     recorded_by_steps(&job, &mut command, "sudo")
 }
 
-/// The runner's worker, and the scripts of its steps.
+/// Writes the scripts of the job's steps, and an imitation of the runner's worker that runs them.
 fn worker(job: &Job) -> Result<PathBuf, Failed> {
     let steps = [
         ("1b2c3d4e-0000-4000-8000-000000000001", "sleep 0.3"),
@@ -194,7 +195,7 @@ fn untraced() -> Result<(), Failed> {
         text.contains("::warning title=tr::/bin/cat (input path)"),
         "{text}"
     );
-    // tr is there, and cannot record.
+    // The program is found but cannot record, because there is no CPU 4095.
     let job = Job::new()
         .input("run", run)
         .input("options", "--quiet\n  --cpu=4095\n");
@@ -203,7 +204,7 @@ fn untraced() -> Result<(), Failed> {
     assert_eq!(out.status.code(), Some(4), "{text}");
     assert!(text.contains("::warning title=tr::not traced: "), "{text}");
     assert_eq!(job.values("GITHUB_OUTPUT")["method"], "none");
-    // The job fails with strict alone.
+    // A job that could not be recorded fails only with the input `strict`.
     for (strict, status) in [("false", 0), ("true", 1)] {
         let job = Job::new().input("run", "true").input("path", "/bin/cat");
         let out = job.input("strict", strict).step();
@@ -219,7 +220,7 @@ fn options() -> Result<(), Failed> {
     let job = job
         .variable("PATH", &path)
         .input("run", "/bin/true 'a foobar' 'two words'")
-        // A plain name is found on PATH.
+        // A name without a slash is searched on PATH.
         .input("path", "tr-trace")
         .input(
             "options",
@@ -241,7 +242,7 @@ fn options() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The script runs once, whatever its own exit status is.
+/// Even if its exit status is one of the recorder's own, the script runs only once.
 fn wrong_option() -> Result<(), Failed> {
     for (options, status, recorded) in [
         ("--no-such-option", 4, false),
@@ -278,7 +279,7 @@ fn no_directory() -> Result<(), Failed> {
     Ok(())
 }
 
-/// In a job's container the runner's worker is not visible.
+/// In a job's container the runner's worker is not visible, so the whole job cannot be recorded.
 fn no_worker() -> Result<(), Failed> {
     let job = Job::new();
     let out = job.step();
@@ -325,7 +326,7 @@ fn release() -> Result<(), Failed> {
             .files
             .insert(format!("{place}/SHA256SUMS"), list.into());
         drop(state);
-        // The job's directory must outlive the look at the marker.
+        // `input` returns the job. It must live until its directory has been searched for the marker.
         let job = job.input("checksum", &checksum.replace("SUM", &sum));
         let out = job.step();
         assert_eq!(out.status.code(), Some(6), "{}", said(&out));
@@ -346,7 +347,7 @@ fn release() -> Result<(), Failed> {
     }
     let (executed, text) = run("", "SUM  other.tar.gz\n");
     assert!(!executed && text.contains("does not name"), "{text}");
-    // No release at all: the job runs, and the log says what to do.
+    // If there is no release at all, the job runs unrecorded, and the log says what to do.
     let (executed, text) = run("", "");
     assert!(
         !executed && text.contains("the job runs unrecorded"),
@@ -356,7 +357,8 @@ fn release() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A later step, as docs/fleets.md writes it: it finds the program of a downloaded release, and succeeds without one.
+/// Runs a later step of the job, as in docs/fleets.md: it finds the program of a downloaded release, and succeeds
+/// without one.
 fn exported(job: &Job, downloaded: bool) -> Result<(), Failure> {
     let text = fs::read_to_string(root().join("docs/fleets.md"))?;
     let line = text
@@ -380,7 +382,7 @@ fn exported(job: &Job, downloaded: bool) -> Result<(), Failure> {
     ensure(exported == downloaded, || said(&out))
 }
 
-/// The runner sends SIGINT to the action's process alone.
+/// If a job is cancelled, the runner sends SIGINT only to the action's process, which must pass it to the script.
 fn cancelled() -> Result<(), Failed> {
     let run = "trap 'kill $!; exit 9' INT; : >started; sleep 60 & wait";
     let job = Job::new().input("run", run);
@@ -404,7 +406,7 @@ fn cancelled() -> Result<(), Failed> {
 }
 
 fn long_summary() -> Result<(), Failed> {
-    // A step's summary in the same file leaves little room.
+    // The step's own summary in the same file leaves little room for the action's.
     let own = "head -c 990000 /dev/zero | command tr '\\0' x >\"$GITHUB_STEP_SUMMARY\"";
     let job = Job::new().input("run", own);
     let long = "for i in $(seq 2000); do echo \"line $i\"; done; echo '<details>'; seq 20000";

@@ -1,4 +1,5 @@
-//! The template in a GitLab job: before_script and script in one shell, after_script in another.
+//! Tests the GitLab template. As in a GitLab job, before_script and script run in one shell, and after_script in
+//! another.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,7 +39,7 @@ struct Job {
     environment: BTreeMap<String, String>,
 }
 
-/// The text of a block (`before_script: - |`) of the template.
+/// The text of a script block (`before_script: - |`) in the template.
 pub fn block(name: &str) -> String {
     let text = fs::read_to_string(root().join("ci/gitlab/tr.yml")).unwrap();
     let lines = text
@@ -93,8 +94,8 @@ impl Job {
         self
     }
 
-    /// The runner's shell evaluates a script with nothing to read, in a subshell (the feature flag
-    /// FF_USE_NEW_BASH_EVAL_STRATEGY): bash makes 1 of any other status otherwise.
+    /// Runs a script as GitLab's runner does with the feature flag FF_USE_NEW_BASH_EVAL_STRATEGY: evaluated in a
+    /// subshell that has no input. Without it bash turns every failure into status 1.
     fn shell(&self, shell: &str, script: &str) -> Output {
         let mut command = Command::new(shell);
         let environment = self.environment.iter();
@@ -104,10 +105,10 @@ impl Job {
         command.args(["-c", text]).output().unwrap()
     }
 
-    /// The status of the job, and its log.
+    /// Runs a job and returns its exit status and its log.
     fn run(&self, shell: &str, script: &str) -> (Option<i32>, String) {
         let out = self.shell(shell, &format!("{}{script}", block("before_script")));
-        // A container ends with the script's shell: the recorder must have ended before.
+        // A container ends together with the script's shell, so the recorder must have ended before.
         let pid = self.directory.path().join("tr-recording/pid");
         assert!(!pid.exists(), "{}", said(&out));
         let after = self.shell(shell, &block("after_script"));
@@ -147,14 +148,14 @@ fn whole_job() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The gate of docs/ci.md.
+/// The shell line in docs/ci.md that compares two recordings and fails the job if it became slower.
 pub fn gate_line() -> String {
     let text = fs::read_to_string(root().join("docs/ci.md")).unwrap();
     let line = text.lines().find(|line| line.contains("diff base.bin"));
     line.unwrap().trim().to_owned()
 }
 
-/// A recording is compared, and a job without one passes.
+/// The gate compares recordings; a job without a recording passes it.
 fn gate() -> Result<(), Failed> {
     let line = gate_line();
     for (tr, limit, passes) in [
@@ -181,7 +182,7 @@ fn untraced() -> Result<(), Failed> {
     let (status, text) = job.run("sh", "tr_record sh -c 'exit 4'");
     assert_eq!(status, Some(4), "{text}");
     assert!(text.contains("the job is not recorded. TR_PATH"), "{text}");
-    // A download with another checksum is not executed.
+    // A download whose checksum differs is not executed.
     let name = format!("tr-9.9.9-{}-linux.tar.gz", std::env::consts::ARCH);
     let list = format!("{}  {name}\n", "0".repeat(64));
     let mut state = job.forge.state();
@@ -236,7 +237,7 @@ fn note_once() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The token goes to GitLab alone: neither along a redirection to another server nor to the command.
+/// The token is sent to GitLab only: neither to the target of a redirection nor to the command.
 fn token() -> Result<(), Failed> {
     let job = Job::new()
         .set("TR_TOKEN", "the-token")
@@ -247,7 +248,7 @@ fn token() -> Result<(), Failed> {
     assert_eq!(status, Some(0), "{text}");
     assert!(text.contains("told=="), "{text}");
     assert!(!text.contains("the-token"), "{text}");
-    // The artifacts are on another server.
+    // GitLab redirects requests for artifacts to another server.
     let storage = Forge::start();
     let trace = fs::read(job.directory.path().join("tr-recording/trace.bin"))?;
     storage.state().files.insert("/signed".into(), trace);

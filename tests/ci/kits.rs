@@ -1,4 +1,4 @@
-//! The kit of Buildkite, and the hook that records every job of a machine.
+//! Tests the kit of Buildkite, and the hook that records every job of a machine.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -52,7 +52,8 @@ fn buildkite() -> Result<(), Failed> {
     fs::write(place("buildkite-agent"), agent)?;
     fs::set_permissions(place("buildkite-agent"), fs::Permissions::from_mode(0o755))?;
     std::os::unix::fs::symlink(TR, place("tr-trace"))?;
-    // A file of the repository, which the agent makes executable.
+    // The command is a file of the repository without the right to be executed, which Buildkite's agent makes
+    // executable.
     fs::write(place("test.sh"), "#!/bin/sh\nexit 5\n")?;
     let path = format!("{}:{}", dir.path().display(), std::env::var("PATH")?);
     let hook = root().join("ci/buildkite/hooks/command");
@@ -71,7 +72,7 @@ fn buildkite() -> Result<(), Failed> {
     let (status, text) = run("/proc/none", COMMAND, "/bin/bash -e -c");
     assert_eq!(status, Some(7), "{text}");
     assert!(!place("log").exists());
-    // A plain name is found on PATH.
+    // A name without a slash is searched on PATH.
     let (status, text) = run("tr-trace", COMMAND, "/bin/bash -e -c");
     assert_eq!(status, Some(7), "{text}");
     let log = fs::read_to_string(place("log"))?;
@@ -92,7 +93,7 @@ fn buildkite() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The whole recordings of a directory, once there are as many.
+/// The complete recordings in a directory, once there are as many as expected.
 fn recordings(dir: &Path, many: usize) -> Vec<String> {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
@@ -147,7 +148,7 @@ fn bash_env() -> Result<(), Failed> {
         ("TR_KEEP", "2"),
     ];
     for job in 1..=3 {
-        // A bash below is part of the same job.
+        // A bash that the job starts runs the hook, too, but belongs to the same job.
         let script = format!("bash -c 'sleep 0.3{job}'; bash -c 'exit {job}'");
         let out = shell(dir.path(), &script, &variables);
         assert_eq!(out.status.code(), Some(job), "{}", said(&out));
@@ -159,10 +160,10 @@ fn bash_env() -> Result<(), Failed> {
             "{}",
             programs(newest)
         );
-        // The hook's own wait is no sleep of the job.
+        // The hook waits by `sleep 0.01`. The job's recording must not contain that.
         assert!(!programs(newest).contains("sleep 0.01"));
         assert!(traces.len() <= 2, "{traces:?}");
-        // Names have seconds.
+        // The names of recordings have the time in seconds, so the next job waits until its name differs.
         std::thread::sleep(Duration::from_secs(1));
     }
     Ok(())
@@ -193,7 +194,7 @@ fn hook_is_unseen() -> Result<(), Failed> {
     for (many, options) in (1..).zip(all) {
         let [without, with] = ["", hook.as_str()].map(|hook| run(hook, options, script));
         assert_eq!(with.status.code(), Some(7), "{}", said(&with));
-        // The two sides of a pipe are traced in any order.
+        // With -x both sides of a pipe print trace lines, in any order.
         let lines = |out: &Output| {
             let said = said(out);
             let mut lines: Vec<String> = said.lines().map(str::to_owned).collect();
@@ -204,7 +205,7 @@ fn hook_is_unseen() -> Result<(), Failed> {
         recordings(Path::new(&place), many);
         std::thread::sleep(Duration::from_secs(1));
     }
-    // A lock of the job ends with the job.
+    // The recorder must not inherit the job's descriptors, or it would hold a lock of the job for longer than the job.
     let locked = "(exec 9>lock; flock 9; BASH_ENV=$HOOK bash -c :); flock -n lock echo free";
     let mut sh = Command::new("sh");
     sh.args(["-c", locked])
@@ -218,7 +219,7 @@ fn hook_is_unseen() -> Result<(), Failed> {
 fn runner_hook() -> Result<(), Failed> {
     let dir: TempDir = tempfile::tempdir()?;
     let place = dir.path().join("recordings").display().to_string();
-    // The runner starts the hook, and then the steps.
+    // GitHub's runner starts the hook before the steps of the job.
     let worker = dir.path().join("Runner.Worker");
     fs::write(
         &worker,
@@ -258,7 +259,7 @@ fn hook_without_tr() -> Result<(), Failed> {
         let out = shell(dir.path(), script, &variables);
         assert_eq!((out.status.code(), said(&out).as_str()), (Some(5), "\n"));
     }
-    // A link, which another user may have made, and a directory that cannot be made.
+    // The hook records into no link, which another user may have made, nor into a directory that cannot be made.
     let target = tempfile::tempdir()?;
     let link = dir.path().join("link").display().to_string();
     std::os::unix::fs::symlink(target.path(), &link)?;

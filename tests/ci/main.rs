@@ -1,5 +1,5 @@
-//! The integrations of `ci/`, each in an imitation of its CI system: the runner's environment,
-//! files and order of steps, and a local server in place of the forge.
+//! Tests the integrations in `ci/` (kits), each in an imitation of its CI system: the runner's environment, files and
+//! order of steps, and a local server in place of GitHub or GitLab.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // in tests
 
 mod ansible;

@@ -1,5 +1,5 @@
-//! The action on pull requests: one comment, the comparison with the base branch, the gate, and
-//! recordings of strangers.
+//! Tests the action on pull requests: the one comment, the comparison with the base branch, the gate that fails a
+//! slower job, and recordings of strangers.
 
 use std::fs;
 use std::process::Command;
@@ -42,7 +42,7 @@ fn pull_request(base: &str) -> Value {
     json!({ "pull_request": { "number": 5, "title": "@everyone `x`", "base": { "ref": base } } })
 }
 
-/// A recording of a command.
+/// The bytes of a recording of this command.
 fn recording(job: &Job, command: &[&str]) -> Vec<u8> {
     let file = job.place("base.bin");
     let mut record = Command::new(TR);
@@ -68,7 +68,7 @@ fn bodies(job: &Job) -> Vec<String> {
 fn one_comment() -> Result<(), Failed> {
     let mut job = Job::new().input("run", "true").input("comment", "true");
     job.event(&pull_request("main"));
-    // A stranger's comment with our marker, which the stranger can change later.
+    // A stranger has written a comment with our marker. It must be left alone, because its author can change it later.
     let marker = "<!-- tr: tr-test-0 -->";
     let stranger = json!({ "id": 1, "body": format!("{marker} x"), "user": { "login": "eve", "type": "User" } });
     job.forge.state().comments.push(stranger);
@@ -93,7 +93,7 @@ fn one_comment() -> Result<(), Failed> {
     let summary = job.read("GITHUB_STEP_SUMMARY");
     assert!(summary.contains("→"), "{summary}");
 
-    // A token without the right to comment fails nothing.
+    // If the token may not write comments, the step still succeeds.
     job.event(&json!({ "pull_request": { "number": 6, "base": { "ref": "main" } } }));
     let out = job.step();
     let text = said(&out);
@@ -126,11 +126,11 @@ fn gate() -> Result<(), Failed> {
     );
     let (status, text) = run("sleep 0.3", 5, "true");
     assert_eq!(status, Some(0), "{text}");
-    // A command that fails early is no faster one.
+    // A command that fails early must not count as a faster one.
     let (status, text) = run("exit 3", 5, "false");
     assert_eq!(status, Some(3), "{text}");
     assert!(text.contains("fail-over: the command failed"), "{text}");
-    // Too few recordings decide nothing.
+    // With fewer than four recordings nothing can be compared; only `strict` fails the job.
     let (status, text) = run("sleep 3", 2, "false");
     assert_eq!(status, Some(0), "{text}");
     assert!(text.contains("fail-over needs 4 recordings"), "{text}");
@@ -139,7 +139,7 @@ fn gate() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Recordings that cannot be judged pass no gate, unless that is allowed.
+/// Recordings that cannot be judged fail the gate, unless the input `allow-undecided` is true.
 fn undecided() -> Result<(), Failed> {
     for (allow, want) in [("false", Some(1)), ("true", Some(0))] {
         let mut job = Job::new()
@@ -163,7 +163,7 @@ fn undecided() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A branch of a fork can have the base's name.
+/// A fork's branch may have the name of the base branch: its artifact must not be taken for a recording of the base.
 fn fork_is_no_base() -> Result<(), Failed> {
     let mut job = Job::new().input("run", "true").input("comment", "true");
     job.event(&pull_request("main"));
@@ -177,7 +177,8 @@ fn fork_is_no_base() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Command lines, branches and titles neither ping, nor link, nor execute, nor break out.
+/// Hostile command lines, branches and titles must not notify users, make links, run commands, or end a block of the
+/// page.
 fn hostile() -> Result<(), Failed> {
     let evil = r#"@everyone [a](http://evil.example) <img src=x>"#;
     let lines = r"\n::error::pwned\n```\n</details>\n::set-output name=a::b";
@@ -217,7 +218,7 @@ fn hostile() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A run of a fork has no right to comment. A workflow_run with that right reads its recording.
+/// The run of a fork has no right to comment. A workflow_run, which has the right, reads the recording of that run.
 fn of_run() -> Result<(), Failed> {
     let mut job = Job::new().input("of-run", "1001").input("comment", "true");
     let head = json!({ "id": 1001, "head_sha": "abc", "head_branch": "main",
@@ -229,7 +230,7 @@ fn of_run() -> Result<(), Failed> {
         let bytes = recording(&job, &["sleep", "0.1"]);
         job.forge.keep(id, "tr-test-0.bin", "main", false, bytes);
     }
-    // Another pull request of the same branch name has another head.
+    // Another pull request has the same branch name, but a different head commit.
     job.forge.state().pulls = vec![
         json!({ "number": 4, "head": { "sha": "other" }, "base": { "ref": "main" } }),
         json!({ "number": 5, "head": { "sha": "abc" }, "base": { "ref": "main" } }),
@@ -242,7 +243,7 @@ fn of_run() -> Result<(), Failed> {
     let requests = job.forge.state().requests.join("\n");
     assert!(requests.contains("head=eve%3Amain"), "{requests}");
 
-    // The stranger's file is no recording.
+    // The stranger's artifact is not a recording at all.
     job.forge
         .state()
         .files
@@ -250,7 +251,7 @@ fn of_run() -> Result<(), Failed> {
     let out = job.step();
     let text = said(&out);
     assert!(out.status.success() && text.contains("::warning"), "{text}");
-    // The id comes from the event alone.
+    // The run's id in the input must be the one in the event, so that no other run is read.
     let out = job.input("of-run", "1002").step();
     let text = said(&out);
     assert!(text.contains("of-run must be"), "{text}");

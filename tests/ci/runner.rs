@@ -1,5 +1,4 @@
-//! GitHub's runner: the environment that it gives to an action, and the files that it reads
-//! afterwards.
+//! Imitates GitHub's runner: the environment that an action gets, and the files that the runner reads afterwards.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,9 +13,9 @@ pub use crate::common::said;
 use crate::common::{analyze, ensure, lacks, list, no_mount_namespace, Failure, TR};
 use crate::forge::Forge;
 
-/// The payload is `{"scp":"Actions.Results:run-id:job-id"}`.
+/// The payload (second part) of the token is `{"scp":"Actions.Results:run-id:job-id"}` in base64.
 const RUNTIME_TOKEN: &str = "head.eyJzY3AiOiJBY3Rpb25zLlJlc3VsdHM6cnVuLWlkOmpvYi1pZCJ9.signature";
-/// The names of the files through which an action answers.
+/// The variables with the paths of the files through which an action returns values to the runner.
 const FILES: [&str; 5] = [
     "GITHUB_OUTPUT",
     "GITHUB_STATE",
@@ -35,7 +34,7 @@ pub struct Job {
     environment: BTreeMap<String, String>,
 }
 
-/// The inputs of action.yml with their defaults, as the runner evaluates them.
+/// The inputs in action.yml with their defaults; expressions are replaced by what the runner makes of them.
 pub fn defaults() -> BTreeMap<String, String> {
     let text = fs::read_to_string(root().join("action.yml")).unwrap();
     let inputs = text.split("\ninputs:\n").nth(1).unwrap();
@@ -58,12 +57,12 @@ pub fn defaults() -> BTreeMap<String, String> {
     all
 }
 
-/// The action's program for the step (`main`) or for the end of the job (`post`).
+/// The path of the action's JavaScript file for the step (`main`) or for the end of the job (`post`).
 pub fn program(of: &str) -> PathBuf {
     program_in(root(), of)
 }
 
-/// The action's program in a copy of the checkout.
+/// The path of the action's JavaScript file in a copy of the checkout.
 pub fn program_in(checkout: &Path, of: &str) -> PathBuf {
     let text = fs::read_to_string(root().join("action.yml")).unwrap();
     let start = format!("  {of}: ");
@@ -133,7 +132,7 @@ impl Job {
         fs::read_to_string(self.place(name)).unwrap()
     }
 
-    /// A command with the environment of a step that is an action.
+    /// A command that runs with the environment of a step that is an action.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         let environment = self.environment.iter();
@@ -142,14 +141,15 @@ impl Job {
         command
     }
 
-    /// Gives the job's files to nobody.
+    /// Makes the user `nobody` the owner of the job's files.
     pub fn belongs_to_nobody(&self) -> Result<(), Failure> {
         let mut chown = Command::new("chown");
         let done = chown.args(["-R", "nobody"]).arg(self.place("")).status()?;
         ensure(done.success(), || "chown failed".into())
     }
 
-    /// A command of nobody, whom sudo asks for no password. A directory may be on a full disk.
+    /// A command of the user `nobody`, who may use sudo without a password. With `full`, that directory is on a full
+    /// disk.
     pub fn by_nobody(&self, full: Option<&str>, command: &[&str]) -> Result<Command, Failure> {
         let rules = self.place("sudoers");
         fs::write(&rules, "nobody ALL=(root) NOPASSWD: ALL\n")?;
@@ -171,7 +171,7 @@ impl Job {
         Ok(unshare)
     }
 
-    /// Runs the action's step.
+    /// Runs the step of the action.
     pub fn step(&self) -> Output {
         for file in FILES {
             fs::write(self.place(file), "").unwrap();
@@ -180,7 +180,7 @@ impl Job {
         node.arg(program("main")).output().unwrap()
     }
 
-    /// The values that the action wrote to a file.
+    /// The values that the action wrote to a file, by name.
     pub fn values(&self, file: &str) -> BTreeMap<String, String> {
         let text = self.read(file);
         let (mut lines, mut all) = (text.lines(), BTreeMap::new());
@@ -191,7 +191,7 @@ impl Job {
         all
     }
 
-    /// An executable file in the job's directory.
+    /// Writes an executable file into the job's directory.
     pub fn executable(&self, name: &str, text: &str) -> PathBuf {
         let file = self.place(name);
         fs::write(&file, text).unwrap();
@@ -200,7 +200,7 @@ impl Job {
     }
 }
 
-/// The recording is whole, and has one `sleep` of this length.
+/// Checks that the recording is complete and has exactly one `sleep` with this argument.
 pub fn slept_once(trace: &Path, seconds: &str) -> Result<(), Failure> {
     let verified = Command::new(TR).arg("verify").arg(trace).output()?;
     ensure(verified.status.success(), || said(&verified))?;
@@ -211,7 +211,7 @@ pub fn slept_once(trace: &Path, seconds: &str) -> Result<(), Failure> {
     ensure(count == 1, || format!("{count} times sleep {seconds}"))
 }
 
-/// The reason to skip a test in which nobody runs a job.
+/// The reason to skip a test whose job runs as the user `nobody`, if it cannot run here.
 pub fn no_other_user() -> Option<String> {
     if !nix::unistd::Uid::effective().is_root() {
         return Some("only root can become nobody".into());
@@ -219,7 +219,7 @@ pub fn no_other_user() -> Option<String> {
     lacks("setpriv").or_else(no_mount_namespace)
 }
 
-/// The reason to skip a test of the action.
+/// The reason to skip a test of the action, if Node.js is missing or too old.
 pub fn lacks_node() -> Option<String> {
     let out = Command::new("node").arg("--version").output();
     let out = out.map(|out| String::from_utf8_lossy(&out.stdout).into_owned());

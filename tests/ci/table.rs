@@ -1,10 +1,9 @@
-//! Kits and situations: in every cell the job has the status and the output that it has without the kit. The job
-//! belongs to an ordinary user without the right to use BPF.
+//! Runs a job with and without each kit (integration of a CI system) in every situation: its exit status and output
+//! must be equal. The job belongs to an ordinary user without the right to use BPF.
 //!
-//! Each kit's trial prints its statuses and looks for them in the table of docs/ci.md, whose lines have all kits of equal
-//! statuses. The hook and the shell lines have no
-//! input for options: there a job with a wrong option runs without one. The role for Ansible runs no job: the job runs
-//! between its two plays.
+//! Each kit's test prints the statuses and looks for them in the table of docs/ci.md, where kits with equal statuses
+//! share a line. The hook and the shell lines have no input for options, so in them a job with a wrong option runs
+//! without any. The role for Ansible runs no job: the job runs between the role's two plays.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -51,13 +50,13 @@ pub enum Kit {
     Buildkite,
     Hook,
     Lines,
-    /// The functions of `ci/tr-run.sh` by themselves.
+    /// The functions of `ci/tr-run.sh`, called without a kit.
     Function,
     Ansible,
 }
 
 impl Kit {
-    /// The kit's name in the table of docs/ci.md.
+    /// The name of the kit in the table of docs/ci.md.
     fn name(self) -> &'static str {
         match self {
             Kit::GitHub => "GitHub",
@@ -95,7 +94,8 @@ pub enum Situation {
 
 use Situation::*;
 
-/// The columns of the table in docs/ci.md, and the situations of each. A gate is no column.
+/// The columns of the table in docs/ci.md, with the situations that each column covers. The gate is tested, but is no
+/// column.
 const COLUMNS: [&[Situation]; 8] = [
     &[Usual, SudoInput],
     &[SudoInJob],
@@ -122,7 +122,7 @@ impl Situation {
         }
     }
 
-    /// The job's script. That of sudo uses each way in which a program gains rights.
+    /// The script that the job runs. With sudo in the job, it uses each way in which a program can gain rights.
     fn job(self) -> &'static str {
         match self {
             SudoInJob => {
@@ -146,12 +146,14 @@ exit 6"
         }
     }
 
-    /// The lines of GitLab's script with a function before the job's command, or nothing.
+    /// The job's lines for GitLab. `recorded` is the kit's function before the job's command; empty for a job without
+    /// the kit.
     fn lines(self, recorded: &str) -> String {
         let job = format!("{recorded}bash -e $JOB");
         match self {
             Pipe => format!("{recorded}yes | head -1"),
-            // A recording of a user without BPF rights cannot be judged.
+            // The gate passes, because a recording of a user without BPF rights cannot be judged: the status is that of
+            // the job without a gate.
             Gate if recorded.is_empty() => format!("{job}\n{job}"),
             Gate => format!(
                 "{job}\ncp tr-recording/trace.bin base.bin\n{job}\n{}",
@@ -162,7 +164,7 @@ exit 6"
     }
 }
 
-/// The programs that a situation gives to a kit, in a directory that everybody may read.
+/// A directory, readable by everybody, with the programs that the situations give to a kit in place of tr.
 struct Programs(TempDir);
 
 impl Programs {
@@ -180,7 +182,7 @@ impl Programs {
             fs::set_permissions(place(name), fs::Permissions::from_mode(mode))
         };
         write("plain", &shell, 0o644)?;
-        // The type of machine in the header of ELF.
+        // Byte 18 is the machine type in the ELF header: a wrong one makes a program of another architecture.
         shell[18] ^= 0x5a;
         write("foreign", &shell, 0o755)?;
         shell[18] ^= 0x5a;
@@ -204,8 +206,8 @@ impl Programs {
     }
 }
 
-/// The lines with which each system runs a job, in bash; `$JOB` is the script's file. The kits are
-/// those of `checkout`.
+/// The bash script that runs a job as its CI system does; `$JOB` is the file of the job's script. The kits are taken
+/// from `checkout`.
 pub fn harness(kit: Kit, with: bool, situation: Situation, checkout: &Path) -> String {
     let gitlab = |shell: &str, script: &str| {
         let run = format!(
@@ -229,14 +231,14 @@ pub fn harness(kit: Kit, with: bool, situation: Situation, checkout: &Path) -> S
     match (kit, with) {
         (Kit::GitHub, true) => format!("exec node {main}"),
         (Kit::GitHubJob, true) => format!("node {main} || exit 90; exec bash -e $JOB"),
-        // The plays run before and after the job.
+        // Ansible's plays run before and after the job, so the job itself runs as without a kit.
         (Kit::Ansible, _) | (Kit::GitHub | Kit::GitHubJob | Kit::Hook | Kit::Function, false) => {
             "exec bash -e $JOB".into()
         }
         (Kit::GitLab(shell), true) => gitlab(shell, &situation.lines("tr_record ")),
         (Kit::GitLab(shell), false) => gitlab(shell, &situation.lines("")),
         (Kit::GitLabJob, _) => gitlab("bash", ". $JOB"),
-        // The agent sources a hook.
+        // Buildkite's agent sources a hook.
         (Kit::Buildkite, true) => format!(". '{ci}/buildkite/hooks/command'; exit $?"),
         (Kit::Buildkite, false) => "exec /bin/bash -e -c \"$BUILDKITE_COMMAND\"".into(),
         (Kit::Hook, true) => format!("BASH_ENV='{ci}/hook/tr-job.sh' exec bash -e $JOB"),
@@ -252,7 +254,7 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// The variables of all kits; those of GitHub are the job's own.
+/// The environment variables that all kits read; those of GitHub are already set by the job.
 pub fn variables(job: &Job, script: &str, program: &str, options: &str) -> Vec<(String, String)> {
     let place = |name: &str| job.place(name).display().to_string();
     let path = std::env::var("PATH").unwrap_or_default();
@@ -279,7 +281,7 @@ pub fn variables(job: &Job, script: &str, program: &str, options: &str) -> Vec<(
     all
 }
 
-/// The run of a job by nobody.
+/// Runs a job as the user `nobody`.
 fn run(kit: Kit, with: bool, situation: Situation, programs: &Programs) -> Result<Output, Failure> {
     let program = programs.path(situation).display().to_string();
     let (script, options) = (situation.job(), situation.options());
@@ -296,7 +298,8 @@ fn run(kit: Kit, with: bool, situation: Situation, programs: &Programs) -> Resul
     for name in ["bin", "tmp"] {
         fs::create_dir(job.place(name))?;
     }
-    // The checkout may stand below a directory that is closed to others, such as root's home.
+    // The kits are copied, because the checkout may lie in a directory that is closed to other users, such as root's
+    // home.
     let checkout = job.place("");
     let kits = ["ci", "Cargo.toml"].map(|name| root().join(name));
     let copied = Command::new("cp")
@@ -354,7 +357,7 @@ fn run(kit: Kit, with: bool, situation: Situation, programs: &Programs) -> Resul
             Kit::GitLabJob if situation == SudoInput => {
                 Some(workspace.join("tr-recording/trace.bin"))
             }
-            // A recorder beside the job needs BPF.
+            // Kits that record from outside of the job need the right to use BPF.
             Kit::GitHubJob | Kit::GitLabJob | Kit::Hook | Kit::Ansible => None,
         };
         if let Some(trace) = trace {
@@ -374,7 +377,7 @@ fn run(kit: Kit, with: bool, situation: Situation, programs: &Programs) -> Resul
     Ok(out)
 }
 
-/// A set-group-id program, and one with capabilities.
+/// Makes a set-group-ID program and one with capabilities in the workspace.
 fn privileged_programs(workspace: &Path) -> Result<(), Failure> {
     let script = "PATH=$PATH:/sbin:/usr/sbin; cd \"$0\" && cp \"$(command -v id)\" setgid && chgrp 1 setgid &&
         chmod 2755 setgid && cp \"$(command -v grep)\" capable && { setcap cap_net_raw+ep capable || rm capable; }";
@@ -383,7 +386,7 @@ fn privileged_programs(workspace: &Path) -> Result<(), Failure> {
     ensure(out.status.success(), || said(&out))
 }
 
-/// The status and the output of a job, without what a kit adds.
+/// The exit status and the output of a job, without the lines that a kit adds.
 pub fn outcome(out: &Output) -> (Option<i32>, String) {
     let text = String::from_utf8_lossy(&out.stdout);
     let ours = |line: &&str| {
@@ -395,7 +398,8 @@ pub fn outcome(out: &Output) -> (Option<i32>, String) {
     (out.status.code(), lines.join("\n"))
 }
 
-/// The situations that cost two plays each and show nothing new, or are not the role's.
+/// The situations that are not tested with Ansible, because they cost two plays each and show nothing new, or do not
+/// concern the role.
 const NO_PLAYS: [Situation; 7] = [
     SudoInput,
     WrongLibc,
@@ -406,7 +410,7 @@ const NO_PLAYS: [Situation; 7] = [
     Gate,
 ];
 
-/// The run of a job by nobody, between the two plays of the role on the job's machine.
+/// Runs a job as the user `nobody` between the role's two plays on the job's machine.
 fn between_plays(situation: Situation, programs: &Programs) -> Result<Output, Failure> {
     let directory = tempfile::tempdir()?;
     let node = directory.path().join("node");
@@ -435,7 +439,7 @@ fn between_plays(situation: Situation, programs: &Programs) -> Result<Output, Fa
     Ok(out)
 }
 
-/// Runs the job with and without the kit in every situation.
+/// Runs the job with and without the kit in every situation, and compares both.
 fn cells(kit: Kit) -> Result<(), Failure> {
     let programs = Programs::new()?;
     let (mut row, mut wrong) = (String::from(" |"), Vec::new());
@@ -475,14 +479,14 @@ fn cells(kit: Kit) -> Result<(), Failure> {
     println!("| {}{row}", kit.name());
     ensure(wrong.is_empty(), || wrong.join("\n"))?;
     let page = fs::read_to_string(root().join("docs/ci.md"))?;
-    // Without sudo a column is empty.
+    // Without sudo on this machine a column is empty, so the row cannot be compared.
     let is_there = lacks("sudo").is_some() || page.lines().any(|line| is_row(line, kit, &row));
     ensure(is_there, || {
         format!("docs/ci.md lacks a line of {} with{row}", kit.name())
     })
 }
 
-/// Whether a line of the table is about this kit, among others, and ends with these statuses.
+/// Whether a line of the table names this kit and ends with these statuses. Several kits may share a line.
 fn is_row(line: &str, kit: Kit, row: &str) -> bool {
     let kits = line
         .strip_prefix("| ")

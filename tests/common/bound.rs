@@ -1,4 +1,4 @@
-//! The time of a test, and the end of every wait in it.
+//! Limits the time of a test, and ends every wait in it.
 #![allow(dead_code)] // each test uses its part
 
 use std::process::Child;
@@ -8,17 +8,18 @@ use std::time::Duration;
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 
-/// More than any test needs on a busy machine, and than all its rounds.
+/// The time limit of a test, which is more than any test needs on a busy machine. TR_LONG allows more, because then a
+/// test runs all its rounds.
 pub fn limit() -> Duration {
     let long = std::env::var_os("TR_LONG").is_some();
     Duration::from_secs(if long { 1200 } else { 300 })
 }
 
-/// The guard of a process, which is killed if the guard lives for longer than a test may.
+/// Kills a process if this guard still exists after the time limit of a test.
 #[must_use]
 pub struct Bound(#[allow(dead_code)] Sender<()>);
 
-/// Bounds every wait for a process, for its input and for its output.
+/// Guards a process, so that no wait for its end, its input or its output lasts for longer than the limit.
 pub fn bound(child: &Child) -> Bound {
     let pid = Pid::from_raw(child.id().cast_signed());
     let (sender, dropped) = channel();
@@ -31,7 +32,7 @@ pub fn bound(child: &Child) -> Bound {
     Bound(sender)
 }
 
-/// The processes below this one: each one's state, where it waits in the kernel, and its command line.
+/// For each descendant of this process: its state, the kernel function in which it waits, and its command line.
 pub fn standing() -> String {
     let read = |pid: u32, name: &str| {
         let text = std::fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();

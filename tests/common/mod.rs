@@ -1,5 +1,5 @@
-//! Helpers of the binary's tests: analyses as JSON, checked against schema and sums, and a
-//! parser of strace's log, the oracle for execs and exit statuses.
+//! Helpers of the tests of the binary: analyses as JSON, checked against the schema and by their sums, and a parser of
+//! strace's log, with which recorded execs and exit statuses are compared.
 #![allow(dead_code)] // each test uses its part
 
 pub mod bound;
@@ -16,16 +16,17 @@ use serde_json::Value;
 
 use bound::{limit, standing};
 
-/// The program. `TR_PROGRAM` names another one when the tests are compiled: that of a release.
+/// The path of the tested program. If `TR_PROGRAM` is set while the tests are compiled, it names another one, such as
+/// that of a release.
 pub const TR: &str = match option_env!("TR_PROGRAM") {
     Some(program) => program,
     None => env!("CARGO_BIN_EXE_tr"),
 };
 
-/// A path below the target directory at which there is nothing.
+/// A path below the target directory at which no file exists.
 pub const ABSENT: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/absent");
 
-/// A failed expectation.
+/// The error of a test: a failed expectation, or any other error.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 pub fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failure> {
@@ -52,22 +53,22 @@ pub fn unified_diff(stored: &str, now: &str) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&out.stdout).into_owned())
 }
 
-/// The reason why tracing is impossible here. A refusal by the kernel's verifier is a failure,
-/// not a reason to skip a test.
+/// The reason why tracing is impossible here, if any. A program that the kernel's verifier refuses is a failure of the
+/// test, not a reason to skip it.
 #[cfg(feature = "record")]
 pub fn why_not() -> Option<String> {
     let refusal = tr_bpf::Refusal::find().map(|refusal| refusal.to_string());
     refusal.or_else(|| Some(tr_bpf::Kernel::detect().err()?.to_string()))
 }
 
-/// The reason to skip a test whose program is not installed.
+/// The reason to skip a test because a program that it needs is not installed.
 pub fn lacks(program: &str) -> Option<String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).any(|directory| directory.join(program).is_file());
     (!found).then(|| format!("{program} is not installed"))
 }
 
-/// The reason to skip a test whose module of Python is not there.
+/// The reason to skip a test because a Python module that it needs is not installed.
 pub fn lacks_module(name: &str) -> Option<String> {
     let import = format!("import {name}");
     let found = Command::new("python3").args(["-c", &import]).output();
@@ -91,7 +92,7 @@ fn no_namespace(option: &str) -> Option<String> {
         Ok(out) => out,
         Err(_) => return lacks("unshare"),
     };
-    // The name of a test is one line.
+    // Only the first line of the message, because it becomes a part of a test's name.
     let why = String::from_utf8_lossy(&out.stderr);
     let why = why.lines().next().unwrap_or("it fails");
     (!out.status.success()).then(|| format!("unshare {option}: {why}"))
@@ -102,12 +103,12 @@ pub fn said(out: &Output) -> String {
     String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr)
 }
 
-/// Whether `make test-long` runs this: all rounds and cases; `make test` has one of each kind.
+/// Whether `make test-long` runs the tests, with all rounds and cases. `make test` runs one case of each kind.
 pub fn long() -> bool {
     std::env::var_os("TR_LONG").is_some()
 }
 
-/// Compiles a program of fixtures/programs, or of a path of its own.
+/// Compiles a C program of fixtures/programs, or one at an absolute path.
 pub fn compiled(source: &Path, to: &Path, flags: &[&str]) -> Result<String, Failure> {
     let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/programs");
     let mut gcc = Command::new("gcc");
@@ -119,7 +120,8 @@ pub fn compiled(source: &Path, to: &Path, flags: &[&str]) -> Result<String, Fail
     Ok(to.to_string_lossy().into_owned())
 }
 
-/// The demo project's units for `make`: each of the six compiles for 2.5 s, and all in the same way.
+/// The argument for `make` that chooses the compiled files of the demo project. The six files take 2.5 s each and
+/// compile in the same way, so a short test run compiles one.
 pub fn kernels() -> &'static str {
     if long() {
         "KERNELS=0 1 2 3 4 5"
@@ -128,37 +130,38 @@ pub fn kernels() -> &'static str {
     }
 }
 
-/// A directory of the target directory.
+/// The path of a directory in the target directory.
 pub fn target(name: &str) -> Result<PathBuf, String> {
-    // This program lies in target/PROFILE/deps.
+    // The running test program lies in target/PROFILE/deps.
     let own = std::env::current_exe().map_err(|e| e.to_string())?;
     let target = own.ancestors().nth(3).ok_or("no target directory")?;
     Ok(target.join(name))
 }
 
-/// Python with the packages of tests/requirements.txt, or the reason why it is not there.
+/// The Python that has the packages of tests/requirements.txt, or the reason why it cannot be used.
 pub fn python() -> Result<PathBuf, String> {
     let environment = target("python")?;
     if !environment.join("wanted").is_file() {
         return Err("scripts/python.sh has not made target/python".into());
     }
     let python = environment.join("bin/python");
-    // The file is a link to a Python that may lie in another user's directory.
+    // The file is a symbolic link to a Python that may lie in another user's directory, so it is run to see whether it
+    // works.
     match Command::new(&python).args(["-c", ""]).status() {
         Ok(status) if status.success() => Ok(python),
         _ => Err("this user cannot run target/python".into()),
     }
 }
 
-/// The shell's builtin `kill`: procps may be absent.
+/// A command that sends signals by the shell's builtin `kill`, because procps may not be installed.
 pub fn kill() -> Command {
     let mut shell = Command::new("sh");
     shell.args(["-c", "kill \"$@\"", "kill"]);
     shell
 }
 
-/// A test with a time limit. With a reason to skip it, it is ignored, and its name has the
-/// reason. After the limit its thread remains until the process ends.
+/// Makes a test with a time limit. If there is a reason to skip the test, it is ignored and its name contains the
+/// reason. When the limit is reached, the test fails, but its thread remains until the process ends.
 pub fn trial(
     name: &str,
     reason: Option<String>,
@@ -207,7 +210,7 @@ pub fn int(value: &Value, name: &str) -> u64 {
     value[name].as_u64().unwrap_or(u64::MAX)
 }
 
-/// The document of `tr analyze` with these options, checked against the schema.
+/// The JSON document that `tr analyze` writes with these options, checked against its schema.
 pub fn document(trace: &Path, options: &[&str]) -> Result<Value, Failure> {
     let out = Command::new(TR)
         .arg("analyze")
@@ -226,8 +229,8 @@ pub fn document(trace: &Path, options: &[&str]) -> Result<Value, Failure> {
     Ok(analysis)
 }
 
-/// `tr analyze --format json` of a trace, checked: it fits the schema, and each process's
-/// times add up to its threads' lifetimes.
+/// The JSON document of `tr analyze` for a trace. It must match the schema, and each process's times must add up to the
+/// lifetimes of its threads.
 pub fn analyze(trace: &Path) -> Result<Value, Failure> {
     let analysis = document(trace, &[])?;
     const TIMES: [&str; 6] = [
@@ -239,7 +242,7 @@ pub fn analyze(trace: &Path) -> Result<Value, Failure> {
         "unknown_ns",
     ];
     for process in list(&analysis, "processes") {
-        // Without scheduling events some are null, with them the fifth is absent.
+        // A recording without scheduling events has null for some of these times; one with them has no fifth member.
         let known = TIMES.iter().filter_map(|name| process[*name].as_u64());
         let sum: u64 = known.sum();
         ensure(sum == int(process, "lifetime_ns"), || {
@@ -249,17 +252,16 @@ pub fn analyze(trace: &Path) -> Result<Value, Failure> {
     Ok(analysis)
 }
 
-/// A process's execs and its exit status.
+/// The execs and the end of one process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Life {
-    /// The argv of each successful exec.
+    /// The arguments (argv) of each successful exec.
     pub execs: Vec<Vec<String>>,
-    /// The exit code, or minus the signal that killed the process.
+    /// The exit code, or the negated number of the signal that killed the process.
     pub end: Option<i64>,
 }
 
-/// The processes, from the log of
-/// `strace -f -q -xx -s 65536 --seccomp-bpf -e trace=execve -o LOG`, by pid.
+/// The processes by pid, parsed from the log of `strace -f -q -xx -s 65536 --seccomp-bpf -e trace=execve -o LOG`.
 pub fn strace(log: &str) -> Result<BTreeMap<u64, Life>, Failure> {
     let mut lives = BTreeMap::<u64, Life>::new();
     let mut waiting = BTreeMap::<u64, Vec<String>>::new();
@@ -270,7 +272,7 @@ pub fn strace(log: &str) -> Result<BTreeMap<u64, Life>, Failure> {
         if let Some(call) = text.strip_prefix("execve(") {
             let argv = strings(call)?.into_iter().skip(1).collect();
             if let Some((_, leader)) = text.rsplit_once("<pid changed to ") {
-                // From here on the calling thread has the leader's pid.
+                // A thread that is not the leader has called execve: from now on it has the leader's pid.
                 let leader = leader.trim_end_matches(" ...>").parse()?;
                 lives.entry(leader).or_default().execs.push(argv);
             } else if text.ends_with("<unfinished ...>") {
@@ -303,7 +305,7 @@ pub fn strace(log: &str) -> Result<BTreeMap<u64, Life>, Failure> {
     Ok(lives)
 }
 
-/// The quoted strings of a line, in hexadecimal.
+/// The quoted strings in a line of strace's log, in which every byte is hexadecimal.
 fn strings(line: &str) -> Result<Vec<String>, Failure> {
     let mut out = Vec::new();
     for (at, part) in line.split('"').enumerate() {
@@ -319,8 +321,8 @@ fn strings(line: &str) -> Result<Vec<String>, Failure> {
     Ok(out)
 }
 
-/// The processes of the analysis, besides strace itself, are those of strace's log, with the
-/// same execs, arguments and exit statuses.
+/// Checks that the analysis has the same processes as strace's log, apart from strace itself, with the same execs,
+/// arguments and exit statuses.
 pub fn agree(analysis: &Value, lives: &BTreeMap<u64, Life>) -> Result<(), Failure> {
     let processes = list(analysis, "processes");
     let mut found = 0;
@@ -345,7 +347,7 @@ pub fn agree(analysis: &Value, lives: &BTreeMap<u64, Life>) -> Result<(), Failur
             format!("pid {pid}: {is:?}\nstrace: {life:?}")
         })?;
     }
-    // The others are threads, which strace lists as processes.
+    // The entries of the log without a process are threads, which strace lists like processes.
     let threads: u64 = processes.iter().map(|p| int(p, "threads") - 1).sum();
     let missing = lives.len() - found;
     ensure(missing as u64 <= threads, || {

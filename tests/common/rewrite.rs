@@ -8,7 +8,7 @@ use tr_format::sched::SchedBlock;
 use tr_format::source::Source;
 use tr_format::writer::Writer;
 
-/// A whole trace as another one with the same events, begun a second later by the time of the day.
+/// A copy of a complete trace with the same events, whose recording began a second later by the time of day.
 pub fn later(file: &[u8]) -> Vec<u8> {
     let trace = Trace::open(Source::bytes(file.to_vec())).unwrap();
     let mut meta = trace.meta().clone();
@@ -21,7 +21,8 @@ pub fn later(file: &[u8]) -> Vec<u8> {
         .0
 }
 
-/// Writes every frame's events; each lifecycle and recorder's event as `change` gives it.
+/// Writes the events of every frame. `change` replaces each lifecycle event and each event of the recorder by the
+/// events that it returns.
 pub fn copy(
     trace: &Trace,
     writer: &mut Writer<Vec<u8>>,

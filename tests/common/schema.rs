@@ -1,15 +1,15 @@
-//! Validates JSON documents by the schemas of `crates/report/schema`. It implements only the
-//! keywords that those use, since a complete crate has 60 dependencies. Any other keyword is an
-//! error, so none remains unchecked.
+//! Validates JSON documents against the schemas in `crates/report/schema`. Only the keywords that these schemas use are
+//! implemented, since a complete crate has 60 dependencies. Any other keyword is an error, so that none remains
+//! unchecked.
 
 use serde_json::{Map, Value};
 
-/// The first violation of the schema, and its path.
+/// Validates a document. The error names the first violation of the schema, and the path to it.
 pub fn validate(schema: &Value, document: &Value) -> Result<(), String> {
     check(schema, schema, document).map_err(|why| format!("the document{why}"))
 }
 
-/// The error begins with the path to the value.
+/// Validates a value. The error begins with the path to the value that violates the schema.
 fn check(root: &Value, schema: &Value, value: &Value) -> Result<(), String> {
     let Some(keywords) = schema.as_object() else {
         return match schema {
@@ -63,7 +63,7 @@ fn check(root: &Value, schema: &Value, value: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// The keywords for objects.
+/// Checks the keywords of a schema that are about the members of objects.
 fn members(
     root: &Value,
     keywords: &Map<String, Value>,
@@ -109,7 +109,7 @@ fn members(
     Ok(())
 }
 
-/// The schema at `#/$defs/NAME`.
+/// The schema that a reference `#/$defs/NAME` names.
 fn definition<'a>(root: &'a Value, reference: &Value) -> Result<&'a Value, String> {
     let name = reference.as_str().and_then(|r| r.strip_prefix("#/$defs/"));
     name.and_then(|name| root["$defs"].get(name))

@@ -1,6 +1,6 @@
-//! Command lines of POSIX `tr`, which must mean what they mean without ours.
+//! Command lines of POSIX `tr`, which must do the same whether or not our `tr` comes first on PATH.
 
-/// Usages from POSIX and GNU: each must reach the system's `tr` unchanged.
+/// Command lines from POSIX and GNU. Our `tr` must pass each of them to the system's `tr` unchanged.
 pub const USAGES: [&[&str]; 62] = [
     &["a-z", "A-Z"],
     &["abc", "xyz"],
@@ -52,7 +52,8 @@ pub const USAGES: [&[&str]; 62] = [
     &["--complement", "--delete", "a-z\\n"],
     &["--squeeze-repeats", "l"],
     &["--truncate-set1", "a-z", "xy"],
-    // Words near subcommands, or other tools' subcommands: still two sets.
+    // Words that resemble our subcommands, or are subcommands of other tools, are still two sets of characters for
+    // POSIX `tr`.
     &["recor", "RECOR"],
     &["records", "RECORDS"],
     &["show", "SHOW"],

@@ -1,18 +1,18 @@
-//! The account that `fixtures/programs/load.c` prints of its own run.
+//! Parses the account that `fixtures/programs/load.c` prints of its own run.
 
-/// The kernel's figures of a process at its exit.
+/// The kernel's figures about a process at its exit.
 #[derive(Clone, Copy, Debug)]
 pub struct Task {
     pub pid: u32,
-    /// The raw `wait` status.
+    /// The exit status as `wait` returns it.
     pub status: u32,
     pub voluntary: u64,
     pub involuntary: u64,
-    /// In ns, of /proc/PID/schedstat.
+    /// The time in ns for which the process ran on a CPU, from /proc/PID/schedstat.
     pub run: u64,
 }
 
-/// Counters of the whole machine, read between two times.
+/// Counters of the whole machine, read at some time between `since` and `until`.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine {
     pub since: u64,
@@ -65,8 +65,8 @@ impl Account {
         account
     }
 
-    /// Checks that a counter grew between its two readings by the number of sorted times
-    /// between them, within the length of the readings. The counter may be ahead of the
+    /// Checks how much a counter grew between its two readings: by the number of the sorted `times` that lie between
+    /// them. Each reading takes a while, so the number has a lower and an upper bound. The counter may be ahead of the
     /// timestamps by `ahead`.
     pub fn between(&self, times: &[u64], counter: fn(&Machine) -> u64, ahead: u64, name: &str) {
         let [first, second] = self.machine[..] else {

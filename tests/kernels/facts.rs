@@ -1,5 +1,6 @@
-//! The facts beside the tasks' own, recorded of `facts.sh` in a kernel: what the kernel has the
-//! tracepoints for is recorded, and equals the kernel's own counts; what it lacks is named.
+//! Tests facts about the machine (network, disks, memory and others) in recordings of `facts.sh` in several kernels: if
+//! the kernel has the tracepoints, the facts are recorded and equal the kernel's own counts; otherwise the recording
+//! says what is missing.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,8 +14,7 @@ use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_insight::calls::name_of;
 
-/// The facts: the tracepoints that they need, and the beginning of the words for a kernel that
-/// lacks one.
+/// Each fact with the tracepoints that it needs, and the beginning of the message for a kernel that lacks one of them.
 const FACTS: [(Option<Extra>, &[&str], &str); 7] = [
     (
         Some(Extra::Network),
@@ -49,7 +49,7 @@ const FACTS: [(Option<Extra>, &[&str], &str); 7] = [
     ),
 ];
 
-/// Makes all comparisons; returns a line of figures.
+/// Compares a recording with all that is known about it, and returns a line of figures.
 pub fn check(path: &Path) -> String {
     let file = std::fs::File::open(path).expect("a file");
     let trace = Trace::open(Source::file(file).unwrap()).expect("a trace");
@@ -87,7 +87,7 @@ pub fn check(path: &Path) -> String {
     assert_eq!(kills, count("kills"), "{name}: kills");
     assert!(reclaims > 0, "{name}: the cgroup's memory was reclaimed");
     let calls = analysis.calls.iter();
-    // The calls of dd with bs=1.
+    // `facts.sh` runs dd with bs=1, which makes about 5000 system calls.
     let writes: u64 = calls
         .filter(|call| name_of(&meta.machine, call.sum.number, call.sum.compat) == "write")
         .map(|call| call.sum.count)
@@ -99,7 +99,7 @@ pub fn check(path: &Path) -> String {
     )
 }
 
-/// Checks the lookups and connections that `dns.c` makes.
+/// Checks the lookups and connections of `dns.c`, and returns their figures.
 fn network(analysis: &Analysis) -> String {
     let lookups = &analysis.network.lookups;
     let codes: Vec<Option<u8>> = lookups.iter().map(|lookup| lookup.code).collect();
@@ -119,7 +119,7 @@ fn network(analysis: &Analysis) -> String {
     "2 connections, 3 queries".into()
 }
 
-/// The requests to read from loop0.
+/// The number of read requests for the disk loop0.
 fn requests(analysis: &Analysis) -> u64 {
     let blocks = analysis.disks.blocks.iter();
     let mine = blocks.filter(|(_, block)| &*block.name == b"loop0");
@@ -127,7 +127,7 @@ fn requests(analysis: &Analysis) -> u64 {
         .sum()
 }
 
-/// Kills for lack of memory, and how often tasks reclaimed some.
+/// How many tasks were killed for lack of memory, and how often tasks reclaimed memory.
 fn memory(analysis: &Analysis) -> (u64, u64) {
     let mut sums = (0, 0);
     for it in &analysis.memory.events {
@@ -140,7 +140,7 @@ fn memory(analysis: &Analysis) -> (u64, u64) {
     sums
 }
 
-/// The counters that every kernel has, and those of a kernel with PSI.
+/// Checks the counters that every kernel has, and with `pressure` those of a kernel with PSI.
 fn counters(analysis: &Analysis, pressure: bool) {
     assert!(analysis.machine.counters.len() >= 2, "start, end");
     let (_, last) = analysis.machine.counters.last().expect("a sample");

@@ -1,4 +1,4 @@
-//! The switches that ftrace recorded at the same tracepoint during the recording.
+//! Compares switches with those that ftrace recorded at the same tracepoint at the same time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,11 +7,11 @@ use tr_format::event::CpuId;
 
 use crate::{us, Switch};
 
-/// Lines of CPU, time in s, previous and next tid; each CPU's in order.
+/// The switches of each CPU in order, from lines with the CPU, the time in s, and the previous and the next tid.
 #[derive(Debug, Default)]
 pub struct Switches(BTreeMap<CpuId, Vec<Switch>>);
 
-/// The tids of the recorded threads.
+/// The tids of all recorded threads.
 fn tids(analysis: &Analysis) -> BTreeSet<u32> {
     analysis.threads.iter().map(|thread| thread.tid.0).collect()
 }
@@ -38,8 +38,8 @@ impl Switches {
         switches
     }
 
-    /// The number of switches from or to a recorded task that the kernel did not report: there,
-    /// another task switched out than was switched in.
+    /// The number of switches from or to a recorded task that the kernel did not report. They show as two switches of a
+    /// CPU where the task that switched in first is not the one that switches out next.
     pub fn unreported(&self, analysis: &Analysis) -> u64 {
         let ours = tids(analysis);
         let mut count = 0;
@@ -54,9 +54,9 @@ impl Switches {
         count
     }
 
-    /// Compares the recorded tasks' switches with ftrace's one by one. In some virtual machines
-    /// ftrace lacks switches from the idle task; its own sequence has a gap there. Switches
-    /// between other tasks are recorded only while a recorded task waits for that CPU.
+    /// Compares the recorded tasks' switches with ftrace's, one by one. In some virtual machines ftrace lacks switches
+    /// from the idle task; its own sequence of tasks has a gap there. Switches between other tasks are not compared,
+    /// because they are recorded only while a recorded task waits for that CPU.
     pub fn agree(
         &self,
         name: &str,
@@ -69,7 +69,7 @@ impl Switches {
         for (cpu, ours) in recorded {
             let ours: Vec<Switch> = ours.iter().filter(of_ours).copied().collect();
             let all = self.0.get(cpu).map_or(&[][..], Vec::as_slice);
-            // With each, whether its task switched out without a switch in.
+            // For each switch, whether its previous task is not the one that was switched in before it.
             let broken =
                 std::iter::once(false).chain(all.windows(2).map(|p| p[0].next != p[1].prev));
             let theirs: Vec<(Switch, bool)> = all
@@ -78,7 +78,8 @@ impl Switches {
                 .zip(broken)
                 .filter(|(s, _)| of_ours(&s))
                 .collect();
-            // ftrace started before the recording and stopped after it.
+            // ftrace started before the recording and stopped after it, so the recorded switches begin somewhere in
+            // ftrace's list.
             let (stamps, lacks) = (0..theirs.len())
                 .find_map(|from| side_by_side(&ours, &theirs[from..]))
                 .unwrap_or_else(|| panic!("{name}: CPU {} as ftrace saw it is otherwise", cpu.0));
@@ -97,8 +98,8 @@ impl Switches {
     }
 }
 
-/// Compares both lists: returns the differences of the timestamps, and the number of switches
-/// missing in ftrace at a gap of its own. `None` for any other difference.
+/// Compares two lists of switches. Returns the differences of their timestamps, and the number of switches that ftrace
+/// lacks where its own sequence has a gap. `None` if they differ in any other way.
 fn side_by_side(ours: &[Switch], theirs: &[(Switch, bool)]) -> Option<(Vec<u64>, u64)> {
     let (mut apart, mut lacking, mut at) = (Vec::new(), 0, 0);
     for switch in ours {

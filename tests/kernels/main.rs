@@ -1,6 +1,6 @@
-//! Recordings of `fixtures/programs/load.c` in several kernels, compared with the kernel's own
-//! figures of that load and, where it ran, with ftrace. Tested are those in fixtures/traces,
-//! and those of a running `make test-kernels` (TR_KERNELS names their directories).
+//! Compares recordings of `fixtures/programs/load.c` in several kernels with the kernel's own figures of that load and,
+//! if ftrace ran, with its switches. The recordings are those in fixtures/traces, or those of a running `make
+//! test-kernels` (TR_KERNELS names their directories).
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing)] // of our own files
 
 mod account;
@@ -22,7 +22,7 @@ use tr_format::source::Source;
 use account::Account;
 use ftrace::Switches;
 
-/// A switch: its CPU's stream, in order.
+/// A switch of a CPU from the task `prev` to the task `next`. A CPU's switches are in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Switch {
     time: u64,
@@ -30,16 +30,15 @@ struct Switch {
     next: u32,
 }
 
-/// Limits of the difference between a task's time on a CPU and the kernel's figure, in ns: for
-/// half of the tasks, nine of ten, all; and for their sum, in thousandths.
+/// The largest allowed differences between a task's time on a CPU and the kernel's figure, in ns: for half of the
+/// tasks, for nine of ten, and for all; and for the sum of all tasks, in thousandths.
 ///
-/// The kernel updates a task's run time when it reads the run queue's clock, some µs before the
-/// event's timestamp. The events charge this interval to the previous task, the kernel to the
-/// next. A hypervisor can deschedule a virtual CPU within it, for any time: guests have other
-/// limits.
+/// The kernel updates a task's run time when it reads the run queue's clock, some µs before the event's timestamp.
+/// Recorded events charge this interval to the previous task, the kernel charges it to the next one. A hypervisor can
+/// deschedule a virtual CPU within the interval, for any time, so guests have larger limits.
 ///
-/// An emulated CPU's clock goes on while the host runs others. So a task runs for longer than `usual`, in ns, and
-/// these intervals are longer as well.
+/// The clock of an emulated CPU goes on while the host runs other tasks. So a task runs for longer than `usual`, in ns,
+/// and the limits grow with its run time.
 struct Bound {
     tasks: [u64; 3],
     together: u64,
@@ -57,23 +56,25 @@ const EMULATED: Bound = Bound {
     usual: 30_000_000,
 };
 
-/// The part of the CPU time of an emulated machine that can be unknown, as its divisor: 0.4 % were the most in ten recordings.
+/// The divisor of the CPU time of an emulated machine: at most this part of it may be unknown. The most in ten measured
+/// recordings were 0.4 %.
 const LATE_SWITCHES: u64 = 50;
 
-/// A recording with its oracles.
+/// A recording with the independent figures that it is compared with.
 struct Recording {
     name: String,
     trace: Trace,
     analysis: Analysis,
     cpus: BTreeMap<CpuId, Vec<Switch>>,
-    /// When tasks were forked.
+    /// The times at which tasks were forked.
     forks: Vec<u64>,
     account: Account,
     seen: Option<Switches>,
 }
 
 impl Recording {
-    /// NAME.bin with NAME.load, and NAME.switches where there is one.
+    /// Reads the recording NAME.bin with the load's account NAME.load, and with ftrace's switches NAME.switches if the
+    /// file exists.
     fn read(path: &Path) -> Recording {
         let trace = Trace::open(Source::file(std::fs::File::open(path).expect("a file")).unwrap())
             .expect("a trace");
@@ -122,7 +123,7 @@ impl Recording {
         self.trace.meta().scope == Scope::All
     }
 
-    /// Makes all comparisons; returns a line of figures.
+    /// Makes all comparisons, and returns a line of figures for the test's output.
     fn check(&self) -> String {
         let name = &self.name;
         let quality = &self.analysis.quality;
@@ -145,7 +146,8 @@ impl Recording {
         )
     }
 
-    /// No anomalies, except for switches that the kernel did not report; ftrace lacks them too.
+    /// Checks that the analysis found no anomalies, except where the kernel did not report a switch, which ftrace lacks
+    /// as well.
     fn no_anomalies(&self) {
         let quality = &self.analysis.quality;
         let anomalies: u64 = quality.anomalies.iter().map(|(_, count)| count).sum();
@@ -161,8 +163,8 @@ impl Recording {
         );
         let times = &self.analysis.totals.times;
         if self.seen.is_none() {
-            // An emulated CPU that loses its real one in the middle of a switch stamps the switch after the waking that
-            // ends it: the sleep then has no waking.
+            // The host can deschedule an emulated CPU in the middle of a switch. The switch then has a later timestamp
+            // than the waking that ends its sleep, so that the sleep has no waking and is unknown time.
             let most = times.on_cpu_known().unwrap_or(0) / LATE_SWITCHES;
             assert!(times.unknown <= most, "{}: {}", self.name, times.unknown);
         } else if unreported == 0 {
@@ -170,25 +172,25 @@ impl Recording {
         }
     }
 
-    /// Forks, execs and exits equal the load's own counts.
+    /// Checks that the numbers of forks, execs and exits equal the counts of the load itself.
     fn counts_are_equal(&self) {
         let own = &self.account;
         if self.all() {
-            // Other processes fork too; the kernel counts the forks of the whole machine.
+            // Other processes fork, too, so only the kernel's count of all forks of the machine can be compared.
             own.between(&self.forks, |machine| machine.processes, 0, &self.name);
             return;
         }
         let totals = &self.analysis.totals;
         assert_eq!(
             (totals.forks, totals.execs, totals.exits),
-            // Plus COMMAND's own exec.
+            // COMMAND's own exec is added, which the load does not count.
             (own.forks, own.execs + 1, own.exits),
             "{}: forks, execs, exits",
             self.name
         );
     }
 
-    /// The task switched out of a CPU is the one switched in before, and the number of
+    /// Checks that the task that switches out of a CPU is the one that was switched in before, and that the number of
     /// switches equals the kernel's count.
     fn every_switch_of_the_machine_is_there(&self) {
         for (cpu, switches) in &self.cpus {
@@ -202,7 +204,8 @@ impl Recording {
         }
         let mut times: Vec<u64> = self.cpus.values().flatten().map(|s| s.time).collect();
         times.sort_unstable();
-        // The kernel counts a switch before its timestamp: each CPU may have one in between.
+        // The kernel counts a switch before it takes the timestamp, so each CPU may have one counted switch without an
+        // event.
         let cpus = self.trace.meta().cpus.len() as u64;
         self.account
             .between(&times, |machine| machine.switches, cpus, &self.name);
@@ -235,7 +238,7 @@ impl Recording {
             );
             let times = &thread.times;
             let most = times.on_cpu + times.unknown;
-            // The difference beyond the unknown time.
+            // A difference that the unknown time explains is none.
             differences.push(times.on_cpu.saturating_sub(task.run) + task.run.saturating_sub(most));
             events += times.on_cpu;
             unknown += times.unknown;
@@ -264,7 +267,8 @@ impl Recording {
             us(is[2]),
         );
         let off = events.saturating_sub(kernel) + kernel.saturating_sub(events + unknown);
-        // A task's run time is without what the hypervisor took meanwhile (`update_rq_clock_task`).
+        // A task's run time does not contain the time that the hypervisor took meanwhile (`update_rq_clock_task`), but
+        // the events do.
         let stolen = |at: Option<&(Ktime, Counters)>| at.and_then(|at| at.1.get(Counter::Stolen));
         let samples = &self.analysis.machine.counters;
         let stolen = stolen(samples.last()).unwrap_or(0) - stolen(samples.first()).unwrap_or(0);
@@ -273,7 +277,7 @@ impl Recording {
         most[2] += stolen;
         assert!(
             is.iter().zip(most).all(|(is, most)| *is <= most)
-                // One task at its limit must not fail the sum.
+                // A single task at its limit must not make the sum exceed its own limit.
                 && off * 1000 <= kernel * bound.together + most[2] * 1000,
             "{name}: {text}; {} stolen by the hypervisor",
             us(stolen)
@@ -282,7 +286,8 @@ impl Recording {
     }
 }
 
-/// A light recording of the load, NAME.bin with NAME.account: lives and totals are the kernel's.
+/// Compares a light recording of the load (NAME.bin) with its account (NAME.account): the execs and ends of all
+/// processes, and their CPU time. Returns a line of figures.
 fn check_light(path: &Path) -> String {
     let file = std::fs::File::open(path).expect("a file");
     let trace = Trace::open(Source::file(file).unwrap()).expect("a trace");
@@ -305,7 +310,8 @@ fn check_light(path: &Path) -> String {
         let thread = threads.get(&task.pid).expect("the task");
         assert_eq!(thread.status, Some(task.status), "light: {task:?}");
         let on_cpu = thread.times.on_cpu;
-        // Nothing beyond the kernel's last word; a tick less where it told none.
+        // The recorded time is never more than the kernel's last figure. It may be less by a tick if the kernel did not
+        // report a final figure.
         assert!(on_cpu <= task.run, "light: {task:?}: {on_cpu} ns");
         (ours, kernel) = (ours + on_cpu, kernel + task.run);
         equal += usize::from(on_cpu == task.run);
@@ -316,12 +322,13 @@ fn check_light(path: &Path) -> String {
         us(ours),
         us(kernel)
     );
-    // The kernel drops a dead task after a grace period of RCU: the last ones after the recording.
+    // The kernel drops a dead task only after a grace period of RCU; the last tasks are dropped after the recording has
+    // ended. So half of the tasks must have equal totals, and the sum 95 % of the time.
     assert!(equal * 2 >= all && ours * 100 >= kernel * 95, "{text}");
     text
 }
 
-/// Nanoseconds as µs.
+/// A time in ns as text in µs or ms.
 fn us(ns: u64) -> String {
     match ns {
         0..10_000_000 => format!("{} µs", ns / 1000),
@@ -329,7 +336,7 @@ fn us(ns: u64) -> String {
     }
 }
 
-/// Every recording with an account in a directory.
+/// The recordings in a directory that have an account of the load.
 fn recordings(directory: &Path) -> Vec<PathBuf> {
     let files = std::fs::read_dir(directory).expect("a directory");
     let mut files: Vec<PathBuf> = files

@@ -1,5 +1,5 @@
-//! A hostile caller of the loader: an ordinary user without capabilities, who speaks to it without
-//! `tr` and has the descriptors that it passes.
+//! Attacks the loader of BPF programs as an ordinary user without capabilities, who speaks to it without `tr` and gets
+//! the descriptors that it passes.
 
 use std::io::Write;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -15,12 +15,12 @@ use crate::sudo::{Place, ALLOWED, NOBODY};
 use crate::support::{ensure, eventually};
 
 const PAGE: usize = 4096;
-/// include/uapi/linux/bpf.h: numbers of commands and of a map's type.
+/// Numbers from include/uapi/linux/bpf.h: two commands of bpf(2), and the type of a ring buffer map.
 const MAP_UPDATE_ELEM: libc::c_int = 2;
 const ITER_CREATE: libc::c_int = 33;
 const RINGBUF: u64 = 27;
 
-/// Runs `act` as the user; system calls change the rights of this one thread.
+/// Runs `act` as the ordinary user. The raw system calls change the credentials of one thread only.
 fn as_user<T: Send>(act: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
@@ -37,7 +37,7 @@ fn as_user<T: Send>(act: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// The request of `tr record --sudo OPTIONS`, by a sudo that keeps it.
+/// The bytes that `tr record --sudo OPTIONS` sends to the loader. A stand-in for sudo stores them in a file.
 fn request(place: &Place, options: &[&str]) -> Result<Vec<u8>, Failed> {
     let file = place.at("request");
     place.stand_in("dd bs=1M count=1 <&0 >request 2>/dev/null; exit 1")?;
@@ -48,7 +48,7 @@ fn request(place: &Place, options: &[&str]) -> Result<Vec<u8>, Failed> {
     Ok(std::fs::read(file)?)
 }
 
-/// The loader as sudo runs it for the user, with the user's end of its socket.
+/// Starts the loader as sudo would for the user. Returns the process, and the user's end of its socket.
 fn loader(place: &Place) -> Result<(Child, UnixStream), Failed> {
     let (ours, theirs) = as_user(UnixStream::pair)?;
     let mut loader = Command::new(place.at("tr"));
@@ -60,7 +60,7 @@ fn loader(place: &Place) -> Result<(Child, UnixStream), Failed> {
     Ok((loader.spawn()?, ours))
 }
 
-/// The loader's answer: bytes and descriptors.
+/// The bytes and the descriptors in the loader's answer.
 fn answer(socket: &UnixStream) -> Result<(Vec<u8>, Vec<OwnedFd>), Failed> {
     let (mut bytes, mut control) = (vec![0u8; 4096], vec![0u64; 256]);
     let mut part = libc::iovec {
@@ -107,7 +107,7 @@ fn number(fd: &OwnedFd, name: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// Memory of a map; it stays until the process ends.
+/// Maps memory of a BPF map. The mapping stays until the process ends.
 fn mapped(fd: &OwnedFd, access: libc::c_int, offset: usize, len: usize) -> Option<*mut u64> {
     let null = std::ptr::null_mut();
     let offset = libc::off_t::try_from(offset).ok()?;
@@ -116,17 +116,17 @@ fn mapped(fd: &OwnedFd, access: libc::c_int, offset: usize, len: usize) -> Optio
     (place != libc::MAP_FAILED).then_some(place.cast())
 }
 
-/// bpf(2) with these words as its argument.
+/// Calls bpf(2) with these words as its argument.
 fn bpf(command: libc::c_int, words: [u64; 4]) -> libc::c_long {
     // SAFETY: the kernel reads the words, and what they point to.
     unsafe { libc::syscall(libc::SYS_bpf, command, words.as_ptr(), size_of_val(&words)) }
 }
 
-/// Addresses that the user makes up.
+/// Kernel addresses that the user writes into maps, so finding them proves nothing.
 const FORGED: [u64; 2] = [0xffff_8880_0000_1000, 0xffff_ffff_8100_0000];
 
-/// The word is a kernel address that is not forged, of x86-64 (Documentation/arch/x86/x86_64/mm.rst, 4 levels) or of
-/// arm64; numbers just below 0 are errors and none.
+/// Whether a word is a kernel address (and not forged), by the address ranges of x86-64
+/// (Documentation/arch/x86/x86_64/mm.rst, 4 levels) or of arm64. Numbers just below 0 are error codes, not addresses.
 fn is_kernel_address(word: u64) -> bool {
     let lowest = if cfg!(target_arch = "x86_64") {
         0xffff_8000_0000_0000
@@ -138,21 +138,21 @@ fn is_kernel_address(word: u64) -> bool {
     high && !FORGED.contains(&word)
 }
 
-/// A map as the user has it.
+/// The memory of a BPF map, mapped by the user.
 struct Map {
     name: String,
     words: *const u64,
     len: usize,
-    /// If it can be written.
+    /// The address at which the user can write to the map, if any.
     writable: Option<*mut u64>,
     is_ring: bool,
 }
 
-// SAFETY: addresses of mappings that stay.
+// SAFETY: the pointers are addresses of mappings that are never unmapped.
 unsafe impl Send for Map {}
 
 impl Map {
-    /// Maps all of it, and tries to write.
+    /// Maps the whole map for reading, and tries to map it for writing.
     fn of(fd: &OwnedFd) -> Result<Map, Failed> {
         let (kind, entries) = (number(fd, "map_type"), number(fd, "max_entries"));
         let name = format!("map {} of type {kind}, {entries}", number(fd, "map_id"));
@@ -167,7 +167,7 @@ impl Map {
             (0, len.next_multiple_of(PAGE))
         };
         let words = mapped(fd, read, offset, len).ok_or_else(cannot)?;
-        // SAFETY: the whole of our own mapping.
+        // SAFETY: the range is exactly that of our own mapping.
         let raised = unsafe { libc::mprotect(words.cast(), len, write) == 0 };
         let writable = mapped(fd, write, offset, len).or(raised.then_some(words));
         Ok(Map {
@@ -188,14 +188,14 @@ impl Map {
         self.own().iter().filter(|(_, word)| *word != 0).count()
     }
 
-    /// The words that the programs have written: of a sample without the frames in user mode. Such a
-    /// frame's offset can be below 0, and a build id any number.
+    /// The words in the map that BPF programs have written. Of a stack sample the user-mode frames are left out,
+    /// because an offset in them can be below 0 and a build id can be any number.
     fn own(&self) -> Vec<(usize, u64)> {
         let all = (0..self.len).map(|at| (at, self.word(at)));
         if !self.is_ring {
             return all.collect();
         }
-        // Behind the page with the positions: records, each behind a word with its length.
+        // The page with the ring's positions comes first. Each record follows a word with its length.
         let mut at = PAGE / size_of::<u64>();
         let mut own = Vec::new();
         while at < self.len {
@@ -216,7 +216,7 @@ impl Map {
         own
     }
 
-    /// No kernel address is in it.
+    /// Checks that the map contains no kernel address.
     fn scan(&self) -> Result<(), Failed> {
         let own = self.own();
         let found = own.iter().find(|(_, word)| is_kernel_address(*word));
@@ -226,7 +226,7 @@ impl Map {
     }
 }
 
-/// Work of all kinds that the programs record.
+/// Does all kinds of work that the BPF programs record.
 fn work() -> Result<(), Failed> {
     let server = std::net::TcpListener::bind("127.0.0.1:0")?;
     let mut client = std::net::TcpStream::connect(server.local_addr()?)?;
@@ -239,20 +239,21 @@ fn work() -> Result<(), Failed> {
     std::fs::remove_file(&file)?;
     let until = Instant::now() + Duration::from_millis(120);
     while Instant::now() < until {
-        // In user mode, in the kernel, asleep.
+        // The shell runs in user mode and in the kernel, and sleeps, so that all kinds of samples are taken.
         Command::new("sh").args(["-c", "sleep 0.005"]).status()?;
-        // Ignored, and generated all the same.
+        // The signal is ignored, but the kernel generates it, and the programs record that.
         // SAFETY: a plain system call.
         unsafe { libc::kill(libc::getpid(), libc::SIGCHLD) };
     }
     Ok(())
 }
 
-/// Reads the iterator over the tasks in a process of its own: its reader is not followed.
+/// Reads the iterator over all tasks, in a process of its own because the programs do not follow the reader of the
+/// iterator.
 fn iterate(link: &OwnedFd) -> Result<(), Failed> {
     let link = link.as_raw_fd().unsigned_abs().into();
     let mut reader = Command::new("true");
-    // SAFETY: system calls alone.
+    // SAFETY: the closure only makes system calls.
     unsafe {
         reader.pre_exec(move || {
             let iterator = bpf(ITER_CREATE, [link, 0, 0, 0]);
@@ -274,12 +275,13 @@ fn iterate(link: &OwnedFd) -> Result<(), Failed> {
     ensure(status.success(), || status.to_string())
 }
 
-/// The user reads all that is passed, writes all that can be written, and finds no kernel address.
+/// As the user, reads all maps and writes to all that are writable, and checks that no kernel address appears.
 fn attack(descriptors: &[OwnedFd]) -> Result<(), Failed> {
     for fd in descriptors {
         let target = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()))?;
         let target = target.to_string_lossy();
-        // The holder of a BPF program can run it with arguments of his own, or attach it elsewhere.
+        // The user must not get a BPF program's descriptor, with which he could run the program with arguments of his
+        // own, or attach it elsewhere.
         ensure(
             target == "anon_inode:bpf-map" || target.starts_with("anon_inode:bpf"),
             || format!("{target} is passed"),
@@ -301,7 +303,7 @@ fn attack(descriptors: &[OwnedFd]) -> Result<(), Failed> {
     for map in &maps {
         map.scan()?;
     }
-    // The rings' records, and what the programs tell, are not to be written.
+    // The user must not be able to write to the ring buffers' records, nor to the map with the programs' own figures.
     let told = maps.iter().filter(|map| map.writable.is_none());
     ensure(told.clone().count() == 3, || {
         let all = maps.iter().map(|map| (&map.name, map.writable.is_some()));
@@ -321,8 +323,8 @@ fn attack(descriptors: &[OwnedFd]) -> Result<(), Failed> {
         let done = bpf(MAP_UPDATE_ELEM, words);
         ensure(done < 0, || format!("{} can be written", map.name))?;
     }
-    // Any bytes, in all that can be written: this process's id, so that the programs watch its
-    // signals, then addresses and numbers.
+    // Fills all writable maps with this process's id, so that the programs watch its signals, and then with addresses
+    // and other numbers.
     let pid = u64::from(std::process::id());
     for fill in [pid << 32 | pid, 0, 1, 1 << 31, u64::MAX]
         .into_iter()
@@ -331,7 +333,7 @@ fn attack(descriptors: &[OwnedFd]) -> Result<(), Failed> {
         for map in &maps {
             let Some(words) = map.writable else { continue };
             for at in 0..map.len {
-                // SAFETY: inside the mapping.
+                // SAFETY: `at` is less than the length of the mapping.
                 unsafe { words.add(at).write_volatile(fill) };
             }
         }
@@ -347,10 +349,10 @@ fn attack(descriptors: &[OwnedFd]) -> Result<(), Failed> {
     })
 }
 
-/// With nothing but the descriptors that the loader passes, no kernel memory is read.
+/// With only the descriptors that the loader passes, a user reads no kernel memory.
 pub fn hostile() -> Result<(), Failed> {
     let place = Place::new("sudo-hostile", ALLOWED)?;
-    // This process alone: build ids of many programs can look like addresses.
+    // Only this process is recorded, because build ids of many programs could look like kernel addresses.
     let pid = std::process::id().to_string();
     let kinds = ["--syscalls", "--stacks", "--off-cpu-stacks"];
     let options = [&["-p", &pid, "--buffer", "1M"], &kinds[..]].concat();
@@ -361,7 +363,7 @@ pub fn hostile() -> Result<(), Failed> {
     ensure(!descriptors.is_empty(), || crate::support::text(&bytes))?;
     drop(socket);
     ensure(child.wait()?.success(), || "the loader fails".to_owned())?;
-    // Root sees what lives, whoever keeps which descriptor.
+    // Root sees how many recordings live, whoever holds their descriptors.
     let (all, before) = (Living::find(), descriptors.len());
     as_user(|| attack(&descriptors))?;
     descriptors.retain(|fd| fact(fd, "map_type").is_some());
@@ -373,7 +375,7 @@ pub fn hostile() -> Result<(), Failed> {
     )
 }
 
-/// A loader waits for another one of its user, and for nobody else's.
+/// A loader waits while another loader of the same user runs, but not for those of other users.
 pub fn one_at_a_time() -> Result<(), Failed> {
     let place = Place::new("sudo-one", ALLOWED)?;
     let request = request(&place, &[])?;
@@ -381,7 +383,7 @@ pub fn one_at_a_time() -> Result<(), Failed> {
     let file = file.write(true).create(true).truncate(false);
     let file = file.open("/run/tr-loader.lock")?;
     let lock = |user: u32, kind: libc::c_int| {
-        // SAFETY: all zeros are a valid `flock`; a plain system call.
+        // SAFETY: all zeros are a valid `flock`, and the system call only reads it.
         let done = unsafe {
             let mut byte: libc::flock = std::mem::zeroed();
             byte.l_type = kind as libc::c_short;

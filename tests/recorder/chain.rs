@@ -1,5 +1,5 @@
-//! The chain of methods: where BPF is refused, the command runs untraced, and the reason is in the right words. If the
-//! recorder is killed, COMMAND goes on to its own exit status.
+//! Tests the order in which methods of recording are tried: where BPF is refused, the command runs untraced and a
+//! message gives the reason. If the recorder is killed, COMMAND goes on to its own exit status.
 
 use std::process::Command;
 use std::time::Duration;
@@ -19,8 +19,8 @@ pub const TESTS: &[Test] = &[
 /// This test needs the right to trace.
 pub const KILLED: &[Test] = &[("a_killed_recorder_leaves_its_command_alone", killed)];
 
-/// A change of the machine for one program, in a mount namespace; whether ptrace works then, and the
-/// words of `auto`.
+/// Changes of the machine for one program, in a mount namespace; whether ptrace still works with the change; and a part
+/// of the message of the automatic method.
 const CHAIN: &[(&str, bool, &str)] = &[
     (
         "mount -t tmpfs none /sys/kernel/btf",
@@ -63,7 +63,7 @@ fn refusals() -> Result<(), Failed> {
         let all = || format!("{change}: {out:?}");
         ensure(out.status.code() == Some(6) && said.contains(words), all)?;
         ensure(said.contains("the command runs untraced"), all)?;
-        // Without /proc an unnamed file gets no name.
+        // Without /proc a file without a name (O_TMPFILE) cannot be given one, so there is no recording.
         ensure(!ptrace || info(&trace)?["not_traced"].is_string(), all)?;
         let out = run(&["--method", "ptrace"])?;
         let words = "cannot record by ptrace: /proc/PID/schedstat cannot be read";
@@ -77,11 +77,11 @@ fn refusals() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Yama, or a filter, refuses ptrace(2).
+/// Yama or a seccomp filter refuses ptrace(2).
 fn no_ptrace() -> Result<(), Failed> {
     let trace = scratch("chain-ptrace.bin");
     let copy = elsewhere("chain")?;
-    // Without this file Yama is not there.
+    // An empty scope makes no file `ptrace_scope`, as on a kernel without Yama.
     for (scope, words) in [
         ("", "to run the command without tracing: "),
         (
@@ -123,7 +123,7 @@ fn no_ptrace() -> Result<(), Failed> {
     Ok(std::fs::remove_file(&copy)?)
 }
 
-/// seccomp(2) is refused: there is no listener, and the recording says so.
+/// If seccomp(2) is refused, ptrace records without the seccomp listener, and the recording says so.
 fn no_listener() -> Result<(), Failed> {
     let trace = scratch("chain-listener.bin");
     let mut tr = recording(
@@ -145,7 +145,7 @@ fn no_listener() -> Result<(), Failed> {
     )
 }
 
-/// kill -9 of the recorder, by each method but sudo.
+/// Kills the recorder by SIGKILL, with each method except sudo.
 fn killed() -> Result<(), Failed> {
     for method in ["bpf", "ptrace"] {
         let trace = scratch(&format!("chain-{method}.bin"));

@@ -1,5 +1,5 @@
-//! Recordings inside of containers, by ptrace: bubblewrap, and runc with the capabilities of
-//! Docker's default and a filter that refuses what Docker's default refuses.
+//! Records by ptrace inside of containers: in bubblewrap, and in runc with Docker's default capabilities and a filter
+//! that refuses the same system calls as Docker's.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -14,7 +14,7 @@ pub const TESTS: &[Test] = &[
     ("ptrace_records_in_a_container_of_runc", container),
 ];
 
-/// In the container, under its directory `/box`.
+/// The command line of a recorder in the container, where its directory is `/box`.
 const RECORD: [&str; 10] = [
     "/box/tr",
     "record",
@@ -28,7 +28,7 @@ const RECORD: [&str; 10] = [
     "echo $$; (exit 2); exit 3",
 ];
 
-/// The directory that the container sees as `/box`.
+/// Makes the directory that the container sees as `/box`, with a copy of tr.
 fn shared(name: &str) -> Result<PathBuf, Failed> {
     let dir = scratch(name);
     let _ = std::fs::remove_dir_all(&dir);
@@ -37,7 +37,7 @@ fn shared(name: &str) -> Result<PathBuf, Failed> {
     Ok(dir)
 }
 
-/// COMMAND's status, and both processes with their statuses.
+/// Checks COMMAND's exit status, and that both processes are recorded with their exit statuses.
 fn is_recorded(out: &Output, dir: &Path) -> Result<(), Failed> {
     ensure(out.status.code() == Some(3), || format!("{out:?}"))?;
     let analysis = analyze(&dir.join("trace.bin"))?;
@@ -53,7 +53,7 @@ fn is_recorded(out: &Output, dir: &Path) -> Result<(), Failed> {
     })
 }
 
-/// A sandbox of bubblewrap, in which this directory is `/tmp`.
+/// Runs a command in a sandbox of bubblewrap, in which this directory is `/tmp`.
 fn in_bubblewrap(dir: &Path, command: &[&str]) -> std::io::Result<Output> {
     let options = "--unshare-all --cap-drop ALL --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp";
     let mut bwrap = Command::new("bwrap");
@@ -61,7 +61,7 @@ fn in_bubblewrap(dir: &Path, command: &[&str]) -> std::io::Result<Output> {
     bwrap.arg("/tmp").args(command).output()
 }
 
-/// The reason why bubblewrap makes no sandbox here.
+/// The reason why bubblewrap cannot make a sandbox here, if any.
 pub fn no_bubblewrap() -> Option<String> {
     let lacks = crate::common::lacks("bwrap");
     lacks.or_else(|| {
@@ -79,10 +79,10 @@ fn bubblewrap() -> Result<(), Failed> {
     is_recorded(&in_bubblewrap(&dir, &command)?, &dir)
 }
 
-/// Docker's default capabilities.
+/// The capabilities that Docker gives to a container by default.
 const CAPABILITIES: &str = "CHOWN DAC_OVERRIDE FSETID FOWNER MKNOD NET_RAW SETGID SETUID SETFCAP \
     SETPCAP NET_BIND_SERVICE SYS_CHROOT KILL AUDIT_WRITE";
-/// System calls that Docker's default filter refuses with these capabilities.
+/// The system calls that Docker's default filter refuses to a container with these capabilities.
 const REFUSED: &str = "bpf perf_event_open mount umount2 unshare setns keyctl add_key request_key \
     userfaultfd kexec_load init_module finit_module delete_module open_by_handle_at quotactl \
     reboot swapon swapoff syslog acct clock_settime fanotify_init";

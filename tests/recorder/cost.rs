@@ -1,4 +1,4 @@
-//! The cost that `tr` reports equals the kernel's figures.
+//! Compares the cost of tracing that `tr` reports with the kernel's figures.
 
 use std::collections::HashMap;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -22,14 +22,14 @@ pub const TESTS: &[Test] = &[
     ),
 ];
 
-/// The programs' own sample takes the place of the kernel's count.
+/// If the kernel does not measure the time of BPF programs, the programs measure a sample of it themselves.
 fn uncounted() -> Result<(), Failed> {
     let trace = scratch("uncounted.bin");
     let storm = program()?;
     let out = support::record(&trace, &[], &[storm, "pipe", "50000"])?;
     let said = text(&out.stderr);
     let bpf = int(&info(&trace)?["cost"], "bpf_ns");
-    // Some 200,000 events of 50 ns or more.
+    // The pipe makes some 200,000 events, which cost 50 ns or more each.
     ensure(
         bpf > 5_000_000 && said.contains("tr: tracing took "),
         || format!("{bpf} ns: {said}"),
@@ -49,14 +49,14 @@ fn statistics() -> Option<OwnedFd> {
     }
 }
 
-/// The reason why the kernel's measurement is unavailable.
+/// The reason why the kernel cannot measure BPF programs here, if any.
 pub fn no_statistics() -> Option<String> {
     statistics()
         .is_none()
         .then(|| "the kernel counts no time of BPF programs".into())
 }
 
-/// Run time of the BPF programs that a process holds, in ns, from /proc/PID/fdinfo.
+/// The run time in ns of each BPF program that a process holds, by the program's id, from /proc/PID/fdinfo.
 fn in_programs(pid: u32) -> HashMap<u64, u64> {
     let mut times = HashMap::new();
     let fds = std::fs::read_dir(format!("/proc/{pid}/fdinfo"));
@@ -66,7 +66,7 @@ fn in_programs(pid: u32) -> HashMap<u64, u64> {
             let line = said.lines().find_map(|line| line.strip_prefix(name))?;
             line.trim().parse().ok()
         };
-        // A link has a prog_id too, but no run time.
+        // A BPF link has a prog_id, too, but no run time.
         if let (Some(id), Some(time)) = (number("prog_id:"), number("run_time_ns:")) {
             times.insert(id, time);
         }
@@ -74,7 +74,8 @@ fn in_programs(pid: u32) -> HashMap<u64, u64> {
     times
 }
 
-/// The CPU time in nanoseconds that the recorder and its programs have used so far, and the times around the reading.
+/// The CPU time in ns that the recorder and its BPF programs have used so far, with the times before and after reading
+/// it.
 struct Reading {
     before: SystemTime,
     recorder: u64,
@@ -82,8 +83,8 @@ struct Reading {
     after: SystemTime,
 }
 
-/// Records the whole machine for three seconds, and reads what this takes meanwhile. Returns the
-/// process's CPU time in ns from wait4, the readings, and its output.
+/// Records the whole machine for three seconds, and reads the recorder's CPU time meanwhile. Returns its CPU time in ns
+/// from wait4, the readings, and its output.
 fn record(trace: &Path) -> Result<(u64, Vec<Reading>, String), Failed> {
     let mut tr = Command::new(TR)
         .args(["record", "-a", "--duration", "3s", "-o"])
@@ -138,7 +139,8 @@ fn cost() -> Result<(), Failed> {
     let (recorder, bpf) = (int(cost, "recorder_ns"), int(cost, "bpf_ns"));
     let start = UNIX_EPOCH + Duration::from_nanos(int(&about, "start_unix_ns"));
     let end = start + Duration::from_nanos(int(&about, "duration_ns"));
-    // The recorder's own figure begins some time behind the start.
+    // The recorder's own figure begins some time after the recording's start, so readings in the first second are not
+    // used.
     let mut within = readings
         .iter()
         .filter(|reading| reading.before >= start + Duration::from_secs(1) && reading.after <= end);
@@ -152,18 +154,18 @@ fn cost() -> Result<(), Failed> {
             last.programs
         )
     };
-    // wait4's figure has all of the recorder's CPU time; ours excludes the start and the end.
+    // The figure of wait4 contains all CPU time of the recorder; the reported one excludes its start and end.
     const GRAIN: u64 = 20_000_000;
     ensure(recorder <= usage && recorder + GRAIN >= inner, words)?;
-    // Behind the last reading the programs had no more than the time of all CPUs.
+    // After the last reading the programs can have used at most the time of all CPUs.
     let cpus = std::thread::available_parallelism()?.get() as u64;
     let rest = end.duration_since(last.before)?.as_nanos() as u64 * cpus;
-    // On a busy machine the storm has few of the CPUs.
+    // The lower bound is small, because on a busy machine the program that causes the events gets little CPU time.
     ensure(
         bpf > 5_000_000 && last.programs <= bpf + bpf / 20 && bpf <= last.programs + rest + GRAIN,
         words,
     )?;
-    // The printed figure is the same.
+    // The recorder prints the same cost that it stores.
     let printed: f64 = said
         .lines()
         .find_map(|line| {

@@ -1,6 +1,6 @@
-//! Containers that a daemon starts for recorded clients. The daemon, the runtime and the client are
-//! `fixtures/programs/daemon.py` under the names of real ones; the oracle is the runtime's account of
-//! its container.
+//! Records containers that a daemon starts for recorded clients. The daemon, the container runtime and the client are
+//! `fixtures/programs/daemon.py` under the names of real programs. Results are compared with the runtime's own account
+//! of its container.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::symlink;
@@ -31,13 +31,13 @@ pub const TESTS: &[Test] = &[
     ("dockers_containers_are_recorded", docker),
 ];
 
-/// A daemon, which is killed at its end.
+/// A running daemon, which is killed when this value is dropped.
 struct Daemon {
     process: Child,
-    /// A line for each connection.
+    /// The daemon's output, which has a line for each connection.
     lines: BufReader<ChildStdout>,
     dir: PathBuf,
-    /// The socket's directory: below the target directory its path could exceed the limit of 107 bytes.
+    /// The directory of the daemon's socket. Below the target directory its path could exceed the limit of 107 bytes.
     sockets: tempfile::TempDir,
     script: String,
 }
@@ -50,7 +50,7 @@ impl Drop for Daemon {
     }
 }
 
-/// The runtime's account of its container: the pid of its first process, CPU time and wall time in nanoseconds.
+/// The runtime's account of its container: the pid of its first process, and the CPU time and wall time in ns.
 struct Told {
     pid: u64,
     cpu: u64,
@@ -62,7 +62,7 @@ impl Daemon {
         let dir = scratch(name);
         let _ = std::fs::remove_dir_all(&dir);
         std::fs::create_dir_all(&dir)?;
-        // Not a link to another interpreter's wrapper.
+        // The real interpreter is linked, because a wrapper of Python would start another program under another name.
         let asked = Command::new(python()?)
             .args([
                 "-c",
@@ -99,7 +99,7 @@ impl Daemon {
         Ok(daemon)
     }
 
-    /// The command line of a client of this name.
+    /// The command line of the client `program`, which asks the daemon for a container with this name.
     fn client(&self, program: &str, name: &str, seconds: &str) -> Vec<String> {
         let path = |file: &str| self.dir.join(file).display().to_string();
         let socket = self.sockets.path().join("socket").display().to_string();
@@ -111,7 +111,7 @@ impl Daemon {
         self.dir.join(name)
     }
 
-    /// Records a client.
+    /// Starts a recording of a client.
     fn record(&self, name: &str, options: &[&str]) -> Result<Child, Failed> {
         let command = self.client("client", name, "0.2");
         let command: Vec<&str> = command.iter().map(String::as_str).collect();
@@ -131,7 +131,7 @@ fn told(client: Child) -> Result<Told, Failed> {
     Ok(Told { pid, cpu, wall })
 }
 
-/// The events of containers: name and evidence.
+/// The names of containers in a trace's events, and by which evidence each was assigned to the client.
 fn events(trace: &Path) -> Result<Vec<(String, String)>, Failed> {
     let events = dump(trace)?;
     let containers = events.iter().filter(|event| event["kind"] == "container");
@@ -141,18 +141,18 @@ fn events(trace: &Path) -> Result<Vec<(String, String)>, Failed> {
         .collect())
 }
 
-/// The recorded containers, as the tree names them.
+/// The recorded containers, as `--report tree` names them.
 fn containers(trace: &Path) -> Result<Vec<String>, Failed> {
     let tree = text(&tr(&["analyze", "--report", "tree"], trace)?);
     let names = tree
         .lines()
         .filter_map(|line| line.find("container ").and_then(|at| line.get(at..)));
-    // A warning names processes that are not recorded.
+    // The line `container runtimes` is a warning about processes that are not recorded.
     let names = names.filter(|name| !name.starts_with("container runtimes"));
     Ok(names.map(|name| name.trim().to_owned()).collect())
 }
 
-/// The containers in a dataset's processes.
+/// A query for the containers in the table of processes of a dataset.
 const ASK: &str = "import duckdb, sys
 rows = duckdb.sql(f\"select distinct container from '{sys.argv[1]}/processes/**/*.parquet' where container is not null\")
 print(*[row[0] for row in rows.fetchall()], sep=',')";
@@ -169,7 +169,7 @@ fn one() -> Result<(), Failed> {
     let processes = list(&analysis, "processes");
     let of = |pid: u64| processes.iter().find(|process| int(process, "pid") == pid);
     let shell = of(told.pid).ok_or_else(|| format!("{analysis}"))?;
-    // The CPU time of the shell and of its sleep.
+    // The CPU time of the container's shell and of the sleep that it started.
     let below: u64 = processes
         .iter()
         .filter(|process| int(process, "pid") == told.pid || int(process, "ppid") == told.pid)
@@ -206,7 +206,7 @@ fn one() -> Result<(), Failed> {
     ensure(text(&asked.stdout).trim() == "container web", || {
         format!("{asked:?}")
     })?;
-    // The path goes through its first process, for which the daemon waited.
+    // The daemon waited for the container's first process, so the critical path must go through it.
     let path = document(&trace, &["--report", "critical-path"])?;
     let inside = |value: &&Value| int(value, "pid") == told.pid || int(value, "ppid") == told.pid;
     let pids: Vec<u64> = processes
@@ -219,7 +219,7 @@ fn one() -> Result<(), Failed> {
     let on_path: u64 = legs
         .map(|leg| int(leg, "to_ns") - int(leg, "from_ns"))
         .sum();
-    // Beside it are the runtime's own waits for a CPU.
+    // The runtime's own waits for a CPU are on the path, but not in the container.
     let queued = of(int(shell, "ppid")).map_or(0, |value| int(value, "run_queue_ns"));
     ensure(
         on_path + queued >= told.wall / 100 * 95 && on_path <= told.wall,
@@ -240,26 +240,27 @@ fn two() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The daemon wakes its client all the time, which waits for the container all the same.
+/// The daemon wakes its client again and again, but the client waits for the container nevertheless.
 fn asleep() -> Result<(), Failed> {
     let daemon = Daemon::start("daemon-asleep", &["ticks"])?;
     let command = daemon.client("docker", "naps", "1");
     is_advised(&daemon.trace("asleep"), &command)
 }
 
-/// podman and buildah have no daemon: they ask the runtime again and again.
+/// podman and buildah have no daemon, but ask the runtime again and again. The container's sleep must be advised
+/// nevertheless.
 fn polled() -> Result<(), Failed> {
     let daemon = Daemon::start("daemon-polled", &[])?;
     let path = |file: &str| daemon.dir.join(file).display().to_string();
     let (podman, conmon) = (path("podman"), path("conmon"));
     let command = [&podman, &daemon.script, "watch", &conmon, "naps", "1"];
     let command = command.map(str::to_owned);
-    // Beside other load one of 16 recordings was not advised so.
+    // Next to other load one of 16 recordings had no such advice, so there is a second try.
     let trace = daemon.trace("polled");
     is_advised(&trace, &command).or_else(|_| is_advised(&trace, &command))
 }
 
-/// Most of the second that a container sleeps is the first advice.
+/// Records a client and checks that the first advice is to save most of the second for which the container sleeps.
 fn is_advised(trace: &Path, command: &[String]) -> Result<(), Failed> {
     let command: Vec<&str> = command.iter().map(String::as_str).collect();
     let out = recording(trace, &[], &command).output()?;
@@ -272,7 +273,8 @@ fn is_advised(trace: &Path, command: &[String]) -> Result<(), Failed> {
     })
 }
 
-/// Nobody can change docker's own helpers and sleeps.
+/// There is no advice about the processes and sleeps of docker itself, because nobody can change them. The same work by
+/// a program of another name has advice.
 fn silent() -> Result<(), Failed> {
     const WORK: &str = "import subprocess, sys, time
 for _ in range(4): subprocess.run([sys.argv[1], '-c', 'sum(range(3000000))'])
@@ -287,7 +289,8 @@ time.sleep(0.5)";
         let report = document(&trace, &["--report", "advice"])?;
         let lines = list(&report["advice"], "advice").iter();
         let kinds: Vec<&str> = lines.filter_map(|value| value["kind"].as_str()).collect();
-        // Beside other load the control has no idle CPU for more jobs.
+        // The program of another name has advice about its sleep, or about more jobs; the latter is missing if other
+        // load leaves no CPU idle.
         let own = kinds
             .iter()
             .any(|kind| ["sleep", "few-jobs"].contains(kind));
@@ -296,7 +299,8 @@ time.sleep(0.5)";
     Ok(())
 }
 
-/// A client of the name that the programs know, which is not recorded. It is killed at its end.
+/// A client that is not recorded and has a name that the BPF programs know (docker). It is killed when this value is
+/// dropped.
 struct Stranger(Child);
 
 impl Drop for Stranger {
@@ -307,7 +311,7 @@ impl Drop for Stranger {
 }
 
 impl Stranger {
-    /// The daemon's first client.
+    /// Starts the client and waits until the daemon has accepted it, as the daemon's first client.
     fn start(daemon: &mut Daemon, seconds: &str) -> Result<Stranger, Failed> {
         let command = daemon.client("docker", "theirs", seconds);
         let (program, args) = command.split_first().ok_or("no client")?;
@@ -319,7 +323,7 @@ impl Stranger {
     }
 }
 
-/// Docker's classic builder tells 12 digits of the ids, at any place of a message.
+/// Docker's classic builder prints only 12 digits of a container's id, at any place in a message.
 fn brief() -> Result<(), Failed> {
     let mut daemon = Daemon::start("daemon-brief", &["brief"])?;
     let _stranger = Stranger::start(&mut daemon, "20")?;
@@ -337,14 +341,15 @@ fn brief() -> Result<(), Failed> {
 }
 
 fn stranger() -> Result<(), Failed> {
-    // The daemon tells no ids, so each container can be another client's.
+    // The daemon tells the clients no ids, so each container may belong to the other client.
     for how in [&["untold"][..], &["untold", "short"], &["quiet"]] {
         let mut daemon = Daemon::start("daemon-stranger", how)?;
         let _stranger = Stranger::start(&mut daemon, "20")?;
         told(daemon.record("mine", &[])?)?;
         let trace = daemon.trace("mine");
         let events = events(&trace)?;
-        // On a busy machine the stranger's container, too, begins while the client is connected.
+        // All containers are assigned to nobody. On a busy machine the other client's container may also begin while
+        // the recorded client is connected.
         let all = events.iter().all(|event| event.1 == "not-recorded");
         ensure(all && !events.is_empty(), || format!("{how:?}: {events:?}"))?;
         ensure(containers(&trace)?.is_empty(), || format!("{how:?}"))?;
@@ -357,7 +362,8 @@ fn stranger() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Clients of other daemons ask for nothing of this one.
+/// A client of another daemon cannot have asked this daemon for the container, so the container is assigned to the
+/// recorded client.
 fn inferred() -> Result<(), Failed> {
     let mut other = Daemon::start("daemon-other", &[])?;
     let _stranger = Stranger::start(&mut other, "60")?;
@@ -397,7 +403,7 @@ fn chosen() -> Result<(), Failed> {
         drop(tr.stdin.take());
         tr.wait()?;
         let found = containers(&daemon.trace(which))?;
-        // Others may start containers here, too.
+        // Other programs on this machine may start containers, too, so only the own name is counted.
         let name = format!("container {which}");
         let own = found.iter().filter(|evidence| **evidence == name).count();
         ensure(own == count, || format!("{which}: {found:?}"))?;
@@ -407,7 +413,7 @@ fn chosen() -> Result<(), Failed> {
     ensure(found.is_empty(), || format!("{found:?}"))
 }
 
-/// A daemon of Docker's of its own, without a network.
+/// A dockerd that belongs to the test, without a network. It is ended when this value is dropped.
 struct Dockerd {
     process: Child,
     dir: PathBuf,
@@ -422,11 +428,11 @@ impl Drop for Dockerd {
     }
 }
 
-/// CPU time for several periods of a quota.
+/// A shell loop that takes CPU time for several periods of a quota.
 const BUSY: &str = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
 
-/// `docker build -q`, to which the daemon tells no id before the end: the steps are the only client's. Beside
-/// another client they are nobody's.
+/// Records `docker build -q`, to which the daemon tells no id before the end. The build's steps are assigned to the
+/// only client. If another client is connected, they are assigned to nobody.
 fn quiet_builds(socket: &str, context: &str, trace: &Path) -> Result<(), Failed> {
     let build = ["docker", "-H", socket, "build", "-q", "--no-cache"];
     let build = [&build[..], &["--network", "none", context]].concat();
@@ -474,7 +480,7 @@ fn quiet_builds(socket: &str, context: &str, trace: &Path) -> Result<(), Failed>
     Ok(())
 }
 
-/// Whether a process has a socket.
+/// Whether a process has an open socket.
 fn has_socket(pid: u32) -> std::io::Result<bool> {
     let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd"))?;
     let mut links = descriptors
@@ -483,7 +489,7 @@ fn has_socket(pid: u32) -> std::io::Result<bool> {
     Ok(links.any(|link| link.as_os_str().as_encoded_bytes().starts_with(b"socket:")))
 }
 
-/// `docker run`, and the steps of `docker build` by both builders.
+/// Records `docker run`, and the steps of `docker build` with both builders.
 fn docker() -> Result<(), Failed> {
     let missing = ["dockerd", "docker", "busybox"].into_iter().find_map(lacks);
     if !long() || missing.is_some() {
@@ -588,7 +594,7 @@ fn docker() -> Result<(), Failed> {
     let ran = |value: &&Value| value["argv"] == serde_json::json!(["/bin/true"]);
     let count = list(&analysis, "processes").iter().filter(ran).count();
     ensure(count == 20, || format!("{count}"))?;
-    // The quota is the container's, and not that of COMMAND's cgroup.
+    // The quota is reported for the container; COMMAND's own cgroup has none.
     let limited = [&run[..9], &["--cpus", "0.1", "bb:1", "sh", "-c", BUSY]].concat();
     let out = recording(&trace, &["--force"], &limited).output()?;
     ensure(out.status.success(), || format!("{out:?}"))?;

@@ -1,4 +1,4 @@
-//! The working directory of each program.
+//! Tests the recorded working directory of each program.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ pub const TESTS: &[Test] = &[
     ),
 ];
 
-/// Programs below each other's directories, in one that is too deep, and at the root.
+/// Records programs in a directory near the recorder's, in one that is too deep to be recorded, and at the root.
 fn directories() -> Result<(), Failed> {
     let trace = scratch("directories.bin");
     let base = scratch("directories").canonicalize().or_else(|_| {
@@ -42,8 +42,8 @@ fn directories() -> Result<(), Failed> {
     ensure(found == expected, || format!("{found:?}, not {expected:?}"))
 }
 
-/// The entries of a build with a wrapper, two directories, two sources in one call, and a call that fails: each entry, run again
-/// in its directory, makes its output.
+/// Exports compile commands of a build with a wrapper, two directories, two sources in one call, and a call that fails.
+/// Each exported command, run again in its directory, makes its output.
 fn compile_commands() -> Result<(), Failed> {
     let place = scratch("compile-commands");
     fs::create_dir_all(place.join("sub"))?;

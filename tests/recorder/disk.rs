@@ -1,5 +1,5 @@
-//! The bytes and waits of `--report disk`, held against what dd wrote and read, and its requests,
-//! held against the kernel's statistics of a loop device and against a known delay.
+//! Compares the bytes and waits of `--report disk` with what dd wrote and read, and its requests with the kernel's
+//! statistics of a loop device and with a known delay.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ const BYTES: u64 = 64 * 65_536;
 fn moved() -> Result<(), Failed> {
     let (trace, file) = (scratch("disk.bin"), scratch("disk.data"));
     let (path, size) = (file.to_string_lossy(), "bs=64k count=64 status=none");
-    // Without the page cache: all of it goes to the disk, and comes from there.
+    // Without the page cache (direct I/O) all bytes are written to the disk and read from it.
     let script = format!(
         "dd if=/dev/zero of='{path}' oflag=direct conv=fsync {size} && \
          dd if='{path}' of=/dev/null iflag=direct {size}"
@@ -53,7 +53,7 @@ fn moved() -> Result<(), Failed> {
         })
         .collect();
     ensure(dds.len() == 2, what)?;
-    // The programs themselves may come from the disk, too.
+    // The files of the programs themselves may be read from the disk, too, so other rows are possible.
     let least = |name: &str| dds.iter().filter(|row| int(row, name) >= BYTES).count();
     ensure(
         least("written_bytes") == 1 && least("read_bytes") == 1,
@@ -69,14 +69,14 @@ fn moved() -> Result<(), Failed> {
     ensure(waits.sum::<u64>() <= int(disk, "waited_ns"), what)
 }
 
-/// A block device whose sectors are a file's.
+/// A loop device, whose sectors are in a file.
 struct Loop {
     path: String,
     file: PathBuf,
 }
 
 impl Loop {
-    /// `None`: this machine has no loop devices.
+    /// Makes a loop device; `None` if this machine has none.
     fn new(name: &str, direct: &str) -> Result<Option<Loop>, Failed> {
         let file = scratch(name);
         std::fs::File::create(&file)?.set_len(64 << 20)?;
@@ -97,14 +97,14 @@ impl Loop {
         self.path.trim_start_matches("/dev/")
     }
 
-    /// The kernel's statistics: the fields of Documentation/block/stat.rst.
+    /// The fields of the kernel's statistics of the device (Documentation/block/stat.rst).
     fn statistics(&self) -> Result<Vec<u64>, Failed> {
         let line = std::fs::read_to_string(format!("/sys/block/{}/stat", self.name()))?;
         let fields = line.split_whitespace().map(str::parse);
         Ok(fields.collect::<Result<_, _>>()?)
     }
 
-    /// The device's part of the report on the trace.
+    /// The part of the report that is about this device.
     fn of(&self, trace: &Path) -> Result<Value, Failed> {
         let disk = report(trace, "disk", &[])?;
         let devices = list(&disk, "devices");
@@ -126,7 +126,7 @@ fn counted() -> Result<(), Failed> {
     };
     let trace = scratch("disk-loop.bin");
     let path = &device.path;
-    // Longer than a second: a reading lies between the requests.
+    // The requests take more than a second, so that the recorder samples the device between them.
     let script = format!(
         "{BURST}; dd if=/dev/zero of={path} oflag=direct bs=64k count=300 status=none; sleep 1.2
          dd if={path} of=/dev/null iflag=direct bs=4k count=1000 status=none
@@ -144,7 +144,7 @@ fn counted() -> Result<(), Failed> {
         let group = &groups[group];
         ensure(int(group, "requests") == counted(first), what)?;
         ensure(int(group, "bytes") == counted(first + 2) * 512, what)?;
-        // The kernel's time begins at the allocation of the request, and is in whole ms.
+        // The kernel counts the time from the allocation of a request, and in whole ms, so its figure is larger.
         let (ours, theirs) = (int(group, "latency_ns"), counted(first + 3) * 1_000_000);
         ensure(ours < theirs + 2_000_000 && ours * 3 > theirs, what)?;
         let buckets = list(group, "buckets").iter().filter_map(Value::as_u64);
@@ -153,7 +153,7 @@ fn counted() -> Result<(), Failed> {
         ensure(p50 <= p99 && p99 <= int(group, "longest_ns"), what)?;
     }
     ensure(int(&found, "requests") == 1500, what)?;
-    // In ticks of the kernel's timer, of 1 to 10 ms.
+    // The kernel counts the busy time in ticks of its timer, of 1 to 10 ms.
     let (ours, theirs) = (int(&found, "busy_ns"), counted(9) * 1_000_000);
     ensure(ours < theirs * 2 + 20_000_000, what)?;
     ensure(ours * 2 + 20_000_000 > theirs, what)?;
@@ -163,13 +163,13 @@ fn counted() -> Result<(), Failed> {
     ensure(sum == 1500, what)
 }
 
-/// A cgroup that may write so many requests a second to the disk of a file.
+/// A cgroup whose processes may write only [`Throttle::RATE`] requests a second to the disk of a file.
 struct Throttle(PathBuf);
 
 impl Throttle {
     const RATE: u64 = 20;
 
-    /// `None`: this machine has no such controller.
+    /// Makes the cgroup; `None` if this machine has no controller that throttles a disk.
     fn new(file: &Path) -> Result<Option<Throttle>, Failed> {
         let group = PathBuf::from(format!("/sys/fs/cgroup/blkio/tr-{}", std::process::id()));
         if std::fs::create_dir(&group).is_err() {
@@ -190,7 +190,7 @@ impl Drop for Throttle {
     }
 }
 
-/// The loop device writes to a file whose disk is throttled.
+/// The loop device passes each write to a file on a throttled disk, so every request has a known delay.
 fn delayed() -> Result<(), Failed> {
     const REQUESTS: u64 = 20;
     let Some(device) = Loop::new("disk.throttled", "--direct-io=on")? else {
@@ -214,11 +214,11 @@ fn delayed() -> Result<(), Failed> {
     let found = device.of(&trace)?;
     let what = || format!("{found}\nin {wall} ns");
     ensure(int(&found, "requests") == REQUESTS, what)?;
-    // The kernel lets the first requests pass at once.
+    // The kernel delays all requests but the first ones, so half of the time is required.
     let latency = int(&found, "latency_ns");
     let least = REQUESTS * 1_000_000_000 / Throttle::RATE / 2;
     ensure((least..wall).contains(&latency), what)?;
-    // One at a time.
+    // The requests follow each other, so the busy time equals the sum of their latencies.
     let busy = int(&found, "busy_ns");
     ensure(busy.abs_diff(latency) <= latency / 100, what)?;
     ensure(
@@ -227,7 +227,7 @@ fn delayed() -> Result<(), Failed> {
     )
 }
 
-/// The waits of a report's row for a disk: their number and their time.
+/// The number and the time of a row's waits for this disk.
 fn waits(of: &Value, disk: Option<&str>) -> (u64, u64) {
     let all = list(of, "disks");
     let mine = all.iter().find(|value| value["name"].as_str() == disk);
@@ -236,8 +236,7 @@ fn waits(of: &Value, disk: Option<&str>) -> (u64, u64) {
     })
 }
 
-/// One program reads from a fast disk and writes to a slow one; another reads from the fast one
-/// alone.
+/// One program reads from a fast disk and writes to a slow one; another program reads only from the fast one.
 fn waited() -> Result<(), Failed> {
     const REQUESTS: u64 = 20;
     let fast = Loop::new("disk.fast", "--direct-io=off")?;
@@ -279,7 +278,8 @@ fn waited() -> Result<(), Failed> {
         rows.iter().find(is).ok_or_else(what)
     };
     let (reader, copier) = (dd(false)?, dd(true)?);
-    // A request that is complete before the program waits is no wait.
+    // A request that is complete before the program would wait for it causes no wait, so there may be fewer waits than
+    // requests.
     let asked = 1..=REQUESTS;
     ensure(asked.contains(&waits(reader, Some(fast.name())).0), what)?;
     ensure(waits(reader, Some(slow.name())) == (0, 0), what)?;
@@ -287,12 +287,12 @@ fn waited() -> Result<(), Failed> {
     let (count, ns) = waits(copier, Some(slow.name()));
     ensure(asked.contains(&count), what)?;
     if throttle.is_some() {
-        // The kernel lets the first requests pass at once.
+        // The kernel delays all requests but the first ones, so half of the time is required.
         let least = REQUESTS * 1_000_000_000 / Throttle::RATE / 2;
         ensure((least..wall).contains(&ns), what)?;
         ensure(waits(copier, Some(fast.name())).1 * 4 < ns, what)?;
     }
-    // A wait for the program's own pages at its exec is not of these disks.
+    // Waits for the program's own pages at its exec belong to another disk, or to none.
     for row in [reader, copier] {
         ensure(waits(row, None).1 * 4 < wall, what)?;
     }
@@ -301,7 +301,7 @@ fn waited() -> Result<(), Failed> {
     ensure(sum <= int(&found, "waited_ns"), what)
 }
 
-/// Two files of one program, by fsync and by fdatasync, and sync(1), which names none.
+/// The report names two files that one program wrote by fsync and by fdatasync. sync(1) names no file.
 fn synced() -> Result<(), Failed> {
     let files = ["sync-one.data", "sync-two.data"].map(scratch);
     let [one, two] = [&files[0], &files[1]].map(|file| file.to_string_lossy());

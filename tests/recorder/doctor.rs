@@ -1,5 +1,5 @@
-//! `tr doctor` finds what `tr record` can do: as root, as an ordinary user, in a user namespace
-//! and behind filters of system calls.
+//! Tests that `tr doctor` reports what `tr record` can do here: as root, as an ordinary user, in a user namespace, and
+//! with filters of system calls.
 
 use std::process::{Command, Output, Stdio};
 
@@ -14,7 +14,8 @@ pub const TESTS: &[Test] = &[(DOCTOR, doctor)];
 /// This test needs root.
 pub const DOCTOR: &str = "doctor_knows_what_the_recorder_can_do";
 
-/// `tr doctor` in this environment must find this way. Of `refused`, all calls fail.
+/// Checks that `tr doctor` finds this method in this environment, and that `tr record` then works. The system calls in
+/// `refused` all fail.
 fn finds(
     program: &str,
     wrapper: &[&str],
@@ -59,7 +60,7 @@ fn finds(
     ensure(said.starts_with(head), || said.clone())?;
     let command = found["improve"]["command"].as_str().unwrap_or_default();
     ensure(said.contains(command), || said.clone())?;
-    // tr record does what tr doctor says.
+    // `tr record` must succeed in the environment that `tr doctor` has described.
     let out = run(&["record", "-q", "-o", "/dev/null", "--", "true"])?;
     ensure(out.status.success(), || format!("{out:?}"))?;
     Ok(found)
@@ -102,7 +103,7 @@ fn everywhere(program: &str) -> Result<(), Failed> {
     ensure(nothing["ptrace"]["allowed"] == false, || {
         format!("{nothing:#}")
     })?;
-    // A program with capabilities of its own traces others, although nobody may trace it.
+    // A program with file capabilities may trace others, although an ordinary user may not trace it.
     let mut setcap = Command::new("setcap");
     let set = setcap.args(["cap_bpf,cap_perfmon+p", program]).status()?;
     ensure(set.success(), || "setcap".into())?;

@@ -1,5 +1,5 @@
-//! What a user reads first: the chain of failures, and the path of a recording whose command
-//! goes on.
+//! Tests what a user reads first: the failure that caused the others, and the critical path of a recording whose
+//! command did not end.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -14,8 +14,8 @@ pub const TESTS: &[Test] = &[
     ("a_path_that_is_cut_off_begins_at_the_busy_job", cut_off),
 ];
 
-/// A test that is false, or a failure after which its shell goes on, is no reason for the shell's
-/// failure; the last command is.
+/// The last command explains the shell's failure. Tests that are false do not, nor do failures after which the shell
+/// goes on.
 fn chain() -> Result<(), Failed> {
     let trace = scratch("chain.bin");
     let script = "for i in 1 2 3; do sh -c 'grep -q x /dev/null; true'; done; \
@@ -34,7 +34,7 @@ fn chain() -> Result<(), Failed> {
         lines[1].contains("→ perhaps sh -c ") && lines[1].ends_with("exit 7"),
         all,
     )?;
-    // The shell went on after exit 9 and the tests that are false, as its text shows.
+    // The text of the script shows that the shell went on after exit 9 and after the tests that are false.
     let rest: Vec<&str> = lines[2..]
         .iter()
         .flat_map(|words| words.split_whitespace())
@@ -43,7 +43,8 @@ fn chain() -> Result<(), Failed> {
     ensure(rest.join(" ").contains(known), all)
 }
 
-/// A runner that passes with a failed test (`WILL_FAIL` of ctest, `should_fail` of meson) was told to expect it.
+/// A test runner that succeeds although a test failed was told to expect that (`WILL_FAIL` of ctest, `should_fail` of
+/// meson), so the failed test is not reported.
 fn to_fail() -> Result<(), Failed> {
     let place = scratch("to-fail");
     std::fs::create_dir_all(&place)?;
@@ -71,10 +72,10 @@ fn to_fail() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Commands that fail, beside processes that fail without being the reason: the files, the command, and the name and the
-/// end of what comes first.
+/// Commands that fail, together with processes that fail without being the cause. Each has the files, the command, and
+/// the name and the end of the failure that must be reported first.
 const NOISE: [Noise; 36] = [
-    // A make goes on with another job after a failure that it ignores, and then stops by itself.
+    // make continues with another job after a failure that it is told to ignore, and then stops because of `$(error)`.
     Noise {
         files: &[(
             "Makefile",
@@ -85,7 +86,7 @@ const NOISE: [Noise; 36] = [
         first: ("make -j2", "exit 2"),
         failures: 1,
     },
-    // The first job that fails makes the shell stop the other one, which takes the signal and exits.
+    // The first job that fails makes the shell stop the other job, which handles the signal and exits with 1.
     Noise {
         files: &[
             (
@@ -105,7 +106,7 @@ const NOISE: [Noise; 36] = [
         first: ("first.sh", "exit 1"),
         failures: 1,
     },
-    // A test runner stops a test that hangs. Another test fails before that.
+    // A test runner stops a test that hangs. Another test has failed before.
     Noise {
         files: &[
             (
@@ -121,7 +122,7 @@ const NOISE: [Noise; 36] = [
         first: ("hangs", "stopped by its parent (SIGTERM)"),
         failures: 2,
     },
-    // A worker is killed. What it had run before failed as well.
+    // A worker is killed. A program that it ran before had failed, too.
     Noise {
         files: &[(
             "pool.py",
@@ -132,7 +133,7 @@ const NOISE: [Noise; 36] = [
         first: ("pool.py (forked)", "killed by SIGKILL"),
         failures: 1,
     },
-    // A server says that its job failed, and the client gives up.
+    // A server answers that its job failed, so the client fails.
     Noise {
         files: &[
             (
@@ -168,7 +169,7 @@ const NOISE: [Noise; 36] = [
         first: ("nightly.py", "exit 42"),
         failures: 1,
     },
-    // A service ended at once. The polls of it fail.
+    // A service ended at once, so all programs that check whether it is up fail.
     Noise {
         files: &[
             (
@@ -182,7 +183,7 @@ const NOISE: [Noise; 36] = [
         first: ("db.py", "exit 2"),
         failures: 1,
     },
-    // Results are texts in files.
+    // The jobs write their results as text into files; the script fails because of the text.
     Noise {
         files: &[
             (
@@ -213,7 +214,7 @@ const NOISE: [Noise; 36] = [
         first: ("check.py b", "exit 7"),
         failures: 1,
     },
-    // One of the programs that a runner's tests start fails.
+    // One of the programs that a test starts fails.
     Noise {
         files: &[
             (
@@ -228,7 +229,7 @@ const NOISE: [Noise; 36] = [
         first: ("tool.sh b", "exit 1"),
         failures: 1,
     },
-    // The last member of a pipe misses what the first one should have written.
+    // The last program of a pipeline fails because the first one, which failed, has written nothing.
     Noise {
         files: &[
             (
@@ -242,7 +243,7 @@ const NOISE: [Noise; 36] = [
         first: ("export.sh", "exit 3"),
         failures: 1,
     },
-    // The tests sleep while their server starts, and it has ended.
+    // The tests sleep while they wait for their server, which has already failed.
     Noise {
         files: &[
             (
@@ -259,7 +260,8 @@ const NOISE: [Noise; 36] = [
         first: ("hub.py", "exit 1"),
         failures: 1,
     },
-    // A test wants the status of one run of a program. Another run failed with the error of the test's own runtime.
+    // A test expects the exit status of one run of a program. Another run failed with the status that uncaught errors
+    // of the test's language have.
     Noise {
         files: &[
             (
@@ -276,7 +278,7 @@ const NOISE: [Noise; 36] = [
         first: ("tool.py b", "exit 1"),
         failures: 1,
     },
-    // A script names the program that is not there.
+    // A shell script calls a program that does not exist, and the message names the program.
     Noise {
         files: &[],
         command: &["sh", "-c", "cd . && uname -r && no-such-bundler --out x && uname -m"],
@@ -286,7 +288,7 @@ const NOISE: [Noise; 36] = [
         ),
         failures: 1,
     },
-    // A supervisor stops its other services after one has failed. It looks again and again.
+    // A supervisor checks its services periodically, and stops the others after one has failed.
     Noise {
         files: &[
             (
@@ -304,7 +306,7 @@ const NOISE: [Noise; 36] = [
         first: ("one.py queue", "exit 3"),
         failures: 1,
     },
-    // A job in the background of a subshell should have made what another program waits for.
+    // A background job fails, which should have made the file for which another program waits.
     Noise {
         files: &[
             (
@@ -321,7 +323,7 @@ const NOISE: [Noise; 36] = [
         first: ("make.py", "exit 4"),
         failures: 1,
     },
-    // A trap undoes what the script has set up, and fails as well.
+    // A trap at the end of the script undoes its set-up, and fails as well.
     Noise {
         files: &[
             (
@@ -335,7 +337,7 @@ const NOISE: [Noise; 36] = [
         first: ("apply.py", "exit 3"),
         failures: 1,
     },
-    // A script counts the failures of many runs, and asks another question afterwards.
+    // A script notes the failures of many runs, and then runs a test whose failure does not matter.
     Noise {
         files: &[
             (
@@ -349,7 +351,7 @@ const NOISE: [Noise; 36] = [
         first: ("one.py b", "exit 1"),
         failures: 1,
     },
-    // Nothing reports the status of the program that writes data into a pipe.
+    // The exit status of the program that writes into a pipe is lost, and a later program fails for lack of data.
     Noise {
         files: &[
             (
@@ -366,7 +368,7 @@ const NOISE: [Noise; 36] = [
         first: ("export.py", "exit 3"),
         failures: 1,
     },
-    // A script goes on after a build that failed, and the next step needs what was not built.
+    // A script ignores that a build failed, and the next step fails because it needs what was not built.
     Noise {
         files: &[
             (
@@ -384,7 +386,7 @@ const NOISE: [Noise; 36] = [
         first: ("build.py 2", "exit 1"),
         failures: 1,
     },
-    // A test wants a status twice, by the same command line. Another run failed with another status.
+    // A test expects a status from two runs of the same command line. Another run failed with another status.
     Noise {
         files: &[
             (
@@ -401,7 +403,7 @@ const NOISE: [Noise; 36] = [
         first: ("tool.py crash", "exit 1"),
         failures: 1,
     },
-    // A program asks for a state again and again that a failed step should have set.
+    // A program checks again and again for a state that a failed step should have set.
     Noise {
         files: &[
             (
@@ -420,7 +422,7 @@ const NOISE: [Noise; 36] = [
         first: ("cert.py", "exit 4"),
         failures: 1,
     },
-    // Nothing made the file that another step packs from another directory.
+    // A step failed to make a file, and another step that packs the file from another directory fails.
     Noise {
         files: &[
             (
@@ -434,7 +436,7 @@ const NOISE: [Noise; 36] = [
         first: ("feed.py posts site/feed.xml", "exit 5"),
         failures: 1,
     },
-    // The commands of a trap fail one after the other.
+    // Several commands of a trap fail after the real failure.
     Noise {
         files: &[
             (
@@ -448,7 +450,7 @@ const NOISE: [Noise; 36] = [
         first: ("apply.sh", "exit 1"),
         failures: 1,
     },
-    // A make goes on without the rules that a job should have written.
+    // make continues without an included file that a failed job should have written.
     Noise {
         files: &[
             (
@@ -461,7 +463,7 @@ const NOISE: [Noise; 36] = [
         first: ("rules.py", "exit 3"),
         failures: 1,
     },
-    // A pipe hides that a generator failed, and a compiler does not find what the file should contain.
+    // A pipe hides that a code generator failed. The compiler then fails because of what the generated file lacks.
     Noise {
         files: &[
             (
@@ -488,7 +490,7 @@ const NOISE: [Noise; 36] = [
         first: ("unittest -q test_pool (forked)", "killed by SIGSEGV"),
         failures: 1,
     },
-    // A function of a shell runs a program in a subshell, and the shell reports the failure at its end.
+    // A command substitution runs a program that fails, and the shell reports the failure only at its end.
     Noise {
         files: &[
             (
@@ -501,7 +503,7 @@ const NOISE: [Noise; 36] = [
         first: ("tool.sh 1 2", "exit 127"),
         failures: 1,
     },
-    // A program asks a question in a shell, and fails for another reason.
+    // A program runs a shell command whose failure does not matter, and fails for another reason.
     Noise {
         files: &[(
             "ask.py",
@@ -511,7 +513,7 @@ const NOISE: [Noise; 36] = [
         first: ("ask.py", "exit 1"),
         failures: 1,
     },
-    // A function of a file that the script sources tolerates a failure, and another one does not.
+    // One function of a sourced file tolerates the failure of its command, another function does not.
     Noise {
         files: &[
             (
@@ -530,7 +532,7 @@ const NOISE: [Noise; 36] = [
         first: ("build.sh", "exit 1"),
         failures: 1,
     },
-    // A step that was tolerated should have made the file that a later one needs.
+    // A failed step that was tolerated should have made the file that a later step needs.
     Noise {
         files: &[
             (
@@ -546,7 +548,7 @@ const NOISE: [Noise; 36] = [
         first: ("make-a.sh", "exit 3"),
         failures: 1,
     },
-    // A log that tee wrote shows that a step inside of braces failed.
+    // A log written by tee shows that a step inside of braces failed; the script fails because of the log.
     Noise {
         files: &[
             (
@@ -581,7 +583,7 @@ const NOISE: [Noise; 36] = [
         first: ("late.py", "stopped by its parent (SIGKILL)"),
         failures: 1,
     },
-    // A script is stopped after a time-out. What hung is a program that it waits for.
+    // A script is killed after a time-out. The program that hung is one for which the script waits.
     Noise {
         files: &[
             (
@@ -598,7 +600,7 @@ const NOISE: [Noise; 36] = [
         ),
         failures: 1,
     },
-    // The first try of a script fails and leaves something behind, at which the other tries fail.
+    // The first try of a script fails and leaves a file behind, because of which all other tries fail.
     Noise {
         files: &[
             (
@@ -612,7 +614,7 @@ const NOISE: [Noise; 36] = [
         first: ("rows.py", "exit 3"),
         failures: 1,
     },
-    // A step does not write a file, so that the next one does not write another.
+    // A failed step does not write a file, so the next step fails and does not write the file that the last one needs.
     Noise {
         files: &[
             (
@@ -633,14 +635,14 @@ struct Noise {
     files: &'static [(&'static str, &'static str)],
     command: &'static [&'static str],
     first: (&'static str, &'static str),
-    /// The number of failures in all.
+    /// The number of failures that are reported in all.
     failures: usize,
 }
 
 fn noise() -> Result<(), Failed> {
     for (number, noise) in NOISE.iter().enumerate() {
         let place = scratch(&format!("noise-{number}"));
-        // The files of an earlier run are answers that a script would find.
+        // Files that an earlier run of this test has left would change what the scripts do.
         if place.exists() {
             std::fs::remove_dir_all(&place)?;
         }
@@ -677,8 +679,8 @@ fn noise() -> Result<(), Failed> {
     Ok(())
 }
 
-/// With --duration the shell still sleeps at the end: for the child that works, not for the
-/// one that sleeps as well.
+/// `--duration` ends the recording while the shell still waits. Its critical path leads to the child that works, not to
+/// the children that sleep.
 fn cut_off() -> Result<(), Failed> {
     let trace = scratch("cut.bin");
     let script = "sleep 5 & sh -c 'i=0; while [ $i -lt 100000000 ]; do i=$((i+1)); done' & \
@@ -689,7 +691,7 @@ fn cut_off() -> Result<(), Failed> {
     let report: serde_json::Value = serde_json::from_slice(&tr(&args, &trace)?)?;
     let path = &report["critical_path"]["path"];
     let steps = list(path, "steps");
-    // On a busy machine the job begins late.
+    // Only the time after the job's beginning counts, because it begins late on a busy machine.
     let is_job = |step: &&serde_json::Value| {
         let label = step["label"].as_str().unwrap_or_default();
         label.starts_with("sh -c 'i=0")

@@ -1,4 +1,4 @@
-//! Tasks that come in other ways than by an ordinary fork, and those that cannot be followed.
+//! Tests which tasks are followed if they do not come from an ordinary fork, and which cannot be followed.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -40,7 +40,8 @@ pub const TESTS: &[Test] = &[
     (SIBLINGS, siblings),
 ];
 
-/// Since Linux 6.14 each pid namespace has a `kernel.pid_max` of its own, which is no limit of the host's ids.
+/// Since Linux 6.14 each pid namespace has its own `kernel.pid_max`, which says nothing about the ids on the host, so a
+/// small value must not limit the recording.
 fn few_ids() -> Result<(), Failed> {
     let trace = scratch("few-ids.bin");
     let tr = recording(
@@ -49,7 +50,7 @@ fn few_ids() -> Result<(), Failed> {
         &["sh", "-c", "/bin/true; exit 6"],
     );
     let mut unshare = Command::new("unshare");
-    // Before 6.14 the number would be the host's: it is put back.
+    // Before Linux 6.14 the value is that of the host, so the script restores it.
     let script = "read -r before </proc/sys/kernel/pid_max; echo 400 >/proc/sys/kernel/pid_max; \"$@\"; status=$?; \
                   echo $before >/proc/sys/kernel/pid_max; exit $status";
     let options = ["--pid", "--fork", "--mount-proc", "sh", "-c", script, "sh"];
@@ -61,7 +62,7 @@ fn few_ids() -> Result<(), Failed> {
     ensure(processes.len() == 2, || format!("{processes:?}"))
 }
 
-/// The program of the tests.
+/// The path of the compiled test program `follow.c`.
 fn program() -> Result<String, Failed> {
     compiled("follow.c", "follow", &[])
 }
@@ -72,7 +73,7 @@ pub fn no_workers() -> Option<String> {
     (off.trim() != "0").then(|| "kernel.io_uring_disabled".to_owned())
 }
 
-/// A directory for cgroups of v1.
+/// The directory of a hierarchy of cgroup v1, in which the test can make a cgroup.
 fn v1_directory() -> Option<PathBuf> {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
     let mut lines = mounts.lines().filter(|line| line.contains(" - cgroup "));
@@ -80,7 +81,7 @@ fn v1_directory() -> Option<PathBuf> {
     line.split(' ').nth(4).map(PathBuf::from)
 }
 
-/// The reason why there is no cgroup of v1 here.
+/// The reason why no cgroup of v1 can be made here, if any.
 pub fn no_v1() -> Option<String> {
     let none = || Some("no cgroup v1 that can be written".to_owned());
     let Some(directory) = v1_directory() else {
@@ -105,7 +106,8 @@ fn number(out: &Output) -> Result<u64, Failed> {
     Ok(text(&out.stdout).trim().parse().map_err(|_| said)?)
 }
 
-/// A process whose parent is not recorded is followed from its start.
+/// A process that is cloned into the recorded cgroup (CLONE_INTO_CGROUP) by a parent outside of it is followed from its
+/// start.
 fn born() -> Result<(), Failed> {
     let trace = scratch("born.bin");
     let _ = std::fs::remove_file(&trace);
@@ -136,8 +138,8 @@ fn born() -> Result<(), Failed> {
     })
 }
 
-/// The program prints the pid of its child, and the pid and the parent of the process that the child clones,
-/// as `/proc` has them. The creator stays the parent in the tree.
+/// The program prints the pid of its child; and for the process that the child clones with CLONE_PARENT, the pid and
+/// the parent that `/proc` has. The recording must have the same parents.
 fn siblings() -> Result<(), Failed> {
     for options in [&[][..], &["--light"]] {
         let trace = scratch("siblings.bin");
@@ -200,7 +202,7 @@ fn v1() -> Result<(), Failed> {
     ensure(named.is_none(), || format!("{named:?}"))?;
     let moves = events.iter().find(|event| event["kind"] == "cgroup_move");
     ensure(moves.is_none(), || format!("{moves:?}"))?;
-    // Directories of cgroup v1 name no cgroup of v2.
+    // A directory of cgroup v1 does not name a cgroup of v2, so `--cgroup` refuses it.
     let out = watch(&trace, &["--cgroup", &directory.to_string_lossy()]).output()?;
     ensure(
         out.status.code() == Some(125)
@@ -209,7 +211,7 @@ fn v1() -> Result<(), Failed> {
     )
 }
 
-/// The CPU time of io_uring's workers is in the process's `getrusage`.
+/// The CPU time of io_uring's worker threads belongs to the process, as in its `getrusage`.
 fn workers() -> Result<(), Failed> {
     let program = program()?;
     for options in [&[][..], &["-a"]] {
@@ -277,7 +279,7 @@ fn many() -> Result<(), Failed> {
     let recorder = watch(&trace, &["--cgroup", &path]).spawn()?;
     under_way(&trace)?;
     cgroup.add(python.id())?;
-    // A move inside it loses nobody else.
+    // A move within the recorded cgroup must not lose further threads.
     let below = cgroup.0.join("below");
     std::fs::create_dir(&below)?;
     std::fs::write(below.join("cgroup.procs"), python.id().to_string())?;
@@ -298,7 +300,8 @@ fn many() -> Result<(), Failed> {
     })
 }
 
-/// The kernel runs no program of a perf event while bpf(2) reads a map on that CPU.
+/// The kernel runs no BPF program of a perf event while bpf(2) reads a map on the same CPU. The time without samples
+/// must be reported.
 fn skipped() -> Result<(), Failed> {
     let trace = scratch("skipped.bin");
     let out = record(&trace, &["--stacks=997"], &[&program()?, "skipped"])?;
@@ -313,7 +316,7 @@ fn skipped() -> Result<(), Failed> {
     ensure(shown.contains(" of CPU time have no sample"), || shown)
 }
 
-/// Cgroups below each other, which are removed at its end.
+/// Cgroups inside of each other, which are removed, the innermost first, when this value is dropped.
 struct Nested(Vec<Cgroup>);
 
 impl Drop for Nested {
@@ -364,9 +367,9 @@ fn deep() -> Result<(), Failed> {
     )
 }
 
-/// A parent that does not wait for its children keeps them as zombies.
+/// A parent that does not wait for its children keeps them as zombies, which must not be recorded as processes.
 fn zombies() -> Result<(), Failed> {
-    // The children live until the shell forks no more: it reaps those that have ended.
+    // The shell reaps children that have ended when it forks, so all children live until it has forked the last one.
     let script =
         "exec 3<&0; for i in $(seq 30); do (read _ <&3; exit 3) & done; echo; exec sleep 600 3<&-";
     let mut parent = Command::new("sh")
@@ -377,7 +380,7 @@ fn zombies() -> Result<(), Failed> {
     let out = parent.stdout.take().ok_or("no output")?;
     BufReader::new(out).read_line(&mut String::new())?;
     let id = parent.id();
-    // A child that ends before the shell has become `sleep` may be reaped.
+    // The shell could still reap a child that ends before the shell has become `sleep`.
     let program = || std::fs::read_to_string(format!("/proc/{id}/comm")).unwrap_or_default();
     eventually("the shell becomes sleep", || program() == "sleep\n")?;
     drop(parent.stdin.take());

@@ -1,5 +1,5 @@
-//! The critical path by function, and functions in `tr diff`: of a program whose functions take as
-//! long as it is told.
+//! Tests the critical path by function, and functions in `tr diff`, with a program whose functions take as long as its
+//! arguments say.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -18,7 +18,7 @@ pub const REASONS: &str = "sampled_waits_have_their_reasons";
 pub const DIFF: &str = "diff_names_the_function_that_grew";
 
 const MS: u64 = 1_000_000;
-/// The kernel's function for a sleep: its name does not depend on libc.
+/// The kernel's function for a sleep. Its name does not depend on the version of libc.
 const SLEEP: &str = "hrtimer_nanosleep";
 
 fn pair() -> Result<String, Failed> {
@@ -32,15 +32,15 @@ fn recorded(name: &str, options: &[&str], command: &[&str]) -> Result<PathBuf, F
     Ok(trace)
 }
 
-/// The time of the row of a function of our own program.
+/// The time of a function of the test program itself, in ns, in the rows of a report.
 fn own(rows: &[Value], function: &str) -> u64 {
     let mine = rows.iter();
     let mine = mine.filter(|row| row["function"] == function && row["binary"] == "pair");
     mine.map(|row| int(row, "self_ns")).sum()
 }
 
-/// Two processes at once: one is 0.8 s in `left`, then asleep for 0.2 s; the other one is 0.3 s in
-/// `right`. The build waits for the first.
+/// Records two processes at once: one spends 0.8 s in `left` and then sleeps for 0.2 s; the other spends 0.3 s in
+/// `right`. The build waits for the first one, so only that is on the critical path.
 fn path() -> Result<(), Failed> {
     let program = pair()?;
     let script = format!("{program} 800 0 200 & {program} 0 300 0 & wait");
@@ -55,11 +55,11 @@ fn path() -> Result<(), Failed> {
     let path = &document["critical_path"]["path"];
     let functions = &path["functions"];
     let rows = list(functions, "rows");
-    // The path is with the first process from its fork to its end.
+    // The path follows the first process from its fork to its end, so it contains all of `left` and nothing of `right`.
     ensure(own(rows, "left") == left && own(rows, "right") == 0, || {
         format!("{left} {functions}")
     })?;
-    // Truth: the samples of the events themselves in the time of the path's steps.
+    // The number of samples on the path is counted again in the events, within the times of the path's steps.
     let steps = list(path, "steps");
     let start = dump(&trace)?;
     let sampled = start
@@ -76,14 +76,15 @@ fn path() -> Result<(), Failed> {
     ensure(count.abs_diff(samples) <= 1, || {
         format!("{count}: {functions}")
     })?;
-    // Not more than the path's time on a CPU; a sample more for each of its stretches.
+    // The sampled time is at most the path's time on a CPU, plus one sample for each stretch of it.
     let on_cpu: u64 = steps.iter().map(|step| int(step, "on_cpu_ns")).sum();
     let sums = int(functions, "sampled_on_cpu_ns") + int(functions, "other_on_cpu_ns");
     ensure(sums == on_cpu, || format!("{on_cpu}: {functions}"))?;
     ensure(int(functions, "ns") <= on_cpu + on_cpu / 20, || {
         format!("{on_cpu}: {functions}")
     })?;
-    // The path's sleep. libc's function keeps no frame pointer: its caller is left out.
+    // The path contains the sleep. libc's function for it keeps no frame pointer, so its caller is missing in the
+    // stack.
     let nap = rows.iter().find(|row| row["function"] == SLEEP);
     let nap = nap.map(|row| (int(row, "total_ns"), row["reason"].clone()));
     let (ns, reason) = nap.ok_or_else(|| format!("no nap: {functions}"))?;
@@ -96,7 +97,7 @@ fn path() -> Result<(), Failed> {
     )
 }
 
-/// A sleep, and a wait for a child.
+/// Records a sleep and a wait for a child, whose reasons must be `timer` and `child`.
 fn reasons() -> Result<(), Failed> {
     let program = pair()?;
     let script = format!("{program} 0 0 300; true");
@@ -108,8 +109,8 @@ fn reasons() -> Result<(), Failed> {
         let mine = sums.iter().find(|sum| sum["reason"] == reason);
         mine.map_or(0, |value| int(value, "ns"))
     };
-    // Each waits for these 300 ms but when it runs, waits for a CPU or is blocked: the shell may come to its wait
-    // late. A wait of less than 50 ms has no sample.
+    // Each of the two processes waits for these 300 ms, except while it runs, waits for a CPU or is blocked: the shell
+    // may begin its wait late. A wait of less than 50 ms has no sample.
     let processes = analyze(&trace)?["processes"].take();
     for (at, reason) in ["child", "timer"].into_iter().enumerate() {
         let process = &processes[at];
@@ -119,7 +120,7 @@ fn reasons() -> Result<(), Failed> {
             format!("{reason}: {process} {flame}")
         })?;
     }
-    // On a loaded machine a start takes longer than the threshold, too.
+    // On a loaded machine a start by vfork may take longer than the threshold as well, so that reason is allowed.
     let other = |value: &&Value| {
         !["timer", "child", "vfork"]
             .iter()
@@ -130,7 +131,7 @@ fn reasons() -> Result<(), Failed> {
     let known = known.filter(|row| row["function"] == SLEEP);
     let known = known.filter(|row| row["reason"] == "timer" && row["name"] == "pair");
     ensure(known.count() == 1, || flame.to_string())?;
-    // The only sample of the program comes when it has nearly ended: its file is that of the exec.
+    // The only sample of the program is taken when it has nearly ended. Its binary must be known from the exec.
     let mut rows = list(&flame, "rows").iter();
     ensure(rows.any(|row| row["function"] == "main"), || {
         flame.to_string()
@@ -161,7 +162,8 @@ fn diff() -> Result<(), Failed> {
             && (300 * MS as i64..700 * MS as i64).contains(&grown),
         || json["functions"].to_string(),
     )?;
-    // A function that took as long before is no difference; `main` takes longer through `left`.
+    // `right` took as long before, so its difference is small. `main` takes longer only through `left`, so its own time
+    // does not differ.
     let own = |name: &str| {
         let mine = functions
             .iter()
@@ -175,7 +177,7 @@ fn diff() -> Result<(), Failed> {
     )?;
     let words = run(&[])?;
     ensure(words.contains("ms in left"), || words.clone())?;
-    // Two columns: the sums of both are those of the samples.
+    // Each line has two numbers, for base and new. Their sums are those of the samples.
     let folded = run(&["--format", "folded"])?;
     let mut sums = [0u64; 2];
     for line in folded.lines() {

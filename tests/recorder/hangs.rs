@@ -1,4 +1,4 @@
-//! `--timeout` and `--stall`: what hangs is named, and ended.
+//! Tests `--timeout` and `--stall`: the message names what hangs, and the recording ends.
 
 use std::io::Write;
 use std::net::TcpListener;
@@ -29,10 +29,10 @@ pub const TESTS: &[Test] = &[
     ("a_cut_recording_ends_at_the_writer_of_a_pipe", cut),
 ];
 
-/// The longest time of a test's COMMAND, on a busy machine.
+/// The longest time that COMMAND may take in these tests on a busy machine.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Runs a recording that has to be ended at a limit, and returns its report.
+/// Runs a recording that must end at a limit, and returns its messages.
 fn ended(mut tr: Command) -> Result<String, Failed> {
     let start = Instant::now();
     let out = tr.output()?;
@@ -54,7 +54,7 @@ fn hang(name: &str, options: &[&str], script: &str) -> Result<String, Failed> {
     ))
 }
 
-/// Checks the last sentence on the waits.
+/// Checks how the message describes the last wait of the chain.
 fn ends_with(said: &str, end: &str) -> Result<(), Failed> {
     let line = said.lines().find(|line| line.contains("end of the waits"));
     ensure(line.is_some_and(|line| line.contains(end)), || {
@@ -70,7 +70,8 @@ fn stacks() -> Result<(), Failed> {
     ensure(line.is_some_and(good), || said.clone())
 }
 
-/// A recording of a pipeline ends before COMMAND does: its path ends in the program that writes, not in `tee`.
+/// If a recording of a pipeline ends before COMMAND, its critical path ends in the program that writes into the pipe,
+/// not in `tee`.
 fn cut() -> Result<(), Failed> {
     let file = scratch("cut.bin");
     let script = "(sleep 4; echo a) 2>&1 | tee /dev/null";
@@ -103,7 +104,8 @@ fn pipe() -> Result<(), Failed> {
     ends_with(&said, "sleeps")
 }
 
-/// The output of `tail -f` is a pipe, and it polls whether anybody still reads it.
+/// `tail -f` writes into a pipe and polls whether anybody still reads from it. This must not be reported as reading
+/// from the pipe.
 fn follow() -> Result<(), Failed> {
     let file = scratch("follow");
     std::fs::write(&file, "a\n")?;
@@ -123,7 +125,8 @@ fn server() -> Result<(), Failed> {
     ends_with(&said, &format!("waits for an answer of 127.0.0.1:{port}"))
 }
 
-/// The client and the server of COMMAND: the server's child accepts the connection and takes a lock twice.
+/// COMMAND contains a client and its server. The server's child accepts the connection and then takes a lock twice, so
+/// it hangs.
 fn own_server() -> Result<(), Failed> {
     let program = "import os, socket, threading\n\
                    server = socket.create_server((\"127.0.0.1\", 0))\n\
@@ -168,7 +171,7 @@ fn fifo() -> Result<(), Failed> {
     ends_with(&said, &end)
 }
 
-/// Two processes that each have one semaphore and want the other's.
+/// Two processes each hold one semaphore and wait for that of the other.
 fn shared_lock() -> Result<(), Failed> {
     let program = "import multiprocessing as m, time\n\
                    def run(first, second):\n    \
@@ -202,8 +205,8 @@ fn terminal() -> Result<(), Failed> {
     ends_with(&said, "reads from the terminal")
 }
 
-/// A program that looks for input to pass on to its child, or for the child's output, waits for the child. One that has no
-/// child waits for the input.
+/// A program that waits for input to pass on to its child, or for its child's output, waits for the child. Without a
+/// child it waits for the input.
 fn relay() -> Result<(), Failed> {
     let relayed = |name: &str, python: &str| {
         let mut tr = recording(
@@ -211,7 +214,7 @@ fn relay() -> Result<(), Failed> {
             &["--stall", "2s"],
             &["python3", "-c", python],
         );
-        // The test keeps the writing end open.
+        // The test keeps the writing end of the pipe open, so that the program gets no end of input.
         let (read, write) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
         tr.stdin(Stdio::from(read));
         let said = ended(tr)?;
@@ -251,7 +254,7 @@ select.select([0, r], [], [])",
     ends_with(&said, "whose other end no other process of COMMAND has")
 }
 
-/// The loop of a runtime looks for events of its own threads alone.
+/// A runtime's event loop that waits only for events of its own threads is reported as a wait for another thread.
 fn own_loop() -> Result<(), Failed> {
     let python = "import os, select, threading
 lock = threading.Lock()

@@ -1,4 +1,4 @@
-//! Recording changes nothing for COMMAND, and leaves nothing behind on the machine.
+//! Tests that recording changes nothing for COMMAND, and leaves nothing behind on the machine.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -27,22 +27,22 @@ pub const TESTS: &[Test] = &[
     (REAPED, reaped),
 ];
 
-/// This test needs strace, and a right to real-time scheduling.
+/// The name of a test that needs strace and the right to real-time scheduling.
 pub const REAPED: &str = "the_thread_that_reaps_the_command_is_not_real_time";
 
-/// Tests that count the kernel's objects.
+/// Tests that count BPF objects of the kernel, so that no other recording may run at the same time.
 pub const COUNTED: &[Test] = &[
     ("many_recordings_leave_nothing_behind", leaks),
     ("kill_9_leaves_nothing_in_the_kernel", kill_9),
 ];
 
-/// Gives the next program an unusual environment.
+/// Gives the next program an unusual environment: signals, limits, descriptors and priority.
 fn unusual(command: &mut Command) {
     command
         .env("TR_TEST", "a b")
         .current_dir("/usr")
         .stdin(Stdio::null());
-    // SAFETY: system calls only, between fork and exec.
+    // SAFETY: only system calls are made between fork and exec.
     unsafe {
         command.pre_exec(|| {
             for signal in [
@@ -71,7 +71,7 @@ fn unusual(command: &mut Command) {
                 rlim_max: 65_536,
             };
             libc::setrlimit(libc::RLIMIT_MEMLOCK, &limit);
-            // Inherited descriptors, one with a high number; standard input is closed.
+            // The program inherits descriptors, one with a high number, and its standard input is closed.
             libc::dup2(1, 7);
             libc::dup2(1, 300);
             libc::close(0);
@@ -86,14 +86,15 @@ fn surroundings() -> Result<(), Failed> {
         let wanted = [
             "Sig", "Shd", "Umask", "Cap", "NoNew", "Seccomp:", "Cpus_", "Groups", "Uid", "Gid",
         ];
-        // The signals that are queued for a user are of all his processes.
+        // SigQ counts the queued signals of all processes of the user, so it may differ.
         let status =
             |line: &&str| wanted.iter().any(|w| line.starts_with(w)) && !line.starts_with("SigQ");
         let out = text(out);
         if out.starts_with("Name:") {
             out.lines().filter(status).map(str::to_owned).collect()
         } else {
-            // Only the target of a descriptor; that of /proc/self has a pid in it.
+            // Only the target of each descriptor is compared. The target of /proc/self contains a pid, so it is left
+            // out.
             out.lines()
                 .map(|line| {
                     line.split_once(':')
@@ -118,7 +119,7 @@ fn surroundings() -> Result<(), Failed> {
         &["pwd"],
         &["sh", "-c", "ps -o pgid=,sid=,tpgid=,tty=,cls=,pri= -p $$"],
     ] {
-        // Both programs get one pipe, so that their descriptors have one target.
+        // Both programs write into the same pipe, so that the targets of their descriptors are equal.
         let (mut reader, writer) = std::io::pipe()?;
         let flags = nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK);
         nix::fcntl::fcntl(&reader, flags)?;
@@ -135,9 +136,10 @@ fn surroundings() -> Result<(), Failed> {
             child.wait()?;
             what.stdout(Stdio::null());
             let mut out = vec![0; 1 << 16];
-            // The program has ended: an empty pipe must fail, not block.
+            // When the program has ended, reading an empty pipe must fail, not block.
             let count = reader.read(&mut out)?;
-            // The process group is called "ours" in both. Another id may begin with its digits.
+            // The id of the process group is replaced by "ours" in both outputs. Only whole words are replaced, because
+            // another id may begin with the same digits.
             let (pid, mut lines) = (pid.to_string(), pick(&out[..count]));
             for line in &mut lines {
                 let words = line.split(' ');
@@ -182,7 +184,7 @@ fn jobserver() -> Result<(), Failed> {
         ensure(out.status.success() && out.stderr.is_empty(), || {
             text(&out.stderr)
         })?;
-        // Three at once: the inner make uses the tokens of the outer.
+        // Three jobs start at once, so the inner make uses the job tokens of the outer one.
         ensure(
             text(&out.stdout).starts_with("start\nstart\nstart\n"),
             || text(&out.stdout),
@@ -212,7 +214,7 @@ fn closed_stream() -> Result<(), Failed> {
 fn sigchld() -> Result<(), Failed> {
     let trace = scratch("sigchld.bin");
     let mut tr = recording(&trace, &["-q"], &["sh", "-c", "exit 5"]);
-    // SAFETY: a system call only.
+    // SAFETY: the closure makes one system call only.
     unsafe {
         tr.pre_exec(|| {
             libc::signal(libc::SIGCHLD, libc::SIG_IGN);
@@ -246,10 +248,11 @@ fn tr_dies() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The standard library panics where the kernel tells no time. COMMAND goes on, gets a later signal to `tr`, and its
-/// status is `tr`'s; what was recorded before can be read.
+/// A panic of the recorder, caused by a failing clock_gettime, does not end COMMAND. Later signals to `tr` still reach
+/// COMMAND, its exit status is that of `tr`, and the recording up to the panic can be read.
 fn panics() -> Result<(), Failed> {
-    // The tracer asks for the time at a signal to COMMAND: at one that comes after the main thread has begun to wait.
+    // The recorder asks for the time when a signal reaches COMMAND. The script sends several signals, so that one comes
+    // after the recorder's main thread has begun to wait for events.
     let script = "trap 'exit 37' TERM; for n in 1 2 3 4 5; do kill -URG $$; sleep 0.2; done; \
                   echo $PPID; kill -TERM $PPID; while :; do sleep 0.1; done";
     let main = TR.rsplit('/').next().unwrap_or(TR);
@@ -297,7 +300,7 @@ fn outlive() -> Result<(), Failed> {
         .iter()
         .filter(|p| p["exit"].is_null())
         .count();
-    // The shell in the background, and its sleep if that has started.
+    // The shell in the background still runs, and its `sleep` if that has started.
     ensure((1..=2).contains(&open), || {
         format!("{open} processes without an exit")
     })?;
@@ -318,8 +321,8 @@ fn outlive() -> Result<(), Failed> {
             .all(|p| p["exit"]["code"].is_u64()),
         || format!("{:#}", analysis["processes"]),
     )?;
-    // A signal ends the waiting, and the file is complete. Before the shell's end it would be the
-    // shell's.
+    // A signal ends the wait for all descendants, and the file is complete. The signal must not come before the shell's
+    // end, because it would be passed on to the shell.
     let ended = scratch("outlive.pid");
     let _ = std::fs::remove_file(&ended);
     let script = format!("sleep 20 & echo $$ >{}; exit 3", ended.display());
@@ -328,7 +331,7 @@ fn outlive() -> Result<(), Failed> {
         .spawn()?;
     eventually("the shell's end", || {
         let pid = std::fs::read_to_string(&ended).unwrap_or_default();
-        // A process that has ended has no program, reaped or not.
+        // /proc/PID/exe of a process that has ended cannot be read, whether or not the process was reaped.
         pid.ends_with('\n') && std::fs::read_link(format!("/proc/{}/exe", pid.trim())).is_err()
     })?;
     kill().args(["-TERM", &tr.id().to_string()]).status()?;
@@ -339,8 +342,8 @@ fn outlive() -> Result<(), Failed> {
     })
 }
 
-/// While a process is reaped the kernel can spin for long, so the thread that waits for COMMAND has given up its
-/// real-time priority by then.
+/// The kernel may spin for long while a process is reaped. So the thread that waits for COMMAND must have given up its
+/// real-time priority before.
 fn reaped() -> Result<(), Failed> {
     let (trace, calls) = (scratch("reaped.bin"), scratch("reaped.calls"));
     let tr = recording(&trace, &["-q", "--method", "bpf"], &["sh", "-c", "exit 7"]);
@@ -361,7 +364,7 @@ fn reaped() -> Result<(), Failed> {
     let own: Vec<&str> = calls.lines().filter(own).collect();
     let waits = own.iter().position(|line| line.contains("wait4("));
     let before = own.get(..waits.unwrap_or(0)).unwrap_or_default();
-    // Not each strace knows the names of the policies.
+    // Old versions of strace print the policies as numbers.
     let is_real_time = |line: &&str| line.contains("sched_setscheduler(") && !line.contains("[0])");
     ensure(before.iter().any(&is_real_time), || calls.clone())?;
     ensure(
@@ -407,14 +410,14 @@ fn nested() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The ids of all BPF programs, maps and links in the kernel.
+/// The kind and the id of each BPF program, map and link in the kernel.
 fn in_the_kernel() -> BTreeSet<(u32, u32)> {
     const PROG: u32 = 11;
     const MAP: u32 = 12;
     const LINK: u32 = 31;
     let mut ids = BTreeSet::new();
     for kind in [PROG, MAP, LINK] {
-        // bpf_attr of BPF_*_GET_NEXT_ID: start_id, next_id, open_flags.
+        // The members of bpf_attr for BPF_*_GET_NEXT_ID are start_id, next_id and open_flags.
         let mut attr = [0u32; 3];
         // SAFETY: the kernel reads and writes within the 12 bytes given.
         while unsafe { libc::syscall(libc::SYS_bpf, kind, attr.as_mut_ptr(), 12) } == 0 {
@@ -425,7 +428,7 @@ fn in_the_kernel() -> BTreeSet<(u32, u32)> {
     ids
 }
 
-/// No BPF object remains; the kernel frees them after a grace period.
+/// Checks that no new BPF object remains. The kernel frees objects only after a grace period, so this waits.
 fn nothing_new(before: &BTreeSet<(u32, u32)>) -> Result<(), Failed> {
     eventually("the kernel's BPF objects are as before", || {
         in_the_kernel().is_subset(before)
@@ -456,7 +459,7 @@ fn leaks() -> Result<(), Failed> {
 fn kill_9() -> Result<(), Failed> {
     let before = in_the_kernel();
     let trace = scratch("kill9.bin");
-    // Killed during set-up and during recording.
+    // The recorder is killed at different moments of its start and of the recording.
     for after in [0, 5, 10, 20, 40, 80] {
         let mut tr = recording(&trace, &["-q"], &["sleep", "0.3"]).spawn()?;
         std::thread::sleep(Duration::from_millis(after));

@@ -1,4 +1,4 @@
-//! A tracer (ptrace(2)) that makes system calls of its tracee fail.
+//! A tracer (ptrace(2)) that makes system calls of a traced program fail.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{read_link, File};
@@ -10,34 +10,36 @@ use std::time::Duration;
 
 use libtest_mimic::Failed;
 
-/// The calls that fail.
+/// The system calls that fail.
 #[derive(Clone, Copy, Debug)]
 pub enum Which {
-    /// None: the calls are listed.
+    /// No call fails; the calls are only listed.
     None,
-    /// One of the main thread, not of Rust's runtime before `main`.
+    /// The call with this number in the order of the main thread's calls. Calls of Rust's runtime before `main` do not
+    /// count.
     Nth(usize),
-    /// All of this number of the main thread.
+    /// All calls of the main thread with this system call number.
     Number(u64),
-    /// All of this number of the threads with this name, once the main thread has waited: COMMAND runs.
+    /// All calls with this system call number of the threads with this name, after the main thread has waited for
+    /// events once, so that COMMAND runs.
     Late(&'static str, u64),
-    /// The n-th write(2) of the other threads.
+    /// The n-th write(2) of all threads but the main thread.
     Write(usize),
-    /// The n-th write(2) of the other threads is short, and the next one fails.
+    /// The n-th write(2) of all threads but the main thread writes only half, and the next one fails.
     AfterShort(usize),
 }
 
-/// The fault of a call.
+/// How a chosen call fails.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
     /// The call fails with this errno.
     Error(i32),
-    /// The call writes half of the bytes.
+    /// The call writes only half of the bytes.
     Short,
 }
 
-/// brk(2) reports no errno, exit_group(2) does not return, close(2) closes even when it
-/// fails, and without futex(2) no program with threads runs.
+/// System calls that never fail here: brk(2) reports no errno, exit_group(2) does not return, close(2) closes even when
+/// it fails, and without futex(2) no program with threads runs.
 const SPARED: [libc::c_long; 4] = [
     libc::SYS_brk,
     libc::SYS_exit_group,
@@ -45,31 +47,32 @@ const SPARED: [libc::c_long; 4] = [
     libc::SYS_futex,
 ];
 
-/// The tracee's calls.
+/// The system calls that the traced program has made so far.
 #[derive(Default)]
 pub struct Calls {
-    /// Rust's runtime gives the main thread its signal stack last.
+    /// How often the main thread has called sigaltstack(2). Rust's runtime does so last, so `main` begins after the
+    /// second call.
     signal_stacks: u32,
-    /// The number of the main thread's calls.
+    /// The number of calls of the main thread.
     pub count: usize,
-    /// Numbers of the main thread's calls.
+    /// The system call numbers that the main thread has used.
     pub seen: BTreeSet<u64>,
-    /// The first call of each kind by its count, if none fails.
+    /// For each kind of call, the position of its first call in `count`. It is filled if no call fails.
     pub kinds: Vec<usize>,
     known: HashSet<Kind>,
-    /// The main thread has waited for events.
+    /// Whether the main thread has waited for events.
     waited: bool,
-    /// write(2) of the other threads.
+    /// The number of write(2) calls of all threads but the main thread.
     pub writes: usize,
-    /// The number of the call that failed.
+    /// The system call number of the call that failed.
     pub failed: Option<u64>,
-    /// Threads inside a call, and the fault of that call.
+    /// The threads that are inside a system call, with the fault of that call.
     inside: HashMap<i32, Option<Fault>>,
 }
 
-/// Starts a tracee, stopped at its exec.
+/// Starts a program that this thread traces; it is stopped at its exec.
 pub fn spawn(program: &mut Command) -> std::io::Result<Child> {
-    // SAFETY: a system call only.
+    // SAFETY: the closure makes one system call only.
     unsafe {
         program.pre_exec(|| {
             libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0);
@@ -80,12 +83,12 @@ pub fn spawn(program: &mut Command) -> std::io::Result<Child> {
 }
 
 fn request(request: libc::c_uint, pid: i32, data: usize) -> libc::c_long {
-    // SAFETY: the kernel reads and writes no memory of ours for these requests.
+    // SAFETY: for these requests the kernel reads and writes no memory of ours.
     unsafe { libc::ptrace(request, pid, 0usize, data) }
 }
 
 fn registers(pid: i32) -> libc::user_regs_struct {
-    // SAFETY: the kernel fills the registers, which all zeros are, too.
+    // SAFETY: the kernel fills the registers; all zeros are valid values for them.
     unsafe {
         let mut registers = std::mem::zeroed();
         libc::ptrace(libc::PTRACE_GETREGS, pid, 0usize, &mut registers);
@@ -94,7 +97,7 @@ fn registers(pid: i32) -> libc::user_regs_struct {
 }
 
 fn set_registers(pid: i32, registers: &libc::user_regs_struct) {
-    // SAFETY: the kernel reads the registers.
+    // SAFETY: the kernel only reads the registers.
     unsafe { libc::ptrace(libc::PTRACE_SETREGS, pid, 0usize, registers) };
 }
 
@@ -103,7 +106,7 @@ fn is_called(thread: i32, name: &str) -> bool {
     comm.is_ok_and(|comm| comm.trim_end() == name)
 }
 
-/// Hides the vDSO from a program at its exec: it asks the kernel for the time then.
+/// Hides the vDSO from a program at its exec, so that it asks the kernel for the time by a system call.
 fn without_vdso(pid: i32) -> std::io::Result<()> {
     let memory = File::options()
         .read(true)
@@ -116,7 +119,8 @@ fn without_vdso(pid: i32) -> std::io::Result<()> {
         memory.read_exact_at(&mut word, at - 8)?;
         Ok::<_, std::io::Error>((at - 8, u64::from_ne_bytes(word)))
     };
-    // The number of arguments; arguments and variables, each list with a null at its end.
+    // The stack has the number of arguments, then the arguments and the environment variables, each list with a null at
+    // its end. The auxiliary vector follows.
     next()?;
     for _ in 0..2 {
         while next()?.1 != 0 {}
@@ -131,10 +135,10 @@ fn without_vdso(pid: i32) -> std::io::Result<()> {
     }
 }
 
-/// The identity of a call: the number, the first two arguments, a path.
+/// The identity of a call: its number, its first two arguments, and a path.
 type Kind = (u64, [u64; 2], String);
 
-/// Calls whose first argument is a descriptor: it counts what that is, not its number.
+/// Calls whose first argument is a descriptor. Such calls are compared by what the descriptor is, not by its number.
 const OF_DESCRIPTORS: [libc::c_long; 12] = [
     libc::SYS_dup3,
     libc::SYS_epoll_ctl,
@@ -150,15 +154,14 @@ const OF_DESCRIPTORS: [libc::c_long; 12] = [
     libc::SYS_write,
 ];
 
-/// The kind of a call that begins. Sizes and addresses, which need not be the same in the next
-/// run, are all one.
+/// The kind of a call that begins. All sizes and addresses count as equal, because they may differ in the next run.
 fn kind(pid: i32, now: &libc::user_regs_struct) -> Kind {
     let is = |call: &libc::c_long| *call as u64 == now.orig_rax;
     let mut path = String::new();
     let mut arguments = [now.rdi, now.rsi];
     if OF_DESCRIPTORS.iter().any(is) {
         let file = read_link(format!("/proc/{pid}/fd/{}", now.rdi)).unwrap_or_default();
-        // Without the number of a process, and the name of memory or a socket.
+        // Digits are removed, because they may be a pid; so is what follows a colon, which names memory or a socket.
         let file = file.to_string_lossy();
         let words = file.split(':').take(1).flat_map(str::chars);
         path.extend(words.filter(|word| !word.is_ascii_digit()));
@@ -171,7 +174,7 @@ fn kind(pid: i32, now: &libc::user_regs_struct) -> Kind {
         let text = bytes[..length.unwrap_or(0)].split(|byte| *byte == 0).next();
         let text = text.filter(|text| text.starts_with(b"/"));
         path.extend(text.map(String::from_utf8_lossy));
-        // The types of maps and programs.
+        // For bpf(2) the type of the map or program is kept.
         *argument = if is(&libc::SYS_bpf) && [BPF_MAP_CREATE, BPF_PROG_LOAD].contains(&now.rdi) {
             bytes[0].into()
         } else {
@@ -185,7 +188,7 @@ const BPF_MAP_CREATE: u64 = 0;
 const BPF_PROG_LOAD: u64 = 5;
 
 impl Calls {
-    /// A stop before or after a call of a thread.
+    /// Handles the stop of a thread before or after a system call.
     fn stop(&mut self, pid: i32, main: bool, which: Which, fault: Fault) {
         let mut now = registers(pid);
         if let Some(fault) = self.inside.remove(&pid) {
@@ -243,7 +246,7 @@ impl Calls {
     }
 }
 
-/// Runs the tracee to its end. Returns its raw status.
+/// Runs the traced program to its end. Returns its raw wait status and its calls.
 pub fn run(
     tracee: &Child,
     which: Which,
@@ -256,20 +259,20 @@ pub fn run(
         | libc::PTRACE_O_EXITKILL;
     let main = tracee.id().cast_signed();
     let (mut calls, mut status, mut begun) = (Calls::default(), 0, false);
-    // Whoever waits for the end sees that of a tracee that hangs, too.
+    // A tracee that hangs is killed at the limit, so that the wait for its end returns.
     let (ended, end) = channel::<()>();
     let watch = std::thread::spawn(move || {
         let late = end.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
         if late {
-            // SAFETY: a system call only; the child has not been waited for.
+            // SAFETY: a plain system call; the pid is still that of the child, because nobody has waited for it.
             unsafe { libc::kill(main, libc::SIGKILL) };
         }
         late
     });
     loop {
-        // The children of other threads are other tests'.
+        // Children of other threads belong to other tests.
         let own = libc::__WALL | libc::__WNOTHREAD;
-        // SAFETY: the place for the status is ours.
+        // SAFETY: `status` is a valid place for the result.
         let pid = unsafe { libc::waitpid(-1, &mut status, own) };
         if pid < 0 {
             return Err(std::io::Error::last_os_error().into());
@@ -286,7 +289,7 @@ pub fn run(
             continue;
         }
         if status >> 8 == libc::SIGTRAP | libc::PTRACE_EVENT_EXEC << 8 {
-            // tr has become COMMAND.
+            // A child of tr has executed COMMAND, which is not to be traced.
             request(libc::PTRACE_DETACH, pid, 0);
             continue;
         }
@@ -300,7 +303,7 @@ pub fn run(
                 request(libc::PTRACE_SETOPTIONS, pid, options as usize);
             }
             stop if stop == libc::SIGTRAP | 0x80 => calls.stop(pid, pid == main, which, fault),
-            // Events, and the stop of a new thread.
+            // Events of ptrace, and the first stop of a new thread: no signal is passed on.
             libc::SIGTRAP | libc::SIGSTOP => {}
             other => signal = other,
         }

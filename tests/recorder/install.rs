@@ -1,4 +1,4 @@
-//! What `make install` and the packages put on a machine, and what is left of it.
+//! Tests what `make install` and the packages put on a machine, and what their removal leaves there.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub const TESTS: &[Test] = &[
     ("the_package_goes_into_usr_and_leaves_nothing", package),
 ];
 
-/// The reason why such a test cannot run here.
+/// The reason why the test with this name cannot run here, because a program is missing.
 pub fn lacking(name: &str) -> Option<String> {
     let programs: &[&str] = match name {
         "the_package_goes_into_usr_and_leaves_nothing" => &["dpkg", "dpkg-deb"],
@@ -34,14 +34,14 @@ fn source() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A directory that every user can enter: the target directory may be closed to others.
+/// A temporary directory that every user can enter; the target directory may be closed to others.
 fn open_directory() -> Result<tempfile::TempDir, Failed> {
     let dir = tempfile::tempdir()?;
     std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755))?;
     Ok(dir)
 }
 
-/// `install.sh` into this prefix, as sudo runs it for user 65534.
+/// Runs `install.sh` with this prefix, as sudo runs it for the user 65534.
 fn install(prefix: &Path, argument: &str, variables: &[(&str, &str)]) -> Result<Output, Failed> {
     let mut command = Command::new(source().join("scripts/install.sh"));
     command.arg(argument).env("PREFIX", prefix);
@@ -56,7 +56,7 @@ fn successful(out: Output) -> Result<String, Failed> {
     Ok(text(&out.stdout) + &text(&out.stderr))
 }
 
-/// The files below a directory.
+/// All files below a directory.
 fn files(at: &Path) -> Result<Vec<PathBuf>, Failed> {
     let mut found = Vec::new();
     let mut directories = vec![at.to_owned()];
@@ -78,17 +78,18 @@ fn capabilities(file: &Path) -> Result<String, Failed> {
     Ok(text(&out.stdout))
 }
 
-/// A word in single quotes, for a shell.
+/// A word in single quotes for a shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// A word quoted for perl.
+/// A word in single quotes for perl.
 fn perl_quoted(word: &str) -> String {
     format!("'{}'", word.replace('\\', r"\\").replace('\'', r"\'"))
 }
 
-/// A script for each caller of `tr`, which runs all usages on the file `in`.
+/// For each kind of caller (shells, make, perl, xargs): the program, its option, and a script that runs all usages of
+/// `tr` on the file `in`.
 fn callers() -> Vec<(&'static str, &'static str, String)> {
     let mut all = vec![
         ("bash", "", String::new()),
@@ -116,7 +117,8 @@ fn callers() -> Vec<(&'static str, &'static str, String)> {
     all
 }
 
-/// Every usage of `tr` works where the bounding set lacks the capabilities of the file, as in a container.
+/// If the bounding set lacks the file's capabilities, as in a container, the kernel could refuse to execute the file.
+/// All usages of `tr` must work nevertheless.
 fn bounded() -> Result<(), Failed> {
     let dir = open_directory()?;
     let to = dir.path().join("to");
@@ -151,7 +153,7 @@ fn bounded() -> Result<(), Failed> {
         std::fs::write(dir.path().join("script"), &script)?;
         let words = [caller, option, "script"];
         let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
-        // Root, to whom other rules apply, calls it in one way; nobody in all.
+        // Other rules apply to root, so root is tested with one caller; the user `nobody` with all.
         let (users, system) = match expected.take() {
             Some(system) => (&[nobody][..], system),
             None => (&[nobody, &[]][..], run(false, &[], &words)?.stdout),
@@ -170,7 +172,7 @@ fn bounded() -> Result<(), Failed> {
         }
         expected = Some(system);
     }
-    // An installed tr without rights records what it can.
+    // An installed tr that cannot get its capabilities records with what is left.
     let out = run(
         true,
         nobody,
@@ -191,7 +193,7 @@ fn again() -> Result<(), Failed> {
     ensure(state()? == (0o755, 0, String::new()), || {
         format!("{:?}", state())
     })?;
-    // Nobody else's, whoever called sudo, and none closed to others.
+    // All files belong to root, whoever called sudo, and everybody may read them.
     for file in files(&to)? {
         let meta = std::fs::metadata(&file)?;
         ensure(meta.uid() == 0 && meta.mode() & 0o44 == 0o44, || {
@@ -207,7 +209,7 @@ fn again() -> Result<(), Failed> {
     let given = state()?;
     let is = (given.0, given.1) == (0o750, 65534) && given.2.ends_with("cap_perfmon,cap_bpf=p\n");
     ensure(is, || format!("{given:?}"))?;
-    // An older installation has effective capabilities.
+    // An older installation has made the capabilities effective (+ep). A new one must make them only permitted (+p).
     let set = Command::new("setcap")
         .arg("cap_bpf,cap_perfmon+ep")
         .arg(&program)
@@ -226,10 +228,10 @@ fn again() -> Result<(), Failed> {
     ensure(names.0 == names.1, || "two files".into())?;
     let plugin = to.join("share/tr-trace/integrations/pytest_tr_marks.py");
     ensure(plugin.is_file(), || format!("no {plugin:?}"))?;
-    // Without rights nothing is removed, and nothing is left in TMPDIR.
+    // A removal without rights removes nothing, and leaves nothing in TMPDIR.
     std::fs::set_permissions(to.join("tmp"), PermissionsExt::from_mode(0o777))?;
     let before = files(&to)?.len();
-    // Nobody may be kept from reading the checkout.
+    // The script is passed as text, because the user `nobody` may not be allowed to read the checkout.
     let script = std::fs::read_to_string(source().join("scripts/install.sh"))?;
     let out = Command::new(NOBODY[0])
         .args(&NOBODY[1..])
@@ -247,7 +249,8 @@ fn again() -> Result<(), Failed> {
     ensure(files(&to)?.is_empty(), || format!("{:?}", files(&to)))
 }
 
-/// A release by `release.sh`, whose `tr` runs this one: the test of its contents needs no build.
+/// Builds a release by `release.sh`, whose `tr` is a script that runs the tested one, so that testing the contents
+/// needs no build. Returns the Debian package.
 fn release(dir: &Path) -> Result<PathBuf, Failed> {
     let metadata = r#"{"packages": [{"id": "r", "name": "tr", "version": "0", "license": "MIT"}],
         "resolve": {"root": "r", "nodes": [{"id": "r", "deps": []}]}}"#;
@@ -273,7 +276,7 @@ fn release(dir: &Path) -> Result<PathBuf, Failed> {
     }
     let dist = dir.join("dist");
     let mut command = Command::new(source().join("scripts/release.sh"));
-    // rpmbuild may be missing.
+    // rpmbuild may not be installed.
     command.env("ALLOW_PARTIAL", "1");
     command.arg(&dist).env("SOURCE_DATE_EPOCH", "1700000000");
     command.env("CARGO_TARGET_DIR", dir.join("target"));
@@ -286,7 +289,8 @@ fn release(dir: &Path) -> Result<PathBuf, Failed> {
     Ok(packages.next().ok_or("no package")?)
 }
 
-/// The package is installed, changed by root, installed again and removed, in a root directory of its own.
+/// Installs the package into a root directory of its own, changes the program's rights as root would, installs it again
+/// and removes it.
 fn package() -> Result<(), Failed> {
     let dir = open_directory()?;
     let deb = release(dir.path())?;
@@ -334,7 +338,7 @@ fn package() -> Result<(), Failed> {
     std::os::unix::fs::symlink("/usr/bin/tr-trace", &link)?;
     std::os::unix::fs::chown(&program, None, Some(65534))?;
     std::fs::set_permissions(&program, PermissionsExt::from_mode(0o750))?;
-    // The package's program is a script here, which can have them all the same.
+    // The package's program is a script here, but it can have file capabilities, too.
     let set = Command::new("setcap")
         .arg("cap_bpf,cap_perfmon+ep")
         .arg(&program)

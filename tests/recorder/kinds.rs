@@ -1,5 +1,5 @@
-//! Kinds of programs that behave under ptrace and under samples as without a recorder: the
-//! same output and the same exit status.
+//! Tests that many kinds of programs have the same output and exit status under ptrace and under sampling as without a
+//! recorder.
 
 use std::process::Command;
 
@@ -15,7 +15,7 @@ pub const TESTS: &[Test] = &[
     ("a_program_of_32_bits_runs_under_ptrace", small_words),
 ];
 
-/// The modes of fixtures/programs/kinds.c.
+/// The modes of fixtures/programs/kinds.c, each of which uses other system calls.
 const MODES: &[&str] = &[
     "stops",
     "child_signals",
@@ -34,7 +34,7 @@ const MODES: &[&str] = &[
     "clones",
 ];
 
-/// With and without `tr`, by ptrace.
+/// Checks that a command prints the same and ends in the same way with and without `tr`, by ptrace.
 fn same(command: &[&str]) -> Result<(), Failed> {
     let [program, args @ ..] = command else {
         return Err("no command".into());
@@ -63,7 +63,7 @@ fn modes() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The languages and tools that are installed run as without `tr`.
+/// Runs programs of all installed languages and tools with and without `tr`.
 fn tools() -> Result<(), Failed> {
     let dir = scratch("kinds-sources");
     std::fs::create_dir_all(&dir)?;
@@ -150,7 +150,7 @@ fn namespaces() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Forks and ends by the system calls of i386.
+/// A 32-bit program that forks and ends by the system calls of i386 is recorded.
 fn small_words() -> Result<(), Failed> {
     let source = scratch("small.c");
     std::fs::write(

@@ -1,4 +1,4 @@
-//! `--light`: forks, execs and ends as they were, and totals of CPU time that are the kernel's.
+//! Tests `--light`: forks, execs and ends are recorded as they were, and the totals of CPU time equal the kernel's.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -20,8 +20,8 @@ pub const TESTS: &[Test] = &[
 
 const LIGHT: &[&str] = &["--light", "-q"];
 
-/// A shell's loop of so many rounds that ends with the kernel's word on its own run time, in ns. The
-/// last argument is its name.
+/// A shell's command line for a loop of so many rounds, which then prints its own run time in ns by the kernel's
+/// account. Its last argument is its name.
 fn burner(rounds: u32, name: &str) -> String {
     format!(
         "sh -c 'i=0; while [ $i -lt {rounds} ]; do i=$((i+1)); done; \
@@ -29,7 +29,7 @@ fn burner(rounds: u32, name: &str) -> String {
     )
 }
 
-/// The figure of this name in a burner's output.
+/// The run time that the loop with this name has printed.
 fn said(out: &[u8], name: &str) -> Result<u64, Failed> {
     let out = text(out);
     let mut lines = out.lines();
@@ -37,7 +37,7 @@ fn said(out: &[u8], name: &str) -> Result<u64, Failed> {
     Ok(told.ok_or_else(|| format!("{name} said nothing: {out}"))?)
 }
 
-/// The process whose last argument is this.
+/// The process whose last argument is this name.
 fn called<'a>(analysis: &'a Value, name: &str) -> Result<&'a Value, Failed> {
     let named = |process: &&Value| {
         let last = list(process, "argv").last();
@@ -60,7 +60,7 @@ fn totals() -> Result<(), Failed> {
     for name in ["long", "short"] {
         let kernel = said(&out.stdout, name)?;
         let ours = int(called(&analysis, name)?, "on_cpu_ns");
-        // The program goes on for its last words and its exit. The totals in schedstat lag by up to a tick.
+        // After reading its time the program still prints it and exits. The totals in schedstat lag by up to a tick.
         ensure((kernel..kernel + 20_000_000).contains(&ours), || {
             format!("{name}: {ours} ns, and the kernel says {kernel}")
         })?;
@@ -74,7 +74,7 @@ fn totals() -> Result<(), Failed> {
     ensure(analysis["trace"]["exit"]["code"] == 5, || {
         analysis["trace"].to_string()
     })?;
-    // Nothing is told that was not seen.
+    // A light recording has seen no blocked time and no scheduling events, so it must not report any.
     ensure(analysis["totals"]["blocked_ns"].is_null(), || {
         analysis["totals"].to_string()
     })?;
@@ -87,7 +87,7 @@ fn totals() -> Result<(), Failed> {
     })
 }
 
-/// The parts' files, in their order.
+/// The files of a recording's parts, in their order.
 fn files(dir: &Path) -> Result<Vec<PathBuf>, Failed> {
     let entries = std::fs::read_dir(dir)?.map(|entry| entry.map(|entry| entry.path()));
     let mut files: Vec<_> = entries.collect::<Result<_, _>>()?;
@@ -100,7 +100,7 @@ fn parts() -> Result<(), Failed> {
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(&dir)?;
     let options = ["--light", "--rotate", "2s"];
-    // The program runs in all parts of the recording.
+    // The loop runs during all parts of the recording.
     let script = format!(
         "sh -c 'until [ -e {}/over ]; do i=1; while [ $i -lt 20000 ]; do i=$((i+1)); done; done; \
          read t rest < /proc/$$/schedstat; echo burner $t' burner & sleep 5; touch {0}/over; wait",
@@ -115,7 +115,7 @@ fn parts() -> Result<(), Failed> {
     ensure(out.status.success(), || text(&out.stderr))?;
     let files = files(&dir)?;
     ensure((2..=most).contains(&files.len()), || format!("{files:?}"))?;
-    // The next command names all parts by a pattern.
+    // The proposed next command names all parts by a pattern, and works.
     let hint = text(&out.stderr);
     let next = hint.trim_end().rsplit("next: ").next().unwrap_or_default();
     let whole = Command::new("sh")
@@ -149,7 +149,7 @@ fn parts() -> Result<(), Failed> {
     joined(&files, kernel)
 }
 
-/// All parts together are one recording, in whatever order they are named.
+/// All parts together are analyzed as one recording, in whatever order they are named.
 fn joined(files: &[PathBuf], kernel: u64) -> Result<(), Failed> {
     let (whole, said) = together(files.iter().rev())?;
     ensure(said.contains("nothing is missing"), || said)?;
@@ -172,7 +172,7 @@ fn joined(files: &[PathBuf], kernel: u64) -> Result<(), Failed> {
     ensure(duration == sum, || {
         format!("{duration} ns instead of {sum}")
     })?;
-    // Without the second part its time is unknown, and no time is lost or added.
+    // If the second part is missing, its time is unknown, and the length stays the same.
     let (gap, said) = together(
         files
             .iter()
@@ -188,7 +188,7 @@ fn joined(files: &[PathBuf], kernel: u64) -> Result<(), Failed> {
     ensure(lost > 0, || gap["trace"].to_string())
 }
 
-/// The document of several parts, and what `tr` says on standard error.
+/// The JSON analysis of several parts together, and the messages on standard error.
 fn together<'f>(files: impl Iterator<Item = &'f PathBuf>) -> Result<(Value, String), Failed> {
     let mut command = std::process::Command::new(crate::common::TR);
     let out = command
@@ -199,14 +199,14 @@ fn together<'f>(files: impl Iterator<Item = &'f PathBuf>) -> Result<(Value, Stri
     Ok((serde_json::from_slice(&out.stdout)?, text(&out.stderr)))
 }
 
-/// Each end in a part is the end of a task that the part knows, and of the processes that the old part has as
-/// alive, the new one has each.
+/// In each part an end belongs to a task that the part knows. A process that is alive at the end of a part appears in
+/// the next one.
 fn short_lives() -> Result<(), Failed> {
     let dir = scratch("short-lives");
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(&dir)?;
     let options = ["--light", "-q", "--rotate", "2s"];
-    // Some of them end at any time, also between a part's beginning and the list of its living tasks.
+    // The jobs' sleeps end at any time, some of them between the beginning of a part and its list of living tasks.
     let script = "for i in $(seq 30); do (until [ -e over ]; do sleep 0.01; done) & done; sleep 8; touch over; wait";
     let over = dir.with_extension("d");
     let _ = std::fs::remove_dir_all(&over);
@@ -219,7 +219,7 @@ fn short_lives() -> Result<(), Failed> {
     let mut before = HashSet::new();
     for file in &files {
         let (mut known, mut ends) = (HashSet::new(), 0);
-        // In the order of the file, whose streams are not merged: all beginnings come first.
+        // The frames of the file are not in the order of time, so all beginnings are collected first.
         let events = dump(file)?;
         for event in &events {
             if ["fork", "snapshot"]
@@ -237,7 +237,8 @@ fn short_lives() -> Result<(), Failed> {
             ends += 1;
         }
         let analysis = analyze(file)?;
-        // A recorder that had no CPU for the whole time of a part begins the next one at once.
+        // A part may be very short: if the recorder got no CPU during the whole time of a part, it begins the next one
+        // at once.
         let is_short = int(&analysis["trace"], "duration_ns") < 100_000_000;
         ensure(ends > 0 || is_short, || {
             format!("{}: no end", file.display())

@@ -1,4 +1,4 @@
-//! `--best-effort` under limits of memory, descriptors and file sizes.
+//! Tests `--best-effort` with limits of memory, descriptors and file sizes: COMMAND must run exactly once.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -18,10 +18,10 @@ pub const TESTS: &[Test] = &[
 
 pub const HALF: &str = "a_report_takes_half_of_what_the_cgroup_has";
 
-/// COMMAND's status, unlike any other here.
+/// The exit status of COMMAND, which nothing else here returns.
 const STATUS: i32 = 37;
 
-/// `tr record` of a command that notes its run and ends with [`STATUS`].
+/// A command that records a script, which notes each run in a file and exits with [`STATUS`].
 fn noting(dir: &Path) -> Command {
     let script = format!("echo x >>{}/runs; exit {STATUS}", dir.display());
     let trace = dir.join("trace.bin");
@@ -32,7 +32,7 @@ fn runs(dir: &Path) -> usize {
     std::fs::read(dir.join("runs")).map_or(0, |runs| runs.len() / 2)
 }
 
-/// The least address space in MiB in which this program starts; more in a build for tests.
+/// The least address space in MiB in which tr starts. A build for tests needs more than a release.
 fn least() -> Result<u64, Failed> {
     for mib in 8..128 {
         let mut version = Command::new("prlimit");
@@ -45,8 +45,8 @@ fn least() -> Result<u64, Failed> {
     Err("tr needs more than 128 MiB to start".into())
 }
 
-/// Address space (from little more than this program needs to start and to read its options: an
-/// expression that masks secrets takes more than a MiB), descriptors, file sizes.
+/// Limits the address space (beginning with little more than tr needs to start and to read its options; an expression
+/// that masks secrets takes more than a MiB), the number of descriptors, and file sizes.
 fn limits() -> Result<(), Failed> {
     let dir = scratch("limits");
     let _ = std::fs::remove_dir_all(&dir);
@@ -73,7 +73,7 @@ fn limits() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A cgroup (v1 or v2) below this test's own, removed at the end.
+/// A cgroup (v1 or v2) below this test's own one. It is removed when this value is dropped.
 struct Cgroup(std::path::PathBuf);
 
 impl Cgroup {
@@ -88,10 +88,10 @@ impl Cgroup {
         found.map(Cgroup)
     }
 
-    /// The command will be in it.
+    /// Makes a command enter the cgroup when it starts.
     fn enter<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         let procs = self.0.join("cgroup.procs");
-        // SAFETY: opens and writes a file; nothing else of this process runs meanwhile.
+        // SAFETY: the closure opens and writes a file; nothing else of this process runs in the child meanwhile.
         unsafe { command.pre_exec(move || std::fs::write(&procs, "0")) }
     }
 
@@ -107,7 +107,7 @@ impl Drop for Cgroup {
     }
 }
 
-/// The reason why no cgroup can be limited here.
+/// The reason why no cgroup with a limit of memory can be made here, if any.
 pub fn no_memory_cgroup() -> Option<String> {
     let none = Cgroup::new("test").is_none();
     none.then(|| "no cgroup's memory can be limited here".to_owned())
@@ -130,7 +130,8 @@ fn cgroup() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Without a timeline in little memory, where the machine has much more; one that is asked for is made.
+/// In a cgroup with little memory a summary is made without a timeline, although the machine has much more memory. With
+/// an option that asks for a timeline it is made.
 fn half() -> Result<(), Failed> {
     let trace = scratch("half.bin");
     let mut config = Config::new(scenario::build(12, u32::MAX, 400), 8, u64::MAX >> 12);

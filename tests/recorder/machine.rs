@@ -1,4 +1,4 @@
-//! Counters of the machine, held against what COMMAND and this test read from `/proc`.
+//! Compares the recorded counters of the machine with what COMMAND and this test read from `/proc`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ pub const TESTS: &[Test] = &[
     ),
 ];
 
-/// Tests that no other load disturbs.
+/// Tests that give the same result if other load runs at the same time.
 pub const BESIDE: &[Test] = &[
     ("counters_are_between_two_readings_of_proc", between),
     (THROTTLED, throttled),
@@ -33,10 +33,11 @@ pub const BESIDE: &[Test] = &[
 
 pub const THROTTLED: &str = "a_quota_of_a_cgroup_shows_as_throttled_time";
 
-/// The bytes of the file that [`filled`] writes.
+/// The size in bytes of the file that [`filled`] writes.
 const FILE: u64 = 64 << 20;
 
-/// COMMAND's file is there for two seconds, in which the recorder looks. Other tasks may use the file system, too.
+/// COMMAND's file exists for two seconds, so that at least one sample of the disk sees it. Other tasks may use the file
+/// system at the same time.
 fn filled() -> Result<(), Failed> {
     let directory = tempfile::tempdir_in("/dev/shm")?;
     let file = scratch("filled.bin");
@@ -50,13 +51,14 @@ fn filled() -> Result<(), Failed> {
     ensure(used >= FILE / 2, || format!("{disk}"))
 }
 
-/// Each `/proc/stat` column is cut to a tick of 10 ms; five make `busy`.
+/// The tolerance in ns: each of the five columns of `/proc/stat` that make up `busy` is rounded down to a tick of 10
+/// ms.
 const TICKS: u64 = 50_000_000;
 
-/// Processes whose events make the file so long that a sample a second is 2.5 % of it.
+/// A shell loop whose events make the recording so long that samples, taken once a second, are 2.5 % of it.
 pub const BURST: &str = "i=0; while [ $i -lt 1500 ]; do /bin/true; i=$((i+1)); done";
 
-/// Counters in ns, by name, from the texts of `/proc/pressure/*` and `/proc/stat`.
+/// The counters in ns, by name, in the texts of `/proc/pressure/*` and `/proc/stat`.
 fn counters(all: &str) -> BTreeMap<&'static str, u64> {
     let names = [
         "cpu_some",
@@ -67,7 +69,7 @@ fn counters(all: &str) -> BTreeMap<&'static str, u64> {
     ];
     let total = |line: &str| line.rsplit_once("total=")?.1.trim().parse::<u64>().ok();
     let lines = all.lines().filter(|line| line.contains("total="));
-    // `full` of the CPUs is always 0.
+    // The line `full` of the CPUs (the second one) is left out, because it is always 0.
     let lines = lines
         .enumerate()
         .filter(|(at, _)| *at != 1)
@@ -89,7 +91,8 @@ fn counters(all: &str) -> BTreeMap<&'static str, u64> {
     values
 }
 
-/// The outer readings contain the recording, which contains the inner ones.
+/// The counters grow less in the recording than between this test's readings around it, and more than between COMMAND's
+/// own readings.
 fn between() -> Result<(), Failed> {
     const FILES: &str = "/proc/pressure/cpu /proc/pressure/memory /proc/pressure/io /proc/stat";
     let read = || {
@@ -118,7 +121,7 @@ fn between() -> Result<(), Failed> {
             .filter(|event| event["kind"] == "counters")
             .collect();
         let what = || format!("{method}: {samples:#?}");
-        // At the start and at the end, and some between.
+        // There is a sample at the start and at the end, and at least one between them.
         ensure(samples.len() >= 3, what)?;
         let all_known = ["available_memory", "recorder"].into_iter();
         for name in all_known.chain(before.keys().copied()) {
@@ -138,14 +141,14 @@ fn between() -> Result<(), Failed> {
             ensure(start <= end && least <= end - start + slack, what)?;
             ensure(end <= most + slack, what)?;
         }
-        // Three loops on two CPUs.
+        // The three loops run on two CPUs, so one of them always waits.
         ensure(inner[1]["busy"] - inner[0]["busy"] > 50_000_000, what)?;
         ensure(inner[1]["cpu_some"] > inner[0]["cpu_some"], what)?;
     }
     Ok(())
 }
 
-/// The CPU time in a copy of `/proc/PID/schedstat`.
+/// The CPU time in ns in a copy of `/proc/PID/schedstat`.
 fn run_time(copy: &Path) -> u64 {
     let text = fs::read_to_string(copy).unwrap_or_default();
     let first = text.split_whitespace().next();
@@ -154,7 +157,7 @@ fn run_time(copy: &Path) -> u64 {
 
 const LOOP: &str = "while :; do :; done";
 
-/// A task that is not recorded has its name where it took the CPU from recorded ones.
+/// The report names an unrecorded task that took the CPU while recorded tasks waited for it.
 fn named() -> Result<(), Failed> {
     let trace = scratch("named.bin");
     let hog = scratch("strange-hog");
@@ -181,18 +184,18 @@ fn named() -> Result<(), Failed> {
         .find(|other| other["comm"] == "bash");
     let hogs = named.map_or(0, |value| int(value, "ns"));
     let what = || format!("{report}");
-    // Two hogs and the loop share the CPU, whoever else has it: each of the hogs has as much of it
-    // as the loop.
+    // Two other loops and the recorded one share the CPU, so each of them gets as much of it as the recorded one,
+    // whatever else runs there.
     let loop_ns = int(&analyze(&trace)?["totals"], "on_cpu_ns");
     ensure(hogs >= loop_ns && int(wait, "others_ns") >= hogs, what)
 }
 
-/// A hog outside of the recording is others' time, in the whole and in a window.
+/// The CPU time of an unrecorded loop counts as time of others, in the whole recording and in a part of it.
 fn others() -> Result<(), Failed> {
     let trace = scratch("others.bin");
     let copies = [scratch("others.first"), scratch("others.last")];
     let mut hog = Command::new("sh").args(["-c", LOOP]).spawn()?;
-    // COMMAND reads the hog's time: the recorder's start and end are not in the recording.
+    // COMMAND reads the loop's CPU time, because the recorder's start and end are not in the recording.
     let read = |copy: &Path| format!("cat /proc/{}/schedstat > '{}'", hog.id(), copy.display());
     let [first, last] = [&copies[0], &copies[1]].map(|copy| read(copy));
     let script = format!("{BURST}; {first}; timeout 2 sh -c '{LOOP}'; sleep 1; {last}");
@@ -211,11 +214,11 @@ fn others() -> Result<(), Failed> {
         let parts = ["build_ns", "others_ns", "recorder_ns", "idle_ns"];
         parts.iter().map(|part| int(of, part)).sum::<u64>()
     };
-    // Ticks of 10 ms, and stamps.
+    // The tolerance is for ticks of 10 ms and for the times of the samples.
     let slack = all / 20 + TICKS;
     ensure(sum(&whole).abs_diff(all) <= slack, what)?;
     ensure(int(&whole, "others_ns") + slack >= hogged, what)?;
-    // The machine runs other tasks beside the hog.
+    // Other tasks of the machine may run at the same time, so only the sum is limited.
     ensure(
         int(&whole, "others_ns") + int(&whole, "build_ns") <= all + slack,
         what,
@@ -223,13 +226,13 @@ fn others() -> Result<(), Failed> {
     let build = analyze(&trace)?;
     let on_cpu = int(&build["totals"], "on_cpu_ns");
     ensure(int(&whole, "build_ns").abs_diff(on_cpu) < 20_000_000, what)?;
-    // The intervals add up.
+    // The values of the intervals add up to the whole.
     for name in ["build_ns", "busy_ns", "cpu_some_ns", "length_ns"] {
         let parts = list(&whole, "samples").iter().map(|value| int(value, name));
         ensure(parts.sum::<u64>().abs_diff(int(&whole, name)) < 1000, what)?;
     }
-    // In the last second the build sleeps, and the hog does not. These are times on CPUs, which a
-    // busy machine does not lengthen: `cat` takes some ms of a build's quarter.
+    // During the last second the build sleeps, and the unrecorded loop runs. Both limits are times on CPUs, which a
+    // busy machine does not make longer; `cat` takes some ms of the quarter that the build may use.
     let last = list(&whole, "samples").last().ok_or("no sample")?;
     let end = int(last, "from_ns") + int(last, "length_ns");
     let from = format!("{}ns", end - 600_000_000);
@@ -241,7 +244,8 @@ fn others() -> Result<(), Failed> {
     ensure(int(&last, "others_ns") > length / 4, what)
 }
 
-/// The directory of the CPU controller, and the file of a quota of so many percent of a CPU.
+/// The directory of the CPU controller, the name of its quota file, and the text that sets a quota of `percent` of a
+/// CPU.
 fn quota(percent: u32) -> Option<(PathBuf, &'static str, String)> {
     let quota = percent * 1000;
     let v1 = PathBuf::from("/sys/fs/cgroup/cpu");
@@ -267,8 +271,8 @@ pub fn no_quota() -> Option<String> {
     }
 }
 
-/// Records a command in a cgroup with a quota. Returns what `cpu.stat` says at the end: the throttled
-/// time in ns, and the throttled periods.
+/// Records a command in a cgroup with a quota. Returns the recording, and from `cpu.stat` at the end the throttled time
+/// in ns and the number of throttled periods.
 fn in_group(name: &str, percent: u32, command: &[&str]) -> Result<(PathBuf, u64, u64), Failed> {
     let (root, file, limit) = quota(percent).ok_or("no CPU controller")?;
     let group = root.join(format!("tr-test-{name}-{}", std::process::id()));
@@ -279,7 +283,7 @@ fn in_group(name: &str, percent: u32, command: &[&str]) -> Result<(PathBuf, u64,
     let script = format!("echo $$ > '{}'; exec \"$@\"", procs.display());
     let tr = env!("CARGO_BIN_EXE_tr");
     let trace_name = trace.to_string_lossy();
-    // tr and COMMAND start in the group.
+    // tr and COMMAND start in the cgroup, because the shell enters it first.
     let out = Command::new("sh")
         .args(["-c", &script, "sh", tr, "record", "-o", &trace_name, "--"])
         .args(command)
@@ -301,7 +305,8 @@ fn in_group(name: &str, percent: u32, command: &[&str]) -> Result<(PathBuf, u64,
     Ok((trace, ns, periods))
 }
 
-/// Two loops at once, and others beside them: the kernel counts the time for both CPUs.
+/// Two loops run at once in the cgroup, and others outside of it. The kernel counts throttled time for each of the
+/// CPUs, but the path loses it only once.
 fn throttled_twice() -> Result<(), Failed> {
     let mut others = Vec::new();
     for _ in 0..12 {
@@ -317,20 +322,20 @@ fn throttled_twice() -> Result<(), Failed> {
     let (trace, ns, _) = recorded?;
     let advice = report(&trace, "advice", &[])?;
     let told = int(&advice["verdict"], "quota_ns");
-    // On a machine with more load the quota may count for nothing.
+    // If the machine has more load, the quota may not count at all.
     ensure(
         ns < 300_000_000 || (ns / 4..ns / 3 * 2).contains(&told),
         || format!("{ns}: {advice}"),
     )
 }
 
-/// A loop of 1.5 s of wall time in a cgroup with a tenth of a CPU.
+/// Records a loop of 1.5 s of wall time in a cgroup that may use a tenth of a CPU.
 fn throttled() -> Result<(), Failed> {
     let command = ["timeout", "1.5", "sh", "-c", LOOP];
     let (trace, ns, periods) = in_group("throttled", 10, &command)?;
     let machine = report(&trace, "machine", &[])?;
     let what = || format!("{ns} in {periods}: {machine}");
-    // The file counts from tr's start to its end, the trace from COMMAND's.
+    // `cpu.stat` counts from the start to the end of tr, the recording only those of COMMAND.
     let throttled = int(&machine, "throttled_ns");
     ensure(throttled > 50_000_000 && throttled <= ns, what)?;
     let counted = int(&machine, "throttled_periods");

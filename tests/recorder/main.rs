@@ -1,5 +1,5 @@
-//! The recorder does not disturb COMMAND, masks secrets, and reports losses. Without the
-//! right to trace, these tests are reported as ignored, with the reason.
+//! Tests that the recorder does not disturb COMMAND, masks secrets, and reports losses. Without the right to trace,
+//! these tests are reported as ignored, with the reason.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing)] // a JSON value indexes to null
 
@@ -54,9 +54,9 @@ mod writes;
 
 use libtest_mimic::Arguments;
 
-/// Tests that wait, or look at outputs: some at a time, also beside other executables.
+/// Tests that wait or look at outputs. Several of them may run at a time, also while other test programs run.
 const BESIDE: &[&[support::Test]] = &[
-    // The longest first.
+    // The longest tests come first, so that none of them is left alone at the end.
     #[cfg(target_arch = "x86_64")]
     start::TESTS,
     #[cfg(target_arch = "x86_64")]
@@ -94,8 +94,9 @@ const BESIDE: &[&[support::Test]] = &[
     waits::TESTS,
 ];
 
-/// Tests that measure, load the machine or choose process ids, and those of sudo, whose user has one
-/// loader at a time: one after the other. The first must have no other recording beside them.
+/// Tests that measure times, load the machine or choose process ids, and tests of sudo, because each user may have only
+/// one loader at a time. They run one after the other; the first ones must not have any other recording at the same
+/// time.
 const ALONE: &[&[support::Test]] = &[
     harm::COUNTED,
     sudo::TESTS,
@@ -112,7 +113,7 @@ const ALONE: &[&[support::Test]] = &[
 ];
 
 fn main() {
-    // A recorded program of a test is this one.
+    // With this variable the test program plays the role of a recorded program.
     if let Some(role) = std::env::var_os(network::ROLE) {
         let role = role.to_string_lossy();
         if &*role == "calls" {
@@ -127,10 +128,11 @@ fn main() {
     let reason = support::why_not();
     let groups = [
         ("beside", BESIDE, args.test_threads.or(Some(6))),
-        // The tests "alone" measure times, or count the kernel's objects, and have the machine alone.
+        // The tests of this group have the machine for themselves, because they measure times or count the kernel's
+        // objects.
         ("alone", ALONE, Some(1)),
     ];
-    // `scripts/test.py` runs the groups apart.
+    // `scripts/test.py` runs the two groups separately.
     let group = std::env::var_os("TR_TESTS");
     let mut failed = false;
     for (_, tests, test_threads) in groups
@@ -151,7 +153,7 @@ fn main() {
     std::process::exit(if failed { 101 } else { 0 });
 }
 
-/// The reason to skip a test, if any; `rights` is that of all that need the right to trace.
+/// The reason to skip a test, if any. `rights` is the reason for all tests that need the right to trace.
 fn why_skipped(name: &str, rights: Option<String>) -> Option<String> {
     let needs_none = |tests: &[support::Test]| tests.iter().any(|(other, _)| *other == name);
     let needs_none = [

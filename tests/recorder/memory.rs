@@ -1,5 +1,4 @@
-//! The figures of `--report memory`, held against a program of a known size and against a cgroup
-//! with a limit.
+//! Compares the figures of `--report memory` with a program of a known size, and with a cgroup that has a limit.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,15 +17,15 @@ pub const TESTS: &[Test] = &[
 ];
 
 const MIB: u64 = 1 << 20;
-/// The memory that a program holds.
+/// The memory in bytes that the recorded program holds.
 const HELD: u64 = 200 * MIB;
-/// The limit of a cgroup.
+/// The memory limit of the cgroup in bytes.
 const LIMIT: u64 = 64 * MIB;
 
-/// Plays a recorded program.
+/// Does the work of a recorded program, which is this test program in a role.
 pub fn play(role: &str) {
     if role == "hold" {
-        // Events, of which samples a second apart are a small part.
+        // The events of this loop make the recording so long that samples, taken once a second, are a small part of it.
         let burst = Command::new("sh").args(["-c", BURST]).status();
         assert!(burst.expect("sh").success());
         let memory = vec![1u8; HELD as usize];
@@ -49,7 +48,7 @@ fn held() -> Result<(), Failed> {
     ensure(out.status.success(), || text(&out.stderr))?;
     let found = report(&trace, "memory", &[])?;
     let what = || found.to_string();
-    // The program itself, and the counters' error.
+    // The program itself takes memory, too, and the kernel's counters are inexact.
     let bounds = HELD - 2 * MIB..HELD + 24 * MIB;
     ensure(bounds.contains(&int(&found, "peak_bytes")), what)?;
     ensure(bounds.contains(&int(&found, "resident_bytes")), what)?;
@@ -62,11 +61,11 @@ fn held() -> Result<(), Failed> {
     ensure(list(&found, "kills").is_empty(), what)
 }
 
-/// A cgroup with a limit of memory.
+/// A cgroup with a memory limit.
 struct Limited(PathBuf);
 
 impl Limited {
-    /// `None`: this machine has no such controller.
+    /// Makes the cgroup; `None` if this machine has no controller of memory.
     fn new() -> Option<Limited> {
         let name = format!("tr-memory-{}", std::process::id());
         let files = [
@@ -81,7 +80,7 @@ impl Limited {
         })
     }
 
-    /// The kernel's number of kills.
+    /// How many processes the kernel has killed for lack of memory in this cgroup.
     fn kills(&self) -> Option<u64> {
         let files = ["memory.oom_control", "memory.events"];
         let text = files
@@ -130,14 +129,14 @@ fn limited() -> Result<(), Failed> {
             .is_some_and(|kill| kill.contains("recorder")),
         what,
     )?;
-    // Before 6.9 the kernel does not tell the program's memory.
+    // Before Linux 6.9 the kernel does not report the memory of the killed program.
     let resident = kills[0]["resident_bytes"].as_u64();
     let least = LIMIT / 2;
     ensure(
         resident.is_none_or(|bytes| (least..LIMIT + 16 * MIB).contains(&bytes)),
         what,
     )?;
-    // The pages of dd's file had to go, page by page.
+    // The pages of dd's file had to be reclaimed, page by page.
     let rows = list(&found, "rows");
     let dd = rows.iter().find(|row| {
         row["name"]

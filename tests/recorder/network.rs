@@ -1,4 +1,4 @@
-//! TCP connections, held against what both ends know of them.
+//! Compares recorded TCP connections and DNS lookups with what both ends know of them.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -23,17 +23,17 @@ pub const TESTS: &[Test] = &[
     (LOOKUPS, lookups),
 ];
 
-/// The variable that makes this program one of the recorded ones.
+/// The variable that makes this test program play the role of a recorded one.
 pub const ROLE: &str = "TR_TEST_ROLE";
 
-/// This test needs root: its server has the port of DNS.
+/// The name of a test that needs root, because its server uses the port of DNS.
 pub const LOOKUPS: &str = "queries_have_the_names_and_times_that_the_server_saw";
 
-/// The delay of a server's answer.
+/// The time that a server waits before it answers.
 const DELAY: Duration = Duration::from_millis(150);
 const ANSWER: usize = 300_000;
 
-/// Plays a recorded program; its role is a word and addresses.
+/// Does the work of a recorded program. Its role is a word, followed by addresses.
 pub fn play(role: &str) {
     let mut words = role.split_whitespace();
     let word = words.next();
@@ -51,7 +51,7 @@ pub fn play(role: &str) {
     }
 }
 
-/// Sends as many bytes as the port's number, and reads until the end.
+/// Sends as many bytes as the number of the port, and reads until the end of the answer.
 fn ask(to: SocketAddr) -> SocketAddr {
     let mut stream = TcpStream::connect(to).expect("a connection");
     stream
@@ -64,7 +64,7 @@ fn ask(to: SocketAddr) -> SocketAddr {
     stream.local_addr().expect("an address")
 }
 
-/// Answers one connection after a delay. Returns the peer's address and the question's length.
+/// Answers one connection after [`DELAY`]. Returns the peer's address and the length of its question.
 fn answer(listener: &TcpListener) -> (SocketAddr, usize) {
     let (mut stream, peer) = listener.accept().expect("a peer");
     let mut question = Vec::new();
@@ -74,14 +74,14 @@ fn answer(listener: &TcpListener) -> (SocketAddr, usize) {
     (peer, question.len())
 }
 
-/// Tells its port on standard output, and answers one connection.
+/// Prints its port on standard output, and answers one connection.
 fn serve_own() {
     let listener = TcpListener::bind("[::1]:0").expect("a port");
     println!("{}", listener.local_addr().expect("an address").port());
     answer(&listener);
 }
 
-/// Starts a server and asks it.
+/// Starts a server, and asks it.
 fn pair() {
     let mut server = Command::new(std::env::current_exe().expect("this program"))
         .env(ROLE, "server")
@@ -97,7 +97,7 @@ fn pair() {
     server.wait().expect("its end");
 }
 
-/// Connects to a port where nobody listens, then to one that resets the connection.
+/// Connects to a port on which nobody listens, and then to a server that resets the connection.
 fn fail(to: &[SocketAddr]) {
     let [nobody, resets] = to else {
         panic!("{to:?}")
@@ -108,7 +108,7 @@ fn fail(to: &[SocketAddr]) {
     assert!(stream.read_to_end(&mut Vec::new()).is_err());
 }
 
-/// Records this program in a role. Returns the time from before to after.
+/// Records this test program in a role. Returns how long that took.
 fn recorded(trace: &Path, options: &[&str], role: &str) -> Result<Duration, Failed> {
     let this = std::env::current_exe()?;
     let this = this.to_string_lossy();
@@ -146,12 +146,12 @@ fn peers() -> Result<(), Failed> {
         ensure(int(it, "received_bytes") == ANSWER as u64, what)?;
         let open = Duration::from_nanos(int(it, "open_ns"));
         let connecting = Duration::from_nanos(int(it, "connecting_ns"));
-        // One connection after the other, each open for its server's delay.
+        // The connections follow each other, and each is open for at least the delay of its server.
         ensure(open >= DELAY && connecting + open + 2 * DELAY <= took, what)?;
         ensure(it["peer_pid"].is_null(), what)?;
     }
-    // The client does nothing but wait for its answers. It begins a little later than the
-    // server's delay, and on a busy machine after a wait in a run queue.
+    // The client only waits for its answers. Its wait begins a little later than the server's delay, and on a busy
+    // machine only after a wait in a run queue.
     let queued = Duration::from_nanos(int(
         &list(&analyze(&trace)?, "processes")[0],
         "run_queue_ns",
@@ -162,7 +162,8 @@ fn peers() -> Result<(), Failed> {
         format!("{waited:?} of the path")
     })?;
     let hosts = list(&network, "hosts");
-    // The server's thread has the name of this test. On a busy CPU a thread of the kernel delivers an answer.
+    // The server is a thread with the name of this test. On a busy CPU a kernel thread may deliver an answer, so that
+    // the host has no server name.
     let thread = std::thread::current();
     let server = thread.name().and_then(|name| name.get(..15));
     let named = |host: &&serde_json::Value| host["server"].as_str() == server;
@@ -171,7 +172,7 @@ fn peers() -> Result<(), Failed> {
     ensure(named > 0 && named + unnamed.count() == 3, || {
         network.to_string()
     })?;
-    // The path tells the same.
+    // The critical path names the same hosts, with the same times.
     let path = crate::common::document(&trace, &["--report", "critical-path"])?;
     let path = &path["critical_path"]["path"];
     for (address, word) in addresses.iter().zip(&words) {
@@ -212,7 +213,7 @@ fn local() -> Result<(), Failed> {
         ensure(one["sent_bytes"] == other["received_bytes"], all)?;
     }
     ensure(int(into, "sent_bytes") == ANSWER as u64, all)?;
-    // The server is a child of the client.
+    // The server's process is a child of the client.
     let events = dump(&trace)?;
     let mut forks = events.iter().filter(|event| event["kind"] == "fork");
     ensure(
@@ -224,12 +225,13 @@ fn local() -> Result<(), Failed> {
 fn failures() -> Result<(), Failed> {
     let trace = scratch("failures.bin");
     let resets = TcpListener::bind("127.0.0.1:0")?;
-    // A port that was free a moment ago.
+    // The port was free a moment ago, so nobody listens on it.
     let nobody = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
     let to = format!("failures {nobody} {}", resets.local_addr()?);
     let server = std::thread::spawn(move || {
         let (mut stream, _) = resets.accept().expect("a peer");
-        // With a byte read the others are there: closing now resets the connection.
+        // After one byte was read, the other bytes have arrived as well. Closing with unread bytes resets the
+        // connection.
         stream.read_exact(&mut [0]).expect("a byte");
     });
     recorded(&trace, &[], &to)?;
@@ -248,7 +250,7 @@ fn failures() -> Result<(), Failed> {
     )
 }
 
-/// Connections of this process while `sleep` is recorded.
+/// Connections of this test process, while `sleep` is recorded, must not be in the recording.
 fn others() -> Result<(), Failed> {
     let trace = scratch("others.bin");
     let listener = TcpListener::bind("127.0.0.1:0")?;
@@ -264,7 +266,7 @@ fn others() -> Result<(), Failed> {
     ensure(any.is_none(), || format!("{any:?}"))
 }
 
-/// A query of type A for `LABEL.example`.
+/// A DNS query of type A for `LABEL.example`.
 fn question(id: u8, label: &str) -> Vec<u8> {
     let mut message = vec![7, id, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, label.len() as u8];
     message.extend_from_slice(label.as_bytes());
@@ -272,8 +274,8 @@ fn question(id: u8, label: &str) -> Vec<u8> {
     message
 }
 
-/// Asks for three names at once, then for one that is not answered; connects to the address of
-/// the first.
+/// Asks for three names at once, and then for one that is not answered. Then it connects to the address of the first
+/// name.
 fn look_up(server: SocketAddr) {
     let any = if server.is_ipv4() {
         "0.0.0.0:0"
@@ -295,8 +297,8 @@ fn look_up(server: SocketAddr) {
     let _ = TcpStream::connect("127.9.8.7:9");
 }
 
-/// Answers three queries: "slow" after the others and after [`DELAY`], "nowhere" with "no such
-/// name", each of the others with 127.9.8.7. Returns the times from their arrivals to the answers.
+/// Answers three queries: "slow" last and after [`DELAY`], "nowhere" with "no such name", and all but that one with
+/// 127.9.8.7. Returns for each name the time from its query's arrival to its answer.
 fn resolve(socket: &UdpSocket) -> std::io::Result<Vec<(String, Duration)>> {
     let mut queries = Vec::new();
     for _ in 0..3 {
@@ -318,7 +320,7 @@ fn resolve(socket: &UdpSocket) -> std::io::Result<Vec<(String, Duration)>> {
             message[7] = 1;
             message.extend_from_slice(&[0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 9, 8, 7]);
         }
-        // Behind the answer this thread may be descheduled.
+        // The time is taken before the answer is sent, because this thread may be descheduled afterwards.
         times.push((label, arrived.elapsed()));
         socket.send_to(&message, from)?;
     }
@@ -344,7 +346,8 @@ fn lookups() -> Result<(), Failed> {
             let answered = int(it, "answered_ns");
             let took = answered.saturating_sub(int(it, "asked_ns"));
             let took = Duration::from_nanos(took);
-            // The server sees the query later, and the answers go out in the order of `seen`.
+            // The server receives a query later than the client sends it, and the answers are sent in the order of
+            // `seen`.
             ensure(took >= *time && took <= whole && answered > last, what)?;
             last = answered;
             let code = if label == "nowhere" {
@@ -358,13 +361,13 @@ fn lookups() -> Result<(), Failed> {
         let silent = found.iter().find(|value| value["name"] == "silent.example");
         let silent = silent.ok_or_else(what)?;
         ensure(silent["answered_ns"].is_null(), what)?;
-        // The host that was connected to has the name that was asked for first.
+        // Two names have this address; the host may have either of them.
         let hosts = list(&network, "hosts");
         let host = hosts.iter().find(|host| host["address"] == "127.9.8.7");
         let names = ["slow.example", "fast.example"];
         let named = host.and_then(|host| host["name"].as_str());
         ensure(named.is_some_and(|name| names.contains(&name)), what)?;
-        // No name and no address with the option.
+        // With `--mask-addresses` the recording has neither names nor addresses.
         let socket = UdpSocket::bind(server)?;
         let resolver = std::thread::spawn(move || resolve(&socket));
         recorded(&trace, &["--mask-addresses"], &format!("lookups {server}"))?;

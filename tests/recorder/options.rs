@@ -1,4 +1,4 @@
-//! The options for scope, duration and output.
+//! Tests the options for the scope, the duration and the output of a recording.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -49,7 +49,7 @@ fn other_targets() -> Result<(), Failed> {
     Ok(())
 }
 
-/// `tr record -o TRACE OPTIONS`, without a COMMAND.
+/// A command `tr record -o TRACE OPTIONS` without COMMAND, which records tasks that already run.
 pub fn watch(trace: &std::path::Path, options: &[&str]) -> Command {
     let mut tr = Command::new(TR);
     tr.args(["record", "-o"]).arg(trace).args(options);
@@ -57,7 +57,7 @@ pub fn watch(trace: &std::path::Path, options: &[&str]) -> Command {
     tr
 }
 
-/// A shell that waits for a line and then runs the script.
+/// Starts a shell that waits for a line on its standard input, and then runs the script.
 fn waiting(script: &str) -> Result<Child, Failed> {
     let child = Command::new("sh")
         .args(["-c", &format!("read go; {script}")])
@@ -67,7 +67,7 @@ fn waiting(script: &str) -> Result<Child, Failed> {
     Ok(child)
 }
 
-/// Waits until tracing runs: the file exists from then on.
+/// Waits until the recorder traces. It makes the file only then.
 pub fn under_way(trace: &std::path::Path) -> Result<(), Failed> {
     crate::support::eventually("the header", || trace.exists())?;
     std::thread::sleep(Duration::from_millis(50));
@@ -94,7 +94,7 @@ fn pid() -> Result<(), Failed> {
         drop(child.stdin.take());
         child.wait()?;
     }
-    // The recording ends with the last of the two.
+    // The recording ends when the second of the two processes has ended.
     let out = tr.wait_with_output()?;
     ensure(out.status.success(), || text(&out.stderr))?;
     let analysis = analyze(&trace)?;
@@ -118,7 +118,7 @@ fn pid() -> Result<(), Failed> {
         || text(&out.stderr),
     )?;
 
-    // Ctrl-C ends it with a complete file.
+    // Ctrl-C (SIGINT) ends the recording with a complete file.
     let _ = std::fs::remove_file(&trace);
     let mut sleeper = waiting(":")?;
     let tr = watch(&trace, &["--pid", &sleeper.id().to_string()]).spawn()?;
@@ -189,8 +189,8 @@ fn cgroup() -> Result<(), Failed> {
     ensure(out.status.code() == Some(125), || format!("{out:?}"))
 }
 
-/// Processes that come into the cgroup while it is recorded, run, and end without an exec: a
-/// shell that moves itself, and one with a thread that is moved by another process.
+/// Two processes come into the cgroup while it is recorded, run, and end without an exec: a shell that moves itself,
+/// and a process with a thread that another process moves.
 fn joining() -> Result<(), Failed> {
     let trace = scratch("joining.bin");
     let _ = std::fs::remove_file(&trace);
@@ -240,12 +240,13 @@ fn joining() -> Result<(), Failed> {
     ensure(cpu > 90_000_000 && int(python, "threads") == 2, || {
         python.to_string()
     })?;
-    // The process's memory was not read; /proc has had its command line until the process ended.
+    // The argv need not be known: the process's memory was not read, and /proc has the command line only until the
+    // process ends.
     let known = python["argv"].is_null() || python["argv"][2] == *threads;
     ensure(known && python["comm"] == "python3", || python.to_string())
 }
 
-/// A small program that a large one has started by vfork.
+/// The memory of a small program that a large one starts by vfork is its own, not that of the large one.
 fn memory() -> Result<(), Failed> {
     let trace = scratch("memory.bin");
     let script = "import os; large = b'x' * (300 << 20)\n\
@@ -269,7 +270,7 @@ fn memory() -> Result<(), Failed> {
     ensure(large > 300 << 20, || format!("{large} bytes"))
 }
 
-/// The kernel of some virtual machines hides the first process.
+/// On some virtual machines the kernel hides process 1 from BPF programs; this must be reported.
 fn hidden() -> Result<(), Failed> {
     let trace = scratch("pid-1.bin");
     let out = watch(&trace, &["--pid", "1", "--duration", "300ms"]).output()?;
@@ -298,12 +299,12 @@ fn time_namespace() -> Result<(), Failed> {
     let all = || format!("{:#}", analysis["processes"]);
     ensure(processes.len() == 3, all)?;
     ensure(int(&processes[0], "wall_ns") >= 100_000_000, all)?;
-    // Not by the namespace's 100,000 s.
+    // The times must not be off by the time namespace's offset of 100,000 s.
     const HALF: u64 = 50_000_000_000_000;
     ensure(processes.iter().all(|p| int(p, "start_ns") < HALF), all)
 }
 
-/// The reason why there is no time namespace here.
+/// The reason why no time namespace can be made here, if any.
 pub fn no_time_namespace() -> Option<String> {
     let tried = Command::new("unshare")
         .args(["-T", "--monotonic", "1", "true"])
@@ -337,8 +338,8 @@ fn cpu() -> Result<(), Failed> {
 
 pub const PINNED: &str = "a_pinned_task_is_exact_on_its_cpu";
 
-/// A busy task that may run on the recorded CPU alone, beside another one there: its times off CPU
-/// are those of perf. Nothing is known of a task that may run elsewhere, and so it is said.
+/// A busy task may run only on the recorded CPU, together with another one. Its times off the CPU must equal those of
+/// perf. Of a task that may run on other CPUs the times off the CPU are unknown, and the report says so.
 fn pinned() -> Result<(), Failed> {
     if std::thread::available_parallelism()?.get() < 2 {
         return Ok(());
@@ -361,7 +362,7 @@ fn pinned() -> Result<(), Failed> {
     let mut run = Command::new("perf");
     run.args(perf).arg(&data).arg("--").arg(TR);
     let out = run.args(record).arg(&trace).args(command).output();
-    // SIGTERM, which timeout passes on.
+    // timeout passes SIGTERM on to its command.
     kill().arg("-TERM").arg(other.id().to_string()).status()?;
     other.wait()?;
     out?;
@@ -386,7 +387,7 @@ fn pinned() -> Result<(), Failed> {
         .filter_map(|line| line.split_whitespace().rev().nth(2)?.parse().ok())
         .collect();
     let said = || format!("{count} times, {longest} ms are not perf's {waits:?}");
-    // Before taskset has pinned it, others preempt it as well.
+    // Until taskset has pinned the task, other tasks preempt it as well, so perf may have seen more waits.
     let before = (waits.len() as u64).checked_sub(count);
     ensure(
         count >= 60 && before.is_some_and(|before| before <= 40),
@@ -394,7 +395,8 @@ fn pinned() -> Result<(), Failed> {
     )?;
     let before = usize::try_from(before.unwrap_or(0))?;
     let pinned = waits.get(before..).unwrap_or_default();
-    // The hypervisor can take the CPU between the two recorders' looks at the clock.
+    // The hypervisor may take the CPU between the moments at which the two recorders read the clock, so times may
+    // differ.
     let tolerance = 0.5;
     ensure(
         pinned.iter().any(|ms| (ms - longest).abs() < tolerance),
@@ -409,7 +411,7 @@ fn pinned() -> Result<(), Failed> {
     })
 }
 
-/// The longest times off CPU of a command recorded on CPU 1 alone, as text.
+/// Records a command only on CPU 1. Returns the report of the longest times off CPU as text.
 fn record_cpu(trace: &std::path::Path, command: &[&str]) -> Result<String, Failed> {
     let out = record(trace, &["--cpu", "1"], command.get(1..).unwrap_or_default())?;
     ensure(out.status.success(), || text(&out.stderr))?;
@@ -417,8 +419,8 @@ fn record_cpu(trace: &std::path::Path, command: &[&str]) -> Result<String, Faile
     Ok(text(&crate::support::tr(&args, trace)?))
 }
 
-/// Two jobs at once on one CPU take what both take one after the other, and it is nobody else's fault.
-/// What leaves the CPUs that it was started on could use all.
+/// Two jobs that share one CPU take as long together as one after the other, and that is not the fault of other load. A
+/// command that may leave the CPUs on which it was started could use all of them.
 fn affinity() -> Result<(), Failed> {
     let cpus = std::thread::available_parallelism()?.get();
     if cpus < 2 {
@@ -454,7 +456,7 @@ fn affinity() -> Result<(), Failed> {
     let mut sleep = Command::new("taskset")
         .args(["-c", "1", "sleep", "20"])
         .spawn()?;
-    // Until taskset is that sleep.
+    // taskset sets the affinity before it becomes `sleep`.
     let status = format!("/proc/{}/status", sleep.id());
     crate::support::eventually("the affinity", || {
         let status = std::fs::read_to_string(&status).unwrap_or_default();
@@ -492,7 +494,8 @@ fn all() -> Result<(), Failed> {
     ensure(duration.as_millis() >= 400 && duration < took, || {
         format!("{duration:?} of {took:?}")
     })?;
-    // Every switch is recorded: tasks whose state is not known were on no CPU.
+    // Every switch is recorded, so a task whose state is unknown was on no CPU. That time must be small unless events
+    // were lost.
     let found = report(&trace, "parallelism", &[])?;
     let lost = &info(&trace)?["lost_events"];
     let unknown = u128::from(int(&found, "unknown_ns"));
@@ -504,8 +507,8 @@ fn all() -> Result<(), Failed> {
         .iter()
         .any(|p| int(p, "pid") == u64::from(other.id()));
     ensure(shell, || "what ran before is missing".into())?;
-    // Also those that some guests' kernels do not list to BPF programs, once they have run. One that ended while
-    // the programs were attached has an exit alone.
+    // Even processes that some guests' kernels do not list to BPF programs have a name once they have run. A process
+    // that ended while the programs were attached has only an exit.
     let events = dump(&trace)?;
     let listed = events.iter().filter(|event| event["kind"] == "snapshot");
     let listed: BTreeSet<u64> = listed.map(|event| int(event, "tgid")).collect();
@@ -525,7 +528,7 @@ fn duration() -> Result<(), Failed> {
         &["sh", "-c", "sleep 0.6; exit 4"],
     )?;
     ensure(out.status.code() == Some(4), || format!("{out:?}"))?;
-    // The recorder has not seen COMMAND's end.
+    // The recording ended before COMMAND, so it has no exit status of COMMAND.
     let found = analyze(&trace)?["trace"].take();
     ensure(
         int(&found, "duration_ns") >= 200_000_000 && found["exit"].is_null(),
@@ -533,13 +536,14 @@ fn duration() -> Result<(), Failed> {
     )
 }
 
-/// On a busy machine the recorder can wait for a CPU while the storm begins, and the file exceeds the limit a little. It
-/// does not twice in a row.
+/// On a busy machine the recorder may wait for a CPU just when the many events begin, so that the file exceeds the
+/// limit a little. It must not do so twice.
 fn max_size() -> Result<(), Failed> {
     sized().or_else(|_| sized())
 }
 
-/// The file stays below the limit and has the end of COMMAND, which runs on.
+/// Records with a size limit: the file stays below it and contains the end of COMMAND, which goes on after the limit is
+/// reached.
 fn sized() -> Result<(), Failed> {
     const LIMIT: u64 = 1 << 20;
     let trace = scratch("max_size.bin");
@@ -582,7 +586,7 @@ fn sized() -> Result<(), Failed> {
     ensure(out.status.code() == Some(125), || format!("{out:?}"))
 }
 
-/// The largest time is none that comes; no time is a mistake.
+/// The largest duration is never reached. A duration of zero is an error.
 fn durations() -> Result<(), Failed> {
     let trace = scratch("durations.bin");
     for length in ["18446744073709549568s", "5124095576030430h"] {
@@ -598,7 +602,7 @@ fn durations() -> Result<(), Failed> {
 }
 
 fn stdout() -> Result<(), Failed> {
-    // A reader that closes the pipe ends the trace, not the command.
+    // If the reader closes the pipe, the recording ends, but COMMAND goes on.
     let mut tr = Command::new(TR)
         .args(["record", "-o", "-", "--", "sh", "-c", "sleep 1; exit 3"])
         .stdout(Stdio::piped())
@@ -612,7 +616,7 @@ fn stdout() -> Result<(), Failed> {
         text(&out.stderr)
     })?;
     ensure(head.starts_with(b"\x89tr\xb5"), || format!("{head:?}"))?;
-    // Refuse to write a trace to a terminal.
+    // tr refuses to write a trace to a terminal.
     let pty = nix::pty::openpty(None, None)?;
     let out = Command::new(TR)
         .args(["record", "-o", "-", "--", "true"])
@@ -681,8 +685,8 @@ fn argv() -> Result<(), Failed> {
     kept(true)
 }
 
-/// While the recorder is stopped, the ring becomes full. What is left of it at the end may be too little for any argv, so
-/// it is filled several times, by arguments of several lengths.
+/// The recorder is stopped until the ring buffer is full. The room that is left at the end may be too small for any
+/// argv, so the ring is filled several times, with arguments of several lengths.
 fn no_room() -> Result<(), Failed> {
     let trace = scratch("no-room.bin");
     let script = "for length in 4000 3700 3100 2300 1700; do

@@ -1,4 +1,4 @@
-//! Tasks beside the recorded ones cost a bounded number of events.
+//! Tests that unrecorded tasks on the same CPUs cause only a bounded number of events.
 
 use std::process::{Command, Stdio};
 
@@ -9,7 +9,7 @@ use crate::support::{ensure, info, int, record, report, scratch, Test};
 
 pub const TESTS: &[Test] = &[("a_storm_beside_the_command_is_no_events", beside)];
 
-/// Records a shell that works and sleeps by turns on the first CPU. The number of events.
+/// Records a shell that works and sleeps by turns on the first CPU. Returns the number of events.
 fn events(name: &str) -> Result<u64, Failed> {
     let trace = scratch(name);
     let work = "n=0; while [ $n -lt 150 ]; do n=$((n+1)); i=0; \
@@ -18,7 +18,7 @@ fn events(name: &str) -> Result<u64, Failed> {
     Ok(int(&info(&trace)?, "events"))
 }
 
-/// A pipe storm on the same CPU, of which each switch was an event once: hundreds of thousands.
+/// A program on the same CPU switches hundreds of thousands of times through a pipe. Each switch was once an event.
 fn beside() -> Result<(), Failed> {
     let alone = events("alone.bin")?;
     let mut storm = Command::new("taskset")
@@ -32,7 +32,7 @@ fn beside() -> Result<(), Failed> {
     ensure(beside <= alone + alone / 2 + 2_000, || {
         format!("{alone} events alone, {beside} beside a storm")
     })?;
-    // The report knows the storm by its sums.
+    // The report knows the CPU time of that program from sums, not from events.
     let cpus = report(&scratch("beside.bin"), "cpus", &[])?;
     let waits = &cpus["run_queue_wait"];
     let others = waits["others"].as_array().cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Recordings by ptrace: COMMAND behaves as without `tr`, and the figures are the kernel's.
+//! Records by ptrace: COMMAND behaves as without `tr`, and the figures are the kernel's.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -37,7 +37,7 @@ pub const TESTS: &[Test] = &[
     (MANY, many),
 ];
 
-/// Needs BPF beside ptrace.
+/// Tests that compare ptrace with BPF, so they need the right to use both.
 pub const BESIDE: &[Test] = &[("ptrace_has_the_kernels_figures", beside_bpf)];
 
 /// This test needs gcc.
@@ -52,7 +52,7 @@ pub const MANY: &str = "many_threads_do_not_look_at_each_other";
 
 const PTRACE: &[&str] = &["--method", "ptrace", "-q"];
 
-/// Records a shell script by ptrace: the exit status of `tr`, and the analysis.
+/// Records a shell script by ptrace. Returns the exit status of `tr` and the analysis.
 fn script(name: &str, script: &str) -> Result<(Option<i32>, Value), Failed> {
     let trace = scratch(name);
     let out = record(&trace, PTRACE, &["sh", "-c", script])?;
@@ -60,7 +60,7 @@ fn script(name: &str, script: &str) -> Result<(Option<i32>, Value), Failed> {
     Ok((out.status.code(), analyze(&trace)?))
 }
 
-/// The processes with this name.
+/// The processes whose name (comm) is this.
 fn named<'a>(analysis: &'a Value, comm: &str) -> Vec<&'a Value> {
     let all = list(analysis, "processes").iter();
     all.filter(|process| process["comm"] == comm).collect()
@@ -213,7 +213,8 @@ fn killed() -> Result<(), Failed> {
     })
 }
 
-/// Without rights `auto` takes ptrace on a terminal alone, and says so before COMMAND runs.
+/// Without the rights for BPF the automatic method uses ptrace only if standard error is a terminal, and prints that
+/// before COMMAND runs.
 fn fallback() -> Result<(), Failed> {
     let trace = scratch("fallback.bin");
     let unshare = ["--user", "--map-root-user", TR, "record", "-o"];
@@ -247,7 +248,7 @@ fn fallback() -> Result<(), Failed> {
         let status = command.stderr(Stdio::from(pty.slave)).status()?;
         drop(command);
         let mut said = Vec::new();
-        // The end of a terminal without a writer is an error (EIO).
+        // Reading from a terminal fails with EIO once nobody can write to it any more.
         let _ = std::io::Read::read_to_end(&mut std::fs::File::from(pty.master), &mut said);
         let said = text(&said);
         ensure(status.code() == Some(6), || format!("{options}: {status}"))?;
@@ -263,7 +264,7 @@ fn fallback() -> Result<(), Failed> {
     ensure(refused.status.code() == Some(125), || {
         format!("{refused:?}")
     })?;
-    // The whole machine is not recorded, and COMMAND runs.
+    // ptrace cannot record the whole machine. COMMAND runs unrecorded; with `--method ptrace` the option is an error.
     let all = run(&["-a"])?;
     ensure(all.status.code() == Some(6), || format!("{all:?}"))?;
     let all = run(&["-a", "--method", "ptrace"])?;
@@ -356,7 +357,8 @@ fn passed_on() -> Result<(), Failed> {
     ensure(status.code() == Some(9), || format!("{status:?}"))
 }
 
-/// Half a second asleep, half a second on a CPU: the samples tell them apart, on the page too.
+/// A program sleeps for half a second, and then uses a CPU for half a second. The samples show which part of it was
+/// when.
 fn sampled() -> Result<(), Failed> {
     let program = "import time
 time.sleep(0.5)
@@ -379,7 +381,7 @@ while time.process_time() < end: pass";
     )?;
     let series: Value = serde_json::from_slice(&series)?;
     let process = &series["series"]["processes"][0];
-    // The first 400 ms: the start of Python, and sleep.
+    // During the first 400 ms Python starts, and then sleeps.
     let first = list(process, "values").iter().filter(|value| value[0] == 0);
     let first: u64 = first.filter_map(|value| value[1].as_u64()).sum();
     let sum = int(process, "on_cpu_ns");
@@ -388,7 +390,8 @@ while time.process_time() < end: pass";
     Ok(())
 }
 
-/// The outer recorder lets go of the inner COMMAND, and says so.
+/// A recording by ptrace inside of another one: the outer recorder detaches from the inner COMMAND, and the recording
+/// says so.
 fn nested() -> Result<(), Failed> {
     let (outer, inner) = (scratch("nest-outer.bin"), scratch("nest-inner.bin"));
     let inside = inner.to_string_lossy().into_owned();
@@ -420,7 +423,7 @@ fn nested() -> Result<(), Failed> {
     lets_go(&outer)
 }
 
-/// The recording names what it has let go of.
+/// Checks that the recording names the processes from which the recorder has detached.
 fn lets_go(trace: &Path) -> Result<(), Failed> {
     analyze(trace)?;
     let shown = text(&tr(&["analyze"], trace)?);
@@ -453,7 +456,7 @@ fn strace() -> Result<(), Failed> {
     lets_go(&trace)
 }
 
-/// The client's name is enough to say it.
+/// The name of a daemon's client is enough for the warning that the daemon's work is not recorded.
 fn clients() -> Result<(), Failed> {
     let dir = scratch("ptrace-daemons");
     let _ = std::fs::remove_dir_all(&dir);
@@ -469,7 +472,7 @@ fn clients() -> Result<(), Failed> {
         let line = "what daemons do for docker run is recorded only with BPF rights (tr doctor)";
         ensure(screen.contains(line) == told, || screen.clone())?;
     }
-    // Asleep it waits for its daemon.
+    // While the client sleeps, it is assumed to wait for its daemon.
     let program = dir.join("nerdctl");
     std::os::unix::fs::symlink("/bin/sleep", &program)?;
     let command = [&program.display().to_string(), "0.3"];
@@ -506,7 +509,7 @@ fn leaks() -> Result<(), Failed> {
     lets_go(&trace)
 }
 
-/// A process that forks without a pause, until one of its threads kills it.
+/// A C program that forks without a pause, until one of its threads kills it.
 const FORKS: &str = "#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -520,8 +523,8 @@ int main(int count, char **args) {
 }
 ";
 
-/// A process that is killed in a fork reports no child. A child that stays
-/// stopped holds the pipe open, and `cat` waits for ever.
+/// A process that is killed while it forks does not report its child to the tracer. If that child stayed stopped, it
+/// would hold the pipe open, and `cat` would wait for ever.
 fn killed_forks() -> Result<(), Failed> {
     let rounds = if crate::common::long() { 5_000 } else { 150 };
     let source = scratch("forks.c");
@@ -540,7 +543,7 @@ fn killed_forks() -> Result<(), Failed> {
             break status;
         }
         if Instant::now() > limit {
-            // The end of tr lets go of the stopped child.
+            // When tr ends, the kernel resumes the stopped child.
             tr_.kill()?;
             tr_.wait()?;
             return Err("COMMAND hangs".into());
@@ -558,7 +561,7 @@ fn killed_forks() -> Result<(), Failed> {
     ensure(endless.is_none(), || format!("{endless:?}"))
 }
 
-/// Seizes and stops all threads of its parent, forks, and ends without letting go.
+/// A C program that seizes and stops all threads of its parent, forks, and ends without detaching from them.
 const TRACER: &str = "#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -580,7 +583,8 @@ int main(void) {
 }
 ";
 
-/// All threads of the recorder are stopped by COMMAND, whose forks would wait for them.
+/// COMMAND stops all threads of the recorder. Its forks would then wait for the recorder for ever, so the recorder must
+/// stop tracing.
 fn traces_tr() -> Result<(), Failed> {
     let source = scratch("traces-tr.c");
     std::fs::write(&source, TRACER)?;
@@ -609,7 +613,7 @@ fn traces_tr() -> Result<(), Failed> {
     ensure(said.contains("traces the recorder"), || said.clone())
 }
 
-/// By clone(2) with CLONE_UNTRACED, as raw as it is.
+/// A child of a raw clone(2) with CLONE_UNTRACED cannot be traced, so the recording must report it.
 fn untraced() -> Result<(), Failed> {
     let source = scratch("untraced.c");
     std::fs::write(
@@ -642,7 +646,7 @@ int main(void) {
     )
 }
 
-/// Threads that live at the same time, and then end.
+/// A C program that starts many threads, all of which live at the same time, and then ends.
 const THREADS: &str = "#include <pthread.h>
 #include <stdlib.h>
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
@@ -661,16 +665,18 @@ int main(int count, char **args) {
 }
 ";
 
-/// The tracer's CPU time for four times as many threads: sixteen times as much where each looks at all.
+/// Four times as many threads may take little more than four times the recorder's CPU time. If each thread looked at
+/// all others, it would be sixteen times.
 fn many() -> Result<(), Failed> {
     let source = scratch("threads.c");
     std::fs::write(&source, THREADS)?;
     let program = compiled(&source, "threads", &["-pthread"])?;
     let mut all = Vec::new();
-    // Others on the CPUs make thousands of stops wait at once; a look at all for each costs as much in every round.
+    // On a busy machine thousands of stops wait at the same time, so a measurement may be wrong. Looking at all threads
+    // would cost as much in each of the three rounds.
     for _ in 0..3 {
         let Some([few, many]) = costs_of_threads(&program)? else {
-            return Ok(()); // a limit of threads
+            return Ok(()); // a limit forbids so many threads
         };
         if many < few * 10 {
             return Ok(());
@@ -680,7 +686,8 @@ fn many() -> Result<(), Failed> {
     Err(format!("ns of 2,000 and 8,000 threads: {all:?}").into())
 }
 
-/// The cost of tracing 2,000 threads, and of tracing 8,000 threads, for the recorder in ns.
+/// The CPU time in ns that the recorder takes to trace 2,000 threads, and to trace 8,000 threads. `None` if there
+/// cannot be so many threads.
 fn costs_of_threads(program: &str) -> Result<Option<[u64; 2]>, Failed> {
     let mut costs = [0; 2];
     for (count, cost) in [2_000, 8_000].into_iter().zip(&mut costs) {
@@ -701,15 +708,15 @@ fn costs_of_threads(program: &str) -> Result<Option<[u64; 2]>, Failed> {
     Ok(Some(costs))
 }
 
-/// The last value of a member of each task's events of one kind, by tid.
+/// For each tid, the value of a member in the last event of this kind.
 fn last(events: &[Value], kind: &str, member: &str) -> BTreeMap<u64, u64> {
     let all = events.iter().filter(|event| event["kind"] == kind);
     all.map(|event| (int(event, "tid"), int(event, member)))
         .collect()
 }
 
-/// Five builds: by make, by a compiler's driver from xargs, in threads and processes of
-/// Python, of short processes alone, and of Java if it is installed.
+/// Five builds: make, a compiler's driver started by xargs, threads and processes of Python, only short processes, and
+/// Java if it is installed.
 fn beside_bpf() -> Result<(), Failed> {
     let dir = scratch("beside");
     let _ = std::fs::remove_dir_all(&dir);
@@ -757,8 +764,8 @@ with f.ThreadPoolExecutor(4) as pool: list(pool.map(lambda n: s.run(['sh', '-c',
     })
 }
 
-/// A recording by ptrace inside one by BPF programs: the same processes, arguments and
-/// statuses. The number of tasks, and of those whose account is the kernel's final run time.
+/// Records a build by ptrace inside of a recording by BPF programs: both must have the same processes, arguments and
+/// exit statuses. Returns the number of tasks, and how many of them have the run time that the kernel reports last.
 fn build_beside_bpf(dir: &Path, build: &[&str]) -> Result<(usize, usize), Failed> {
     let (outer, inner) = (scratch("outer.bin"), scratch("inner.bin"));
     let inside = inner.to_string_lossy().into_owned();
@@ -787,14 +794,14 @@ fn build_beside_bpf(dir: &Path, build: &[&str]) -> Result<(usize, usize), Failed
     let ours: BTreeMap<u64, String> = list(&by_ptrace, "processes").iter().map(key).collect();
     let root = int(&by_ptrace["processes"][0], "pid");
     for (pid, process) in &ours {
-        // The root's first program in the outer recording is still `tr`.
+        // In the outer recording the first program of COMMAND's process is still `tr`.
         if *pid != root {
             ensure(theirs.get(pid) == Some(process), || {
                 format!("{pid}: {process}, by BPF {:?}", theirs.get(pid))
             })?;
         }
     }
-    // Outside of COMMAND there is only the inner recorder.
+    // The inner recorder is the only other process of the outer recording.
     ensure(theirs.len() == ours.len() + 1, || {
         format!("{} and {}", theirs.len(), ours.len())
     })?;
@@ -807,7 +814,7 @@ fn build_beside_bpf(dir: &Path, build: &[&str]) -> Result<(usize, usize), Failed
         .count();
     for (tid, ran) in &accounts {
         let kernel = finals.get(tid).copied().unwrap_or(0);
-        // A zombie can run on, and be interrupted, before its last switch-out.
+        // A zombie may still run, and be interrupted, before it switches out for the last time.
         ensure(kernel.abs_diff(*ran) <= 500_000, || {
             format!("{tid}: {ran}, kernel {kernel}")
         })?;
@@ -817,7 +824,7 @@ fn build_beside_bpf(dir: &Path, build: &[&str]) -> Result<(usize, usize), Failed
         by_ptrace["totals"].to_string()
     })?;
     let kernel: u64 = accounts.values().sum();
-    // COMMAND's process used a little before it became COMMAND.
+    // COMMAND's process used a little CPU time before it executed COMMAND.
     ensure(sum <= kernel && kernel - sum < 5_000_000, || {
         format!("{sum}, kernel {kernel}")
     })?;

@@ -1,4 +1,4 @@
-//! Secrets are masked in the trace.
+//! Tests that secrets are masked in the trace.
 
 use libtest_mimic::Failed;
 
@@ -13,7 +13,7 @@ pub const TESTS: &[Test] = &[
     ),
 ];
 
-/// The whole content of a trace, as text.
+/// All that the commands print about a trace, as text.
 fn all(trace: &std::path::Path) -> Result<String, Failed> {
     let parts = [
         tr(&["dump", "--format", "ndjson"], trace)?,
@@ -40,7 +40,7 @@ fn secrets() -> Result<(), Failed> {
         let at = said.find("hunter2").unwrap_or(0);
         said[at.saturating_sub(200)..at + 9].to_owned()
     })?;
-    // Other arguments are kept.
+    // The rest of each argument is kept.
     for kept in [
         "DEPLOY_TOKEN=***",
         "https://me:***@host/x",

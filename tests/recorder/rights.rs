@@ -1,4 +1,4 @@
-//! Owner of the trace, user of COMMAND, and the reasons that keep tracing from starting.
+//! Tests the owner of the trace, the user of COMMAND, and the reasons for which tracing cannot start.
 
 use std::os::unix::fs::{symlink, FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
@@ -29,15 +29,15 @@ pub const TESTS: &[Test] = &[
     (JOBS, jobs),
 ];
 
-/// This test needs no right to trace.
+/// The name of a test that needs no right to trace.
 pub const GETENT: &str = "a_getent_without_options_knows_the_user";
-/// This test needs root, which makes the programs.
+/// The name of a test that needs root, because it makes programs that gain rights.
 pub const JOBS: &str = "a_job_with_programs_that_gain_rights_runs_as_without_tr";
 
-/// This test needs root, not the right to trace.
+/// The name of a test that needs root, but not the right to trace.
 pub const REFUSALS: &str = "every_refusal_names_its_reason_and_a_remedy";
 
-/// A fresh directory.
+/// Makes an empty directory for this test.
 fn fresh(name: &str) -> Result<PathBuf, Failed> {
     let dir = scratch(name);
     let _ = std::fs::remove_dir_all(&dir);
@@ -89,7 +89,7 @@ fn planted() -> Result<(), Failed> {
     for planted in [&link, &fifo] {
         std::os::unix::fs::lchown(planted, Some(65534), None)?;
         let out = record(planted, &[], &["true"])?;
-        // The command runs; there is no recording.
+        // The file belongs to another user, so the command runs without a recording.
         let told = text(&out.stderr);
         ensure(out.status.code() == Some(0), || told.clone())?;
         ensure(told.contains(&*planted.to_string_lossy()), || told.clone())?;
@@ -105,7 +105,7 @@ fn planted() -> Result<(), Failed> {
     ensure(std::fs::read(&victim)? == b"precious", || {
         "the victim was written".into()
     })?;
-    // The user's own link: the trace is where it leads.
+    // A symbolic link of the user himself is followed: the trace is written to its target.
     let own = dir.join("own.bin");
     symlink("real.bin", &own)?;
     let out = record(&own, &[], &["true"])?;
@@ -116,7 +116,7 @@ fn planted() -> Result<(), Failed> {
     })
 }
 
-/// A fifo without a reader: the command runs; 10 s after its end tr gives up.
+/// Nobody reads from the FIFO, so the command runs, and tr stops waiting 10 s after the command's end.
 fn no_reader() -> Result<(), Failed> {
     let dir = fresh("no_reader")?;
     let fifo = dir.join("fifo");
@@ -125,10 +125,11 @@ fn no_reader() -> Result<(), Failed> {
     let out = record(&fifo, &["-q"], &["sh", "-c", "exit 3"])?;
     let (took, told) = (begun.elapsed(), text(&out.stderr));
     ensure(out.status.code() == Some(3), || format!("{out:?}"))?;
-    // The program gives up after ten seconds. The other bound distinguishes that from a wait for ever, at any load.
+    // The lower bound is ten seconds, less a tolerance. The upper one only shows that tr does not wait for ever, so it
+    // is large enough for any load.
     ensure((9..100).contains(&took.as_secs()), || format!("{took:?}"))?;
     ensure(told.contains("given up"), || told.clone())?;
-    // A reader that comes while the command runs gets all of it.
+    // A reader that opens the FIFO while the command runs gets the whole trace.
     let copy = dir.join("copy");
     let script = format!("sleep 0.3; cat {} > {}", fifo.display(), copy.display());
     let mut cat = Command::new("sh").args(["-c", &script]).spawn()?;
@@ -171,7 +172,7 @@ fn replaced() -> Result<(), Failed> {
     let trace = dir.join("x.bin");
     let last = include_bytes!("../../fixtures/traces/demo.bin");
     std::fs::write(&trace, last)?;
-    // If tracing cannot start, or tr is killed before, the file remains.
+    // An older file remains if tracing cannot start, or if tr is killed before the recording begins.
     let out = record(&trace, &["--cpu", "900"], &["true"])?;
     ensure(out.status.code() == Some(125), || text(&out.stderr))?;
     for after in [0, 3, 6, 12, 25] {
@@ -243,7 +244,7 @@ fn user() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Alpine's takes every argument for a key, and ends at the first one that it does not know.
+/// The getent of Alpine Linux knows no options: it takes each argument for a key, and ends at the first unknown one.
 fn getent() -> Result<(), Failed> {
     let dir = fresh("getent")?;
     let name = text(&Command::new("id").arg("-un").output()?.stdout);
@@ -258,7 +259,7 @@ fn getent() -> Result<(), Failed> {
     ensure(text(&out.stdout) == "/by/getent\n", || format!("{out:?}"))
 }
 
-/// Prints the user, the group and the capabilities that a program has gained.
+/// A C program that prints the user, the group and the capabilities that it has gained.
 const GAINED: &str = "#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -272,8 +273,8 @@ int main(void) {
 }
 ";
 
-/// Commands that use rights, if the machine has the programs: each prints something or fails, and does so
-/// without `tr` as well.
+/// Commands that use rights, if the programs are installed. Each prints something or fails, and must do the same
+/// without `tr`.
 const TOOLS: &[&str] = &[
     "sudo -n id -un",
     "su -c id </dev/null",
@@ -285,8 +286,8 @@ const TOOLS: &[&str] = &[
     "passwd -S",
 ];
 
-/// An ordinary user's job, without a terminal, has the rights of setuid and setgid programs and of file
-/// capabilities.
+/// In an ordinary user's job without a terminal, setuid and setgid programs and programs with capabilities gain their
+/// rights.
 fn jobs() -> Result<(), Failed> {
     let source = scratch("gained.c");
     std::fs::write(&source, GAINED)?;
@@ -308,7 +309,7 @@ fn jobs_in(directory: &Path, program: &str) -> Result<(), Failed> {
         std::fs::set_permissions(&copy, PermissionsExt::from_mode(mode))?;
         lines.push(format!("./{name}"));
     }
-    // Where there is no setcap(8), or the file system has no capabilities, it is an ordinary program.
+    // Without setcap(8), or on a file system without capabilities, this copy remains an ordinary program.
     let _ = Command::new("setcap")
         .args(["cap_net_raw+ep", "capable"])
         .current_dir(directory)
@@ -332,7 +333,7 @@ fn jobs_in(directory: &Path, program: &str) -> Result<(), Failed> {
                 (&bare.stdout, &bare.stderr, bare.status) == (&out.stdout, &out.stderr, out.status),
                 || format!("{line}: {out:?}, without tr {bare:?}"),
             )?;
-            // With a word about the recording it is the same, too.
+            // Without -q the command's output and status are the same; only the message about the recording is added.
             let words = [&["./tr", "record"], options, &["--"]].concat();
             let said = run(&words)?;
             ensure(
@@ -343,7 +344,7 @@ fn jobs_in(directory: &Path, program: &str) -> Result<(), Failed> {
             ensure(command.contains("the command runs untraced"), || command)?;
         }
     }
-    // As COMMAND itself, too.
+    // A setuid program that is COMMAND itself gains its rights, too.
     let direct = Command::new(NOBODY[0])
         .args(&NOBODY[1..])
         .args(["./tr", "record", "--force", "--", "./setuid"])
@@ -352,7 +353,7 @@ fn jobs_in(directory: &Path, program: &str) -> Result<(), Failed> {
     ensure(direct.status.code() == Some(3), || format!("{direct:?}"))
 }
 
-/// The reason why file capabilities cannot be tested here.
+/// The reason why file capabilities cannot be tested here, if any.
 pub fn no_capabilities() -> Option<String> {
     let copy = elsewhere("probe").ok()?;
     let done = Command::new("setcap")
@@ -367,7 +368,7 @@ pub fn no_capabilities() -> Option<String> {
     }
 }
 
-/// A copy of `tr` that any user can execute.
+/// Makes a copy of `tr` that every user can execute.
 pub fn elsewhere(name: &str) -> Result<PathBuf, Failed> {
     let copy = std::env::temp_dir().join(format!("tr-{name}-{}", std::process::id()));
     copy_program(TR, &copy)?;
@@ -381,7 +382,7 @@ fn capabilities() -> Result<(), Failed> {
         .arg(&copy)
         .status()?;
     ensure(set.success(), || "setcap".into())?;
-    // Another tr on PATH, which shows its environment.
+    // The next tr on PATH is a stub that prints its environment.
     let bin = copy.with_extension("bin");
     std::fs::create_dir_all(&bin)?;
     std::fs::write(bin.join("tr"), "#!/bin/sh\nenv\n")?;
@@ -397,7 +398,8 @@ fn capabilities() -> Result<(), Failed> {
             ])
             .arg(&copy)
             .args(args)
-            // Variables that the loader removes for a program with capabilities.
+            // The dynamic loader removes these variables for a program with capabilities; tr must pass them on
+            // nevertheless.
             .env("LD_LIBRARY_PATH", "/proc/none")
             .env("TMPDIR", "/kept")
             .env("PATH", &path)
@@ -449,19 +451,19 @@ fn capabilities() -> Result<(), Failed> {
         ensure(said.contains(want), || format!("{want} is missing: {said}"))?;
     }
     ensure(out.stdout.len() > 500, || "no trace".into())?;
-    // --user fails; following other users' processes works.
+    // `--user` must fail, but recording a process of another user works.
     ensure(owner?.status.code() == Some(125), || "became root".into())?;
     let other = other?;
     ensure(other.status.success(), || text(&other.stderr))?;
     eventually("the copy is gone", || !copy.exists())
 }
 
-/// The reason why this test cannot change its user.
+/// The reason to skip a test that must change its user, unless this is root.
 pub fn not_root() -> Option<String> {
     (!nix::unistd::Uid::effective().is_root()).then(|| "not root".into())
 }
 
-/// Makes a system call fail with this errno, as the seccomp filter of a container does.
+/// Makes one system call fail with this errno, as the seccomp filter of a container does.
 pub fn without(command: &mut Command, call: libc::c_long, errno: i32) {
     refuse(command, &[call], errno);
 }
@@ -477,7 +479,7 @@ pub fn refuse(command: &mut Command, calls: &[libc::c_long], errno: i32) {
     };
     let number = |call: &libc::c_long| u32::try_from(*call).expect("a system call's number");
     let refused = libc::SECCOMP_RET_ERRNO | errno.unsigned_abs();
-    // The first member of `seccomp_data` is the system call's number.
+    // The filter loads the first member of `seccomp_data`, which is the number of the system call.
     let mut filter = vec![step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0)];
     for call in calls {
         let equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
@@ -491,7 +493,7 @@ pub fn refuse(command: &mut Command, calls: &[libc::c_long], errno: i32) {
         libc::SECCOMP_RET_ALLOW,
     ));
     let len = u16::try_from(filter.len()).expect("a short filter");
-    // SAFETY: one system call, which reads the filter; the closure owns it.
+    // SAFETY: the closure makes one system call, which reads the filter that the closure owns.
     unsafe {
         command.pre_exec(move || {
             let program = libc::sock_fprog {
@@ -507,7 +509,8 @@ pub fn refuse(command: &mut Command, calls: &[libc::c_long], errno: i32) {
     }
 }
 
-/// In each of these environments `tr record` names the reason and a remedy.
+/// Environments in which tracing is refused. For each: the program that makes it, and the reason and the remedy that
+/// `tr record` must print.
 const REFUSED: &[(&[&str], &str, &str)] = &[
     (
         NOBODY,
@@ -567,7 +570,7 @@ const ONLY_PERFMON: &[&str] = &[
     "--inh-caps=-all,+perfmon",
     "--ambient-caps=-all,+perfmon",
 ];
-/// Root in a container.
+/// Runs as root does in a container.
 const UNBOUND: &[&str] = &["setpriv", "--bounding-set=-bpf,-perfmon,-sys_admin"];
 const NO_NEW_PRIVS: &[&str] = &[
     "setpriv",
@@ -615,7 +618,7 @@ fn refusals() -> Result<(), Failed> {
     };
     let mut outputs = Vec::new();
     for (wrapper, reason, remedy) in REFUSED {
-        // On some machines root cannot create namespaces.
+        // On some machines root cannot create namespaces, so these environments are skipped.
         if wrapper[0] == "unshare"
             && !Command::new(wrapper[0])
                 .args(&wrapper[1..])
@@ -648,7 +651,7 @@ fn refusals() -> Result<(), Failed> {
     ];
     let allowed = behind(&both, &[]).output()?;
     std::fs::remove_file(&copy)?;
-    // The message repeats the options of the recording.
+    // The proposed command line has the options of the recording.
     let again = " record -o '/tmp/a b.bin' --duration 1s --all\n";
     let said = text(&whole.stderr);
     ensure(said.contains(again), || said)?;
@@ -672,7 +675,7 @@ fn refusals() -> Result<(), Failed> {
         text(&verbose.stderr).contains("cannot create the maps of the BPF programs: "),
         || text(&verbose.stderr),
     )?;
-    // Unless tracing is impossible on this machine.
+    // With both capabilities tracing works, unless it is impossible on this machine.
     let traced = allowed.status.success() || why_not().is_some();
     ensure(traced, || text(&allowed.stderr))
 }

@@ -1,4 +1,4 @@
-//! The texts of shell scripts that run from files.
+//! Tests that the texts of shell scripts are recorded if the scripts run from files.
 
 use std::fs;
 use std::os::unix::fs::{symlink, PermissionsExt};
@@ -23,7 +23,7 @@ pub const MOUNTED: &str = "a_path_in_another_tree_of_mounts_names_another_script
 
 pub const OF_ROOT: &str = "a_user_gets_no_file_of_root_into_a_trace";
 
-/// A directory of the test, with these files in it.
+/// Makes a directory of this test with these files.
 fn directory(name: &str, files: &[(&str, &str)]) -> Result<PathBuf, Failed> {
     let directory = scratch(name);
     fs::create_dir_all(&directory)?;
@@ -35,14 +35,14 @@ fn directory(name: &str, files: &[(&str, &str)]) -> Result<PathBuf, Failed> {
     Ok(directory.canonicalize()?)
 }
 
-/// Records a script of bash in a directory.
+/// Records a bash script that runs in this directory.
 fn record(place: &Path, options: &[&str], script: &str) -> Result<Output, Failed> {
     let trace = place.join("t.bin");
     let mut tr = recording(&trace, options, &["bash", "-c", script]);
     Ok(tr.current_dir(place).output()?)
 }
 
-/// The recorded scripts in a directory: the name and the text of each.
+/// The recorded scripts that lie in this directory: the name of each, and its text if it was kept.
 fn kept(place: &Path) -> Result<Vec<(String, Option<String>)>, Failed> {
     let info = info(&place.join("t.bin"))?;
     let scripts = info["scripts"].as_array().ok_or("no scripts")?;
@@ -72,7 +72,7 @@ const FILES: [(&str, &str); 5] = [
     ("sourced", "echo sourced\n"),
 ];
 
-/// A script as an argument and one in a pipe have no file.
+/// Runs scripts in many ways. A script that is an argument (-c) or comes from a pipe has no file.
 const RUN: &str = "sh relative; bash -eo pipefail ./options; ./shebang x; ./env; \
                    . ./sourced; bash <(echo echo substituted); echo echo piped | sh -s; \
                    head -c 70000 /dev/zero | tr '\\0' '#' > long; sh -e ./long; sh none; exit 5";
@@ -107,7 +107,7 @@ fn changed() -> Result<(), Failed> {
         "changed",
         &[("a", "exit 1"), ("b", "exit 1"), ("c", "exit 1")],
     )?;
-    // `b` is read before it changes, `a` afterwards.
+    // `b` was read before it changed, `a` only afterwards, so neither text is kept.
     let script = "sh a; echo exit 2 > a; sh a; sh b; sleep 1; echo exit 2 > b; sh b; sh c; true";
     record(&place, &["-q"], script)?;
     is_kept(&place, &[("a", None), ("b", None), ("c", Some("exit 1"))])
@@ -143,7 +143,7 @@ fn secrets() -> Result<(), Failed> {
     let bytes = fs::read(place.join("t.bin"))?;
     ensure(!text(&bytes).contains("hunter2"), || "in the file".into())?;
 
-    // A recording with all secrets, which is masked later.
+    // A recording with all secrets, masked afterwards by `tr redact`, has the same text.
     record(&place, &["--no-redact"], "sh ./a")?;
     ensure(text_of()? == script, || "changed without a mask".into())?;
     let trace = place.join("t.bin");
@@ -166,7 +166,8 @@ fn none() -> Result<(), Failed> {
     is_kept(&place, &[("a", Some("exit 3"))])
 }
 
-/// COMMAND of another user runs a shell with a file of root, by its path and by a link.
+/// COMMAND runs as another user, so files that only root can read must not be recorded, whether named by their path or
+/// by a symbolic link.
 fn of_root() -> Result<(), Failed> {
     let place = std::env::temp_dir().join(format!("tr-scripts-{}", std::process::id()));
     fs::create_dir_all(place.join("closed"))?;
@@ -188,8 +189,8 @@ fn of_root() -> Result<(), Failed> {
     found
 }
 
-/// Programs for which the path names another file than for the recorder: by a mount in a namespace of their own, and by
-/// another root directory.
+/// For these programs the path of the script names another file than for the recorder, because of a mount in their
+/// namespace or of another root directory. The wrong file must not be recorded.
 fn mounted() -> Result<(), Failed> {
     let place = directory("mounted", &[("a", "exit 1"), ("b", "exit 2")])?;
     for method in ["bpf", "ptrace"] {

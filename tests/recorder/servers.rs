@@ -1,5 +1,5 @@
-//! Servers of this machine that recorded processes ask: `fixtures/programs/server.py`. The oracles are the
-//! server's account of its compilers, and of its own CPU time.
+//! Records servers of this machine that recorded processes ask: `fixtures/programs/server.py`. Results are compared
+//! with the server's account of its compilers and of its own CPU time.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ pub const TESTS: &[Test] = &[
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/programs/server.py");
 
-/// A server, which is killed at its end.
+/// A running server, which is killed when this value is dropped.
 struct Server {
     process: Child,
     pid: u64,
@@ -47,13 +47,13 @@ impl Drop for Server {
     }
 }
 
-/// A compiler by the server's account: its pid and its CPU time in ns.
+/// A compiler that the server ran, by its own account: the pid, and the CPU time in ns.
 struct Compiler {
     pid: u64,
     cpu: u64,
 }
 
-/// Not below the tests' directory: the path of a Unix socket has 108 bytes at most.
+/// Makes a directory with a short path, because the path of a Unix socket has at most 108 bytes.
 fn place(name: &str) -> Result<PathBuf, Failed> {
     let dir = std::env::temp_dir().join(format!("tr-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&dir);
@@ -61,7 +61,7 @@ fn place(name: &str) -> Result<PathBuf, Failed> {
     Ok(dir)
 }
 
-/// The interpreter itself: a wrapper would be the server's parent.
+/// The path of the Python interpreter itself. A wrapper of it would be the server's parent.
 fn interpreter() -> Result<String, Failed> {
     let asked = Command::new(python()?)
         .args([
@@ -72,7 +72,7 @@ fn interpreter() -> Result<String, Failed> {
     Ok(text(&asked.stdout).trim().to_owned())
 }
 
-/// The pid and the address that a server prints when it listens.
+/// The pid and the address that a server prints when it is ready.
 fn listens(process: &mut Child) -> Result<(u64, String), Failed> {
     let out = process.stdout.as_mut().ok_or("no output")?;
     let mut line = String::new();
@@ -82,7 +82,7 @@ fn listens(process: &mut Child) -> Result<(u64, String), Failed> {
 }
 
 impl Server {
-    /// `tcp`: on 127.0.0.1, else on a Unix socket.
+    /// Starts a server on 127.0.0.1 if `tcp` is true, otherwise on a Unix socket.
     fn start(name: &str, tcp: bool) -> Result<Server, Failed> {
         let dir = place(name)?;
         let socket = dir.join("socket").display().to_string();
@@ -104,12 +104,12 @@ impl Server {
         self.dir.join("trace.bin")
     }
 
-    /// The command line of a client.
+    /// The command line of a client that sends these requests.
     fn ask(&self, requests: &[&str]) -> Result<Vec<String>, Failed> {
         ask(&self.address, requests)
     }
 
-    /// Records a client; its output.
+    /// Records a client, and returns its output.
     fn record(&self, options: &[&str], requests: &[&str]) -> Result<String, Failed> {
         let client = self.ask(requests)?;
         let client: Vec<&str> = client.iter().map(String::as_str).collect();
@@ -155,7 +155,8 @@ fn servers(trace: &Path) -> Result<Vec<Value>, Failed> {
     Ok(events.filter(|event| event["kind"] == "server").collect())
 }
 
-/// On both kinds of sockets: the server, its compilers and their CPU times; the path goes through them.
+/// With both kinds of sockets, the recording contains the server and its compilers with their CPU times, and the
+/// critical path goes through them.
 fn followed() -> Result<(), Failed> {
     for tcp in [false, true] {
         let mut differs = None;
@@ -170,12 +171,12 @@ fn followed() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The difference of one recording that a virtual machine can cause by chance, if there is one. The kernel excludes from
-/// the CPU time what the hypervisor steals; and for some wakings and the switches after them the kernel of such a machine
-/// runs no tracepoint, which perf does not see either.
+/// A difference of one recording that a virtual machine can cause by chance, if there is one. The kernel does not count
+/// the time that the hypervisor steals as CPU time. For some wakings and the switches after them, the kernel of such a
+/// machine runs no tracepoint; perf does not see them either.
 fn difference(tcp: bool) -> Result<Option<String>, Failed> {
     let server = Server::start("server-followed", tcp)?;
-    // The server does not hold up a recording that waits for all descendants.
+    // A recording that waits for all descendants does not wait for the end of the server.
     let said = server.record(&["--wait-all"], &["cpu", "work 0.2", "work 0", "cpu"])?;
     let compilers = compilers(&said)?;
     let own = said.lines().filter_map(|line| line.strip_prefix("cpu "));
@@ -195,7 +196,8 @@ fn difference(tcp: bool) -> Result<Option<String>, Failed> {
             && own["end_ns"].is_null(),
         || own.to_string(),
     )?;
-    // And what it did before the first of these answers, and after the last one.
+    // The server's work before the first of these answers and after the last one is recorded as well, so there may be
+    // more.
     let ours = int(own, "on_cpu_ns");
     ensure(ours >= cpu / 100 * 99 && ours <= cpu + 5_000_000, || {
         format!("{ours} {cpu}")
@@ -212,7 +214,8 @@ fn difference(tcp: bool) -> Result<Option<String>, Failed> {
     }
     let path = document(&trace, &["--report", "critical-path"])?;
     let steps = list(&path["critical_path"]["path"], "steps");
-    // Nobody saw what the server did before its first answer.
+    // The server's work before its first answer was not seen by the recorder, so the path is compared only from there
+    // on.
     let answers = steps
         .iter()
         .skip_while(|step| int(step, "pid") != server.pid);
@@ -235,7 +238,8 @@ fn difference(tcp: bool) -> Result<Option<String>, Failed> {
     Ok(None)
 }
 
-/// A client that is not recorded is told by name, and its compiler is the server's.
+/// If the server also answers a client that is not recorded, that client is named, and the compiler that worked for it
+/// belongs to the server.
 fn shared() -> Result<(), Failed> {
     for tcp in [false, true] {
         let server = Server::start("server-shared", tcp)?;
@@ -275,7 +279,7 @@ fn shared() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A server that is recorded answers a stranger, who is none for that.
+/// A recorded server answers a client that is not recorded. It is not a shared server for that reason.
 fn asked() -> Result<(), Failed> {
     let dir = place("server-asked")?;
     let trace = dir.join("trace.bin");
@@ -295,7 +299,7 @@ fn asked() -> Result<(), Failed> {
         tr.wait()?;
         let found = servers(&trace)?;
         ensure(found.is_empty(), || format!("{found:?}"))?;
-        // The server's compiler is recorded, as a descendant.
+        // The compiler of the recorded server is recorded as its descendant.
         let compilers = compilers(&text(&out.stdout))?;
         let compiler = compilers.first().ok_or("no compiler")?;
         process(&analyze(&trace)?, compiler.pid)?;
@@ -303,9 +307,10 @@ fn asked() -> Result<(), Failed> {
     Ok(std::fs::remove_dir_all(&dir)?)
 }
 
-/// A thread that the recording finds in the run queue comes to a CPU, and one that sleeps is woken.
-/// Linux 6.12 and later leaves a thread in the queue that has slept for a moment only. The last server's thread
-/// waits for the CPU on which its other one answers.
+/// When the recorder begins to follow a server's thread, the thread sleeps or is in the run queue. A thread in the
+/// queue must next get a CPU, and a sleeping one must next be woken. Linux 6.12 and later leaves a thread in the queue
+/// that has slept only for a moment. The last server's thread waits for the CPU on which the server's other thread
+/// answers.
 fn resting() -> Result<(), Failed> {
     let program = compiled("rest.c", "rest", &["-pthread"])?;
     let dir = place("rest")?;
@@ -367,7 +372,7 @@ fn advised() -> Result<(), Failed> {
     let server = Server::start("server-advised", false)?;
     server.record(&[], &["sleep 0.4"])?;
     let advice = document(&server.trace(), &["--report", "advice"])?;
-    // Before it may be what others on the CPUs cost.
+    // The first line of advice may be about time that other load took.
     let mut advices = list(&advice["advice"], "advice").iter();
     let first = advices.find(|advice| advice["kind"] != "others");
     let good = first.is_some_and(|value| {
@@ -379,7 +384,7 @@ fn advised() -> Result<(), Failed> {
     ensure(good, || advice.to_string())
 }
 
-/// A database server of its own, by user postgres.
+/// A database server that the test runs as the user postgres.
 struct Postgres {
     process: Child,
     dir: PathBuf,
@@ -394,7 +399,7 @@ impl Drop for Postgres {
     }
 }
 
-/// Each connection has a process of its own, which the client's recording has.
+/// Each connection has a server process of its own, which the recording of the client contains.
 fn postgres() -> Result<(), Failed> {
     let programs = ["psql", "initdb", "postgres", "setpriv"];
     if !long() || programs.into_iter().find_map(lacks).is_some() {

@@ -1,4 +1,4 @@
-//! A signal reaches COMMAND as often as without recording.
+//! Tests that a signal reaches COMMAND exactly as often as without recording.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
@@ -21,7 +21,7 @@ pub const TESTS: &[Test] = &[
     ("a_signal_does_not_cut_a_slow_output", signalled_while_slow),
 ];
 
-/// Prints its number of SIGINTs, a second after the first.
+/// A Python program that prints how often it got SIGINT, one second after the first one.
 const COUNTS: &str = "import signal, time
 count = 0
 def seen(*_):
@@ -36,8 +36,7 @@ while time.monotonic() < end:
     time.sleep(0.01)
 print('times', count)";
 
-/// Records it in its own process group, applies `kill` to that group, and returns the
-/// output.
+/// Records [`COUNTS`] in a process group of its own, applies `kill` to the recorder's pid, and returns the output.
 fn run(kill: impl FnOnce(&str) -> Result<(), Failed>) -> Result<Output, Failed> {
     let trace = scratch("signals.bin");
     let ready = scratch("signals.out");
@@ -91,7 +90,7 @@ fn both() -> Result<(), Failed> {
     came(&out, 2)
 }
 
-/// Collects the names of its signals until SIGTERM.
+/// A Python program that collects the numbers of its signals until SIGTERM, and prints them.
 const NAMES: &str = "import signal, time
 names = set()
 numbers = [s for s in signal.valid_signals() if s not in (signal.SIGKILL, signal.SIGSTOP)]
@@ -102,7 +101,8 @@ while signal.SIGTERM not in names:
     time.sleep(0.01)
 print('numbers', *sorted(names))";
 
-/// SIGKILL, the processor's signals (SIGSEGV, …), SIGPIPE and SIGXFSZ apart.
+/// Sends every signal except SIGKILL, the stop signals, those of the processor (such as SIGSEGV), SIGPIPE and SIGXFSZ.
+/// Each must reach COMMAND.
 fn every() -> Result<(), Failed> {
     let trace = scratch("every-signal.bin");
     let ready = scratch("every-signal.out");
@@ -131,7 +131,7 @@ fn every() -> Result<(), Failed> {
     numbers.extend(libc::SIGRTMIN()..=libc::SIGRTMAX());
     numbers.push(libc::SIGTERM);
     for number in &numbers {
-        // SAFETY: a plain system call; our own child.
+        // SAFETY: a plain system call, with the pid of our own child.
         unsafe { libc::kill(tr.id().cast_signed(), *number) };
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -144,7 +144,8 @@ fn every() -> Result<(), Failed> {
     ensure(said.ends_with(&want), || format!("{said}, not {want}"))
 }
 
-/// With a limit below the number of its descriptors, poll(2) fails at once.
+/// If the limit of descriptors is less than those that the recorder has, poll(2) fails at once. The recorder must not
+/// use a CPU all the time because of that.
 fn no_descriptors() -> Result<(), Failed> {
     let trace = scratch("no-descriptors.bin");
     let _ = std::fs::remove_file(&trace);
@@ -155,7 +156,7 @@ fn no_descriptors() -> Result<(), Failed> {
         rlim_max: 0,
     };
     let (pid, none) = (tr.id().cast_signed(), std::ptr::null_mut());
-    // SAFETY: the call reads the limit, and null asks for no old one.
+    // SAFETY: the call only reads the limit; the null pointer asks for no old limit.
     let set = unsafe { libc::prlimit(pid, libc::RLIMIT_NOFILE, &limit, none) };
     ensure(set == 0, || "no limit".into())?;
     let started = Instant::now();
@@ -169,7 +170,7 @@ fn no_descriptors() -> Result<(), Failed> {
     ensure(own < 200_000_000, || format!("{own} ns of CPU time"))
 }
 
-/// `timeout` signals its child and then the whole group, including itself.
+/// `timeout` sends its signal to its child and then to the whole process group, including itself.
 fn timeout() -> Result<(), Failed> {
     let trace = scratch("timeout.bin");
     let command = ["sleep", "30"];
@@ -188,13 +189,13 @@ fn timeout() -> Result<(), Failed> {
     ensure(analysis["trace"]["truncated"] == false, || "cut".into())
 }
 
-/// If the output blocks before the end of the trace, `tr` warns, and Ctrl-C ends it with
-/// COMMAND's status. While COMMAND runs, Ctrl-C goes to COMMAND.
+/// If the output blocks before the end of the trace, `tr` warns, and Ctrl-C ends it with COMMAND's exit status. While
+/// COMMAND runs, Ctrl-C is meant for COMMAND.
 fn given_up() -> Result<(), Failed> {
     let fifo = scratch("given-up.fifo");
     let _ = std::fs::remove_file(&fifo);
     nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU)?;
-    // Reads only the header and keeps the pipe open.
+    // The reader reads only the header of the trace, and keeps the pipe open.
     let mut reader = Command::new("sh")
         .args([
             "-c",
@@ -225,7 +226,7 @@ fn given_up() -> Result<(), Failed> {
     ensure(rest.contains("given up"), || rest)
 }
 
-/// A signal while a slow output takes the end of the trace: it takes all of it.
+/// A signal that arrives while a slow reader still reads the end of the trace must not cut the trace.
 fn signalled_while_slow() -> Result<(), Failed> {
     let (fifo, copy) = (scratch("slow.fifo"), scratch("slow.bin"));
     let _ = std::fs::remove_file(&fifo);

@@ -1,4 +1,4 @@
-//! Samples of stacks: a program whose hot functions are known.
+//! Tests stack samples with a program whose hot functions are known.
 
 use std::path::PathBuf;
 
@@ -32,8 +32,8 @@ pub const WAITS: &str = "waits_have_the_stacks_that_they_began_with";
 pub const DEEP: &str = "a_stack_without_its_outermost_frames_is_called_cut";
 pub const OTHERS: &str = "methods_without_stacks_name_them";
 
-/// With frame pointers, and a build id. With optimization a function that calls none has no frame
-/// pointer: the walk leaves its caller out.
+/// The program is compiled with frame pointers and a build id. With optimization a function that calls no other has no
+/// frame pointer, so that its caller would be missing in the stack.
 const FLAGS: &[&str] = &["-O0", "-pthread", "-Wl,--build-id"];
 
 fn hot(name: &str) -> Result<String, Failed> {
@@ -47,7 +47,7 @@ fn recorded(program: &str, what: &str) -> Result<PathBuf, Failed> {
     Ok(trace)
 }
 
-/// The sum of a field of the rows with this function; of all rows with this binary.
+/// The sum of a field over all rows with this function, in ns.
 fn ns(rows: &[Value], field: &str, function: &str) -> u64 {
     let mine = rows.iter().filter(|row| row["function"] == function);
     mine.map(|row| int(row, field)).sum()
@@ -58,8 +58,8 @@ fn in_kernel(rows: &[Value]) -> u64 {
     mine.map(|row| int(row, "self_ns")).sum()
 }
 
-/// How far a share of some samples may be from the expected one: five standard deviations, and
-/// three points for the start of the program and for interrupts.
+/// The tolerance of a share that some samples measure: five standard deviations, plus 3 percentage points for the start
+/// of the program and for interrupts.
 pub fn bound(expected: f64, samples: f64) -> f64 {
     0.03 + 5.0 * (expected * (1.0 - expected) / samples.max(1.0)).sqrt()
 }
@@ -71,8 +71,8 @@ fn near(share: f64, expected: f64, what: &str, of: &Value) -> Result<(), Failed>
     })
 }
 
-/// The samples stand for the CPU time that the switches tell, of which a sampling period at the
-/// ends of each stretch may be missing or too much. A virtual CPU that is descheduled has none.
+/// Checks that the samples stand for the CPU time that the switches show. At both ends of each stretch of CPU time one
+/// sampling period may be missing or too much. A virtual CPU that is descheduled gets no samples.
 fn of_cpu_time(samples: u64, on_cpu: u64, of: &Value) -> Result<(), Failed> {
     let (samples, on_cpu) = (samples as f64, on_cpu as f64);
     ensure(
@@ -88,12 +88,12 @@ fn shares() -> Result<(), Failed> {
     let of = |name, field| ns(rows, field, name) as f64;
     let (three, one) = (of("three", "self_ns"), of("one", "self_ns"));
     near(three / (three + one), 0.75, "three", &flame)?;
-    // The callers are found by the frame pointers.
+    // The callers are found by their frame pointers.
     let all = int(&flame, "ns") as f64;
     near(of("user", "total_ns") / all, 1.0, "user", &flame)?;
     near(of("main", "total_ns") / all, 1.0, "main", &flame)?;
     near(of("main", "self_ns") / all, 0.0, "main", &flame)?;
-    // A window has the samples of its own time.
+    // A part of the recording has exactly the samples of its own time.
     for window in [&[][..], &["--from", "0.5s", "--to", "1s"]] {
         let flame = report(&trace, "flame", window)?;
         let process = document(&trace, window)?["processes"][0].take();
@@ -107,7 +107,7 @@ fn kernel() -> Result<(), Failed> {
     let flame = report(&trace, "flame", &[])?;
     let rows = list(&flame, "rows");
     let all = int(&flame, "ns") as f64;
-    // libc's read(2) keeps no frame pointer: its caller, the function `reads`, is left out.
+    // libc's read(2) keeps no frame pointer, so its caller, the function `reads`, is missing in the stacks.
     let main = ns(rows, "total_ns", "main") as f64;
     let kernel = in_kernel(rows) as f64;
     ensure(main > 0.9 * all && kernel > 0.8 * all, || {
@@ -136,7 +136,7 @@ fn fork() -> Result<(), Failed> {
             .find(|value| int(value, "pid") == pid)
             .ok_or("no process")?;
         let on_cpu = int(process, "on_cpu_ns");
-        // Where the kernel skipped a program, part of it is unknown.
+        // Where the kernel skipped a BPF program, a part of the CPU time is unknown.
         let known_or_not = on_cpu + int(process, "unknown_ns");
         ensure(known_or_not >= 500_000_000, || process.to_string())?;
         of_cpu_time(ns, on_cpu, process)?;
@@ -144,7 +144,7 @@ fn fork() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Twenty sleeps of 20 ms, and a read from a pipe of 300 ms.
+/// The program sleeps twenty times for 20 ms, and waits 300 ms for data of a pipe. Both must have stacks.
 fn waits() -> Result<(), Failed> {
     let (program, trace) = (hot("hot-wait")?, scratch("stacks-wait.bin"));
     let out = record(&trace, &["--off-cpu-stacks=5ms"], &[&program, "wait"])?;
@@ -154,7 +154,8 @@ fn waits() -> Result<(), Failed> {
     ensure(int(&flame, "samples") == 0, || flame.to_string())?;
     let process = analyze(&trace)?["processes"][0].take();
     let root = int(&process, "pid");
-    // A row for each reason: a task that is preempted on its way to sleep has none.
+    // There is a row for each reason of waiting, and all rows are added. If the task was preempted on its way to sleep,
+    // the reason is missing.
     let mine = |name: &str| {
         let all = rows.iter().filter(|row| int(row, "pid") == root);
         let all = all.filter(|row| {
@@ -169,20 +170,20 @@ fn waits() -> Result<(), Failed> {
         })
     };
     let ((sleeps, slept), (reads, read)) = (mine("hrtimer_nanosleep"), mine("pipe_read"));
-    // The waits end when the process runs again: its only thread was on no CPU meanwhile. They begin
-    // when it leaves its CPU; it may have waited for one while the time already ran.
+    // The waits end when the process runs again; its only thread was on no CPU meanwhile. They begin when the thread
+    // leaves its CPU. It may have waited for a CPU while the time of its sleep already ran, so less can be recorded.
     let [on_cpu, run_queue, unknown, lifetime] =
         ["on_cpu_ns", "run_queue_ns", "unknown_ns", "lifetime_ns"].map(|key| int(&process, key));
     let least = 700_000_000u64.saturating_sub(on_cpu + run_queue + unknown);
     let all = || format!("{process}: {flame}");
     ensure((least..=lifetime - on_cpu).contains(&(slept + read)), all)?;
-    // The kernel skips a program that it interrupts: such a wait is unknown time.
+    // The kernel skips a BPF program if it interrupts another one. Such a wait is unknown time.
     let missed = unknown.div_ceil(20_000_000);
     ensure(
         sleeps <= 20 && reads <= 1 && sleeps + reads + missed >= 21,
         all,
     )?;
-    // The user's part is known as well, by a row for each reason.
+    // The stacks contain the functions in user mode, too.
     let main = rows
         .iter()
         .filter(|row| int(row, "pid") == root && row["function"] == "main");
@@ -190,7 +191,7 @@ fn waits() -> Result<(), Failed> {
     ensure(main >= sleeps + reads, all)
 }
 
-/// Half of the CPU time at a depth of some 300 frames, of which the programs copy 127.
+/// A C program that spends half of its CPU time at a depth of some 300 frames, of which the BPF programs copy 127.
 const RECURSION: &str = r#"
 #include <time.h>
 static volatile unsigned long sum;
@@ -246,7 +247,7 @@ fn deep() -> Result<(), Failed> {
     near(cut * 1e3 / all, 0.5, "[cut]", &flame)
 }
 
-/// No other file of that path is taken for it.
+/// The program is deleted after the recording. Another file must not be used for its functions.
 fn gone() -> Result<(), Failed> {
     let program = hot("hot-gone")?;
     let trace = recorded(&program, "gone")?;

@@ -1,5 +1,4 @@
-//! Stacks held to those that perf samples in the same run, and to a program's own account of its
-//! waits.
+//! Compares stacks with those that perf samples in the same run, and waits with a program's own account.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -37,7 +36,7 @@ const WAITS: &str = "waits_have_the_times_that_the_program_measured";
 const NO_BUILD_ID: &str = "functions_of_a_file_without_a_build_id_have_names";
 const REPLACED: &str = "a_file_without_a_build_id_that_was_replaced_has_no_names";
 
-/// The program that a test needs and this machine lacks.
+/// The reason to skip this test, if a program that it needs is missing.
 pub fn lacks(test: &str) -> Option<String> {
     let needs: &[&str] = match test {
         USER | KERNEL | EXEC | SHORT => &["gcc", "perf"],
@@ -47,7 +46,7 @@ pub fn lacks(test: &str) -> Option<String> {
         WAITS | NO_BUILD_ID | REPLACED => &["gcc"],
         _ => &[],
     };
-    // A compiled program and short processes stand for all in `make test`.
+    // In `make test` a compiled program and short processes stand for all others.
     let only_long = [KERNEL, EXEC, RUST, NODE, PYTHON].contains(&test) && !common::long();
     if only_long {
         return Some("make test-long has it".into());
@@ -61,7 +60,7 @@ pub fn lacks(test: &str) -> Option<String> {
 const NO_PYTHON: &str = "no Python of 3.12 or later with -X perf";
 const NO_SAMPLES: &str = "perf cannot sample here";
 
-/// perf may sample, and has no objection to this kernel.
+/// Whether perf can sample here.
 fn samples() -> bool {
     static TRIED: OnceLock<bool> = OnceLock::new();
     *TRIED.get_or_init(|| {
@@ -71,27 +70,28 @@ fn samples() -> bool {
     })
 }
 
-/// `perf record` of all CPUs into a file, before its command. An event of a task has its first
-/// sample a whole period behind the fork: it would not see the beginnings of short processes. BPF
-/// programs that others load and remove meanwhile stop `perf script` ("failed to process type: 17").
+/// The words of `perf record` for all CPUs, before the command. Per-task events would have their first sample only a
+/// whole period after the fork, so that the beginnings of short processes would be missing. Without `--no-bpf-event`,
+/// BPF programs that others load and remove meanwhile would stop `perf script` ("failed to process type: 17").
 fn perf_record(file: &Path) -> Vec<String> {
     let words = "perf record -q -a -F 997 -g -e cpu-clock --no-bpf-event -o".split(' ');
     let file = file.to_string_lossy().into_owned();
     words.map(str::to_owned).chain([file]).collect()
 }
 
-/// The samples of some processes, by the functions in question.
+/// The numbers of samples of some processes, by the compared functions.
 #[derive(Debug, Default)]
 struct Shares {
     samples: f64,
-    /// The samples in the kernel.
+    /// The number of samples in the kernel.
     kernel: f64,
-    /// The samples with the function as the innermost one; `total` has those with it anywhere in the stack.
+    /// For each function, the number of samples in which it is the innermost one. `total` counts the samples with the
+    /// function anywhere in the stack.
     own: BTreeMap<&'static str, f64>,
     total: BTreeMap<&'static str, f64>,
 }
 
-/// The function in question that a symbol means: `three`, `hot::three`, `JS:*three hot.js:3`.
+/// Which of the compared functions a symbol means: `three`, `hot::three` and `JS:*three hot.js:3` all mean `three`.
 fn asked(symbol: &str, functions: &[&'static str]) -> Option<&'static str> {
     let mut words = symbol.split(|c: char| !c.is_alphanumeric() && c != '_');
     words.find_map(|word| {
@@ -102,7 +102,8 @@ fn asked(symbol: &str, functions: &[&'static str]) -> Option<&'static str> {
     })
 }
 
-/// A sample of perf's: its process's name and id, its frames' addresses and symbols, innermost first.
+/// A sample of perf: the name and the pid of its process, and the address and the symbol of each frame, innermost
+/// first.
 struct Sampled {
     comm: String,
     pid: u64,
@@ -176,7 +177,7 @@ fn of_tr(flame: &Value, pids: &BTreeSet<u64>, functions: &[&'static str]) -> Sha
     shares
 }
 
-/// The figure of a function that is compared.
+/// A share that is compared: a function's own samples, its samples including callees, or samples in the kernel.
 #[derive(Clone, Copy)]
 enum FunctionShare {
     Own(&'static str),
@@ -196,8 +197,8 @@ impl FunctionShare {
     }
 }
 
-/// Samples a program by both, and holds its shares to perf's. Each share that the program is known
-/// to have is given; `None`: perf alone knows it. `comm` is the name of the processes.
+/// Samples a program by tr and by perf at the same time, and compares the shares. A share that follows from the program
+/// is given; `None` if only perf knows it. `comm` is the name of the processes.
 fn beside(
     what: &str,
     command: &[&str],
@@ -212,7 +213,7 @@ fn beside(
     let out = record(&trace, &["--stacks=997"], &perf)?;
     ensure(out.status.success(), || text(&out.stderr))?;
     let mut samples = perfs(&data)?;
-    // Others on this machine may have such processes, too.
+    // Other processes on this machine may have the same name, so only recorded ones count.
     let recorded = analyze(&trace)?;
     let recorded = list(&recorded, "processes").iter();
     let recorded: BTreeSet<u64> = recorded.map(|recorded| int(recorded, "pid")).collect();
@@ -221,10 +222,10 @@ fn beside(
         .map(|sample| sample.pid)
         .filter(|pid| recorded.contains(pid));
     let pids: BTreeSet<u64> = pids.collect();
-    // Before an exec a process has another name.
+    // All samples of these processes are used, because a process has another name before its exec.
     samples.retain(|sample| pids.contains(&sample.pid));
     for pid in &pids {
-        // The list of functions that a JIT compiler wrote.
+        // A JIT compiler has written this list of its functions.
         let _ = std::fs::remove_file(format!("/tmp/perf-{pid}.map"));
     }
     let flame = report(&trace, "flame", &["--by", "process"])?;
@@ -238,15 +239,16 @@ fn beside(
     let theirs = of_perf(&samples, &functions);
     let ours = of_tr(&flame, &pids, &functions);
     let said = || format!("perf {theirs:?}\ntr {ours:?}\n{}", text(&out.stderr));
-    // The programs run for a time: beside others they have fewer samples, and the bounds are wider.
+    // The programs run for a fixed time. Next to other load they have fewer samples, and the bounds are wider.
     ensure(theirs.samples > 150.0 && ours.samples > 150.0, said)?;
     for (part, known) in parts {
         let (our, their) = (part.of(&ours), part.of(&theirs));
-        // Where both know nothing, nothing is compared.
+        // If neither tr nor perf found the function, the comparison would prove nothing, so perf must have some samples
+        // of it.
         let is_known = known.map_or(their > 0.01, |known| {
             (our - known).abs() <= bound(known, ours.samples)
         });
-        // A difference of two such shares varies like one of fewer samples.
+        // The difference of two measured shares varies as much as one share of this smaller number of samples.
         let both = 1.0 / (1.0 / ours.samples + 1.0 / theirs.samples);
         let near = (our - their).abs() <= bound((our + their) / 2.0, both);
         ensure(near && is_known, || {
@@ -269,7 +271,7 @@ fn source(name: &str) -> PathBuf {
     programs.join(name)
 }
 
-/// See the flags of `stacks.rs`.
+/// Compiles the test program as `stacks.rs` does; see its flags.
 fn hot(name: &str, flags: &[&str]) -> Result<String, Failed> {
     let flags = [&["-O0", "-pthread"], flags].concat();
     compiled("hot.c", name, &flags)
@@ -298,8 +300,8 @@ fn kernel() -> Result<(), Failed> {
     beside("kernel", &[&program, "kernel"], "hot-pkernel", &parts)
 }
 
-/// Half a second of `one`, an exec, then 1.5 s with three quarters of `three`. Behind the exec the
-/// process has the name of the link.
+/// The program spends half a second in `one`, executes itself, and then spends 1.5 s, three quarters of them in
+/// `three`. After the exec the process has the name of the symbolic link /proc/self/exe.
 fn exec() -> Result<(), Failed> {
     let program = hot("exe", &["-Wl,--build-id"])?;
     let parts = [
@@ -319,7 +321,7 @@ fn short() -> Result<(), Failed> {
         (Total("brief"), None),
         (Kernel, None),
     ];
-    // The children execute /proc/self/exe.
+    // The child processes execute /proc/self/exe, so their name is `exe`.
     beside("short", &[&program, "short"], "exe", &parts)
 }
 
@@ -338,8 +340,8 @@ fn rust() -> Result<(), Failed> {
     beside("rust", &[&program], "hot-rust", &parts)
 }
 
-/// A Python of 3.12 or later that supports `-X perf`, and whether it keeps frame pointers; rather one
-/// that does.
+/// The path of a Python of 3.12 or later that supports `-X perf`, and whether it keeps frame pointers. One that does is
+/// preferred.
 fn interpreter() -> Option<(PathBuf, bool)> {
     static FOUND: OnceLock<Option<(PathBuf, bool)>> = OnceLock::new();
     FOUND.get_or_init(find_interpreter).clone()
@@ -369,16 +371,16 @@ print('-fno-omit-frame-pointer' in ' '.join(map(str, flags)))";
     found.into_iter().next()
 }
 
-/// Without frame pointers only the interpreter's functions are known. These take turns within one
-/// sampling period, so that each sampler draws its own samples of them: with 8,000 samples their shares
-/// differ by 0.9 % (standard deviation).
+/// In a Python without frame pointers only the interpreter's own functions are known. They take turns within one
+/// sampling period, so each sampler finds different ones: with 8,000 samples the shares differ by 0.9 % (standard
+/// deviation).
 fn python() -> Result<(), Failed> {
     let (python, keeps) = interpreter().ok_or(NO_PYTHON)?;
     let comm = python.file_name().unwrap_or_default().to_string_lossy();
     let parts: &[(FunctionShare, Option<f64>)] = if keeps {
         &[(Total("three"), None), (Total("one"), None)]
     } else {
-        // Inlined functions are the innermost ones where there is debug information.
+        // With debug information tr reports inlined functions as the innermost ones, so only totals are compared.
         &[
             (Total("_PyEval_EvalFrameDefault"), None),
             (Total("_PyObject_Free"), None),
@@ -391,7 +393,7 @@ fn python() -> Result<(), Failed> {
 
 fn node() -> Result<(), Failed> {
     let script = source("hot.js").to_string_lossy().into_owned();
-    // V8 writes a log into its directory.
+    // V8 writes a log into its working directory.
     let scratch = scratch("").to_string_lossy().into_owned();
     let env = ["env", "-C", &scratch, "node"];
     let command = [
@@ -399,12 +401,13 @@ fn node() -> Result<(), Failed> {
         &["--perf-basic-prof", "--no-turbo-inlining", &script],
     ]
     .concat();
-    // Before and beside them are node's start and V8's compilers.
+    // The start of node and V8's compiler threads take CPU time as well, so the shares of the functions are not known.
     let parts = [(Own("three"), None), (Own("one"), None)];
     beside("node", &command, "node", &parts)
 }
 
-/// A mutex, a pipe and a lock of a file, by the function that waits.
+/// Compares the waits for a mutex, a pipe and a file lock, by the function that waits, with the program's own
+/// measurements.
 fn waits() -> Result<(), Failed> {
     let (program, trace) = (hot("hot-waits", &["-Wl,--build-id"])?, scratch("waits.bin"));
     let out = record(
@@ -420,8 +423,8 @@ fn waits() -> Result<(), Failed> {
         .map(|(name, ns)| Ok((name, ns.parse()?)))
         .collect::<Result<_, std::num::ParseFloatError>>()?;
     ensure(known.len() == 3, || shown.clone())?;
-    // Between its readings of the clock the program also runs, or waits for a CPU; and the shortest
-    // waits are not recorded.
+    // Between its readings of the clock the program also runs or waits for a CPU, and the shortest waits are not
+    // recorded. So it measures more than the recording has.
     let process = analyze(&trace)?["processes"][0].take();
     let rest = ["on_cpu_ns", "run_queue_ns", "unknown_ns"].map(|key| int(&process, key));
     let mut slack = rest.iter().sum::<u64>() as f64 + 30.0 * 1e6;
@@ -437,7 +440,7 @@ fn waits() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The kernel tells addresses; the mappings tell the file.
+/// Without a build id the kernel reports addresses, and the process's mappings tell to which file they belong.
 fn no_build_id() -> Result<(), Failed> {
     let (program, trace) = (hot("hot-none", &[NONE])?, scratch("no-build-id.bin"));
     let out = record(&trace, &["--stacks=997"], &[&program, "user"])?;
@@ -460,7 +463,7 @@ fn self_ns(flame: &Value, is: impl Fn(&Value) -> bool) -> u64 {
     rows.map(|row| int(row, "self_ns")).sum()
 }
 
-/// Another program has other functions at these offsets.
+/// If the file was replaced, another program has other functions at the same offsets, so no function may be named.
 fn replaced() -> Result<(), Failed> {
     let (program, other) = (hot("hot-old", &[NONE])?, hot("hot-new", &[NONE, "-DNEW"])?);
     let script = format!("{program} user & sleep 1; mv {other} {program}; wait");

@@ -1,7 +1,7 @@
-//! A system call of the recorder fails: COMMAND runs once with its own status, or, without
-//! `--best-effort`, never and with a message. A tracer (ptrace(2)) replaces the result of one
-//! call in each run, or of all calls of one number, as a filter (seccomp(2)) does. Of each kind
-//! of calls, one fails; in `make test-long`, every one does.
+//! Makes system calls of the recorder fail. COMMAND must run once, with its own exit status; without `--best-effort` it
+//! may also never run, if there is a message. A tracer (ptrace(2)) replaces the result of one call in each run, or of
+//! all calls of one number, as a filter (seccomp(2)) does. One call of each kind fails; with `make test-long` every
+//! call does.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -23,29 +23,30 @@ pub const TESTS: &[Test] = &[
     ("the_command_runs_once_whatever_a_filter_refuses", refused),
 ];
 
-/// COMMAND's status, unlike any other here.
+/// The exit status of COMMAND, which nothing else here returns.
 const STATUS: i32 = 37;
-/// The longest run; a longer one hangs. A verifier without BTF of functions takes longer.
+/// The time limit of a run; a run that takes longer hangs. The kernel's verifier takes long without BTF of functions.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// The time for the runs of one test. On a busy machine the last calls are left out.
+/// The time limit for all runs of one test. On a busy machine the last calls are not tested.
 const PATIENCE: Duration = Duration::from_secs(200);
 
-/// The refusals: by a filter, for want of memory, of descriptors, of the call itself.
+/// The errors with which calls fail: those of a filter, and those for a lack of memory, of descriptors, and of the
+/// system call itself.
 const ERRORS: [i32; 4] = [libc::EPERM, libc::ENOMEM, libc::EMFILE, libc::ENOSYS];
 
 /// A finished run of `tr record`.
 struct Run {
     status: ExitStatus,
-    /// COMMAND's runs.
+    /// How often COMMAND has run.
     times: usize,
     said: String,
     calls: Calls,
-    /// There was no such call any more.
+    /// Whether the recorder made fewer calls, so that no call failed.
     over: bool,
 }
 
-/// `tr record` of a command that notes its run and ends with [`STATUS`].
+/// A command that records a script, which notes each run in a file and exits with [`STATUS`].
 fn noting(dir: &Path, options: &[&str]) -> Command {
     let script = format!("echo x >>{}/runs; exit {STATUS}", dir.display());
     recording(&dir.join("trace.bin"), options, &["sh", "-c", &script])
@@ -55,7 +56,8 @@ fn runs(dir: &Path) -> usize {
     std::fs::read(dir.join("runs")).map_or(0, |runs| runs.len() / 2)
 }
 
-/// Once with COMMAND's status. If tracing is required: or never, with a message.
+/// Checks that COMMAND ran once and its status was returned. If tracing is required, COMMAND may also not have run, if
+/// there is a message.
 fn judge(run: &Run, best_effort: bool) -> Result<(), Failed> {
     let ran = run.times == 1 && run.status.code() == Some(STATUS);
     let refused = !best_effort
@@ -74,10 +76,10 @@ fn judge(run: &Run, best_effort: bool) -> Result<(), Failed> {
     })
 }
 
-/// Runs it, and fails calls of its main thread, not those of Rust's runtime before `main`.
+/// Runs the recorder, and makes calls of its main thread fail, except those of Rust's runtime before `main`.
 fn injected(mut tr: Command, dir: &Path, which: Which, errno: i32) -> Result<Run, Failed> {
     let _ = std::fs::remove_file(dir.join("runs"));
-    // A file: a pipe that nobody reads meanwhile could fill.
+    // The messages go into a file, because a pipe could fill up while nobody reads it.
     let said = dir.join("stderr");
     tr.stdout(Stdio::null())
         .stderr(std::fs::File::create(&said)?);
@@ -92,7 +94,7 @@ fn injected(mut tr: Command, dir: &Path, which: Which, errno: i32) -> Result<Run
     })
 }
 
-/// The runs of one test.
+/// The runs of one test, and the failures that they have found.
 struct Runs<'a> {
     dir: std::path::PathBuf,
     options: &'a [&'a str],
@@ -115,7 +117,7 @@ impl<'a> Runs<'a> {
         })
     }
 
-    /// There is no time for further runs.
+    /// Whether there is no time for further runs.
     fn is_late(&self) -> bool {
         let late = !long() && self.begun.elapsed() > PATIENCE;
         if late {
@@ -124,7 +126,7 @@ impl<'a> Runs<'a> {
         late
     }
 
-    /// One more run; `None` if it hangs.
+    /// Makes one more run, and judges it; `None` if the run hangs or is wrong.
     fn run(&mut self, which: Which, errno: i32) -> Option<Run> {
         let tr = noting(&self.dir, self.options);
         let run = injected(tr, &self.dir, which, errno);
@@ -151,8 +153,8 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// One run for each kind of calls, or for each call until none is left; only those of every
-/// `step`.
+/// Makes one run for each kind of call, or with `make test-long` for each call until none is left. Of these only every
+/// `step`-th is made.
 fn each(options: &[&str], step: usize) -> Result<(), Failed> {
     let mut runs = Runs::new(options)?;
     let all = runs.run(Which::None, 0).ok_or("no run")?.calls;
@@ -173,8 +175,8 @@ fn each(options: &[&str], step: usize) -> Result<(), Failed> {
     runs.judge()
 }
 
-/// Calls of every number that the recorder uses. Without mmap(2) no program has memory. Of a
-/// COMMAND that cannot be waited for, nobody has the status.
+/// For each system call number that the recorder uses, all of its calls fail. Not mmap(2), because without it no
+/// program has memory, and not the waits for a child, because without them nobody gets COMMAND's status.
 fn refused() -> Result<(), Failed> {
     let mut runs = Runs::new(&["--best-effort"])?;
     let all = runs.run(Which::None, 0).ok_or("no run")?.calls;

@@ -1,4 +1,4 @@
-//! No event is lost while the rings have room; losses are reported.
+//! Tests that no event is lost while the ring buffers have room, and that losses are reported.
 
 use std::collections::HashMap;
 use std::process::Command;
@@ -38,24 +38,24 @@ pub const TESTS: &[Test] = &[
     ("the_kernel_agrees_on_every_switch", switches),
 ];
 
-/// The one that has to lose events.
+/// The test that must lose events.
 pub const TINY: &[Test] = &[("what_a_tiny_ring_loses_is_said_and_never_wrong", tiny)];
 
-/// fixtures/programs/storm.c, compiled once.
+/// The compiled program fixtures/programs/storm.c, which causes very many events.
 pub fn program() -> Result<&'static str, Failed> {
     static BINARY: OnceLock<Option<String>> = OnceLock::new();
     let binary = BINARY.get_or_init(|| compiled("storm.c", "storm", &["-pthread"]).ok());
     binary.as_deref().ok_or_else(|| "gcc storm.c".into())
 }
 
-/// The reason why real-time priorities cannot be tested here.
+/// The reason why real-time priorities cannot be tested here, if any.
 pub fn no_real_time() -> Option<String> {
     let tried = Command::new("chrt").args(["-r", "20", "true"]).status();
     let done = tried.is_ok_and(|status| status.success());
     (!done).then(|| "no real-time priorities here".into())
 }
 
-/// Pairs of processes on every CPU that only switch.
+/// Pairs of processes on every CPU do nothing but switch.
 fn stress_ng() -> Result<(), Failed> {
     let command = [
         "stress-ng",
@@ -78,7 +78,7 @@ fn run(args: &[&str]) -> Result<(), Failed> {
     lossless(&[&[program()?], args].concat())
 }
 
-/// Records it with default settings; no event may be lost.
+/// Records a command with default settings; no event may be lost.
 fn lossless(command: &[&str]) -> Result<(), Failed> {
     let out = record(&scratch("storm.bin"), &[], command)?;
     let said = text(&out.stderr);
@@ -92,7 +92,8 @@ fn storm(args: &[&str]) -> Result<(), Failed> {
     ensure(int(&info, "events") > 1000, || info.to_string())
 }
 
-/// Hogs as urgent as the recorder keep a CPU from it for as long as they like: no event is lost without being counted.
+/// Tasks with the same priority as the recorder keep it from a CPU for as long as they like. Lost events must be
+/// counted.
 fn most_urgent() -> Result<(), Failed> {
     let (trace, count) = (scratch("storm.bin"), 150_000);
     let out = record(
@@ -105,7 +106,7 @@ fn most_urgent() -> Result<(), Failed> {
     let lost = info["lost_events"].as_object();
     let lost = lost.iter().flat_map(|losses| losses.values());
     let lost: u64 = lost.filter_map(Value::as_u64).sum();
-    // Two tasks wake each other so often, and each waking has a switch.
+    // Two tasks wake each other `count` times, and each waking comes with a switch.
     let all = int(&info, "events") + lost;
     ensure(all > 4 * count, || format!("{all}: {info}"))
 }
@@ -138,7 +139,7 @@ fn stall() -> Result<(), Failed> {
     )
 }
 
-/// The number of a task's switch-outs equals the kernel's count.
+/// The number of switches away from each task equals the kernel's count.
 fn switches() -> Result<(), Failed> {
     run(&["chat", "20"])?;
     let (mut alive, mut checked) = (HashMap::<u64, u64>::new(), 0);
@@ -171,7 +172,7 @@ fn switches() -> Result<(), Failed> {
 fn tiny() -> Result<(), Failed> {
     let trace = scratch("tiny.bin");
     let _ = std::fs::remove_file(&trace);
-    // A running recorder would keep up: stop it for a while.
+    // A recorder that runs would keep up with the events, so it is stopped for a while.
     let tr = recording(&trace, &["--buffer", "4K"], &[program()?, "pipe", "200000"])
         .stderr(std::process::Stdio::piped())
         .spawn()?;
@@ -190,7 +191,7 @@ fn tiny() -> Result<(), Failed> {
         lost["cpu0"].as_u64().is_some_and(|lost| lost > 1000),
         || lost.to_string(),
     )?;
-    // The known time is a lower bound; with the unknown time it is the lifetime.
+    // The known CPU time is a lower bound of the kernel's figure, because lost events make unknown time.
     let kernel: u64 = dump(&trace)?
         .iter()
         .filter(|event| event["kind"] == "final")

@@ -1,5 +1,5 @@
-//! `tr record --sudo`: an ordinary user records as root would, and everything but the loader of
-//! the BPF programs is that user's. Each test has its own sudoers file, in a mount namespace.
+//! Tests `tr record --sudo`: an ordinary user records as root would, and everything but the loader of the BPF programs
+//! runs as that user. Each test has its own sudoers file, in a mount namespace.
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
@@ -35,13 +35,13 @@ pub const TESTS: &[Test] = &[
     ),
 ];
 
-/// The one that waits for a loader that says nothing.
+/// A test that waits for a loader that does not answer.
 pub const SILENT: &[Test] = &[("a_killed_or_silent_loader_is_an_error", killed_loader)];
 
 pub const NOBODY: u32 = 65534;
 pub const ALLOWED: &str = "nobody ALL=(root) NOPASSWD: ALL";
 
-/// A directory of the user's, with a `tr` that root and the user can execute, and a sudoers file.
+/// A directory of the user `nobody`, with a `tr` that root and the user can execute, and a sudoers file.
 pub struct Place(PathBuf);
 
 impl Place {
@@ -64,7 +64,7 @@ impl Place {
         self.0.join(name)
     }
 
-    /// A program that the user runs, under this sudoers file.
+    /// A command that the user runs with this sudoers file.
     fn command(&self, program: &Path) -> Result<Command, Failed> {
         let mut command = Command::new(program);
         command
@@ -74,7 +74,7 @@ impl Place {
             .env_remove("SUDO_GID")
             .env_remove("GITHUB_ACTIONS");
         let rules = CString::new(self.at("sudoers").as_os_str().as_bytes())?;
-        // SAFETY: system calls alone; the closure owns the path.
+        // SAFETY: the closure makes system calls only, and owns the path.
         unsafe {
             command.pre_exec(move || {
                 let null = std::ptr::null();
@@ -102,7 +102,7 @@ impl Place {
         Ok(command)
     }
 
-    /// `tr record OPTIONS -o x.bin -- COMMAND`, by the user.
+    /// The command `tr record OPTIONS -o x.bin -- COMMAND`, run by the user.
     pub fn record(&self, options: &[&str], command: &[&str]) -> Result<Command, Failed> {
         let mut tr = self.command(&self.at("tr"))?;
         tr.arg("record").args(options).args(["-o", "x.bin", "--"]);
@@ -110,7 +110,7 @@ impl Place {
         Ok(tr)
     }
 
-    /// A program `sudo` in front of the real one, which is `$SUDO`.
+    /// Writes a script `sudo` that is found before the real one; the real one is `$SUDO`.
     pub fn stand_in(&self, script: &str) -> Result<(), Failed> {
         let file = self.at("bin/sudo");
         std::fs::create_dir_all(self.at("bin"))?;
@@ -121,13 +121,13 @@ impl Place {
         )?)
     }
 
-    /// PATH with the stand-in first.
+    /// A PATH with the stand-in for sudo first.
     pub fn path(&self) -> String {
         let path = std::env::var("PATH").unwrap_or_default();
         format!("{}:{path}", self.at("bin").display())
     }
 
-    /// Processes of the loader, sudo's included.
+    /// The command lines of all processes of the loader, including sudo's.
     fn loaders(&self) -> Vec<String> {
         let tr = self.at("tr");
         let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -153,7 +153,7 @@ fn succeeds(command: &mut Command) -> Result<Output, Failed> {
     Ok(out)
 }
 
-/// Forks, execs, sleeps and CPU time.
+/// A script that makes forks, execs, sleeps and CPU time.
 const BUILD: &str = "i=0; while [ $i -lt 40 ]; do sh -c 'exit 3'; i=$((i + 1)); done; \
     sleep 0.1 & sleep 0.1; wait; exit 0";
 
@@ -171,7 +171,7 @@ fn as_root() -> Result<(), Failed> {
     )?;
     let facts = |trace: &Path| -> Result<(Value, Value), Failed> {
         let mut info = info(trace)?;
-        // The guest's hidden switches come by chance.
+        // In some virtual machines the kernel hides switches by chance, so this anomaly is not compared.
         if let Some(anomalies) = info["anomalies"].as_object_mut() {
             anomalies.remove("ran without having been switched in");
         }
@@ -189,7 +189,8 @@ fn as_root() -> Result<(), Failed> {
     for key in ["facts", "missing", "lost_events", "anomalies"] {
         let mut one = by_sudo.1[key].clone();
         if let ("missing", Some(missing)) = (key, one.as_array_mut()) {
-            // The programs' descriptors have the kernel's count.
+            // Only the owner of the programs' descriptors can read the kernel's count of skipped runs, so a recording
+            // by sudo has one more reason here.
             let last = missing.pop().map(|reason| reason.to_string());
             let told =
                 last.is_some_and(|last| last.contains("that the kernel skipped are not counted"));
@@ -224,7 +225,8 @@ fn as_root() -> Result<(), Failed> {
     ensure((80_000_000..1_000_000_000).contains(&asleep), || {
         asleep.to_string()
     })?;
-    // System calls, by tables that the recorder maps: as an ordinary user it may not call bpf(2).
+    // The recorder reads the counts of system calls from maps in its memory, because an ordinary user may not call
+    // bpf(2).
     let dd = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=3000"];
     succeeds(&mut place.record(&["--sudo", "--syscalls"], &dd)?)?;
     let calls = report(&trace, "syscalls", &[])?;
@@ -232,7 +234,7 @@ fn as_root() -> Result<(), Failed> {
     let writes = writes.filter(|row| row["syscall"] == "write");
     let writes: u64 = writes.map(|row| int(row, "calls")).sum();
     ensure((3000..3100).contains(&writes), || calls.to_string())?;
-    // The whole machine, too.
+    // A recording of the whole machine works as well.
     let mut all = place.command(&place.at("tr"))?;
     succeeds(all.args([
         "record",
@@ -250,7 +252,7 @@ fn as_root() -> Result<(), Failed> {
     })
 }
 
-/// COMMAND finds the same surroundings as without `tr`; it can use sudo, and no loader is left.
+/// COMMAND has the same environment as without `tr`, can use sudo itself, and no loader is left.
 fn surroundings() -> Result<(), Failed> {
     let place = Place::new("sudo-surroundings", ALLOWED)?;
     let script =
@@ -270,7 +272,7 @@ fn surroundings() -> Result<(), Failed> {
         out.stderr.is_empty() && text(&out.stdout).ends_with("\n0\n"),
         || text(&out.stderr),
     )?;
-    // No child of tr but COMMAND, no loader, no descriptor of BPF in COMMAND.
+    // COMMAND is the only child of tr, no loader runs, and COMMAND has no descriptor of BPF.
     let script = "sleep 1; ps --no-headers -o args --ppid $PPID; ls -l /proc/self/fd | grep -c bpf";
     let tr = place
         .record(&["-q", "--sudo"], &["/bin/sh", "-c", script])?
@@ -286,7 +288,7 @@ fn surroundings() -> Result<(), Failed> {
     })
 }
 
-/// Under a terminal the modes stay as they are, before, during and after.
+/// On a terminal the terminal's modes stay the same before, during and after the recording.
 fn terminal() -> Result<(), Failed> {
     let place = Place::new("sudo-terminal", ALLOWED)?;
     let script = "exec 2>&1; stty -g; (for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.05; stty -F /dev/tty -g; done) & \
@@ -304,7 +306,7 @@ fn terminal() -> Result<(), Failed> {
         || said.clone(),
     )?;
     ensure(said.contains("/dev/pts/"), || said.clone())?;
-    // COMMAND is in the foreground.
+    // COMMAND's process group is in the foreground.
     let groups = said.lines().filter_map(|line| {
         let mut numbers = line.split_whitespace().map(str::parse::<u32>);
         Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
@@ -315,7 +317,7 @@ fn terminal() -> Result<(), Failed> {
     })
 }
 
-/// Fails before COMMAND, with these words.
+/// Checks that the recording fails before COMMAND runs, with these words in the message.
 fn fails(command: &mut Command, words: &[&str]) -> Result<(), Failed> {
     let begun = Instant::now();
     let out = command.output()?;
@@ -346,7 +348,7 @@ fn refusals() -> Result<(), Failed> {
         absent,
         &["sudo is not installed", "setcap cap_bpf,cap_perfmon+p /"],
     )?;
-    // With the rule for another program.
+    // The sudoers file allows only another program.
     drop(place);
     let place = Place::new("sudo-refusals", "nobody ALL=(root) NOPASSWD: /bin/true")?;
     let mut other = place.record(&["--sudo"], &echo)?;
@@ -355,7 +357,7 @@ fn refusals() -> Result<(), Failed> {
         &["cannot load the BPF programs by sudo: ", remedy],
     )?;
     drop(place);
-    // The rule of docs/recording.md.
+    // The rule that docs/recording.md proposes is enough.
     let place = Place::new("sudo-refusals", "")?;
     let rule = format!(
         "root ALL=(ALL:ALL) ALL\nnobody ALL=(root) NOPASSWD: {} bpf-loader\n",
@@ -364,7 +366,8 @@ fn refusals() -> Result<(), Failed> {
     std::fs::write(place.at("sudoers"), rule)?;
     succeeds(&mut place.record(&["-q", "--sudo"], &["/bin/true"])?)?;
     drop(place);
-    // no_new_privs: sudo itself says so. noexec: the loader executes nothing.
+    // With no_new_privs sudo itself reports the error. With `noexec` the loader works, because it executes no other
+    // program.
     let place = Place::new("sudo-refusals", &format!("Defaults noexec\n{ALLOWED}"))?;
     let mut confined = place.command(Path::new("setpriv"))?;
     confined.args([
@@ -381,12 +384,13 @@ fn refusals() -> Result<(), Failed> {
     succeeds(&mut place.record(&["-q", "--sudo"], &["/bin/true"])?)?;
     let meta = info(&place.at("x.bin"))?;
     ensure(meta["method"] == "sudo", || format!("{meta:#}"))?;
-    // sudo starts, and the kernel refuses the loader's user.
+    // sudo starts the loader, which then reports that there is no such process.
     let mut targets = place.record(&["--sudo", "-p", "4000000"], &echo)?;
     fails(&mut targets, &["no such process: 4000000"])
 }
 
-/// `auto` calls sudo on a recognised machine alone, and the command runs untraced if it fails.
+/// The automatic method calls sudo only on machines that are known to allow it (GitHub's hosted runners). If sudo
+/// fails, the command runs untraced.
 fn hosted() -> Result<(), Failed> {
     let place = Place::new("sudo-hosted", ALLOWED)?;
     place.stand_in("echo called >>\"$CALLS\"; exec $SUDO \"$@\"")?;
@@ -417,7 +421,7 @@ fn hosted() -> Result<(), Failed> {
             && said.contains("tr: recorded by sudo: "),
         || said.clone(),
     )?;
-    // Refused there, too.
+    // sudo may refuse even on such a machine.
     place.stand_in("echo called >>\"$CALLS\"; echo sudo: not today >&2; exit 1")?;
     let said = auto(&place, Some("github-hosted"), &[])?;
     ensure(
@@ -426,7 +430,7 @@ fn hosted() -> Result<(), Failed> {
     )
 }
 
-/// `tr doctor` says what sudo allows, if it may ask.
+/// `tr doctor` reports what sudo allows, if it may call sudo.
 fn doctor() -> Result<(), Failed> {
     let run =
         |place: &Place, options: &[&str], hosted: bool| -> Result<(Option<i32>, Value), Failed> {
@@ -460,7 +464,7 @@ fn doctor() -> Result<(), Failed> {
         || format!("{found:#}"),
     )?;
     let (code, found) = run(&place, &[], true)?;
-    // The loader costs no fact: what the kernel lacks, root's own programs lack, too.
+    // A recording by the loader lacks only the facts that root's own recording lacks, too.
     let own: Value = serde_json::from_slice(
         &Command::new(place.at("tr"))
             .args(["doctor", "--format", "json"])
@@ -488,7 +492,7 @@ fn doctor() -> Result<(), Failed> {
     )
 }
 
-/// Runs the loader as root with this standard input, as sudo does for this user.
+/// Runs the loader as root with this standard input and, if given, the variables that sudo sets for this user.
 fn loader(place: &Place, stdin: Stdio, user: Option<u32>) -> Result<Output, Failed> {
     let mut loader = Command::new(place.at("tr"));
     loader.arg("bpf-loader").stdin(stdin).env_remove("SUDO_UID");
@@ -527,7 +531,7 @@ fn peers() -> Result<(), Failed> {
         loader(&place, internet.into(), Some(NOBODY))?,
         "no Unix socket",
     )?;
-    // This process is root, and made the socket.
+    // This test runs as root and has made the socket, so the socket does not belong to the user.
     refused(
         loader(&place, socket()?.0, Some(NOBODY))?,
         "the socket is of user 0, and user 65534",
@@ -542,7 +546,7 @@ fn peers() -> Result<(), Failed> {
         user.env("SUDO_GID", "65534").output()?,
         "only sudo runs this",
     )?;
-    // A request that is none: the loader answers and attaches nothing.
+    // The bytes are no valid request, so the loader answers with an error and attaches nothing.
     let (theirs, mut ours) = socket()?;
     std::io::Write::write_all(&mut ours, &vec![0x5a; 1 << 15])?;
     let out = loader(&place, theirs, Some(0))?;
@@ -553,7 +557,7 @@ fn peers() -> Result<(), Failed> {
     ensure(answer.contains("replaced by another version"), || {
         answer.clone()
     })?;
-    // With another argument it is no loader.
+    // With a further argument `bpf-loader` is not the loader's command line, so it is passed on to the system's tr.
     let mut more = Command::new(place.at("tr"));
     let out = more
         .args(["bpf-loader", "x"])
@@ -566,7 +570,7 @@ fn peers() -> Result<(), Failed> {
 
 fn killed() -> Result<(), Failed> {
     let place = Place::new("sudo-killed", ALLOWED)?;
-    // While the loader works: COMMAND never runs, and the loader ends.
+    // If tr is killed while the loader works, COMMAND never runs, and the loader ends.
     for after in [5, 20, 40, 60, 80, 120, 160] {
         let mut tr = place
             .record(&["-q", "--sudo"], &["sleep", "0.3"])?
@@ -577,7 +581,7 @@ fn killed() -> Result<(), Failed> {
         eventually("the loader ends", || place.loaders().is_empty())?;
         let _ = std::fs::remove_file(place.at("x.bin"));
     }
-    // While COMMAND runs: it goes on, and the file reads.
+    // If tr is killed while COMMAND runs, COMMAND goes on, and the file can be read.
     let script = "touch begun; sleep 1.5; touch done";
     let mut tr = place
         .record(&["-q", "--sudo"], &["sh", "-c", script])?
@@ -597,7 +601,7 @@ fn killed() -> Result<(), Failed> {
 fn killed_loader() -> Result<(), Failed> {
     let place = Place::new("sudo-killed-loader", ALLOWED)?;
     let echo = ["/bin/echo", "it runs"];
-    // sudo ends first, or with the loader at any moment.
+    // sudo is killed alone first, and then together with the loader at different moments.
     place.stand_in("kill -9 $$")?;
     let mut tr = place.record(&["--sudo"], &echo)?;
     fails(tr.env("PATH", place.path()), &["the loader was killed"])?;
@@ -610,7 +614,7 @@ fn killed_loader() -> Result<(), Failed> {
         let mut tr = place.record(&["--sudo"], &echo)?;
         let out = tr.env("PATH", place.path()).output()?;
         let (said, told) = (text(&out.stdout), text(&out.stderr));
-        // On a slow machine the signal comes before the loader, on a fast one after it.
+        // On a slow machine the signal may come before the loader has started, on a fast one after it has ended.
         let good = match out.status.code() {
             Some(0) => said == "it runs\n",
             code => {
@@ -622,7 +626,7 @@ fn killed_loader() -> Result<(), Failed> {
         ensure(good, || format!("{delay}: {out:?}"))?;
         eventually("the loader ends", || place.loaders().is_empty())?;
     }
-    // sudo answers nothing: auto goes on without it.
+    // If sudo does not answer, the automatic method runs the command without it.
     place.stand_in("exec sleep 100")?;
     let mut tr = place.record(&[], &echo)?;
     tr.env("PATH", place.path())
@@ -635,13 +639,13 @@ fn killed_loader() -> Result<(), Failed> {
         text(&out.stdout) == "it runs\n" && told.contains("sudo has not answered in 10 s"),
         || told.clone(),
     )?;
-    // Ten seconds, and what a busy machine makes of them: it does not wait for sudo's end.
+    // The wait ends after ten seconds, or later on a busy machine, but does not last until sudo's end.
     ensure((9..100).contains(&begun.elapsed().as_secs()), || {
         format!("{:?}", begun.elapsed())
     })
 }
 
-/// bpf(2) is refused to `tr` altogether, as before Linux 5.19.
+/// bpf(2) is refused to `tr` altogether, as to ordinary users before Linux 5.19, so only the loader can use it.
 #[cfg(target_arch = "x86_64")]
 fn helped() -> Result<(), Failed> {
     use crate::inject::{self, Fault, Which};
@@ -660,7 +664,7 @@ fn helped() -> Result<(), Failed> {
     ensure(status == 5 << 8 && calls.failed.is_some(), || {
         format!("{status:x}: {said}")
     })?;
-    // Only a list of the living tasks says that one goes on.
+    // The recorder waits for all descendants; only a list of living tasks shows it that one goes on.
     ensure(place.at("late").exists(), || said.clone())?;
     let meta = info(&place.at("x.bin"))?;
     let missing = meta["missing"].to_string();
@@ -672,8 +676,7 @@ fn helped() -> Result<(), Failed> {
     ensure(int(&analysis["totals"], "processes") == 5, || {
         analysis["totals"].to_string()
     })?;
-    // The loader was the user, with the capabilities for BPF: CAP_SYS_RESOURCE, CAP_PERFMON,
-    // CAP_BPF.
+    // The loader ran as the user, with only the capabilities for BPF: CAP_SYS_RESOURCE, CAP_PERFMON and CAP_BPF.
     let rights = std::fs::read_to_string(place.at("rights"))?;
     for line in [
         "Uid:\t65534\t65534\t65534\t65534\n",

@@ -10,10 +10,10 @@ use serde_json::Value;
 use crate::common;
 pub use crate::common::{int, kill, list, why_not, TR};
 
-/// A test's name and function.
+/// A test: its name and its function.
 pub type Test = (&'static str, fn() -> Result<(), Failed>);
 
-/// A path in a directory of this test, whose thread has its name.
+/// A path in the directory of this test. The test's thread has the test's name.
 pub fn scratch(name: &str) -> PathBuf {
     let thread = std::thread::current();
     let test = thread.name().unwrap_or("unnamed");
@@ -24,20 +24,20 @@ pub fn scratch(name: &str) -> PathBuf {
     dir.join(name)
 }
 
-/// Copies a program by another process. One that another test starts meanwhile would inherit this
-/// process's descriptor for writing, and the copy could not be executed (ETXTBSY).
+/// Copies a program by another process (cp). If this process wrote the copy, a child that another test starts meanwhile
+/// would inherit the descriptor for writing, and the copy could not be executed (ETXTBSY).
 pub fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<(), Failed> {
     let mut cp = Command::new("cp");
     let done = cp.arg(from.as_ref()).arg(to.as_ref()).status()?;
     ensure(done.success(), || format!("{cp:?}"))
 }
 
-/// Compiles a program of fixtures/programs, or of a path of its own, into this test's directory.
+/// Compiles a C program of fixtures/programs, or one at an absolute path, into the directory of this test.
 pub fn compiled(source: impl AsRef<Path>, name: &str, flags: &[&str]) -> Result<String, Failed> {
     Ok(common::compiled(source.as_ref(), &scratch(name), flags)?)
 }
 
-/// `tr record -o TRACE OPTIONS -- COMMAND`, not yet started.
+/// The command `tr record -o TRACE OPTIONS -- COMMAND`, not started yet.
 pub fn recording(trace: &Path, options: &[&str], command: &[&str]) -> Command {
     let mut tr = Command::new(TR);
     tr.arg("record").arg("-o").arg(trace).args(options);
@@ -49,7 +49,7 @@ pub fn record(trace: &Path, options: &[&str], command: &[&str]) -> std::io::Resu
     recording(trace, options, command).output()
 }
 
-/// Output of a `tr` that must succeed.
+/// The output of a `tr` command that must succeed.
 pub fn tr(args: &[&str], trace: &Path) -> Result<Vec<u8>, Failed> {
     let [subcommand, options @ ..] = args else {
         return Err("no subcommand".into());
@@ -67,7 +67,7 @@ pub fn analyze(trace: &Path) -> Result<Value, Failed> {
     Ok(common::analyze(trace)?)
 }
 
-/// A report's value in JSON.
+/// The JSON value of one report.
 pub fn report(trace: &Path, kind: &str, options: &[&str]) -> Result<Value, Failed> {
     let mut all = common::document(trace, &[&["--report", kind], options].concat())?;
     Ok(all[kind].take())
@@ -80,7 +80,7 @@ pub fn info(trace: &Path) -> Result<Value, Failed> {
     )?)?)
 }
 
-/// The events, one JSON object each.
+/// The events of a trace, as one JSON object each.
 pub fn dump(trace: &Path) -> Result<Vec<Value>, Failed> {
     let lines = tr(&["dump", "--format", "ndjson"], trace)?;
     let lines = lines.split(|b| *b == b'\n').filter(|line| !line.is_empty());
@@ -97,7 +97,7 @@ pub fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failed> {
     Ok(common::ensure(good, what)?)
 }
 
-/// A shell's wait for a file, of twenty seconds at most.
+/// A shell loop that waits until a file exists, for twenty seconds at most.
 pub fn awaits(file: &Path) -> String {
     format!(
         "i=0; until [ -e {} ] || [ $i -ge 400 ]; do sleep 0.05; i=$((i+1)); done",
@@ -105,7 +105,7 @@ pub fn awaits(file: &Path) -> String {
     )
 }
 
-/// Waits until the condition holds.
+/// Waits until the condition is true, for 20 s at most.
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) -> Result<(), Failed> {
     let limit = Instant::now() + Duration::from_secs(20);
     while !holds() {

@@ -1,4 +1,4 @@
-//! `tr symbolize`: the functions of a recording that was made without them.
+//! Tests `tr symbolize`, which adds the names of functions to a recording that was made without them.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -31,7 +31,7 @@ pub const BYTES: &str = "functions_are_found_beside_a_path_that_is_not_utf_8";
 
 const FLAGS: &[&str] = &["-O0", "-g", "-Wl,--build-id"];
 
-/// A program of its own directory.
+/// Compiles the test program into a directory of its own.
 fn hot(name: &str) -> Result<PathBuf, Failed> {
     let directory = scratch(name);
     if directory.exists() {
@@ -49,7 +49,7 @@ fn recorded(program: &Path, what: &str, options: &[&str]) -> Result<PathBuf, Fai
     Ok(trace)
 }
 
-/// Runs `tr symbolize`; returns its messages.
+/// Runs `tr symbolize`, and returns its messages.
 fn symbolize(trace: &Path, options: &[&str]) -> Result<String, Failed> {
     let mut tr = Command::new(TR);
     let out = tr.arg("symbolize").arg(trace).args(options).output()?;
@@ -58,7 +58,7 @@ fn symbolize(trace: &Path, options: &[&str]) -> Result<String, Failed> {
     Ok(said)
 }
 
-/// The samples with a function as the innermost one; `None`: it has no row.
+/// The number of samples in which this function is the innermost one; `None` if it has no row.
 fn own(trace: &Path, function: &str) -> Result<Option<u64>, Failed> {
     let flame = report(trace, "flame", &[])?;
     let rows = list(&flame, "rows");
@@ -69,7 +69,7 @@ fn own(trace: &Path, function: &str) -> Result<Option<u64>, Failed> {
 fn later() -> Result<(), Failed> {
     let trace = recorded(&hot("symbolize-later")?, "kernel", &["--no-symbols"])?;
     let flame = report(&trace, "flame", &[])?;
-    // The files are known, their functions are not.
+    // The files of the samples are known, but not their functions.
     let known = |row: &&Value| !row["function"].as_str().unwrap_or("[").starts_with('[');
     let rows = list(&flame, "rows");
     ensure(
@@ -89,13 +89,13 @@ fn later() -> Result<(), Failed> {
         int(&flame, "ns") == all && of("main") > all / 10 * 9,
         || after.to_string(),
     )?;
-    // The machine was not restarted: the kernel's functions are known as well.
+    // The machine was not restarted since the recording, so the kernel's functions can be named as well.
     let kernel = rows
         .iter()
         .filter(known)
         .filter(|row| row["binary"] == "kernel");
     ensure(kernel.count() > 0, || after.to_string())?;
-    // Nothing but names has been added, and once is enough.
+    // Only names have been added, and a second `tr symbolize` adds nothing.
     let events = tr(&["dump", "--format", "ndjson"], &trace)?;
     let lines = |dump: &[u8]| {
         text(dump)
@@ -112,7 +112,7 @@ fn later() -> Result<(), Failed> {
     tr(&["verify"], &trace).map(|_| ())
 }
 
-/// Processes end before their mappings are read: only the execs name the file.
+/// The processes end before the recorder can read their mappings, so only the events of their execs name the file.
 fn relative() -> Result<(), Failed> {
     let program = hot("symbolize-relative")?;
     let directory = program.with_file_name("");
@@ -121,7 +121,8 @@ fn relative() -> Result<(), Failed> {
     finds_three(&trace, script, |tr| tr.current_dir(&directory))
 }
 
-/// A recording of the script has the name of that function, whether it is looked for at once or by `tr symbolize`.
+/// Checks that a recording of the script has the name of the function `three`, whether names are looked up at once or
+/// by `tr symbolize`.
 fn finds_three(
     trace: &Path,
     script: &str,
@@ -140,7 +141,7 @@ fn finds_three(
     Ok(())
 }
 
-/// A path that is no UTF-8 gets neither its own functions nor those of others.
+/// A path that is not UTF-8 prevents neither finding its own functions nor those of other files.
 fn bytes() -> Result<(), Failed> {
     let program = hot("symbolize-bytes")?;
     let directory = program.with_file_name(OsStr::from_bytes(b"\xff\xfe"));
@@ -158,7 +159,7 @@ fn moved() -> Result<(), Failed> {
     let directory = program.with_file_name("a/b");
     std::fs::create_dir_all(&directory)?;
     std::fs::rename(&program, directory.join("renamed"))?;
-    // Another program of its name is not it.
+    // Another program now has the old path. Its build id differs, so it must not be used.
     std::fs::copy("/bin/true", &program)?;
     let out = program.with_file_name("named.bin");
     let said = symbolize(&trace, &["-o", &out.to_string_lossy()])?;
@@ -179,7 +180,7 @@ fn objcopy(args: &[&str]) -> Result<(), Failed> {
     ensure(out.status.success(), || text(&out.stderr))
 }
 
-/// The program has no symbols of its own.
+/// The program has no symbols itself; they are in a separate debug file.
 fn debug_file() -> Result<(), Failed> {
     let program = hot("symbolize-debug")?;
     let debug = program.with_extension("debug");
@@ -188,7 +189,7 @@ fn debug_file() -> Result<(), Failed> {
     let link = format!("--add-gnu-debuglink={debug_file}");
     objcopy(&["--strip-all", &link, &file])?;
     let trace = recorded(&program, "user", &["--no-symbols"])?;
-    // One that lies has another checksum than the program's link.
+    // A debug file whose checksum differs from the one in the program's link must not be used.
     let truth = std::fs::read(&debug)?;
     let lie = truth.iter().rev().copied().collect::<Vec<u8>>();
     std::fs::write(&debug, [&truth[..64], &lie[64..]].concat())?;
@@ -203,14 +204,14 @@ fn debug_file() -> Result<(), Failed> {
     ensure(three > one && one.is_some(), || {
         format!("{three:?} {one:?}")
     })?;
-    // The lines of the functions are known, too.
+    // The source lines of the functions are known as well.
     let events = text(&tr(&["dump", "--format", "ndjson"], &trace)?);
     ensure(events.contains("hot.c\""), || "no source file".to_owned())
 }
 
-/// A list of functions with the process's pid, of a process that had it before.
+/// A file of functions (/tmp/perf-PID.map) that an earlier process with the same pid has written must not be used.
 fn stale_list() -> Result<(), Failed> {
-    // Machine code of its own: an endless loop in memory of no file.
+    // The script runs its own machine code, an endless loop in memory that belongs to no file.
     let script = "import ctypes, mmap, os, signal
 code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
 code.write(b'\\xeb\\xfe')

@@ -1,4 +1,4 @@
-//! System calls, held against strace's counts of another run of the same programs.
+//! Compares recorded system calls with strace's counts in another run of the same programs.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -25,7 +25,7 @@ pub const TESTS: &[Test] = &[
 pub const STRACE: &str = "system_calls_are_those_that_strace_counts";
 pub const SMALL: &str = "system_calls_of_32_bits_are_told_apart";
 
-/// Calls and errors by name.
+/// The numbers of calls and of errors in a report, by the name of the system call.
 fn counts(report: &Value) -> BTreeMap<String, (u64, u64)> {
     let mut counts = BTreeMap::new();
     for row in list(report, "rows") {
@@ -37,7 +37,7 @@ fn counts(report: &Value) -> BTreeMap<String, (u64, u64)> {
     counts
 }
 
-/// The table of `strace -c`; the column of errors is empty for 0.
+/// The numbers of calls and of errors in the table of `strace -c`, whose column of errors is empty if there are none.
 fn strace(table: &str) -> BTreeMap<String, (u64, u64)> {
     let rows = table.lines().filter_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -52,7 +52,7 @@ fn strace(table: &str) -> BTreeMap<String, (u64, u64)> {
     rows.filter(|(name, _)| name != "total").collect()
 }
 
-/// Forks, execs, errors, and 2,000 short calls.
+/// A script with forks, execs, errors and 2,000 short calls.
 const SCRIPT: &str = "for i in 1 2 3 4; do /bin/true; done; /bin/cat absent/file; \
      /bin/dd if=/dev/zero of=/dev/null bs=1 count=1000; /bin/ls /";
 
@@ -71,21 +71,22 @@ fn as_strace() -> Result<(), Failed> {
     let whole = report(&trace, "syscalls", &[])?;
     let mut ours = counts(&whole);
     let what = || format!("{theirs:?}\n{whole}");
-    // COMMAND's process prepares its signals before the exec.
+    // COMMAND's process resets its signals before the exec, which strace does not see.
     for name in ["rt_sigaction", "rt_sigprocmask"] {
         let own = ours.get_mut(name).ok_or("no signals")?;
         let known = theirs.get(name).copied().unwrap_or_default();
         ensure((0..8).contains(&(own.0.wrapping_sub(known.0))), what)?;
         *own = known;
     }
-    // A signal that comes before a call has begun leaves none to be repeated.
+    // Whether a signal interrupts a call, so that the call is repeated, depends on chance. These calls are not
+    // compared.
     let interrupted = ["rt_sigreturn", "wait4", "restart_syscall"];
     ours.retain(|name, sum| sum.0 > 0 && !interrupted.contains(&name.as_str()));
     let mut theirs_kept = theirs.clone();
     theirs_kept.retain(|name, _| !interrupted.contains(&name.as_str()));
     ensure(ours == theirs_kept, what)?;
     ensure(ours["write"].0 >= 1000 && ours["execve"] == (8, 0), what)?;
-    // Every grouping has all of them.
+    // Each grouping of the rows contains all calls.
     for by in ["process", "program", "step"] {
         let grouped = report(&trace, "syscalls", &["--by", by])?;
         let sum = |name| {
@@ -142,7 +143,7 @@ fn sleeps() -> Result<(), Failed> {
     let what = || sleep.to_string();
     ensure(int(sleep, "calls") == 2 && int(sleep, "errors") == 0, what)?;
     let (ns, longest) = (int(sleep, "ns"), int(sleep, "longest_ns"));
-    // One after the other; they may wait for a CPU at the end.
+    // The two sleeps follow each other; each may also wait for a CPU at its end.
     ensure(longest >= 1_400_000_000, what)?;
     ensure(longest + 300_000_000 <= ns && ns < wall, what)
 }
@@ -166,10 +167,11 @@ fn window() -> Result<(), Failed> {
     ensure((5000..5100).contains(&first), what)?;
     ensure((300..400).contains(&last), what)?;
     ensure(first + last == all, what)?;
-    // The first dd has ended before the window, in an interval that reaches into it.
+    // The first dd ended before the window, but its calls were counted in an interval that reaches into the window.
+    // They must not count.
     let later = writes(&["--from", "500ms"])?;
     ensure((300..400).contains(&later), || format!("{later}"))?;
-    // No process begins or ends while sleep sleeps.
+    // No process begins or ends while `sleep` sleeps, so there are no counts for this short window.
     let short = report(&trace, "syscalls", &["--from", "1500ms", "--to", "1520ms"])?;
     ensure(short["calls"].is_null(), || short.to_string())
 }
@@ -215,7 +217,8 @@ fn small() -> Result<(), Failed> {
     )
 }
 
-/// A shell that becomes `true` calls execve(2) once for itself, and once more for `true`.
+/// A shell that becomes `true` calls execve(2) twice: once to become the shell, and once for `true`. The recorder's
+/// search on PATH must not count.
 fn search() -> Result<(), Failed> {
     let trace = scratch("search.bin");
     let path = std::env::var("PATH").unwrap_or_default();
@@ -237,7 +240,7 @@ fn none() -> Result<(), Failed> {
     ensure(report(&trace, "syscalls", &[])?.is_null(), || {
         "there are some".into()
     })?;
-    // ptrace(2) records none; the report says why.
+    // ptrace(2) records no system calls, and the report gives the reason.
     let out = record(&trace, &["--syscalls", "--method", "ptrace"], &["true"])?;
     let said = text(&out.stderr);
     let told = said.contains("tr: not recorded: system calls: only BPF programs");
@@ -246,14 +249,13 @@ fn none() -> Result<(), Failed> {
     ensure(said.contains("only BPF programs record them"), || said)
 }
 
-/// The numbers of calls that no kernel has, each of which needs a place of its own: more than
-/// there are.
+/// Numbers of system calls that no kernel has. Each needs an entry in the programs' table, which has fewer entries.
 const NUMBERS: std::ops::Range<i64> = 100_000..180_000;
 
-/// Plays a recorded program.
+/// Does the work of a recorded program, which is this test program in a role.
 pub fn play() {
     for number in NUMBERS {
-        // SAFETY: no such system call.
+        // SAFETY: there is no system call with this number, so the kernel only returns an error.
         unsafe { nix::libc::syscall(number) };
     }
 }
@@ -280,7 +282,7 @@ fn overflow() -> Result<(), Failed> {
         what,
     )?;
     let all = (NUMBERS.end - NUMBERS.start) as u64;
-    // Other calls can be among the missed ones.
+    // Other calls may be among those that were not counted.
     ensure((all..all + 500).contains(&(counted + missed)), what)?;
     ensure(counted > 0, what)?;
     let verified = Command::new(env!("CARGO_BIN_EXE_tr"))

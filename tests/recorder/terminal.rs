@@ -1,4 +1,4 @@
-//! Recording on a pseudo-terminal, under a shell with job control.
+//! Records on a pseudo-terminal, under a shell with job control.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -35,7 +35,7 @@ pub const TESTS: &[Test] = &[
     (TIOCSTI, other_user),
 ];
 
-/// The test of a terminal with the method ptrace, which needs no right to trace.
+/// The test of a terminal that uses the method ptrace, so it needs no right to trace.
 pub const OTHER_METHODS: &[Test] = &[("a_terminal_under_ptrace_is_as_without", || {
     terminal("ptrace")
 })];
@@ -50,10 +50,10 @@ fn terminal(method: &str) -> Result<(), Failed> {
     suspended(method)
 }
 
-/// This test needs root.
+/// The name of a test that needs root.
 pub const TIOCSTI: &str = "another_user_cannot_type_into_the_terminal";
 
-/// A shell with job control on its own pseudo-terminal.
+/// A shell with job control on a pseudo-terminal of its own.
 struct Terminal {
     keys: File,
     screen: Arc<Mutex<Vec<u8>>>,
@@ -73,7 +73,7 @@ impl Terminal {
             .env("METHOD", method);
         shell.env("TRACE", scratch("terminal.bin"));
         shell.stdin(stream()?).stdout(stream()?).stderr(stream()?);
-        // SAFETY: two system calls, both allowed between fork and exec.
+        // SAFETY: the closure makes two system calls, both of which are allowed between fork and exec.
         unsafe {
             shell.pre_exec(move || {
                 nix::unistd::setsid()?;
@@ -106,7 +106,7 @@ impl Terminal {
             .map_err(|_| format!("{what:?} is not on the screen: {:?}", screen()).into())
     }
 
-    /// Records `command`; returns after it has printed "ready".
+    /// Records `command`, and waits until it has printed "ready".
     fn records(&mut self, command: &str) -> Result<(), Failed> {
         self.types(&format!(
             "\"$TR\" record -q --method $METHOD -o \"$TRACE\" -- {command}\r"
@@ -114,7 +114,7 @@ impl Terminal {
         self.shows("ready")
     }
 
-    /// The last exit status.
+    /// Checks the exit status of the last command line.
     fn status(&mut self, want: i32) -> Result<(), Failed> {
         self.types("echo sta''tus=$?.\r")?;
         self.shows(&format!("status={want}."))
@@ -145,7 +145,7 @@ fn watch(reader: OwnedFd, screen: &Mutex<Vec<u8>>) {
     }
 }
 
-/// Counts its interrupts, and ends after a while.
+/// A command that counts its interrupts (SIGINT) and ends after a while.
 const COUNTS: &str = "bash -c 'n=0; trap \"n=\\$((n+1))\" INT; echo rea\"\"dy; \
     for i in 1 2 3 4 5 6 7 8; do sleep 0.1; done; echo times=$n.; exit 9'";
 
@@ -186,7 +186,7 @@ fn ctrl_c_early() -> Result<(), Failed> {
     let mut terminal = Terminal::new("auto")?;
     let mark = scratch("terminal.ran");
     let _ = std::fs::remove_file(&mark);
-    // The terminal's signal arrives during the set-up.
+    // The signal arrives while the recorder starts.
     terminal.types(&format!(
         "\"$TR\" record -q --method $METHOD -o \"$TRACE\" -- touch {} & sleep 0.02; kill -INT %1; wait %1\r",
         mark.display()
@@ -195,7 +195,7 @@ fn ctrl_c_early() -> Result<(), Failed> {
     terminal.shows("status=")?;
     let ran = mark.exists();
     let shown = text(&terminal.screen.lock().expect("no panic"));
-    // A fast machine may have finished already.
+    // On a fast machine the recording may have ended before the signal.
     ensure(shown.contains("status=130.") != ran, || {
         format!("ran: {ran}, {shown:?}")
     })
@@ -240,7 +240,7 @@ fn interactive(method: &str) -> Result<(), Failed> {
     terminal.types("some words\r")?;
     terminal.types("echo got: $x.\r")?;
     terminal.shows("got: some words.")?;
-    // A job of the inner shell: its own group in the foreground.
+    // The inner shell starts a job, whose own process group is in the foreground.
     terminal.types("sh -c 'echo rea\"\"dy; exec sleep 30'\r")?;
     terminal.shows("ready")?;
     terminal.types("\x03")?;
@@ -252,7 +252,7 @@ fn interactive(method: &str) -> Result<(), Failed> {
     terminal.complete()
 }
 
-/// The inner shell stops its own process group only; `tr` stops with it.
+/// The inner shell stops only its own process group; `tr` must stop, too, so that the outer shell continues.
 fn suspended(method: &str) -> Result<(), Failed> {
     let mut terminal = Terminal::new(method)?;
     terminal.types(
@@ -299,10 +299,10 @@ impl Terminal {
     }
 }
 
-/// The end of the line, and of its region: the terminal is as before.
+/// The escape sequences that remove the status line and its scroll region, so that the terminal is as before.
 const GONE: &str = "\x1b7\x1b[r\x1b[24;1H\x1b[2K\x1b8";
 
-/// The output to a terminal without what stands between a saved cursor and the restored one.
+/// The output to a terminal without everything between saving and restoring the cursor, which is the status line.
 fn without_status(shown: &str) -> String {
     let mut left = String::new();
     let mut rest = shown;
@@ -317,14 +317,14 @@ fn status_line() -> Result<(), Failed> {
     let mut terminal = Terminal::new("auto")?;
     terminal.types("unset CI\r")?;
     terminal.size(24)?;
-    // Half a line before each sleep: the line at the bottom comes in its middle.
+    // The command prints half a line before each sleep, so that the status line is drawn in the middle of a line.
     terminal.records_with_status(
         "sh -c 'echo rea\"\"dy; for i in 1 2 3; do printf one-$i; sleep 1; echo -two-$i; done; exit 3'",
     )?;
     terminal.shows("\x1b[1;23r\x1b[24;1H")?;
     terminal.shows("· 1 job runs, sleep 1 ")?;
     terminal.shows("· 1 waits for it\x1b8")?;
-    // A new size: a new region.
+    // A new size of the terminal changes the scroll region.
     terminal.size(30)?;
     terminal.shows("\x1b[1;29r\x1b[30;1H")?;
     terminal.size(24)?;
@@ -342,7 +342,7 @@ fn status_line() -> Result<(), Failed> {
     ensure(last.is_some_and(|last| last.starts_with(GONE)), || {
         format!("{last:?}")
     })?;
-    // Ctrl-C: the line is gone as well.
+    // After Ctrl-C the status line is removed as well.
     terminal.records_with_status("sh -c 'echo rea\"\"dy; exec sleep 30'")?;
     terminal.shows("1 job runs, sleep 30 ")?;
     terminal.types("\x03")?;
@@ -390,7 +390,7 @@ fn status_away() -> Result<(), Failed> {
     ensure(!shown.contains("\x1b7"), || format!("{shown:?}"))
 }
 
-/// TIOCSTI types into the terminal that the caller's session has.
+/// TIOCSTI types into the controlling terminal of the caller. A command of another user must not be able to do so.
 fn other_user() -> Result<(), Failed> {
     let mut terminal = Terminal::new("auto")?;
     let keys: Vec<String> = b"echo typ''ed\r".iter().map(u8::to_string).collect();
@@ -404,7 +404,7 @@ fn other_user() -> Result<(), Failed> {
     terminal.status(0)?;
     let shown = text(&terminal.screen.lock().expect("no panic"));
     ensure(!shown.contains("typed"), || shown.clone())?;
-    // Ctrl-C reaches the other session by tr.
+    // The command has a session of its own; tr passes Ctrl-C on to it.
     terminal.types("\"$TR\" record -q --method $METHOD -o \"$TRACE\" --user nobody -- sh -c 'echo wai\"\"ting; exec sleep 30'\r")?;
     terminal.shows("waiting")?;
     terminal.types("\x03")?;

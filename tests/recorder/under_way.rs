@@ -1,4 +1,4 @@
-//! A recording that is read while it goes on.
+//! Tests reading a recording while it is being written.
 
 use std::process::{Command, Stdio};
 
@@ -12,7 +12,7 @@ pub const TESTS: &[Test] = &[
     ("a_killed_recorder_ends_what_follows_it", killed),
 ];
 
-/// Ends when the file `go` is there.
+/// A shell script that ends when the file `go` exists.
 const WAITS: &str = "for i in 1 2 3; do /bin/true; done; : >ready; while ! test -e go; do sleep 0.1; done; /bin/false";
 
 fn started(name: &str) -> Result<(std::path::PathBuf, std::process::Child), Failed> {
@@ -34,7 +34,7 @@ fn followed() -> Result<(), Failed> {
         .arg(&trace)
         .stdout(Stdio::piped())
         .spawn()?;
-    // Past a flush, so that there are parts.
+    // The wait is longer than the recorder's interval of flushes, so that the follower reads several parts.
     std::thread::sleep(std::time::Duration::from_millis(900));
     std::fs::write(trace.with_file_name("go"), "")?;
     recorder.wait()?;
@@ -43,7 +43,7 @@ fn followed() -> Result<(), Failed> {
     let (mut followed, whole) = (text(&out.stdout), text(&tr(&["dump"], &trace)?));
     ensure(whole.contains("/bin/false"), || whole.clone())?;
     if followed != whole {
-        // Facts that the recorder learns late come late, and nothing else differs.
+        // The recorder may learn some facts late, so they come later in the followed output. Nothing else may differ.
         let sorted = |text: &str| {
             let mut lines: Vec<&str> = text.lines().collect();
             lines.sort_unstable();

@@ -1,5 +1,5 @@
-//! Naps, polls and waits for the network, told apart by what ended them: the first screen's advice, and the kinds of time on
-//! the critical path.
+//! Tests that naps, polls and waits for the network are distinguished by what ended them: in the advice on the first
+//! screen, and in the kinds of time on the critical path.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -19,10 +19,10 @@ pub const TESTS: &[Test] = &[
     ("the_ticks_of_an_idle_server_are_no_naps", idle),
 ];
 
-/// The delay of an answer.
+/// The time after which the server answers.
 const DELAY: Duration = Duration::from_millis(900);
 
-/// A server of one client after the other: it answers each byte after the delay.
+/// A server that serves one client after the other, and answers each byte after [`DELAY`].
 fn server() -> Result<SocketAddr, Failed> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
@@ -40,8 +40,9 @@ fn server() -> Result<SocketAddr, Failed> {
     Ok(address)
 }
 
-/// Records the command up to four times, until less than 100 ms of its path are unknown. The kernel of some virtual
-/// machines hides a few wakings: a nap without the waking at its end is unknown, which is the audit's matter.
+/// Records the command up to four times, until less than 100 ms of its critical path are unknown. The kernel of some
+/// virtual machines does not report a few wakings, and a nap without its waking is unknown time. Other tests check
+/// that.
 fn recorded(name: &str, command: &[&str]) -> Result<(Vec<(String, u64)>, Value), Failed> {
     let mut last = recorded_once(name, command)?;
     for _ in 0..3 {
@@ -53,7 +54,7 @@ fn recorded(name: &str, command: &[&str]) -> Result<(Vec<(String, u64)>, Value),
     Ok(last)
 }
 
-/// The kinds of the advice, with the largest gain of each in ms, and the ms of each kind of time on the critical path.
+/// The kinds of advice, with the largest gain of each in ms, and the critical path.
 fn recorded_once(name: &str, command: &[&str]) -> Result<(Vec<(String, u64)>, Value), Failed> {
     let trace = scratch(name);
     let out = record(&trace, &["-q"], command)?;
@@ -69,7 +70,7 @@ fn recorded_once(name: &str, command: &[&str]) -> Result<(Vec<(String, u64)>, Va
     Ok((advice, path["critical_path"]["path"].clone()))
 }
 
-/// The time of a kind on the path in ms.
+/// The time of this kind on the critical path, in ms.
 fn of_kind(path: &Value, kind: &str) -> u64 {
     let steps = list(path, "steps").iter();
     let times = steps.map(|step| int(step, &format!("{kind}_ns")));
@@ -83,7 +84,7 @@ fn python(address: SocketAddr, code: &str) -> String {
     )
 }
 
-/// Three naps of 300 ms each, by a call without descriptors, and by one that waits for the connection, too.
+/// Three naps of 300 ms each: by a call without descriptors, and by a call that also waits for the connection.
 fn naps() -> Result<(), Failed> {
     for (name, code) in [
         (
@@ -143,7 +144,8 @@ fn poll() -> Result<(), Failed> {
     })
 }
 
-/// A server waits for clients, in a loop with a time-out, until it is stopped.
+/// A server waits for clients in a loop with a time-out until it is stopped. Its waits are no naps, so there is no
+/// advice.
 fn idle() -> Result<(), Failed> {
     let code = "import select, socket\ns = socket.create_server(('127.0.0.1', 0))\n\
                 while True: select.select([s], [], [], 0.2)";

@@ -1,5 +1,5 @@
-//! A write of the trace fails or is short: the message has the cause, COMMAND keeps its status,
-//! and what is on the disk is readable.
+//! Tests writes of the trace that fail or are short: the message has the cause, COMMAND keeps its exit status, and what
+//! is on the disk can be read.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -19,13 +19,13 @@ pub const TESTS: &[Test] = &[
     (FULL, full),
 ];
 
-/// This test mounts a small file system.
+/// The name of a test that mounts a small file system.
 pub const FULL: &str = "a_full_disk_is_told_on_top_of_every_report";
 
 const STATUS: i32 = 37;
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// The errors of a disk, with the words for them.
+/// The errors that a disk can cause, with the words in the message for each.
 const ERRORS: [(i32, &str); 3] = [
     (libc::ENOSPC, "No space left on device"),
     (libc::EIO, "Input/output error"),
@@ -39,12 +39,12 @@ struct Run {
     trace: PathBuf,
 }
 
-/// A recording with several flushes, a fault in it.
+/// Makes a recording with several flushes, in which a write has this fault.
 fn run(which: Which, fault: Fault) -> Result<Run, Failed> {
     let trace = scratch("writes.bin");
     let said = scratch("writes.stderr");
     let _ = std::fs::remove_file(&trace);
-    // On a busy machine several flushes are one write.
+    // On a busy machine several flushes may become one write, so there are more flushes than are needed.
     let script = format!("for i in 1 2 3 4 5 6 7; do /bin/true; sleep 0.5; done; exit {STATUS}");
     let mut tr = recording(&trace, &[], &["sh", "-c", &script]);
     tr.stdout(Stdio::null())
@@ -59,7 +59,7 @@ fn run(which: Which, fault: Fault) -> Result<Run, Failed> {
     })
 }
 
-/// The status of `tr verify`: 0 intact, 1 cut short.
+/// The exit status of `tr verify`: 0 for an intact trace, 1 for one that is cut.
 fn verified(trace: &Path) -> Result<Option<i32>, Failed> {
     let out = Command::new(TR).arg("verify").arg(trace).output()?;
     Ok(out.status.code())
@@ -72,14 +72,15 @@ fn failing() -> Result<(), Failed> {
         for which in [Which::Write(nth), Which::AfterShort(nth)] {
             let run = run(which, error)?;
             if run.calls.failed.is_none() {
-                // The write after the last one, too, has not come.
+                // The recording has fewer writes than `nth`, so all have been tested.
                 return ensure(nth > 4, || format!("only {nth} writes: {}", run.said));
             }
             let all = || format!("{which:?}: {}\n{}", run.status, run.said);
             ensure(run.said.contains(words), all)?;
             ensure(run.status.code() == Some(STATUS), all)?;
             if run.said.contains("the command runs untraced") {
-                // The header: COMMAND has run without a recording, whose own header could be written.
+                // The header could not be written: COMMAND ran unrecorded, and a new header of a file without events
+                // was written.
                 ensure(nth == 1, all)?;
                 continue;
             }
@@ -105,7 +106,7 @@ fn short() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The file has no name before its header is written.
+/// The file gets its name (linkat) only after its header is written. If that fails, a message says so.
 fn unnamed() -> Result<(), Failed> {
     let (errno, words) = ERRORS[2];
     let run = run(Which::Number(libc::SYS_linkat as u64), Fault::Error(errno))?;
@@ -114,7 +115,7 @@ fn unnamed() -> Result<(), Failed> {
     ensure(run.said.contains(words), all)
 }
 
-/// A recording onto a disk with room for a part of it.
+/// Records onto a disk that has room for only a part of the recording.
 fn full() -> Result<(), Failed> {
     let (disk, trace) = (scratch("full"), scratch("full.bin"));
     std::fs::create_dir_all(&disk)?;
@@ -138,7 +139,7 @@ fn full() -> Result<(), Failed> {
         || said.clone(),
     )?;
     const WHY: &str = "the disk was full, or the recorder was killed";
-    // The page has the warnings of JSON.
+    // The page shows the same warnings as the JSON document.
     let first = &analyze(&trace)?["trace"]["warnings"][0];
     ensure(
         first.as_str().is_some_and(|warning| warning.contains(WHY)),
@@ -162,7 +163,8 @@ fn full() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Cuts a trace at many places: after the header all are readable, the later the more of it.
+/// Cuts a trace at many places. Each copy that has the whole header can be read, and a longer copy has at least as many
+/// processes.
 fn cut() -> Result<(), Failed> {
     let trace = scratch("power.bin");
     let script = "i=0; while [ $i -lt 100 ]; do /bin/true; i=$((i+1)); done; sleep 1; /bin/true";
@@ -174,7 +176,7 @@ fn cut() -> Result<(), Failed> {
         std::fs::write(&part, &whole[..cut])?;
         match verified(&part)? {
             Some(1) => {}
-            // Before the end of the metadata.
+            // The copy ends before the end of the metadata.
             Some(2) if readable == 0 => continue,
             other => return Err(format!("{cut} of {}: {other:?}", whole.len()).into()),
         }

@@ -1,19 +1,19 @@
-//! The items of a crate, read from its sources line by line.
+//! Reads the items of a crate from its sources, line by line.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // in a test
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// An item that can be public.
+/// An item of a module. It may be public.
 struct Item {
     kind: &'static str,
     name: String,
     public: bool,
-    /// The public fields (`.name`), variants and functions (`::name`).
+    /// The item's public members: fields (`.name`), variants and functions (`::name`).
     members: Vec<String>,
 }
 
-/// A public `use` of one name.
+/// A public `use` that exports one name.
 struct Export {
     path: Vec<String>,
     name: String,
@@ -25,14 +25,14 @@ struct Module {
     exports: Vec<Export>,
 }
 
-/// The members that an `impl` block adds to a type.
+/// The public members that an `impl` block adds to a type.
 struct Added {
     module: String,
     name: String,
     members: Vec<String>,
 }
 
-/// A crate by its modules, whose paths are joined by `::`; the root's path is empty.
+/// The modules of a crate by their paths, which are joined by `::`. The path of the crate's root is empty.
 #[derive(Default)]
 pub struct Sources {
     modules: BTreeMap<String, Module>,
@@ -67,13 +67,13 @@ impl Sources {
         }
     }
 
-    /// Adds the text of a module.
+    /// Adds a module with this text.
     pub fn add(&mut self, module: &str, text: &str) {
         let lines: Vec<&str> = text.lines().collect();
         self.scan(module, &lines, 0);
     }
 
-    /// Adds the items of these lines that stand at this indentation.
+    /// Adds the items in these lines that begin at this indentation.
     fn scan(&mut self, module: &str, lines: &[&str], indent: usize) {
         self.modules.entry(module.to_owned()).or_default();
         let mut at = 0;
@@ -128,7 +128,7 @@ impl Sources {
             return;
         }
         let mut words = declared.split_whitespace().peekable();
-        // `const fn` and `unsafe extern "C" fn` are functions.
+        // `const fn` and `unsafe extern "C" fn` declare functions, although they begin with other keywords.
         let Some(mut kind) = words.find_map(|word| KINDS.iter().find(|kind| **kind == word)) else {
             return;
         };
@@ -156,14 +156,14 @@ impl Sources {
         }
     }
 
-    /// The items that other crates can name, and their members, in order.
+    /// The items that other crates can name, with their public members, sorted.
     pub fn public_items(&self) -> Vec<String> {
         let mut found = BTreeSet::new();
         self.add_public("", "", &mut found);
         found.into_iter().collect()
     }
 
-    /// Adds the public items of a module, which is called `shown` from outside.
+    /// Adds the public items of a module, whose path as seen from outside is `shown`.
     fn add_public(&self, module: &str, shown: &str, found: &mut BTreeSet<String>) {
         let Some(here) = self.modules.get(module) else {
             return;
@@ -211,7 +211,7 @@ impl Sources {
         for item in source.items.iter().filter(|item| item.name == *name) {
             self.add_one(&from, item, &shown, found);
         }
-        // A name that `from` exports itself.
+        // The module `from` exports the name again from another module.
         for inner in source.exports.iter().filter(|inner| inner.name == *name) {
             let renamed = Export {
                 path: inner.path.clone(),
@@ -222,7 +222,7 @@ impl Sources {
         }
     }
 
-    /// The module that this path names in `module`, unless it is another crate's.
+    /// The module that `path` means inside of `module`. `None` if it belongs to another crate.
     fn resolve(&self, module: &str, path: &[String]) -> Option<String> {
         let mut at = module.to_owned();
         for (place, part) in path.iter().enumerate() {
@@ -238,8 +238,8 @@ impl Sources {
         Some(at)
     }
 
-    /// The module that defines the type that `module` calls by this name: itself, the nearest one that contains it, or the
-    /// only one.
+    /// The module that defines the type that `module` calls `name`: the module itself, the nearest one that contains
+    /// it, or the only one with such a type.
     fn defines(&self, module: &str, name: &str) -> Option<&str> {
         let has = |module: &Module| {
             module
@@ -267,8 +267,8 @@ impl Sources {
     }
 }
 
-/// The line of the item that begins at this indentation, joined with those that follow until `{` or `;`. Moves `at` after it. `None`
-/// for a line that begins no item.
+/// The header of the item that begins at this line and indentation: its lines up to `{` or `;`, joined. Moves `at`
+/// after the header. `None` if no item begins here.
 fn take_header(lines: &[&str], at: &mut usize, indent: usize) -> Option<String> {
     let line = lines[*at];
     *at += 1;
@@ -296,7 +296,7 @@ fn take_header(lines: &[&str], at: &mut usize, indent: usize) -> Option<String> 
     Some(header)
 }
 
-/// Whether a list of a `use`, of arguments or of fields of a tuple goes on in the next line.
+/// Whether a header continues in the next line, because a list of a `use`, of arguments or of a tuple's fields is open.
 fn is_open(header: &str) -> bool {
     let count = |c: char| header.matches(c).count();
     let list = visibility(header).1.starts_with("use ") && count('{') > count('}');
@@ -307,7 +307,7 @@ fn indent_of(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// Whether an item is public, and its text without that word.
+/// Whether an item is public, and its text without the visibility.
 fn visibility(header: &str) -> (bool, &str) {
     if let Some(declared) = header.strip_prefix("pub ") {
         (true, declared)
@@ -323,7 +323,7 @@ fn visibility(header: &str) -> (bool, &str) {
     }
 }
 
-/// The name of the type whose own functions follow.
+/// The name of the type, if an `impl` block adds functions to a type itself. `None` for the implementation of a trait.
 fn inherent_impl(declared: &str) -> Option<String> {
     let declared = declared.strip_prefix("unsafe ").unwrap_or(declared);
     let header = declared.strip_prefix("impl")?;
@@ -348,7 +348,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// The members that the body of an item of this kind declares for other crates.
+/// The members that other crates can name, in the body of an item of this kind.
 fn members(body: &[&str], indent: usize, kind: &str) -> Vec<String> {
     let mut found = Vec::new();
     for line in body.iter().filter(|line| indent_of(line) == indent) {
@@ -382,7 +382,7 @@ fn members(body: &[&str], indent: usize, kind: &str) -> Vec<String> {
     found
 }
 
-/// The public fields of `struct Name(pub First, Second);`.
+/// The public fields of a tuple struct, as in `struct Name(pub First, Second);`.
 fn tuple_fields(declared: &str) -> Vec<String> {
     let Some((_, fields)) = declared.split_once('(') else {
         return Vec::new();
@@ -397,7 +397,7 @@ fn tuple_fields(declared: &str) -> Vec<String> {
     public.map(|(place, _)| format!(".{place}")).collect()
 }
 
-/// The names that the tree of a `use` exports.
+/// The names that a `use` exports, whose tree this is.
 fn exports(tree: &str) -> Vec<Export> {
     let tree = tree.trim();
     if let Some((before, list)) = tree.split_once('{') {

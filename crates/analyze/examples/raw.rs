@@ -1,11 +1,11 @@
-//! Writes the scheduling events of a trace as plain records of 24 bytes, in the order of
-//! their times, to standard output: what a tool that does not pack them would store.
-//! `benches/compare.sh` makes a floor of it.
+//! Writes the scheduling events of a trace to standard output as plain records of 24 bytes, in the order of their
+//! times, as a tool that does not pack them would store them. `benches/compare.sh` uses the size as a base for
+//! comparisons.
 //!
 //! `cargo run --release -p tr-analyze --example raw -- FILE > OUT`
 //!
-//! A record is little-endian: u64 time in ns, u32 task that was running, u32 the other
-//! task, u16 state, u16 CPU, u32 kind.
+//! A record is little-endian: u64 time in ns, u32 task that was running, u32 the other task, u16 state, u16 CPU, u32
+//! kind.
 
 use std::io::Write;
 

@@ -3,7 +3,7 @@
 /// The kind of a part of time in the life of a thread, on a critical path or in a step of a build, such as time on a
 /// CPU or a wait for a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum TimeKind {
     /// The thread was on a CPU.
     OnCpu,
     /// The thread waited for a CPU.
@@ -36,42 +36,42 @@ pub enum Kind {
     Unknown,
 }
 
-impl Kind {
+impl TimeKind {
     /// A list of all kinds of time, such as time on a CPU or waits for a disk, in the order of their definition.
-    pub const ALL: [Kind; 14] = [
-        Kind::OnCpu,
-        Kind::RunQueue,
-        Kind::Disk,
-        Kind::Memory,
-        Kind::Network,
-        Kind::Terminal,
-        Kind::Sleep,
-        Kind::Stopped,
-        Kind::Blocked,
-        Kind::Outside,
-        Kind::Others,
-        Kind::SleepOrBlocked,
-        Kind::Lived,
-        Kind::Unknown,
+    pub const ALL: [TimeKind; 14] = [
+        TimeKind::OnCpu,
+        TimeKind::RunQueue,
+        TimeKind::Disk,
+        TimeKind::Memory,
+        TimeKind::Network,
+        TimeKind::Terminal,
+        TimeKind::Sleep,
+        TimeKind::Stopped,
+        TimeKind::Blocked,
+        TimeKind::Outside,
+        TimeKind::Others,
+        TimeKind::SleepOrBlocked,
+        TimeKind::Lived,
+        TimeKind::Unknown,
     ];
 
     /// The name of the kind of time in JSON, CSV and datasets.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::OnCpu => "on_cpu",
-            Kind::RunQueue => "run_queue",
-            Kind::Disk => "disk",
-            Kind::Memory => "memory",
-            Kind::Network => "network",
-            Kind::Terminal => "terminal",
-            Kind::Sleep => "sleep",
-            Kind::Stopped => "stopped",
-            Kind::Blocked => "blocked",
-            Kind::Outside => "outside",
-            Kind::Others => "others",
-            Kind::SleepOrBlocked => "asleep_or_blocked",
-            Kind::Lived => "program",
-            Kind::Unknown => "unknown",
+            TimeKind::OnCpu => "on_cpu",
+            TimeKind::RunQueue => "run_queue",
+            TimeKind::Disk => "disk",
+            TimeKind::Memory => "memory",
+            TimeKind::Network => "network",
+            TimeKind::Terminal => "terminal",
+            TimeKind::Sleep => "sleep",
+            TimeKind::Stopped => "stopped",
+            TimeKind::Blocked => "blocked",
+            TimeKind::Outside => "outside",
+            TimeKind::Others => "others",
+            TimeKind::SleepOrBlocked => "asleep_or_blocked",
+            TimeKind::Lived => "program",
+            TimeKind::Unknown => "unknown",
         }
     }
 
@@ -79,50 +79,54 @@ impl Kind {
     /// another task.
     pub fn is_wait(self) -> bool {
         match self {
-            Kind::Disk
-            | Kind::Memory
-            | Kind::Network
-            | Kind::Terminal
-            | Kind::Sleep
-            | Kind::Stopped
-            | Kind::Blocked
-            | Kind::Outside
-            | Kind::SleepOrBlocked => true,
-            Kind::OnCpu | Kind::RunQueue | Kind::Others | Kind::Lived | Kind::Unknown => false,
+            TimeKind::Disk
+            | TimeKind::Memory
+            | TimeKind::Network
+            | TimeKind::Terminal
+            | TimeKind::Sleep
+            | TimeKind::Stopped
+            | TimeKind::Blocked
+            | TimeKind::Outside
+            | TimeKind::SleepOrBlocked => true,
+            TimeKind::OnCpu
+            | TimeKind::RunQueue
+            | TimeKind::Others
+            | TimeKind::Lived
+            | TimeKind::Unknown => false,
         }
     }
 }
 
 /// Sums of time in ns, one for each kind of time, such as time on a CPU or waits for a disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ByKind([u64; Kind::ALL.len()]);
+pub struct ByKind([u64; TimeKind::ALL.len()]);
 
 impl ByKind {
     /// The sum of the time of one kind, in ns.
-    pub fn of(&self, kind: Kind) -> u64 {
+    pub fn of(&self, kind: TimeKind) -> u64 {
         self.0.get(kind as usize).copied().unwrap_or(0)
     }
 
     /// The sum of the times of several kinds together, in ns.
-    pub fn of_all(&self, kinds: impl IntoIterator<Item = Kind>) -> u64 {
+    pub fn of_all(&self, kinds: impl IntoIterator<Item = TimeKind>) -> u64 {
         let times = kinds.into_iter().map(|kind| self.of(kind));
         times.fold(0, u64::saturating_add)
     }
 
     /// The sum of the times of all kinds together, in ns.
     pub fn sum(&self) -> u64 {
-        self.of_all(Kind::ALL)
+        self.of_all(TimeKind::ALL)
     }
 
     /// Adds `ns` to the sum of the time of one kind.
-    pub fn add(&mut self, kind: Kind, ns: u64) {
+    pub fn add(&mut self, kind: TimeKind, ns: u64) {
         if let Some(sum) = self.0.get_mut(kind as usize) {
             *sum = sum.saturating_add(ns);
         }
     }
 
     pub fn add_all(&mut self, other: &ByKind) {
-        for kind in Kind::ALL {
+        for kind in TimeKind::ALL {
             self.add(kind, other.of(kind));
         }
     }
@@ -134,7 +138,7 @@ mod tests {
 
     #[test]
     fn each_kind_has_its_place() {
-        for (at, kind) in Kind::ALL.into_iter().enumerate() {
+        for (at, kind) in TimeKind::ALL.into_iter().enumerate() {
             assert_eq!(kind as usize, at);
             let mut times = ByKind::default();
             times.add(kind, 3);

@@ -27,7 +27,7 @@ use crate::state::StateTimes;
 use crate::timeline::{Sample, Timeline};
 pub use crate::times::{Basis, Causes, Times};
 use tr_programs::table;
-use tr_programs::tools::Tool;
+use tr_programs::tools::KnownProgram;
 
 /// The model of a trace: all results of its analysis.
 #[derive(Clone, Debug, Default)]
@@ -589,7 +589,7 @@ impl Process {
     }
 
     /// The known build tool that the process executed last, by the name of its file.
-    pub fn tool(&self) -> Option<&'static Tool> {
+    pub fn tool(&self) -> Option<&'static KnownProgram> {
         table::by_path(&self.execs.last()?.filename)
     }
 }

@@ -1,6 +1,6 @@
 //! The time of a thread or process in each state, and the source of such times.
 
-use tr_format::meta::{Facts, Known};
+use tr_format::meta::{Known, RecordingFacts};
 
 /// The source of the times of all tasks in a recording: scheduling events, or the kernel's totals of each task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,7 +15,7 @@ pub enum Basis {
 
 impl Basis {
     /// The source of the times in a recording. `facts` has, for each kind of fact, from where it is known.
-    pub fn of(facts: &Facts) -> Basis {
+    pub fn of(facts: &RecordingFacts) -> Basis {
         match (facts.switches, facts.run_queue) {
             (Known::Kernel | Known::Recorder, _) => Basis::Events,
             (_, Known::Absent) => Basis::RunTime,

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use tr_analyze::critical_path::{self, critical_path, CriticalPath, Kind, Segment};
+use tr_analyze::critical_path::{self, critical_path, CriticalPath, Segment, TimeKind};
 use tr_analyze::model::{Analysis, Thread};
 use tr_analyze::{analyze, Options};
 use tr_format::reader::Trace;
@@ -38,7 +38,7 @@ fn path_of(recording: &Recording) -> (Analysis, CriticalPath) {
 fn shares(analysis: &Analysis, path: &CriticalPath) -> (BTreeMap<String, u64>, u64) {
     let (mut programs, mut unknown) = (BTreeMap::new(), 0);
     for segment in &path.segments {
-        if segment.kind == Kind::Unknown {
+        if segment.kind == TimeKind::Unknown {
             unknown += segment.length();
             continue;
         }
@@ -95,7 +95,7 @@ fn hidden_switches_leave_the_path() {
             let of = analysis.thread(it.thread);
             let most = (of.by_kernel.on_cpu + of.by_kernel.run_queue) * 2 + 1;
             assert!(
-                it.kind != Kind::OnCpu || of.kernel.is_none() || it.length() <= most,
+                it.kind != TimeKind::OnCpu || of.kernel.is_none() || it.length() <= most,
                 "case {number}: {} of {most} ns",
                 it.length()
             );

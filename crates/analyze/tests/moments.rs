@@ -10,7 +10,7 @@ mod hand;
 
 use hand::{at, Hand, BLOCKED, DEAD, RUNNING, SLEEPS};
 use tr_analyze::contention::{Contention, Division, Occupant};
-use tr_analyze::critical_path::{by_kind, critical_path, Kind};
+use tr_analyze::critical_path::{by_kind, critical_path, TimeKind};
 use tr_analyze::jobs::Tools;
 use tr_analyze::model::{Analysis, Causes, Thread, ThreadIx, Times};
 use tr_analyze::parallelism::parallelism;
@@ -998,9 +998,9 @@ fn contention_of(hand: &Hand, tid: u32) -> (Division, Vec<(Occupant, u64)>) {
 #[test]
 fn reclaim_is_no_wait_for_a_disk() {
     for (read, kind) in [
-        (Some(0), Kind::Memory),
-        (Some(4096), Kind::Disk),
-        (None, Kind::Disk),
+        (Some(0), TimeKind::Memory),
+        (Some(4096), TimeKind::Disk),
+        (None, TimeKind::Disk),
     ] {
         let mut hand = Hand::new(Scope::Command, 1_000);
         hand.meta.root = Some(Tgid(10));
@@ -1090,7 +1090,7 @@ fn the_wait_before_the_exec_is_on_the_path() {
         let path = critical_path(&analysis, command.unwrap()).unwrap();
         let rounded = (path.length() as i64 + MS / 2) / MS;
         assert_eq!(rounded, length, "{before} ms before the exec");
-        let queue = by_kind(&path.segments).of(Kind::RunQueue) as i64;
+        let queue = by_kind(&path.segments).of(TimeKind::RunQueue) as i64;
         assert_eq!((queue + MS / 2) / MS, if length > 1 { before } else { 0 });
     }
 }

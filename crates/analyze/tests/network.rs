@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use hand::{at, Hand, RUNNING, SLEEPS};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use tr_analyze::critical_path::Kind;
+use tr_analyze::critical_path::TimeKind;
 use tr_analyze::ending::WaitEnd;
 use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::network::waited;
@@ -195,20 +195,20 @@ fn a_poll_waits_for_the_network_while_a_connection_or_a_query_is_open() {
     let waits = path
         .segments
         .iter()
-        .filter(|segment| segment.kind != Kind::OnCpu);
-    let waits = waits.filter(|wait| wait.kind != Kind::RunQueue);
+        .filter(|segment| segment.kind != TimeKind::OnCpu);
+    let waits = waits.filter(|wait| wait.kind != TimeKind::RunQueue);
     let waits: Vec<_> = waits
         .map(|wait| (wait.from, wait.length() / 1_000_000, wait.kind))
         .collect();
     let expected = [
-        (at(10 * MS), 30, Kind::Sleep),
+        (at(10 * MS), 30, TimeKind::Sleep),
         // The recording does not have the time-out of the call. So this may be a sleep, or a part of a wait for an
         // answer.
-        (at(60 * MS), 100, Kind::Unknown),
-        (at(200 * MS), 200, Kind::Network),
-        (at(500 * MS), 400, Kind::Sleep),
-        (at(1_000 * MS), 5_000, Kind::Network),
-        (at(7_000 * MS), 1, Kind::Sleep),
+        (at(60 * MS), 100, TimeKind::Unknown),
+        (at(200 * MS), 200, TimeKind::Network),
+        (at(500 * MS), 400, TimeKind::Sleep),
+        (at(1_000 * MS), 5_000, TimeKind::Network),
+        (at(7_000 * MS), 1, TimeKind::Sleep),
     ];
     assert_eq!(waits, expected);
     let waits = waited(&analysis, &path).into_iter();
@@ -220,7 +220,7 @@ fn a_poll_waits_for_the_network_while_a_connection_or_a_query_is_open() {
 
 /// Task 10 has a connection and sleeps in a system call from 10 ms on. The task or interrupt `by` ends the wait at
 /// `end`, in milliseconds. Returns the cause of the wait's end, and its kind.
-fn ended(sleep: (Reason, Timeout), end: i64, by: (u32, Context)) -> (WaitEnd, Kind) {
+fn ended(sleep: (Reason, Timeout), end: i64, by: (u32, Context)) -> (WaitEnd, TimeKind) {
     let ((reason, timeout), (waker, context)) = (sleep, by);
     let remote = Endpoint {
         address: Address::V4(std::net::Ipv4Addr::LOCALHOST),
@@ -281,69 +281,69 @@ fn a_wait_has_the_cause_that_ended_it() {
             (Reason::Poll, limit),
             310,
             hard,
-            (timer(Some(false)), Kind::Sleep),
+            (timer(Some(false)), TimeKind::Sleep),
         ),
         (
             (Reason::Poll, limit.asked()),
             310,
             hard,
-            (timer(Some(true)), Kind::Network),
+            (timer(Some(true)), TimeKind::Network),
         ),
         // An interrupt before the time-out has another cause. It may be a signal from a timer.
         (
             (Reason::Poll, limit),
             110,
             hard,
-            (WaitEnd::Unknown, Kind::Unknown),
+            (WaitEnd::Unknown, TimeKind::Unknown),
         ),
         (
             (Reason::Poll, Timeout::NONE),
             310,
             hard,
-            (WaitEnd::Unknown, Kind::Unknown),
+            (WaitEnd::Unknown, TimeKind::Unknown),
         ),
         (
             (Reason::Lock, limit),
             110,
             hard,
-            (WaitEnd::Signal(Actor::Device), Kind::Sleep),
+            (WaitEnd::Signal(Actor::Device), TimeKind::Sleep),
         ),
         (
             (Reason::Poll, limit),
             110,
             soft,
-            (WaitEnd::Packet, Kind::Network),
+            (WaitEnd::Packet, TimeKind::Network),
         ),
         (
             (Reason::SocketRead, Timeout::NONE),
             310,
             soft,
-            (WaitEnd::Packet, Kind::Network),
+            (WaitEnd::Packet, TimeKind::Network),
         ),
         // The time-out of a socket is counted in ticks, and a softirq ends the wait.
         (
             (Reason::SocketRead, Timeout::SOME),
             310,
             soft,
-            (timer(None), Kind::Unknown),
+            (timer(None), TimeKind::Unknown),
         ),
         (
             (Reason::Poll, limit),
             110,
             (99, Context::Task),
-            (WaitEnd::Task(outside), Kind::Network),
+            (WaitEnd::Task(outside), TimeKind::Network),
         ),
         (
             (Reason::Timer, limit),
             310,
             hard,
-            (timer(Some(false)), Kind::Sleep),
+            (timer(Some(false)), TimeKind::Sleep),
         ),
         (
             (Reason::Timer, limit),
             110,
             (99, Context::Task),
-            (WaitEnd::Signal(outside), Kind::Outside),
+            (WaitEnd::Signal(outside), TimeKind::Outside),
         ),
         // Recordings before version 3.10 do not have the time-outs. The wait may have ended by its time-out although
         // the answer to a request was still to come.
@@ -351,13 +351,13 @@ fn a_wait_has_the_cause_that_ended_it() {
             (Reason::Poll, Timeout::UNKNOWN),
             310,
             hard,
-            (timer(None), Kind::Unknown),
+            (timer(None), TimeKind::Unknown),
         ),
         (
             (Reason::Timer, Timeout::UNKNOWN),
             310,
             hard,
-            (timer(Some(false)), Kind::Sleep),
+            (timer(Some(false)), TimeKind::Sleep),
         ),
     ] {
         assert_eq!(

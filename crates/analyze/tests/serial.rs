@@ -7,7 +7,9 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 use tr_analyze::awaited::WaitReason;
 use tr_analyze::contention::Contention;
-use tr_analyze::critical_path::{self, critical_path, CriticalPath, Kind, NoPath, Segment, Then};
+use tr_analyze::critical_path::{
+    self, critical_path, CriticalPath, NoPath, Segment, Then, TimeKind,
+};
 use tr_analyze::model::{Analysis, ProcessIx};
 use tr_analyze::own::Own;
 use tr_analyze::parallelism::{parallelism, with_contention, Idle, Parallelism};
@@ -103,11 +105,11 @@ fn check_path(analysis: &Analysis, path: &CriticalPath, exact: bool) -> Result<(
             let number = timeline.at(segment.thread, Ktime(at));
             let stretch = number.and_then(|number| timeline.get(segment.thread, number));
             let Some(stretch) = stretch else {
-                prop_assert_eq!(segment.kind, Kind::Unknown);
+                prop_assert_eq!(segment.kind, TimeKind::Unknown);
                 prop_assert!(!exact, "{:?} before its beginning", segment);
                 continue;
             };
-            if segment.kind == Kind::Unknown {
+            if segment.kind == TimeKind::Unknown {
                 // Only the last segment may end in the middle of a wait.
                 let cut = segment.to == path.to;
                 let known =
@@ -123,11 +125,11 @@ fn check_path(analysis: &Analysis, path: &CriticalPath, exact: bool) -> Result<(
                 continue;
             }
             let fits = match (segment.kind, stretch.doing) {
-                (Kind::OnCpu, Bucket::OnCpu(_)) => true,
-                (Kind::OnCpu, Bucket::Unknown) => segment.inferred && !exact,
-                (Kind::RunQueue, Bucket::RunQueue { .. }) => true,
-                (Kind::OnCpu | Kind::RunQueue, _) => false,
-                (Kind::Outside, Bucket::Wait(_)) => !stretch.waker().is_timer(),
+                (TimeKind::OnCpu, Bucket::OnCpu(_)) => true,
+                (TimeKind::OnCpu, Bucket::Unknown) => segment.inferred && !exact,
+                (TimeKind::RunQueue, Bucket::RunQueue { .. }) => true,
+                (TimeKind::OnCpu | TimeKind::RunQueue, _) => false,
+                (TimeKind::Outside, Bucket::Wait(_)) => !stretch.waker().is_timer(),
                 (_, Bucket::Wait(_)) => true,
                 (_, _) => false,
             };
@@ -439,7 +441,7 @@ impl Answer {
     }
 
     /// The time of a program on the path, of those kinds for which `fits` is true.
-    fn time(&self, program: &str, fits: impl Fn(Kind) -> bool) -> u64 {
+    fn time(&self, program: &str, fits: impl Fn(TimeKind) -> bool) -> u64 {
         let segments = self.path.segments.iter();
         segments
             .filter(|segment| self.name(segment) == program && fits(segment.kind))
@@ -448,7 +450,7 @@ impl Answer {
     }
 
     fn on_cpu(&self, program: &str) -> u64 {
-        self.time(program, |kind| kind == Kind::OnCpu)
+        self.time(program, |kind| kind == TimeKind::OnCpu)
     }
 
     /// The number of segments of a program on the path from which the path goes on in this way.
@@ -561,7 +563,7 @@ fn one_cpu_for_all_is_waited_for() {
     let is = Answer::of(world(&programs, &[]), 1);
     about(is.path.length(), 44 * MS);
     // The long job was forked late, because make waited for the CPU, too. So the waits of both count.
-    let waits = |kind| kind == Kind::RunQueue;
+    let waits = |kind| kind == TimeKind::RunQueue;
     let waited = is.time("long", waits) + is.time("make", waits);
     about(is.on_cpu("long"), 14 * MS);
     about(waited, 30 * MS);
@@ -662,7 +664,7 @@ fn an_idle_thread_does_not_take_the_path() {
     let is = Answer::of(world, 2);
     about(is.path.length(), 41 * MS);
     about(is.on_cpu("tool"), 11 * MS);
-    about(is.time("tool", |kind| kind == Kind::Sleep), 30 * MS);
+    about(is.time("tool", |kind| kind == TimeKind::Sleep), 30 * MS);
     assert_eq!(is.links("tool", Then::Waited), 1);
 }
 
@@ -690,7 +692,7 @@ fn a_service_does_not_take_its_clients_sleep() {
     world.programs.push(service);
     let is = Answer::of(world, 2);
     about(is.on_cpu("java"), 11 * MS);
-    about(is.time("java", |kind| kind == Kind::Sleep), 50 * MS);
+    about(is.time("java", |kind| kind == TimeKind::Sleep), 50 * MS);
 }
 
 /// The timer of a thread is a cause of a wait for this thread only if the wait began before the timer fired.
@@ -771,7 +773,7 @@ fn a_periodic_sleeper_takes_the_path_for_the_waits_alone() {
         let mut world = world(&[("tool", main)], &[posts, 0]);
         world.programs.push(service);
         let is = Answer::of(world, cpus);
-        let sum = is.time("tool", |kind| kind == Kind::Sleep);
+        let sum = is.time("tool", |kind| kind == TimeKind::Sleep);
         assert!(
             slept.contains(&(sum / MS)),
             "{what}: {sum} ns, not {slept:?} ms"
@@ -807,7 +809,7 @@ fn a_killed_thread_does_not_take_the_path() {
         let killed = is.path.segments.iter().filter(|segment| is_killed(segment));
         let killed: u64 = killed.map(Segment::length).sum();
         assert!(killed < MS, "{killed} ns of {:#?}", is.path);
-        let slept = |name| is.time(name, |kind| kind == Kind::Sleep);
+        let slept = |name| is.time(name, |kind| kind == TimeKind::Sleep);
         about(slept("tool") + slept("java"), 20 * MS);
     }
 }
@@ -844,7 +846,7 @@ fn a_sleeping_test_is_named() {
         2,
     );
     about(is.path.length(), 123 * MS);
-    about(is.time("test", |kind| kind == Kind::Sleep), 120 * MS);
+    about(is.time("test", |kind| kind == TimeKind::Sleep), 120 * MS);
     about(is.on_cpu("test"), 3 * MS);
     assert_eq!(is.on_cpu("job"), 0);
     // The job's CPU time is not on the path. Sleeps count only in `with_same_waits`, because another run may need fewer
@@ -854,7 +856,7 @@ fn a_sleeping_test_is_named() {
     about(is.with_same_waits("test"), 120 * MS);
     about(is.with_same_waits("job"), 123 * MS);
     let test = is.groups.find("test");
-    let slept = is.parallelism.idle[&(Idle::Waits(Kind::Sleep), test)];
+    let slept = is.parallelism.idle[&(Idle::Waits(TimeKind::Sleep), test)];
     about(slept, 120 * MS - 48 * MS);
     assert_eq!(
         is.parallelism.alone[0].group,
@@ -923,14 +925,14 @@ fn timers_disks_and_locks_are_kinds_of_their_own() {
     ];
     let is = Answer::of(world(&[("make", make)], &[]), 2);
     for (kind, expected) in [
-        (Kind::OnCpu, 2),
-        (Kind::Sleep, 7),
-        (Kind::Disk, 11),
-        (Kind::Blocked, 13),
+        (TimeKind::OnCpu, 2),
+        (TimeKind::Sleep, 7),
+        (TimeKind::Disk, 11),
+        (TimeKind::Blocked, 13),
     ] {
         about(is.time("make", |is| is == kind), expected * MS);
     }
-    assert_eq!(is.time("make", |kind| kind == Kind::Unknown), 0);
+    assert_eq!(is.time("make", |kind| kind == TimeKind::Unknown), 0);
     about(is.limits.span, 26 * MS);
     about(is.limits.work, 2 * MS);
 }

@@ -5,26 +5,26 @@
 mod hand;
 
 use hand::{at, Hand};
-use tr_analyze::critical_path::{by_kind, critical_path, Kind, Segment, Then};
+use tr_analyze::critical_path::{by_kind, critical_path, Segment, Then, TimeKind};
 use tr_analyze::model::{Analysis, Basis, Process, ProcessIx, ThreadIx, Times};
 use tr_analyze::{analyze, Options};
 use tr_format::event::{
     Account, Argv, CgroupId, Comm, Detached, Exec, Fork, Ktime, LifeEvent, LifeKind, TaskEnd, Tgid,
     Tid,
 };
-use tr_format::meta::{Facts, Known, Method, Origin, Scope};
+use tr_format::meta::{Known, Method, Origin, RecordingFacts, Scope};
 
 /// Makes a recording by ptrace of COMMAND, whose pid is 10.
 fn hand(run_queue: Known) -> Hand {
     let mut hand = Hand::new(Scope::Command, 1_000);
     hand.meta.origin = Some(Origin {
         method: Method::Ptrace,
-        facts: Facts {
+        facts: RecordingFacts {
             switches: Known::Totals,
             wakings: Known::Absent,
             run_queue,
             blocked: Known::Absent,
-            ..Facts::default()
+            ..RecordingFacts::default()
         },
     });
     hand.meta.root = Some(Tgid(10));
@@ -285,18 +285,18 @@ fn the_path_follows_forks_and_ends() {
     assert_eq!(
         steps,
         [
-            (10, 50, Kind::OnCpu, Then::Same),
-            (10, 10, Kind::RunQueue, Then::Same),
-            (10, 40, Kind::SleepOrBlocked, Then::Forked),
-            (11, 40, Kind::OnCpu, Then::Same),
-            (11, 10, Kind::RunQueue, Then::Same),
-            (11, 50, Kind::SleepOrBlocked, Then::Same),
-            (11, 400, Kind::OnCpu, Then::Same),
-            (11, 50, Kind::RunQueue, Then::Same),
-            (11, 50, Kind::SleepOrBlocked, Then::Exited),
-            (10, 50, Kind::OnCpu, Then::Same),
-            (10, 10, Kind::RunQueue, Then::Same),
-            (10, 40, Kind::SleepOrBlocked, Then::Same),
+            (10, 50, TimeKind::OnCpu, Then::Same),
+            (10, 10, TimeKind::RunQueue, Then::Same),
+            (10, 40, TimeKind::SleepOrBlocked, Then::Forked),
+            (11, 40, TimeKind::OnCpu, Then::Same),
+            (11, 10, TimeKind::RunQueue, Then::Same),
+            (11, 50, TimeKind::SleepOrBlocked, Then::Same),
+            (11, 400, TimeKind::OnCpu, Then::Same),
+            (11, 50, TimeKind::RunQueue, Then::Same),
+            (11, 50, TimeKind::SleepOrBlocked, Then::Exited),
+            (10, 50, TimeKind::OnCpu, Then::Same),
+            (10, 10, TimeKind::RunQueue, Then::Same),
+            (10, 40, TimeKind::SleepOrBlocked, Then::Same),
         ]
     );
     // The path leaves make while its child is on it, so make's times on the path are inferred. The child's times are
@@ -314,7 +314,10 @@ fn without_run_delays_the_path_knows_times_on_a_cpu_alone() {
     let (root, _) = process(&analysis, 10);
     let path = critical_path(&analysis, root).unwrap();
     let spent = by_kind(&path.segments);
-    assert_eq!((spent.of(Kind::OnCpu), spent.of(Kind::Lived)), (540, 260));
+    assert_eq!(
+        (spent.of(TimeKind::OnCpu), spent.of(TimeKind::Lived)),
+        (540, 260)
+    );
     assert_eq!(spent.sum(), 800);
 }
 

@@ -5,7 +5,7 @@
 mod hand;
 
 use hand::{Hand, DEAD, RUNNING, SLEEPS};
-use tr_analyze::critical_path::{critical_path, Kind, Then};
+use tr_analyze::critical_path::{critical_path, Then, TimeKind};
 use tr_analyze::{analyze, Options};
 use tr_format::event::{Reason, SchedKind, Tid, Timeout};
 use tr_format::meta::Scope;
@@ -66,7 +66,7 @@ impl Tasks {
     }
 
     /// The last task on the critical path of a process, how the path came to it, and the kind of its last time.
-    fn end_of(&self, pid: u32) -> (u32, Then, Kind) {
+    fn end_of(&self, pid: u32) -> (u32, Then, TimeKind) {
         let options = Options {
             timeline: true,
             ..Options::default()
@@ -100,7 +100,7 @@ fn the_end_of_a_pipeline_is_its_writer() {
         .starts(4 * MS, MAKE, CC)
         .sleeps(5 * MS, MAKE, Reason::Child)
         .sleeps(6 * MS, CC, Reason::Timer);
-    let end = (CC, Then::Awaited, Kind::Sleep);
+    let end = (CC, Then::Awaited, TimeKind::Sleep);
     assert_eq!(tasks.end_of(SHELL), end);
     assert_eq!(tasks.end_of(TEE), end);
 }

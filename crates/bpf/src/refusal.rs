@@ -166,7 +166,7 @@ impl Refusal {
         // dropped.
         let unread =
             |refusal: &Refusal| *refusal == Refusal::NoProc && Path::new("/proc/self").exists();
-        Facts::gather(denied)
+        RefusalFacts::gather(denied)
             .refusal()
             .filter(|refusal| !unread(refusal))
     }
@@ -263,7 +263,7 @@ impl Refusal {
 
 /// The facts about the process and the kernel that decide whether tracing can start.
 #[derive(Clone, Debug)]
-struct Facts {
+struct RefusalFacts {
     /// The parsed content of /proc/self/status; `None` if /proc is not mounted.
     status: Option<Status>,
     /// Whether the process is in the initial user namespace, so that its capabilities are valid for the whole
@@ -307,12 +307,12 @@ impl Status {
     }
 }
 
-impl Facts {
-    fn gather(denied: bool) -> Facts {
+impl RefusalFacts {
+    fn gather(denied: bool) -> RefusalFacts {
         let bpf = load_least_program();
         let namespace = fs::metadata("/proc/self/ns/user");
         let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-        Facts {
+        RefusalFacts {
             status: fs::read_to_string("/proc/self/status")
                 .ok()
                 .map(|text| Status::parse(&text)),

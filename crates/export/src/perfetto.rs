@@ -18,7 +18,7 @@ mod switches;
 
 use std::io::{self, Write};
 
-use tr_analyze::kinds::Kind;
+use tr_analyze::kinds::TimeKind;
 use tr_analyze::model::{Analysis, Basis, ProcessIx, ThreadIx};
 use tr_format::counters::{Counter, Unit};
 use tr_format::event::{Ktime, Tid};
@@ -145,7 +145,7 @@ fn tracks(view: &View<'_>, detail: u64, packets: &mut Packets<'_>) -> io::Result
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Leg {
     thread: ThreadIx,
-    kind: Kind,
+    kind: TimeKind,
     inferred: bool,
 }
 

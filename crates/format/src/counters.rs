@@ -8,29 +8,22 @@ use crate::error::within;
 use crate::ids::{Ktime, Tgid};
 use crate::limits;
 
-/// Defines the enum [`Counter`] from lines `Variant = number, "name", unit;`. The number of a counter is never
-/// used for another one.
+/// Defines the enum [`Counter`] from lines `Variant = number, "name", unit;`. The number of a counter is its
+/// position, and is never used for another one.
 macro_rules! counters {
     ($($(#[$doc:meta])* $variant:ident = $number:literal, $name:literal, $unit:ident;)*) => {
-        /// A counter of the machine or of COMMAND's cgroup. The counters with the units [`Unit::Time`] and
-        /// [`Unit::Count`] are totals since the start of the recording.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[repr(u8)]
-        pub enum Counter {
-            $($(#[$doc])* $variant = $number,)*
+        named! {
+            /// A counter of the machine or of COMMAND's cgroup. The counters with the units [`Unit::Time`] and
+            /// [`Unit::Count`] are totals since the start of the recording.
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+            #[repr(u8)]
+            pub enum Counter {
+                $($(#[$doc])* $variant = $name,)*
+            }
         }
+        $(const _: () = assert!(Counter::$variant as u8 == $number);)*
 
         impl Counter {
-            /// All counters of the machine and of COMMAND's cgroup, in the order of their numbers.
-            pub const ALL: [Counter; [$($number),*].len()] = [$(Counter::$variant),*];
-
-            /// The name of this counter of the machine in `tr dump` and in JSON.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(Counter::$variant => $name,)*
-                }
-            }
-
             /// The unit of the values of this counter of the machine.
             pub fn unit(self) -> Unit {
                 match self {

@@ -184,9 +184,9 @@ impl Metadata {
     }
 
     /// How the recording came to know each kind of fact, for example by events or by samples.
-    pub fn facts(&self) -> Facts {
+    pub fn facts(&self) -> RecordingFacts {
         self.origin
-            .map_or_else(Facts::default, |origin| origin.facts)
+            .map_or_else(RecordingFacts::default, |origin| origin.facts)
     }
 
     /// The method by which `tr` recorded, for example BPF programs or ptrace(2).
@@ -217,7 +217,7 @@ pub struct Origin {
     /// The method by which `tr` recorded.
     pub method: Method,
     /// How the recording came to know each kind of fact, for example by events or by samples.
-    pub facts: Facts,
+    pub facts: RecordingFacts,
 }
 
 named! {
@@ -256,7 +256,7 @@ named! {
 
 /// How a recording came to know each kind of fact, for example by events or by samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Facts {
+pub struct RecordingFacts {
     /// How the recording came to know the times that tasks spent on a CPU.
     pub switches: Known,
     /// How the recording came to know which task woke which task.

@@ -11,11 +11,11 @@ use crate::{frame, limits, Error};
 /// The number of bytes is determined once. If a file shrinks afterwards, reading the missing bytes is an error.
 /// [`Source::bytes`] describes this case for mappings.
 pub struct Source {
-    kind: Kind,
+    kind: SourceKind,
     len: u64,
 }
 
-enum Kind {
+enum SourceKind {
     File(File),
     Bytes(Box<dyn AsRef<[u8]> + Send + Sync>),
 }
@@ -40,7 +40,7 @@ impl Source {
             return Err(std::io::Error::new(kind, "not a regular file").into());
         }
         Ok(Source {
-            kind: Kind::File(file),
+            kind: SourceKind::File(file),
             len: meta.len(),
         })
     }
@@ -50,7 +50,7 @@ impl Source {
     pub fn bytes(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Source {
         let len = bytes.as_ref().len() as u64;
         Source {
-            kind: Kind::Bytes(Box::new(bytes)),
+            kind: SourceKind::Bytes(Box::new(bytes)),
             len,
         }
     }
@@ -110,7 +110,7 @@ impl Source {
     pub(crate) fn at(&self, offset: u64, len: u64) -> std::io::Result<Cow<'_, [u8]>> {
         let len = len.min(self.len.saturating_sub(offset));
         match &self.kind {
-            Kind::Bytes(bytes) => {
+            SourceKind::Bytes(bytes) => {
                 let rest = usize::try_from(offset)
                     .ok()
                     .and_then(|offset| (**bytes).as_ref().get(offset..))
@@ -118,7 +118,7 @@ impl Source {
                 let part = usize::try_from(len).ok().and_then(|len| rest.get(..len));
                 part.map(Cow::Borrowed).ok_or_else(shrunk)
             }
-            Kind::File(file) => {
+            SourceKind::File(file) => {
                 let mut buffer = vec![0; usize::try_from(len).map_err(|_| shrunk())?];
                 match read_exact_at(file, &mut buffer, offset) {
                     Ok(()) => Ok(Cow::Owned(buffer)),
@@ -178,7 +178,7 @@ mod tests {
         let len = limits::PIPE_MEMORY as u64 + 5;
         let magic = frame::MAGIC.as_slice();
         let source = Source::read(magic.chain(std::io::repeat(3)).take(len)).unwrap();
-        assert!(matches!(source.kind, Kind::File(_)));
+        assert!(matches!(source.kind, SourceKind::File(_)));
         assert_eq!(source.len(), len);
         assert_eq!(&*source.at(len - 2, 9).unwrap(), &[3, 3]);
         let short = Source::read(magic).unwrap();

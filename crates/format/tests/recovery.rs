@@ -41,13 +41,13 @@ fn frame_events(trace: &Trace, frame: &FrameInfo) -> Result<Vec<Event>, Error> {
 /// The events that were read from a trace, by the number of their frame, and the losses that the reader reports
 /// (stream, first and last time).
 #[derive(Debug, Default, PartialEq)]
-struct Found {
+struct TraceContents {
     frames: BTreeMap<u64, (Stream, Vec<Event>)>,
     gaps: Vec<(Stream, u64, u64)>,
 }
 
-fn found(trace: &Trace) -> Found {
-    let mut found = Found::default();
+fn found(trace: &Trace) -> TraceContents {
+    let mut found = TraceContents::default();
     let mut gaps = trace.gaps().to_vec();
     for frame in trace.frames() {
         match frame_events(trace, frame) {

@@ -10,7 +10,7 @@ pub const MOST: usize = 1_000;
 /// A job of a CI run as the CI system reports it. The times are in ns since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CiJob {
-    /// The name of the CI job as the CI system has it, not escaped.
+    /// The name of the CI job as the CI system has it.
     pub name: String,
     /// The names of the CI jobs that this job needs, if the CI system reports them.
     pub needs: Option<Vec<String>>,
@@ -21,7 +21,7 @@ pub struct CiJob {
     pub queued: u64,
     /// Whether the CI job failed.
     pub failed: bool,
-    /// The name of the machine (runner) that ran the CI job, not escaped.
+    /// The name of the machine (runner) that ran the CI job.
     pub runner: Option<String>,
 }
 

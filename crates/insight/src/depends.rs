@@ -13,7 +13,7 @@ use tr_programs::table;
 use tr_programs::table::utilities::{self, UtilityUse};
 use tr_programs::tools::{Family, Role};
 
-use crate::advice::facts::{Execution, Facts};
+use crate::advice::facts::{BuildFacts, Execution};
 
 /// The options and redirections after which a command line names a file that the command makes.
 const OUTPUT: &[&str] = &["-o", "-MF", "--output", ">", ">>", "--out-dir"];
@@ -42,7 +42,7 @@ struct Files {
 }
 
 /// The build tools of a recording, with the limits on the number of jobs that their arguments set.
-pub fn tools(facts: &Facts<'_>) -> Tools {
+pub fn tools(facts: &BuildFacts<'_>) -> Tools {
     let mut limits: BTreeMap<ProcessIx, Option<Option<u64>>> = BTreeMap::new();
     for (group, execution) in facts.all() {
         if let Some(known) = changes::known(&execution.program) {
@@ -59,7 +59,7 @@ pub fn tools(facts: &Facts<'_>) -> Tools {
 
 /// The names of the tools in a recording that start as many workers as there are CPUs. The recording does not show the
 /// jobs of such a tool.
-pub fn follow(facts: &Facts<'_>) -> BTreeSet<String> {
+pub fn follow(facts: &BuildFacts<'_>) -> BTreeSet<String> {
     let name = |(group, execution): (_, &Execution)| {
         let name = command_line::name_of(&execution.program);
         let jobs = table::by_name(name)?.jobs?;
@@ -78,7 +78,7 @@ const DEEP: usize = 64;
 type After = [BTreeSet<ProcessIx>; 3];
 
 /// For each job that names files which other jobs make, the jobs that make these files.
-pub fn needs(facts: &Facts<'_>) -> Vec<(ProcessIx, Vec<ProcessIx>)> {
+pub fn needs(facts: &BuildFacts<'_>) -> Vec<(ProcessIx, Vec<ProcessIx>)> {
     let tools = tools(facts);
     let jobs = tools.jobs.iter().zip(after(facts, &tools));
     let jobs = jobs.map(|(job, [certain, ..])| (job.process, certain.into_iter().collect()));
@@ -86,7 +86,7 @@ pub fn needs(facts: &Facts<'_>) -> Vec<(ProcessIx, Vec<ProcessIx>)> {
         .collect()
 }
 
-pub fn plan(facts: &Facts<'_>, tools: &Tools) -> Plan {
+pub fn plan(facts: &BuildFacts<'_>, tools: &Tools) -> Plan {
     let jobs = tools.jobs.iter().zip(after(facts, tools));
     let planned = jobs.map(|(job, after)| Planned {
         job: *job,
@@ -96,7 +96,7 @@ pub fn plan(facts: &Facts<'_>, tools: &Tools) -> Plan {
     Plan::new(planned.collect(), tools.limits.clone())
 }
 
-fn after(facts: &Facts<'_>, tools: &Tools) -> Vec<After> {
+fn after(facts: &BuildFacts<'_>, tools: &Tools) -> Vec<After> {
     let mut files = files(facts, &tools.jobs);
     let mut by_owner: BTreeMap<ProcessIx, Vec<usize>> = BTreeMap::new();
     for (at, job) in tools.jobs.iter().enumerate() {
@@ -214,7 +214,7 @@ fn of_owner(tools: &Tools, files: &[Files], jobs: &[usize], after: &mut [After])
 }
 
 /// The files that each job of a build names, from the command lines of the job's process and its descendants.
-fn files(facts: &Facts<'_>, jobs: &[Job]) -> Vec<Files> {
+fn files(facts: &BuildFacts<'_>, jobs: &[Job]) -> Vec<Files> {
     let of: HashMap<ProcessIx, usize> = jobs
         .iter()
         .zip(0..)

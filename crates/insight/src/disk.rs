@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use tr_analyze::awaited::WaitReason;
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::disks::Disk;
-use tr_analyze::kinds::Kind;
+use tr_analyze::kinds::TimeKind;
 use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::timeline::Stretch;
 use tr_format::event::Reason;
@@ -74,7 +74,7 @@ pub fn path_waits(path: &CriticalPath) -> HashMap<ThreadIx, u64> {
     for segment in path
         .segments
         .iter()
-        .filter(|segment| segment.kind == Kind::Disk)
+        .filter(|segment| segment.kind == TimeKind::Disk)
     {
         let sum = waits.entry(segment.thread).or_default();
         *sum = sum.saturating_add(segment.length());

@@ -11,7 +11,7 @@ use tr_text::escape;
 /// The requests to one disk by all tasks of the machine.
 pub struct DiskRequests<'a> {
     pub device: Device,
-    /// The name of the disk, escaped for output.
+    /// The name of the disk.
     pub name: String,
     /// The time in nanoseconds in which at least one request to this disk was in flight.
     pub busy: u64,

@@ -8,7 +8,7 @@ use tr_format::stack::{Module, Place};
 use tr_text::escape;
 use tr_text::units::hex;
 
-/// The name of a function in a recorded stack, or words in its place if it is not known. The texts are escaped.
+/// The name of a function in a recorded stack, or words in its place if it is not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name {
     /// The name of the function. If it is not known, the name of its file, `[kernel]` or `[unknown]` stands

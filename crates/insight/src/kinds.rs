@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use tr_analyze::kinds::{ByKind, Kind};
+use tr_analyze::kinds::{ByKind, TimeKind};
 use tr_analyze::model::Basis;
 
 use tr_text::units;
@@ -10,38 +10,38 @@ use tr_text::words;
 use tr_text::words::{RUN_QUEUE, SLEEP, SLEEP_OR_BLOCKED};
 
 /// The title of a kind of time (such as time on a CPU or waits for a disk) in text.
-pub fn title(kind: Kind) -> &'static str {
+pub fn title(kind: TimeKind) -> &'static str {
     match kind {
-        Kind::OnCpu => "CPU",
-        Kind::RunQueue => RUN_QUEUE,
-        Kind::Outside => "tasks not recorded",
-        Kind::Others => "work of other steps",
-        Kind::SleepOrBlocked => SLEEP_OR_BLOCKED,
-        Kind::Lived => words::UNKNOWN,
-        Kind::Disk
-        | Kind::Memory
-        | Kind::Network
-        | Kind::Terminal
-        | Kind::Sleep
-        | Kind::Stopped
-        | Kind::Blocked
-        | Kind::Unknown => kind.name(),
+        TimeKind::OnCpu => "CPU",
+        TimeKind::RunQueue => RUN_QUEUE,
+        TimeKind::Outside => "tasks not recorded",
+        TimeKind::Others => "work of other steps",
+        TimeKind::SleepOrBlocked => SLEEP_OR_BLOCKED,
+        TimeKind::Lived => words::UNKNOWN,
+        TimeKind::Disk
+        | TimeKind::Memory
+        | TimeKind::Network
+        | TimeKind::Terminal
+        | TimeKind::Sleep
+        | TimeKind::Stopped
+        | TimeKind::Blocked
+        | TimeKind::Unknown => kind.name(),
     }
 }
 
 /// The state of a thread during time of a kind, as an index into [`tr_text::words::STATES`].
-pub fn state(kind: Kind) -> usize {
+pub fn state(kind: TimeKind) -> usize {
     match kind {
-        Kind::OnCpu => 0,
-        Kind::RunQueue => 1,
-        Kind::Disk | Kind::Memory | Kind::Blocked => 2,
-        Kind::Network
-        | Kind::Terminal
-        | Kind::Sleep
-        | Kind::Stopped
-        | Kind::Outside
-        | Kind::Others => 3,
-        Kind::SleepOrBlocked | Kind::Lived | Kind::Unknown => 4,
+        TimeKind::OnCpu => 0,
+        TimeKind::RunQueue => 1,
+        TimeKind::Disk | TimeKind::Memory | TimeKind::Blocked => 2,
+        TimeKind::Network
+        | TimeKind::Terminal
+        | TimeKind::Sleep
+        | TimeKind::Stopped
+        | TimeKind::Outside
+        | TimeKind::Others => 3,
+        TimeKind::SleepOrBlocked | TimeKind::Lived | TimeKind::Unknown => 4,
     }
 }
 
@@ -52,39 +52,39 @@ pub struct Column {
     pub title: &'static str,
     /// The name of the table column in JSON, CSV and datasets.
     pub name: &'static str,
-    pub kinds: &'static [Kind],
+    pub kinds: &'static [TimeKind],
 }
 
 /// The columns of a table that divides times of the critical path by kind. Each kind of time is in exactly one column.
 /// If a recording has only totals, time that these do not divide is in the column for an unknown state.
 pub const COLUMNS: [Column; 7] = [
-    column("CPU", &[Kind::OnCpu], "on_cpu"),
-    column(RUN_QUEUE, &[Kind::RunQueue], "run_queue"),
-    column("disk", &[Kind::Disk], "disk"),
-    column("network", &[Kind::Network], "network"),
-    column(SLEEP, &[Kind::Sleep], "sleep"),
+    column("CPU", &[TimeKind::OnCpu], "on_cpu"),
+    column(RUN_QUEUE, &[TimeKind::RunQueue], "run_queue"),
+    column("disk", &[TimeKind::Disk], "disk"),
+    column("network", &[TimeKind::Network], "network"),
+    column(SLEEP, &[TimeKind::Sleep], "sleep"),
     column("other", OTHER, "other"),
     column(words::UNKNOWN, UNKNOWN, "unknown"),
 ];
 
-const OTHER: &[Kind] = &[
-    Kind::Memory,
-    Kind::Terminal,
-    Kind::Stopped,
-    Kind::Blocked,
-    Kind::Outside,
-    Kind::Others,
+const OTHER: &[TimeKind] = &[
+    TimeKind::Memory,
+    TimeKind::Terminal,
+    TimeKind::Stopped,
+    TimeKind::Blocked,
+    TimeKind::Outside,
+    TimeKind::Others,
 ];
 
-const UNKNOWN: &[Kind] = &[Kind::SleepOrBlocked, Kind::Lived, Kind::Unknown];
+const UNKNOWN: &[TimeKind] = &[TimeKind::SleepOrBlocked, TimeKind::Lived, TimeKind::Unknown];
 
 /// The index of the table column that shows a kind of time of the critical path.
-pub fn column_of(kind: Kind) -> usize {
+pub fn column_of(kind: TimeKind) -> usize {
     let holds = |column: &Column| column.kinds.contains(&kind);
     COLUMNS.iter().position(holds).unwrap_or_default()
 }
 
-const fn column(title: &'static str, kinds: &'static [Kind], name: &'static str) -> Column {
+const fn column(title: &'static str, kinds: &'static [TimeKind], name: &'static str) -> Column {
     Column { title, name, kinds }
 }
 
@@ -96,32 +96,35 @@ impl Column {
     /// The sum of `times` that this table column shows; `None` if a recording whose times come from this source
     /// (events, totals or run times) does not show it.
     pub fn told(&self, times: &ByKind, basis: Basis) -> Option<u64> {
-        let told = |kind: &Kind| is_told(*kind, basis);
+        let told = |kind: &TimeKind| is_told(*kind, basis);
         self.kinds.iter().any(told).then(|| self.of(times))
     }
 }
 
 /// Whether a recording whose times come from this source (events, totals or run times) shows the time of a kind.
-pub fn is_told(kind: Kind, basis: Basis) -> bool {
+pub fn is_told(kind: TimeKind, basis: Basis) -> bool {
     match basis {
         Basis::Events => true,
-        Basis::Totals => matches!(kind, Kind::OnCpu | Kind::RunQueue | Kind::Unknown),
-        Basis::RunTime => matches!(kind, Kind::OnCpu | Kind::Unknown),
+        Basis::Totals => matches!(
+            kind,
+            TimeKind::OnCpu | TimeKind::RunQueue | TimeKind::Unknown
+        ),
+        Basis::RunTime => matches!(kind, TimeKind::OnCpu | TimeKind::Unknown),
     }
 }
 
 /// The kinds of time into which the time of a step is divided. Only the kinds count that occur in a recording with
 /// scheduling events.
-pub fn of_steps() -> impl DoubleEndedIterator<Item = Kind> + Clone {
-    let known = |kind: &Kind| !matches!(kind, Kind::SleepOrBlocked | Kind::Lived);
-    Kind::ALL.into_iter().filter(known)
+pub fn of_steps() -> impl DoubleEndedIterator<Item = TimeKind> + Clone {
+    let known = |kind: &TimeKind| !matches!(kind, TimeKind::SleepOrBlocked | TimeKind::Lived);
+    TimeKind::ALL.into_iter().filter(known)
 }
 
 /// The sentence that lists the given times by kind (such as time on a CPU), the longest first.
 pub fn sentence(times: &ByKind) -> String {
     let whole = times.sum();
     let all = of_steps().map(|kind| (times.of(kind), kind));
-    let large = |(ns, _): &(u64, Kind)| *ns > whole / 100;
+    let large = |(ns, _): &(u64, TimeKind)| *ns > whole / 100;
     let mut kinds: Vec<_> = all.filter(large).collect();
     kinds.sort_unstable_by_key(|(ns, kind)| (Reverse(*ns), *kind));
     let kinds = kinds.iter().take(3);
@@ -131,11 +134,11 @@ pub fn sentence(times: &ByKind) -> String {
 
 /// The sum in nanoseconds of a step's waits for anything except a CPU, including waits for the work of other
 /// steps, and the kind of wait with the longest time.
-pub fn waited(times: &ByKind) -> (u64, Kind) {
-    let waits = of_steps().filter(|kind| kind.is_wait() || *kind == Kind::Others);
+pub fn waited(times: &ByKind) -> (u64, TimeKind) {
+    let waits = of_steps().filter(|kind| kind.is_wait() || *kind == TimeKind::Others);
     // If several kinds are equally long, the first one counts.
     let longest = waits.clone().rev().max_by_key(|kind| times.of(*kind));
-    (times.of_all(waits), longest.unwrap_or(Kind::Sleep))
+    (times.of_all(waits), longest.unwrap_or(TimeKind::Sleep))
 }
 
 #[cfg(test)]
@@ -144,7 +147,7 @@ mod tests {
 
     #[test]
     fn each_kind_is_in_one_column() {
-        for kind in Kind::ALL {
+        for kind in TimeKind::ALL {
             let columns = COLUMNS.iter().filter(|column| column.kinds.contains(&kind));
             assert_eq!(columns.count(), 1, "{kind:?}");
         }

@@ -79,7 +79,7 @@ pub fn thread(thread: &Thread, process: &Process) -> String {
     comm(thread) + &label(process)
 }
 
-/// The comm of a thread, escaped as it is shown before the label of its process.
+/// The comm of a thread as it is shown before the label of its process.
 pub fn comm(thread: &Thread) -> String {
     format!("{} · ", escape::raw(thread.comm.bytes()))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tr_analyze::contention::Division;
-use tr_analyze::kinds::Kind;
+use tr_analyze::kinds::TimeKind;
 use tr_analyze::model::Analysis;
 use tr_analyze::share;
 use tr_format::event::Ktime;
@@ -57,17 +57,19 @@ impl WallPart {
 
     /// The part of a wall time that a kind of time belongs to, as far as the kind shows it. A wait for a CPU is later
     /// divided among the tasks that had the CPU.
-    pub fn of(kind: Kind) -> WallPart {
+    pub fn of(kind: TimeKind) -> WallPart {
         match kind {
-            Kind::OnCpu => WallPart::Work,
-            Kind::RunQueue => WallPart::Nobody,
-            Kind::Disk => WallPart::Disk,
-            Kind::Memory => WallPart::Memory,
-            Kind::Network => WallPart::Network,
-            Kind::Sleep => WallPart::Sleep,
-            Kind::Outside => WallPart::Outside,
-            Kind::Terminal | Kind::Stopped | Kind::Blocked | Kind::Others => WallPart::Other,
-            Kind::SleepOrBlocked | Kind::Lived | Kind::Unknown => WallPart::Unknown,
+            TimeKind::OnCpu => WallPart::Work,
+            TimeKind::RunQueue => WallPart::Nobody,
+            TimeKind::Disk => WallPart::Disk,
+            TimeKind::Memory => WallPart::Memory,
+            TimeKind::Network => WallPart::Network,
+            TimeKind::Sleep => WallPart::Sleep,
+            TimeKind::Outside => WallPart::Outside,
+            TimeKind::Terminal | TimeKind::Stopped | TimeKind::Blocked | TimeKind::Others => {
+                WallPart::Other
+            }
+            TimeKind::SleepOrBlocked | TimeKind::Lived | TimeKind::Unknown => WallPart::Unknown,
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use tr_programs::command_line;
 
 use tr_analyze::critical_path::{self, CriticalPath, NoPath, Segment};
-use tr_analyze::kinds::Kind;
+use tr_analyze::kinds::TimeKind;
 use tr_analyze::model::{Analysis, Basis, ProcessIx, ThreadIx};
 use tr_analyze::network;
 use tr_analyze::programs::{sleeper, Group, Groups};
@@ -48,7 +48,7 @@ pub fn path_of(view: &View<'_>) -> Result<CriticalPath, NoPath> {
 /// A use of the critical path's time: a kind of time, with the program or the remote end if one of these is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PathUse {
-    pub kind: Kind,
+    pub kind: TimeKind,
     pub program: Option<Group>,
     /// The name of the task that ended the wait, if that task is not recorded.
     pub outside: Option<Comm>,
@@ -62,13 +62,13 @@ impl PathUse {
         let process = analysis.thread(segment.thread).process;
         let group = groups.at(process, segment.from);
         let program = match segment.kind {
-            Kind::OnCpu | Kind::SleepOrBlocked | Kind::Lived => group,
-            Kind::Sleep => {
+            TimeKind::OnCpu | TimeKind::SleepOrBlocked | TimeKind::Lived => group,
+            TimeKind::Sleep => {
                 let (sleeper, at) = sleeper(analysis, process, segment.from);
                 groups.at(sleeper, at).filter(|_| group.is_some()).or(group)
             }
             kind => {
-                let outside = (kind == Kind::Outside).then(|| segment.ended_by(analysis));
+                let outside = (kind == TimeKind::Outside).then(|| segment.ended_by(analysis));
                 return PathUse {
                     kind,
                     program: None,
@@ -78,7 +78,7 @@ impl PathUse {
             }
         };
         // If the program is not known, the time counts as unknown.
-        let kind = program.map_or(Kind::Unknown, |_| segment.kind);
+        let kind = program.map_or(TimeKind::Unknown, |_| segment.kind);
         PathUse {
             kind,
             program,
@@ -91,17 +91,17 @@ impl PathUse {
     fn title(self, groups: &Groups, remotes: &Remotes) -> String {
         let program = self.program.map_or("", |group| groups.name(group));
         match self.kind {
-            Kind::OnCpu => program.to_owned(),
-            Kind::Lived => format!("{program}, on or off CPU"),
-            Kind::SleepOrBlocked => match daemons_client(program) {
+            TimeKind::OnCpu => program.to_owned(),
+            TimeKind::Lived => format!("{program}, on or off CPU"),
+            TimeKind::SleepOrBlocked => match daemons_client(program) {
                 Some(name) => format!("wait for {name}'s daemon"),
                 None => format!("{SLEEP_OR_BLOCKED} in {program}"),
             },
-            Kind::Sleep => format!("sleep in {program}"),
-            Kind::RunQueue => RUN_QUEUE_WAIT.into(),
-            Kind::Blocked => "blocked in the kernel".into(),
-            Kind::Memory => "wait for memory".into(),
-            Kind::Outside if self.outside.is_some() => {
+            TimeKind::Sleep => format!("sleep in {program}"),
+            TimeKind::RunQueue => RUN_QUEUE_WAIT.into(),
+            TimeKind::Blocked => "blocked in the kernel".into(),
+            TimeKind::Memory => "wait for memory".into(),
+            TimeKind::Outside if self.outside.is_some() => {
                 let task = self.outside.unwrap_or_default();
                 format!("wait for {}, not recorded", who::comm(&task))
             }
@@ -154,7 +154,7 @@ pub fn with_parts(
     let mut waited = waited.iter();
     for segment in &path.segments {
         let mut part = PathUse::of(analysis, groups, segment);
-        if segment.kind == Kind::Network {
+        if segment.kind == TimeKind::Network {
             let waited = waited.next();
             part.remote = waited.and_then(|wait| Host::waited(analysis, wait));
         }
@@ -162,7 +162,7 @@ pub fn with_parts(
         let (time, count) = sums.entry(part).or_default();
         *time += segment.length();
         let stays = last.insert(part, segment.thread) != Some(segment.thread);
-        if stays || segment.kind == Kind::Sleep {
+        if stays || segment.kind == TimeKind::Sleep {
             *count += 1;
         }
     }

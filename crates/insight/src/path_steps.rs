@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::critical_path::{CriticalPath, Leg, Segment, Then};
-use tr_analyze::kinds::{ByKind, Kind};
+use tr_analyze::kinds::{ByKind, TimeKind};
 use tr_analyze::model::Analysis;
 use tr_analyze::programs::Groups;
 use tr_programs::steps::StepKind;
@@ -43,7 +43,9 @@ impl StepShare {
 
 /// The longest wait among the kinds of time in `spent`, in words; `None` if it is less than a tenth of the sum.
 fn longest_wait(spent: &ByKind) -> Option<String> {
-    let kinds = Kind::ALL.into_iter().filter(|kind| *kind != Kind::OnCpu);
+    let kinds = TimeKind::ALL
+        .into_iter()
+        .filter(|kind| *kind != TimeKind::OnCpu);
     let longest = kinds.rev().max_by_key(|kind| spent.of(*kind))?;
     let ns = spent.of(longest);
     let is_much = ns > 0 && ns.saturating_mul(10) >= spent.sum();
@@ -94,7 +96,7 @@ impl PathBySteps {
                 let title = leaf.and_then(|step| titles.get(step)).map(String::as_str);
                 let program = || groups.at(analysis.thread(segment.thread).process, from);
                 let name = title.unwrap_or_else(|| match (segment.kind, program()) {
-                    (Kind::OnCpu | Kind::RunQueue, Some(group)) => groups.name(group),
+                    (TimeKind::OnCpu | TimeKind::RunQueue, Some(group)) => groups.name(group),
                     _ => names.get(part).map_or("", |name| name.as_str()),
                 });
                 let last = to == segment.to;
@@ -208,8 +210,8 @@ mod tests {
     fn path(shares: &[(bool, u64)]) -> PathBySteps {
         let share = |(is_step, ns): &(bool, u64)| {
             let mut spent = ByKind::default();
-            spent.add(Kind::OnCpu, ns / 2);
-            spent.add(Kind::Disk, ns - ns / 2);
+            spent.add(TimeKind::OnCpu, ns / 2);
+            spent.add(TimeKind::Disk, ns - ns / 2);
             StepShare {
                 name: "x".into(),
                 is_step: *is_step,

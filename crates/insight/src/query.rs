@@ -39,7 +39,7 @@ pub struct Filter {
 /// A user-defined group of processes, such as `compile=argv:(cc1|cc1plus|rustc)`.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// The name that the user gave to the group of processes, escaped.
+    /// The name that the user gave to the group of processes.
     pub name: String,
     on: On,
     pattern: Regex,
@@ -190,7 +190,7 @@ impl By {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupRow {
-    /// The name of the process, thread or group that the table row stands for, escaped.
+    /// The name of the process, thread or group that the table row stands for.
     pub name: String,
     /// The process that a row of the table stands for; `None` if the row sums up several processes or is one thread.
     pub process: Option<ProcessIx>,

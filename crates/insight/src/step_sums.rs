@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use tr_analyze::critical_path::Segment;
-use tr_analyze::kinds::{ByKind, Kind};
+use tr_analyze::kinds::{ByKind, TimeKind};
 use tr_analyze::model::Times;
 
 use super::normal::stable;
 use super::parts::{PartTimes, WallPart};
-use super::verdicts::{StepVerdicts, Verdict};
+use super::verdicts::{StepVerdict, StepVerdicts};
 use crate::kinds::is_told;
 use crate::steps::Step;
 use crate::Recording;
@@ -95,10 +95,10 @@ pub fn sums(recording: &Recording, path: &[Segment]) -> StepSums {
         let own = |of: fn(&Times) -> Option<u64>| times.times.as_ref().and_then(of);
         add(&mut sum.on_cpu, own(Times::on_cpu_known));
         add(&mut sum.run_queue, own(Times::run_queue_known));
-        let spent = times.spent.filter(|_| is_told(Kind::RunQueue, basis));
+        let spent = times.spent.filter(|_| is_told(TimeKind::RunQueue, basis));
         add(
             &mut sum.starved,
-            spent.map(|parts| parts.of(Kind::RunQueue)),
+            spent.map(|parts| parts.of(TimeKind::RunQueue)),
         );
         sum.spent = sum.spent.zip(times.spent).map(|(mut sum, more)| {
             sum.add_all(&more);
@@ -115,7 +115,7 @@ pub fn sums(recording: &Recording, path: &[Segment]) -> StepSums {
         let told = verdicts.told(at);
         add(&mut sum.held_back, Some(u64::from(told.is_some())));
         if sum.held.is_none() {
-            sum.held = told.map(Verdict::text);
+            sum.held = told.map(StepVerdict::text);
         }
         let size = (told.is_some(), step.wall());
         if size >= sum.judged {

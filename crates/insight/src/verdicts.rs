@@ -49,7 +49,7 @@ pub(crate) const COUNTS: u64 = 20;
 
 /// The conclusion about the work or wait on which a step spent most of its wall time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct StepVerdict {
     /// The largest part of the step's wall time, among the parts that can be the reason for a slow step.
     pub part: WallPart,
     /// The time in nanoseconds of the largest part of the step's wall time. All waits for a CPU count together.
@@ -74,7 +74,7 @@ pub struct Verdict {
     pub is_late: bool,
 }
 
-impl Verdict {
+impl StepVerdict {
     /// Whether the verdict blames the step itself: its own work, its own sleep, or other waits of its own.
     pub fn is_own(&self) -> bool {
         matches!(
@@ -130,7 +130,7 @@ impl<'a> StepVerdicts<'a> {
 
 /// The verdicts on all steps of a recording, which say on which work or wait a step spent most of its wall time.
 #[derive(Clone, Debug, Default)]
-pub struct Verdicts(Vec<Option<Verdict>>);
+pub struct Verdicts(Vec<Option<StepVerdict>>);
 
 impl Verdicts {
     /// Computes the verdicts on all steps of a recording. A recording without scheduling events has none.
@@ -155,20 +155,20 @@ impl Verdicts {
     }
 
     /// The verdict on a step; `None` if nothing in the step's time stands out, or if not enough is known.
-    pub fn of(&self, step: StepIx) -> Option<&Verdict> {
+    pub fn of(&self, step: StepIx) -> Option<&StepVerdict> {
         self.figures(step)
             .filter(|verdict| verdict.part != WallPart::Unknown)
     }
 
     /// The figures of the verdict on a step, even if nothing in the step's time stands out. In that case, the verdict
     /// names the part [`WallPart::Unknown`].
-    pub fn figures(&self, step: StepIx) -> Option<&Verdict> {
+    pub fn figures(&self, step: StepIx) -> Option<&StepVerdict> {
         self.0.get(step)?.as_ref()
     }
 
     /// The verdict on a step that failed or was slow, if something outside of its own work delayed it; otherwise
     /// `None`.
-    pub fn told(&self, step: StepIx) -> Option<&Verdict> {
+    pub fn told(&self, step: StepIx) -> Option<&StepVerdict> {
         self.of(step).filter(|verdict| verdict.told)
     }
 }
@@ -306,7 +306,12 @@ fn may_have_failed(steps: &Steps, step: &Step) -> bool {
 }
 
 /// Judges a step by its divided wall time. `failed` says whether the step failed and no step inside it did.
-fn judge(step: &Step, failed: bool, divided: &StepParts, median: Option<u64>) -> Option<Verdict> {
+fn judge(
+    step: &Step,
+    failed: bool,
+    divided: &StepParts,
+    median: Option<u64>,
+) -> Option<StepVerdict> {
     let wall = step.wall();
     if wall == 0 || divided.times.get(WallPart::Unknown).saturating_mul(UNKNOWN) > wall {
         return None;
@@ -320,7 +325,7 @@ fn judge(step: &Step, failed: bool, divided: &StepParts, median: Option<u64>) ->
     let all = waits.chain([(starved, who)]);
     let (ns, part) = all.rev().max_by_key(|(ns, _)| *ns)?;
     let large = ns.saturating_mul(OF_WALL.1) >= wall.saturating_mul(OF_WALL.0);
-    let held = Verdict {
+    let held = StepVerdict {
         part,
         ns,
         wall,
@@ -332,7 +337,7 @@ fn judge(step: &Step, failed: bool, divided: &StepParts, median: Option<u64>) ->
         is_late: divided.timers >= LEAST || step.status.is_some_and(ended_in_time),
     };
     if !large || part == WallPart::Unknown || !held.is_own() && ns < LEAST {
-        return Some(Verdict {
+        return Some(StepVerdict {
             part: WallPart::Unknown,
             ns: 0,
             ..held
@@ -355,7 +360,7 @@ fn judge(step: &Step, failed: bool, divided: &StepParts, median: Option<u64>) ->
         };
     let told = !held.is_own() && part != WallPart::Steps;
     let told = told && (failed || slow && step.kind == StepKind::Test);
-    Some(Verdict { told, ..held })
+    Some(StepVerdict { told, ..held })
 }
 
 /// For each suite and each of its tests, the percentage of the wanted CPU time that the test got. Medians are computed

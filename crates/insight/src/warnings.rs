@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use tr_analyze::model::{Analysis, Basis, Process, Quality};
 use tr_format::event::{Ktime, LossCause, Lost, Stream};
-use tr_format::meta::{Facts, Known};
+use tr_format::meta::{Known, RecordingFacts};
 use tr_programs::command_line;
 use tr_programs::tools::ContainerVerb;
 
@@ -310,7 +310,7 @@ pub fn recorded(analysis: &Analysis) -> Vec<String> {
 }
 
 /// The kinds of facts that a recording lacks, in words.
-pub fn absent(facts: &Facts) -> Vec<&'static str> {
+pub fn absent(facts: &RecordingFacts) -> Vec<&'static str> {
     let all = [
         (facts.switches, "when a task ran"),
         (facts.run_queue, "run-queue waits"),
@@ -326,7 +326,7 @@ pub fn absent(facts: &Facts) -> Vec<&'static str> {
 
 /// The words for a recording whose times are not exact, because it has only totals or samples; `None` for a recording
 /// with scheduling events.
-pub fn inexact(facts: &Facts) -> Option<&'static str> {
+pub fn inexact(facts: &RecordingFacts) -> Option<&'static str> {
     match facts.switches {
         Known::Totals => Some("CPU times are totals of each task"),
         Known::Sampled => Some("all times are lower bounds, and short processes are missing"),

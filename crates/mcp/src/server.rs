@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{json, Value};
 
-use crate::tool::Tool;
+use crate::tool::AgentTool;
 use crate::tools;
 
 /// The supported versions of the Model Context Protocol, which are alike in everything that
@@ -32,7 +32,7 @@ pub struct Server {
     /// Whether the user permits the agent to record commands that it chooses, so that these
     /// commands run on the machine.
     pub records: bool,
-    pub tools: Vec<&'static Tool>,
+    pub tools: Vec<&'static AgentTool>,
     /// The names of the reports that the agent can request.
     pub reports: Vec<&'static str>,
     /// The recording that a tool reads if the agent names none.

@@ -3,7 +3,7 @@
 
 /// A tool that an AI agent can call by the Model Context Protocol. It runs a subcommand of `tr`.
 #[derive(Debug)]
-pub struct Tool {
+pub struct AgentTool {
     pub name: &'static str,
     /// The description of the tool, by which the agent decides whether to call it.
     pub about: &'static str,
@@ -12,7 +12,7 @@ pub struct Tool {
     pub takes: &'static [Takes],
 }
 
-impl Tool {
+impl AgentTool {
     /// Whether the tool runs a command that the agent chooses, so that the user must permit it.
     pub fn records(&self) -> bool {
         self.takes(TakesKind::Command)

@@ -16,7 +16,7 @@ use tr_text::called::TR;
 
 use crate::answer::{self, Page};
 use crate::server::Server;
-use crate::tool::{Takes, TakesKind, Tool};
+use crate::tool::{AgentTool, Takes, TakesKind};
 
 /// The longest time for which the tool `record` may run. The constant `GRACE` is the time that it
 /// then has to end by itself.
@@ -39,14 +39,14 @@ pub const REPEATED: usize = 200;
 
 /// The tools that the server offers to the agent. Tools that run commands are offered only if the
 /// user permits them, and come last.
-fn offered(server: &Server) -> impl Iterator<Item = &'static Tool> + '_ {
+fn offered(server: &Server) -> impl Iterator<Item = &'static AgentTool> + '_ {
     let all = || server.tools.iter().copied();
     let others = all().filter(|tool| !tool.records());
     others.chain(all().filter(|tool| server.records && tool.records()))
 }
 
 /// The tool with this name, if the server offers it to the agent.
-pub fn find(server: &Server, name: &str) -> Option<&'static Tool> {
+pub fn find(server: &Server, name: &str) -> Option<&'static AgentTool> {
     offered(server).find(|tool| tool.name == name)
 }
 
@@ -57,7 +57,7 @@ pub fn list(server: &Server) -> Vec<Value> {
         .collect()
 }
 
-fn described(server: &Server, tool: &Tool) -> Value {
+fn described(server: &Server, tool: &AgentTool) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
     for Takes(name, kind, about) in tool.takes {
@@ -100,7 +100,11 @@ fn described(server: &Server, tool: &Tool) -> Value {
 
 /// The `tr` command line for a tool call with these arguments, without the program's name. If the
 /// tool records a command, that command comes last.
-fn line(server: &Server, tool: &Tool, given: &Map<String, Value>) -> Result<Vec<OsString>, String> {
+fn line(
+    server: &Server,
+    tool: &AgentTool,
+    given: &Map<String, Value>,
+) -> Result<Vec<OsString>, String> {
     let root = server.root.as_path();
     let mut words: Vec<OsString> = tool.words.iter().map(Into::into).collect();
     if let Some(name) = given.keys().find(|name| !has(tool, name)) {
@@ -165,7 +169,7 @@ fn line(server: &Server, tool: &Tool, given: &Map<String, Value>) -> Result<Vec<
     Ok(words)
 }
 
-fn has(tool: &Tool, name: &str) -> bool {
+fn has(tool: &AgentTool, name: &str) -> bool {
     tool.takes.iter().any(|takes| takes.0 == name) || name == "cursor" && !tool.records()
 }
 
@@ -220,7 +224,7 @@ fn new_below(root: &Path, name: &str) -> Result<PathBuf, String> {
 
 /// Calls a tool with the arguments that the agent gives. Returns the MCP result, or an error
 /// message.
-pub fn call(server: &Server, tool: &Tool, given: &Value) -> Result<Value, String> {
+pub fn call(server: &Server, tool: &AgentTool, given: &Value) -> Result<Value, String> {
     let given = given.as_object().ok_or("the arguments are no object")?;
     let from = match given.get("cursor") {
         None | Some(Value::Null) => 0,
@@ -247,7 +251,7 @@ fn command(words: Vec<OsString>) -> Command {
     command
 }
 
-fn ask(tool: &Tool, mut words: Vec<OsString>, from: u64) -> std::io::Result<Value> {
+fn ask(tool: &AgentTool, mut words: Vec<OsString>, from: u64) -> std::io::Result<Value> {
     words.extend(["--width=120", "--color=never"].map(Into::into));
     words.push(format!("--max-time={}s", ANSWER.as_secs()).into());
     let (page, (killed, failed), said) = answered(command(words), from, KILLED)?;

@@ -51,7 +51,7 @@ pub struct Settings {
     /// Whether the output is binary, so that it is never written to a terminal.
     pub binary: bool,
     /// The kind of existing file that the output may replace; `None` allows every kind.
-    pub replaces: Option<Kind>,
+    pub replaces: Option<FileKind>,
     /// Whether a file that the output replaces is kept as NAME.old.
     pub keeps: bool,
     /// Whether standard input, output and error were closed when the program started. Rust's runtime has opened
@@ -64,7 +64,7 @@ pub const BEGINNING: usize = 64 << 10;
 
 /// A kind of files that an output may replace, with the function that recognizes it.
 #[derive(Clone, Copy, Debug)]
-pub struct Kind {
+pub struct FileKind {
     /// The name of the kind of file, with an article, for messages.
     pub name: &'static str,
     /// The function that returns whether a file that begins with these bytes, [`BEGINNING`] at most, is of this kind.
@@ -115,7 +115,7 @@ pub fn is_mistake(error: &io::Error) -> bool {
 ///
 /// # Errors
 /// [`Foreign`] if the file is of another kind, or the error of reading it.
-fn may_replace(path: &Path, kind: Option<Kind>) -> io::Result<()> {
+fn may_replace(path: &Path, kind: Option<FileKind>) -> io::Result<()> {
     let Some(kind) = kind else { return Ok(()) };
     let mut beginning = Vec::new();
     match File::open(path) {
@@ -137,7 +137,7 @@ struct Unnamed {
     hidden: Option<PathBuf>,
     at: At,
     /// The kind of replaced files that are kept as NAME.old; `None` if none are.
-    keeps: Option<Kind>,
+    keeps: Option<FileKind>,
 }
 
 /// The hidden name, in the directory of the output, that a file has until it is complete.
@@ -200,7 +200,7 @@ impl Unnamed {
 
 /// Renames a file to NAME.old, if the file is not empty and NAME.old is not a file of another kind.
 /// If the renaming fails, the file is replaced without being kept.
-fn keep(path: &Path, kind: Kind) {
+fn keep(path: &Path, kind: FileKind) {
     let mut old = path.as_os_str().to_owned();
     old.push(".old");
     let old = PathBuf::from(old);

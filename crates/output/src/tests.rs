@@ -68,7 +68,7 @@ fn a_regular_file_is_replaced_and_a_link_is_followed() {
     assert!(write(dir.path()).is_err());
 }
 
-const NEW: Kind = Kind {
+const NEW: FileKind = FileKind {
     name: "a new file",
     is: |bytes| bytes.starts_with(b"new"),
 };

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use regex::bytes::Regex;
-use tr_analyze::kinds::Kind;
+use tr_analyze::kinds::TimeKind;
 use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::{Change, Changes};
@@ -12,7 +12,7 @@ use tr_analyze::what_if::Without;
 
 use super::forecast::{NoForecast, Wanted};
 use super::shards::{by_cost, Costs};
-use tr_insight::advice::facts::Facts;
+use tr_insight::advice::facts::BuildFacts;
 use tr_insight::steps::{StepIx, Steps};
 use tr_programs::steps::StepKind;
 
@@ -62,7 +62,7 @@ impl ChangeSet {
 
     /// Divides the recorded tests among the machines of a forecast: each machine leaves out the
     /// tests of the others.
-    fn split(&mut self, facts: &Facts<'_>, shards: u64) -> Result<(), NoForecast> {
+    fn split(&mut self, facts: &BuildFacts<'_>, shards: u64) -> Result<(), NoForecast> {
         let tests = tests(facts);
         if tests.len() < 2 {
             return Err(NoForecast::NoTests);
@@ -84,7 +84,7 @@ impl ChangeSet {
 
 /// The recorded tests that have a process of their own and contain no other test, each with its
 /// cost in ns and its executed programs.
-fn tests(facts: &Facts<'_>) -> Vec<(u64, Vec<Group>)> {
+fn tests(facts: &BuildFacts<'_>) -> Vec<(u64, Vec<Group>)> {
     let steps = Steps::new(facts.analysis, &facts.recording.imports.spans);
     let costs = Costs::new(facts.recording, facts.path, &steps);
     let mut processes: BTreeMap<ProcessIx, StepIx> = BTreeMap::new();
@@ -127,7 +127,7 @@ fn tests(facts: &Facts<'_>) -> Vec<(u64, Vec<Group>)> {
 }
 
 /// The changes that the user requests, in the form that the simulation of the recorded run needs.
-pub(super) fn changes(facts: &Facts<'_>, wanted: &Wanted) -> Result<ChangeSet, NoForecast> {
+pub(super) fn changes(facts: &BuildFacts<'_>, wanted: &Wanted) -> Result<ChangeSet, NoForecast> {
     let mut made = ChangeSet {
         variants: vec![[0; 3]],
         ..ChangeSet::default()
@@ -159,11 +159,14 @@ pub(super) fn changes(facts: &Facts<'_>, wanted: &Wanted) -> Result<ChangeSet, N
         made.add(whole(facts.below(&every)), 0, &[1]);
         made.add(whole(facts.below(shortest)), 0, &[2]);
     }
-    for (by, kind) in [(wanted.disk, Kind::Disk), (wanted.network, Kind::Network)] {
+    for (by, kind) in [
+        (wanted.disk, TimeKind::Disk),
+        (wanted.network, TimeKind::Network),
+    ] {
         let Some(by) = by else { continue };
         let own = match kind {
-            Kind::Disk => |kind, _| kind == Kind::Disk,
-            _ => |kind, _| kind == Kind::Network,
+            TimeKind::Disk => |kind, _| kind == TimeKind::Disk,
+            _ => |kind, _| kind == TimeKind::Network,
         };
         let waits = |_, _| false;
         made.add(
@@ -193,7 +196,7 @@ fn whole(of: Box<[bool]>) -> Without {
 /// The recorded executions whose command lines match a regular expression of the user, without
 /// descendants of another match. Returns an error if there are none, or if the recorded command
 /// itself matches, because nothing would be left.
-fn matching(facts: &Facts<'_>, regex: &Regex, option: &str) -> Result<Vec<Group>, NoForecast> {
+fn matching(facts: &BuildFacts<'_>, regex: &Regex, option: &str) -> Result<Vec<Group>, NoForecast> {
     let matches = |group: Group| {
         let line = facts.args(group).join(&b' ');
         regex.is_match(&line)

@@ -15,7 +15,7 @@ use tr_analyze::schedule::{Effect, Machine, Schedule};
 use tr_analyze::share;
 use tr_format::event::{Ktime, Tgid};
 
-use tr_insight::advice::facts::Facts;
+use tr_insight::advice::facts::BuildFacts;
 use tr_insight::shares::CpuShares;
 
 /// The tasks outside of the recorded run that use CPUs beside it, as the simulation assumes them.
@@ -36,7 +36,7 @@ pub(crate) struct Load {
 /// likely load, and another one if the recording does not show how the kernel divides the CPUs.
 /// `same` is the recorded machine, and `none` is that machine without other tasks.
 pub(crate) fn loads(
-    facts: &Facts<'_>,
+    facts: &BuildFacts<'_>,
     schedule: &Schedule,
     same: Machine,
     none: Load,
@@ -199,7 +199,7 @@ struct Level {
 /// How the kernel divided the CPUs between the recorded run and a load of `others` thousandths of a
 /// task that never sleeps. Returns `None` if the recording does not show it, because too few tasks
 /// of the run wanted a CPU at once, or because a quota or a CPU mask limited the run.
-fn division(facts: &Facts<'_>, others: u64) -> Option<Division> {
+fn division(facts: &BuildFacts<'_>, others: u64) -> Option<Division> {
     let throttled = withheld(facts.analysis).throttled_ns.unwrap_or(0);
     if throttled > 0 || facts.analysis.machine.limited_to.is_some() {
         return None;

@@ -9,7 +9,7 @@ use tr_analyze::model::{Analysis, Basis, ProcessIx};
 use tr_analyze::schedule::{Changes, Done, Effect, Machine, Schedule, PERIOD};
 use tr_format::event::Ktime;
 
-use tr_insight::advice::facts::{Facts, STRAY};
+use tr_insight::advice::facts::{BuildFacts, STRAY};
 use tr_insight::depends;
 use tr_insight::size::{self, HeldMemory};
 use tr_insight::Recording;
@@ -87,13 +87,13 @@ impl Predictor {
             return Err(totals(analysis, &wanted));
         }
         let path = critical_path::of(analysis).map_err(NoForecast::Path)?;
-        let facts = Facts::new(recording, &path);
+        let facts = BuildFacts::new(recording, &path);
         Predictor::by(&facts.ok_or(NoForecast::Path(NoPath::NoTimeline))?, wanted)
     }
 
     /// Like [`Predictor::new`], but reuses facts about the recording that have already been
     /// computed.
-    fn by(facts: &Facts<'_>, wanted: Wanted) -> Result<Predictor, NoForecast> {
+    fn by(facts: &BuildFacts<'_>, wanted: Wanted) -> Result<Predictor, NoForecast> {
         let (analysis, path) = (facts.analysis, facts.path);
         let tools = depends::tools(facts);
         if wanted.jobs.is_some() && tools.jobs.is_empty() {
@@ -636,7 +636,7 @@ fn bounded(recorded: u64, replayed: u64) -> u64 {
 }
 
 /// The largest number of the recorded run's tasks that were on CPUs at once.
-fn used(facts: &Facts<'_>, path: &CriticalPath) -> u64 {
+fn used(facts: &BuildFacts<'_>, path: &CriticalPath) -> u64 {
     let load = facts.load(path.from, path.to);
     let running = load
         .filter(|(ns, ..)| *ns > 0)
@@ -646,7 +646,7 @@ fn used(facts: &Facts<'_>, path: &CriticalPath) -> u64 {
 
 /// Whether all CPU time of the recorded run was on one CPU, apart from the small part that
 /// [`STRAY`] allows.
-fn is_on_one_cpu(facts: &Facts<'_>) -> bool {
+fn is_on_one_cpu(facts: &BuildFacts<'_>) -> bool {
     let by_cpu = facts.on_cpus(|_| true);
     let all = by_cpu.values().copied().fold(0, u64::saturating_add);
     let most = by_cpu.values().max().copied().unwrap_or(0);

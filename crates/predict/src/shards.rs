@@ -388,8 +388,8 @@ impl Plan {
             let units = tests.list.iter();
             units.map(|test| (test.id.clone(), test.cost)).collect()
         };
-        let kinds: Vec<spread::Kind<'_>> = if format.can_be_alike() {
-            tests.list.iter().map(spread::Kind::of).collect()
+        let kinds: Vec<spread::TestKind<'_>> = if format.can_be_alike() {
+            tests.list.iter().map(spread::TestKind::of).collect()
         } else {
             Vec::new()
         };
@@ -480,7 +480,6 @@ impl Plan {
             // The other machines are done first if they share all other tests evenly.
             let others = (all - cost.ns) / (self.shards - 1).max(1);
             let (cost, apart) = (units::time(cost.ns), units::time(cost.ns - others));
-            let name = tr_text::escape::text(name.as_bytes());
             let words =
                 format!("{name} alone takes {cost}: no plan has shards less than {apart} apart");
             out.wrapped(Paint::Bad, "  ! ", &words);

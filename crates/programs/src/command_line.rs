@@ -4,7 +4,7 @@
 //! its siblings (`cc1 lparser.c`). The rows of [`crate::table`] have the arguments that labels show.
 
 use crate::table;
-use crate::tools::{Children, Label, Role, Script, Tool};
+use crate::tools::{Children, KnownProgram, Label, Role, Script};
 use crate::words::{
     base, command, contains, has, is_of_go_test, is_of_machine, is_temporary, is_test_main,
     of_package, source, test_of_cargo, test_of_go, texts, unhashed, verb, TEST_MAIN, XDIST,
@@ -418,7 +418,7 @@ pub fn verb_of<'a>(program: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// The build tool that is known by this name, with its verb if the name has one (`git clone`).
-pub fn tool_of(program: &str) -> Option<(&'static Tool, Option<&str>)> {
+pub fn tool_of(program: &str) -> Option<(&'static KnownProgram, Option<&str>)> {
     let (name, verb) = name_and_verb(program);
     Some((table::by_name(name)?, verb))
 }

@@ -5,7 +5,7 @@ use crate::command_line;
 use crate::own;
 use crate::steps::{found, test_runner, worker, FoundStep, Line, Read, StepKind, Tests};
 use crate::table;
-use crate::tools::{Label, TOOL};
+use crate::tools::{Label, PROGRAM};
 use crate::words;
 use tr_text::escape;
 
@@ -127,7 +127,7 @@ fn of_tool(all: &[&[u8]]) -> Option<FoundStep> {
         all,
         path,
         name,
-        tool: tool.unwrap_or(&TOOL),
+        tool: tool.unwrap_or(&PROGRAM),
         args,
     };
     if let Some(read) = tool.and_then(|tool| tool.step) {

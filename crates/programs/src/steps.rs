@@ -1,7 +1,7 @@
 //! The parts of a command line that the rules for build steps read, and the step that a rule returns.
 
 use crate::job_tools::JOBS;
-use crate::tools::{Role, Tool};
+use crate::tools::{KnownProgram, Role};
 use crate::words;
 use crate::words::has;
 use tr_text::{called, escape, named};
@@ -61,7 +61,7 @@ pub struct Line<'a> {
     /// detailed names of [`crate::command_line`].
     pub(crate) name: &'a str,
     /// The row of the command line's program in [`crate::table`].
-    pub(crate) tool: &'static Tool,
+    pub(crate) tool: &'static KnownProgram,
     pub(crate) args: &'a [&'a [u8]],
 }
 

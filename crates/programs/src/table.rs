@@ -18,11 +18,11 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 pub use self::services::{is_push, takes_pushes};
-use crate::tools::Tool;
+use crate::tools::KnownProgram;
 
 /// All rows of the table of known programs, from the files of all topics.
-pub(crate) fn rows() -> impl Iterator<Item = &'static Tool> {
-    let topics: [&'static [Tool]; 8] = [
+pub(crate) fn rows() -> impl Iterator<Item = &'static KnownProgram> {
+    let topics: [&'static [KnownProgram]; 8] = [
         compilers::ROWS,
         builders::ROWS,
         tests::ROWS,
@@ -36,10 +36,11 @@ pub(crate) fn rows() -> impl Iterator<Item = &'static Tool> {
 }
 
 /// The row for the program with exactly this name in the table of known programs.
-pub(crate) fn exact(name: &str) -> Option<&'static Tool> {
+pub(crate) fn exact(name: &str) -> Option<&'static KnownProgram> {
     // The map makes the search fast: the row of every execution is looked up, and there may be a million executions.
-    static KNOWN: LazyLock<HashMap<&str, &Tool>> = LazyLock::new(|| {
-        let named = |tool: &'static Tool| tool.names.split(' ').map(move |name| (name, tool));
+    static KNOWN: LazyLock<HashMap<&str, &KnownProgram>> = LazyLock::new(|| {
+        let named =
+            |tool: &'static KnownProgram| tool.names.split(' ').map(move |name| (name, tool));
         rows().flat_map(named).collect()
     });
     KNOWN.get(name).copied()
@@ -47,7 +48,7 @@ pub(crate) fn exact(name: &str) -> Option<&'static Tool> {
 
 /// The row for the program with this name in the table of known programs. If there is none, a
 /// version and a target in the name are ignored: `x86_64-linux-gnu-gcc-12` is found as `gcc`.
-pub fn by_name(name: &str) -> Option<&'static Tool> {
+pub fn by_name(name: &str) -> Option<&'static KnownProgram> {
     if let Some(found) = exact(name) {
         return Some(found);
     }
@@ -64,7 +65,7 @@ pub fn by_name(name: &str) -> Option<&'static Tool> {
 }
 
 /// The row for the program in the file with this path in the table of known programs.
-pub fn by_path(path: &[u8]) -> Option<&'static Tool> {
+pub fn by_path(path: &[u8]) -> Option<&'static KnownProgram> {
     let name = path.rsplit(|byte| *byte == b'/').next()?;
     by_name(std::str::from_utf8(name).ok()?)
 }
@@ -108,7 +109,7 @@ mod lookups {
         assert!(handles("rm") && handles("gmkdir") && !handles("cc1"));
         let converges = |name: &str| by_name(name).is_some_and(|tool| tool.converges);
         assert!(converges("pdflatex") && converges("lualatex") && !converges("make"));
-        let name = |name: &str| by_name(name).map(Tool::name);
+        let name = |name: &str| by_name(name).map(KnownProgram::name);
         assert_eq!(name("gmake"), Some("make"));
         assert_eq!(name("n2"), Some("n2"));
         assert_eq!(name("x86_64-linux-gnu-gcc-12"), Some("gcc"));

@@ -164,7 +164,7 @@ pub(crate) const fn version(called: &'static str, homes: &'static str) -> Versio
 
 /// The facts that `tr` knows about one program: a row of the table of known programs.
 #[derive(Clone, Copy, Debug)]
-pub struct Tool {
+pub struct KnownProgram {
     /// The names under which the program is known, separated by spaces, without a version and a
     /// target. Reports use the first one.
     pub(crate) names: &'static str,
@@ -244,7 +244,7 @@ pub(crate) struct Worker {
 }
 
 /// A row of the table of known programs with only default values. Actual rows are based on it.
-pub(crate) const TOOL: Tool = Tool {
+pub(crate) const PROGRAM: KnownProgram = KnownProgram {
     names: "",
     family: Family::Other,
     role: None,
@@ -274,7 +274,7 @@ pub(crate) const TOOL: Tool = Tool {
     steps: "",
 };
 
-impl Tool {
+impl KnownProgram {
     /// The name of the worker process, if the program file with this path is a worker of this test
     /// runner.
     pub(crate) fn worker_in(&self, path: &str) -> Option<&'static str> {

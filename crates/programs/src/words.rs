@@ -49,8 +49,7 @@ pub fn is_assignment(word: &[u8]) -> bool {
     name.len() < word.len() && !name.is_empty() && name.iter().all(is_name_byte)
 }
 
-/// The arguments of a command line as texts, in which control characters and invalid UTF-8 are
-/// escaped.
+/// The arguments of a command line as texts, in which bytes that are not UTF-8 are `\xNN`.
 pub(crate) fn texts<'a>(args: impl IntoIterator<Item = &'a &'a [u8]>) -> Vec<String> {
     args.into_iter().map(|arg| escape::raw(arg)).collect()
 }

@@ -39,7 +39,7 @@ pub struct Config {
 pub struct TraceFile {
     pub target: Target,
     /// The kind of existing files that the trace file may replace; `None` stands for any file.
-    pub replaces: Option<tr_output::Kind>,
+    pub replaces: Option<tr_output::FileKind>,
     /// Whether a trace file that is replaced is kept, as NAME.old.
     pub keeps: bool,
     /// The rules by which the recording is divided into several files; `None` if it is written to one file. Only a

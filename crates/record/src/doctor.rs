@@ -7,7 +7,7 @@ use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use nix::unistd::ForkResult;
 use tr_bpf::Settings;
-use tr_format::meta::{Facts, Method, Missing};
+use tr_format::meta::{Method, Missing, RecordingFacts};
 use tr_output::cgroups;
 
 use crate::error::Error;
@@ -56,10 +56,10 @@ pub struct Machine {
 
 /// The limits of a recording method without BPF: how exactly it records each kind of fact, and further limits as text
 /// for the user.
-pub fn knows(method: Method) -> (Facts, &'static [&'static str]) {
+pub fn knows(method: Method) -> (RecordingFacts, &'static [&'static str]) {
     match method {
         Method::Ptrace => (ptrace::FACTS, &ptrace::LIMITS),
-        _ => (Facts::default(), &[]),
+        _ => (RecordingFacts::default(), &[]),
     }
 }
 

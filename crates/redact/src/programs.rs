@@ -7,7 +7,7 @@ use crate::harmless::is_harmless;
 use crate::looks;
 use crate::names::{self, Certainty};
 use crate::words::{self, Word};
-use table::{base, Kind, Only, Place, Program, Rule, TABLE};
+use table::{base, Only, Place, Program, ProgramKind, Rule, TABLE};
 
 /// Options whose value is the name of a user, a host or a container. Such a value is not taken for
 /// the name of a program, even if a program has that name.
@@ -86,7 +86,7 @@ struct State {
 pub struct Options<'a> {
     /// The words of the present command, followed by the words of later commands on the same line.
     line: &'a [Word<'a>],
-    kind: Kind,
+    kind: ProgramKind,
     active: Vec<Active>,
     /// Whether the next word of the command line may be the name of a program, even a short one.
     ready: bool,
@@ -119,18 +119,18 @@ impl<'a> Options<'a> {
     /// Whether the words of the command line are text or patterns, as those of grep are, so that
     /// only known forms of secrets are searched in them.
     pub fn reads_text(&self) -> bool {
-        self.kind == Kind::Text
+        self.kind == ProgramKind::Text
     }
 
     /// Whether words of the command may be HTTP headers (`NAME:VALUE`) that the program sends.
     pub fn sends(&self) -> bool {
-        self.kind == Kind::Sends
+        self.kind == ProgramKind::Sends
     }
 
     /// Whether any word of the command may be another program that it runs, as with `sudo`. Options
     /// before that word are then not about a password.
     pub fn runs(&self) -> bool {
-        self.kind == Kind::Runs
+        self.kind == ProgramKind::Runs
     }
 
     /// Whether the table of programs says for this option of the present command whether its value
@@ -146,13 +146,13 @@ impl<'a> Options<'a> {
 
     /// Whether no word after the program's name is another program that it runs, as with `git`.
     pub fn is_plain(&self) -> bool {
-        self.kind == Kind::Plain
+        self.kind == ProgramKind::Plain
     }
 
     /// Whether the program prints its words, as `echo` does, and does not write them to a file, as
     /// `sed -i` does.
     pub fn prints(&self) -> bool {
-        if self.kind != Kind::Prints {
+        if self.kind != ProgramKind::Prints {
             return false;
         }
         let mut words = self.line.iter().take(64).skip(1).peekable();
@@ -240,11 +240,11 @@ impl<'a> Options<'a> {
     /// apply to the words that follow.
     fn starts(&mut self, word: &[u8]) -> bool {
         if word == b"--" {
-            self.ready = self.kind != Kind::Text;
+            self.ready = self.kind != ProgramKind::Text;
             return false;
         }
         // `ProxyCommand=sshpass` counts as the program that it runs, and not as an assignment.
-        let runs = |program: &Program| program.kind == Kind::Runs;
+        let runs = |program: &Program| program.kind == ProgramKind::Runs;
         let assigns = words::is_assignment(word) && !TABLE.named(word).is_some_and(runs);
         let ready = self.ready;
         self.ready = ready && assigns;
@@ -252,7 +252,11 @@ impl<'a> Options<'a> {
         if self.value
             || name
             || !ready
-                && (self.installs || matches!(self.kind, Kind::Plain | Kind::Text | Kind::Prints))
+                && (self.installs
+                    || matches!(
+                        self.kind,
+                        ProgramKind::Plain | ProgramKind::Text | ProgramKind::Prints
+                    ))
         {
             return false;
         }
@@ -274,7 +278,7 @@ impl<'a> Options<'a> {
         };
         let known = match self.kind {
             _ if ready => true,
-            Kind::Runs => true,
+            ProgramKind::Runs => true,
             // After a program of the table no word is taken for another program, because arguments may have any name.
             _ => self.active.is_empty() && base(word).len() >= 5 && !program.rules.is_empty(),
         };
@@ -541,7 +545,7 @@ mod tests {
                 name.len() <= 30 && !name.iter().any(u8::is_ascii_uppercase),
                 "{name:?}"
             );
-            assert!(program.kind != Kind::Open || !program.rules.is_empty());
+            assert!(program.kind != ProgramKind::Open || !program.rules.is_empty());
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Shows histograms of durations as text, in the way of bcc's `cpudist` and `runqlat`, and as tables.
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
 use tr_format::event::CpuId;
 
@@ -66,91 +68,67 @@ pub fn draw(hist: &Hist, out: &mut Page, style: &Style) {
     }
 }
 
-/// A slot of a histogram of durations: its bounds in whole µs, the number of durations, and their sum in ns. The bounds
-/// are `None` for the slot of the durations whose whole length is not known.
-type Bin = (Option<(u64, u64)>, u64, u64);
-
-/// The slots of a histogram of durations. A last slot has the durations whose whole length is not known, if there are
-/// any.
-fn slots_and_cut(hist: &Hist) -> Vec<Bin> {
-    let slots = hist.slots().into_iter();
-    let slots = slots.map(|slot| (Some((slot.from_us, slot.to_us)), slot.count, slot.ns));
-    let (count, ns) = hist.cut();
-    let cut = (count > 0).then_some((None, count, ns));
-    slots.chain(cut).collect()
-}
-
-/// A row of a table of histograms: the histogram of the durations of one group of threads, or of one CPU.
-#[derive(Clone, Debug)]
-pub struct HistRow<'r> {
-    /// The name of the group of threads that the histogram is about; for the histogram of a CPU, it is not used.
-    pub name: String,
-    pub pid: Option<u32>,
-    pub cpu: Option<CpuId>,
-    pub hist: &'r Hist,
-}
-
-impl<'r> HistRow<'r> {
-    pub fn group((group, hist): &'r (Members, Hist)) -> HistRow<'r> {
-        HistRow {
-            name: group.name.clone(),
-            pid: group.pid,
-            cpu: None,
-            hist,
-        }
-    }
-
-    pub fn cpu((cpu, hist): (&CpuId, &'r Hist)) -> HistRow<'r> {
-        HistRow {
-            name: cpu.0.to_string(),
-            pid: None,
-            cpu: Some(*cpu),
-            hist,
-        }
-    }
-}
-
-/// A table in which each row sums up a histogram of durations: their number, which has the title `what`, their sum and
-/// their quantiles.
-pub fn table<'a>(what: &str) -> Table<'a, HistRow<'a>> {
-    let quantile =
-        |permille| move |row: &HistRow<'_>| Cell::known(row.hist.quantile(permille), Cell::Time);
-    let name = |row: &HistRow<'_>| match row.cpu {
-        Some(cpu) => format!("CPU {}", cpu.0),
-        None => row.name.clone(),
-    };
-    Table::new("", name)
-        .fact("time", "total_ns", |row| Cell::Time(row.hist.total()))
-        .fact(what, "count", |row| Cell::Count(row.hist.count()))
+/// Adds the columns that sum up a histogram of durations to a table, whose rows have the histogram `of`: the number of
+/// durations, with the title `what`, their sum and their quantiles.
+pub fn sums<'a, R: 'a>(table: Table<'a, R>, what: &str, of: fn(&R) -> &Hist) -> Table<'a, R> {
+    let quantile = |permille| move |row: &R| Cell::known(of(row).quantile(permille), Cell::Time);
+    table
+        .fact("time", "total_ns", move |row| Cell::Time(of(row).total()))
+        .fact(what, "count", move |row| Cell::Count(of(row).count()))
         .fact("half up to", "median_ns", quantile(500))
-        .data("p90_ns", |row| row.hist.quantile(900))
+        .data("p90_ns", move |row| of(row).quantile(900))
         .fact("99 % up to", "p99_ns", quantile(990))
         .fact("longest", "max_ns", quantile(1000))
-        .data("cut_count", |row| row.hist.cut().0)
-        .data("cut_ns", |row| row.hist.cut().1)
-        .data("slots", |row| json!(row.hist.slots()))
+        .data("cut_count", move |row| of(row).cut().0)
+        .data("cut_ns", move |row| of(row).cut().1)
+        .data("slots", move |row| json!(of(row).slots()))
 }
 
-/// CSV with a row for each slot of each histogram of durations. `with_cpus` adds a column for the CPU, because some
-/// histograms cover the durations of a single CPU.
-pub fn csv<'a>(
-    rows: impl IntoIterator<Item = HistRow<'a>>,
-    with_cpus: bool,
+/// A row of CSV with histograms of durations: the CPU or the group of threads that the histogram is about, and one of
+/// its slots.
+struct SlotRow<'r> {
+    cpu: Option<CpuId>,
+    group: Option<&'r Members>,
+    /// The bounds of the slot in whole µs; `None` for the durations whose whole length is not known.
+    bounds: Option<(u64, u64)>,
+    count: u64,
+    total: u64,
+}
+
+/// CSV with a row for each slot of each histogram of durations, those of the CPUs first, if there are any, and then
+/// those of groups of threads. A last slot has the durations whose whole length is not known.
+pub fn csv<'r>(
+    cpus: Option<&'r BTreeMap<CpuId, Hist>>,
+    groups: impl Iterator<Item = &'r (Members, Hist)>,
 ) -> Result<Vec<u8>, csv::Error> {
-    type BinRow<'r> = (HistRow<'r>, Bin);
-    let mut table: Table<'_, BinRow<'_>> = Table::unnamed();
-    if with_cpus {
-        table = table.data("of", |(row, _)| row.cpu.map_or("group", |_| "cpu"));
+    let mut table: Table<'_, SlotRow<'_>> = Table::unnamed();
+    if cpus.is_some() {
+        table = table.data("of", |row| row.cpu.map_or("group", |_| "cpu"));
     }
     let table = table
-        .data("name", |(row, _)| row.name.clone())
-        .data("pid", |(row, _)| row.pid)
-        .data("from_us", |(_, (slot, ..))| slot.map(|(from, _)| from))
-        .data("to_us", |(_, (slot, ..))| slot.map(|(_, to)| to))
-        .data("count", |(_, (_, count, _))| *count)
-        .data("total_ns", |(_, (.., ns))| *ns);
-    table.csv(rows.into_iter().flat_map(|row| {
-        let slots = slots_and_cut(row.hist).into_iter();
-        slots.map(move |slot| (row.clone(), slot))
+        .data("name", |row| match (row.cpu, row.group) {
+            (Some(cpu), _) => cpu.0.to_string(),
+            (None, group) => group.map(|group| group.name.clone()).unwrap_or_default(),
+        })
+        .data("pid", |row| row.group.and_then(|group| group.pid))
+        .data("from_us", |row| row.bounds.map(|(from, _)| from))
+        .data("to_us", |row| row.bounds.map(|(_, to)| to))
+        .data("count", |row| row.count)
+        .data("total_ns", |row| row.total);
+    let cpus = cpus.into_iter().flatten();
+    let cpus = cpus.map(|(cpu, hist)| (Some(*cpu), None, hist));
+    let groups = groups.map(|(group, hist)| (None, Some(group), hist));
+    table.csv(cpus.chain(groups).flat_map(|(cpu, group, hist)| {
+        let slots = hist.slots().into_iter();
+        let slots = slots.map(|slot| (Some((slot.from_us, slot.to_us)), slot.count, slot.ns));
+        let (count, ns) = hist.cut();
+        let cut = (count > 0).then_some((None, count, ns));
+        slots.chain(cut).map(move |(bounds, count, total)| SlotRow {
+            cpu,
+            group,
+            bounds,
+            count,
+            total,
+        })
     }))
 }

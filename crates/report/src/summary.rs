@@ -45,7 +45,7 @@ pub struct Links<'a> {
     pub artifact: Option<&'a str>,
 }
 
-/// The facts about a job that `tr summary` prints. Their texts are escaped for a terminal, but not yet for Markdown.
+/// The facts about a job that `tr summary` prints. Their texts are not escaped.
 #[derive(Default)]
 pub struct Summary {
     command: String,

@@ -2,7 +2,7 @@
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // of our own tables, in a test
 
 use tr_analyze::critical_path::CriticalPath;
-use tr_analyze::kinds::{ByKind, Kind};
+use tr_analyze::kinds::{ByKind, TimeKind};
 use tr_analyze::memory::{MemoryEvent, MemoryKind};
 use tr_analyze::model::{
     Analysis, Doubt, ExecSpan, Imported, ImportedKind, Process, ProcessIx, Resources, Thread,
@@ -468,13 +468,13 @@ fn times_add_up() {
             // Time that other tasks took can only explain waits of the step's own threads.
             let times = times.times.unwrap();
             let waits = times.sleep + times.blocked + times.unknown;
-            let others = spent.of(Kind::Others);
+            let others = spent.of(TimeKind::Others);
             assert!(
                 others <= waits,
                 "{name}: {}: {others} of {waits}",
                 step.name
             );
-            assert!(spent.of(Kind::OnCpu) <= times.on_cpu + times.unknown);
+            assert!(spent.of(TimeKind::OnCpu) <= times.on_cpu + times.unknown);
             all_others += others;
         }
         assert_eq!(sum, analysis.totals.times, "{name}");
@@ -508,7 +508,7 @@ fn courses_add_up(steps: &Steps, times: &AllTimes, fineness: Fineness) {
             .windows(2)
             .filter(|pair| pair[0].kind == pair[1].kind);
         assert_eq!(equal.count(), 0);
-        assert!(course.len() as u64 <= 2 * fineness.of_step * Kind::ALL.len() as u64);
+        assert!(course.len() as u64 <= 2 * fineness.of_step * TimeKind::ALL.len() as u64);
     }
     assert!(several > 0 || steps.list().len() < 3);
 }

@@ -10,7 +10,7 @@ use tr_analyze::network::Connection;
 use tr_analyze::{analyze, Options};
 use tr_format::counters::{Counter, Counters};
 use tr_format::event::{Argv, CpuId, Ktime};
-use tr_format::meta::{Extra, Facts, Known, Method, Origin};
+use tr_format::meta::{Extra, Known, Method, Origin, RecordingFacts};
 use tr_format::network::{Address, Ending, Endpoint};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
@@ -144,9 +144,9 @@ fn an_absent_peak_has_its_reason() {
     assert_eq!(head(&analysis), exits);
     analysis.meta.origin = Some(Origin {
         method: Method::Ptrace,
-        facts: Facts {
+        facts: RecordingFacts {
             memory: Known::Absent,
-            ..Facts::default()
+            ..RecordingFacts::default()
         },
     });
     let method = "Peak memory: not known of a recording by ptrace";

@@ -1,5 +1,4 @@
-//! Writes the simulated traces of many runs, for benchmarks: RUNS of each of SERIES builds, a
-//! file each.
+//! Writes simulated traces of many runs for benchmarks: RUNS runs of each of SERIES builds, one file for each run.
 //!
 //! `cargo run --release -p tr-sim --example fleet -- SERIES RUNS DIRECTORY`
 
@@ -14,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::fs::create_dir_all(directory)?;
     for series in 0..series {
         let plants = Plant::ALL.len();
-        // Every plant twice, all other series are quiet.
+        // Each kind of planted change has two series; all other series have no change.
         let plant = Plant::ALL.get(series as usize % plants).copied();
         let plant = plant.filter(|_| (series as usize) < 2 * plants);
         for number in 0..runs {

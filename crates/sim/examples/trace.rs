@@ -11,7 +11,7 @@ use tr_sim::config::{Config, Follow};
 use tr_sim::recording::Recording;
 use tr_sim::scenario;
 
-/// The number of events of the processes that set marks.
+/// The number of events of the processes that set marks, without the marks.
 const EVENTS_BESIDE_MARKS: u64 = 20_000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -37,9 +37,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let [seed] = seed {
         config = config.seed(seed.parse()?);
     }
-    // Nobody waits for the processes of a simulated make before its end.
+    // A simulated make waits for its processes only at its end, so it needs very many pids.
     config.kernel.pid_max = 1 << 22;
-    // As often as the recorder.
+    // A progress event is written each second, as the recorder does.
     config.progress = 1_000_000_000;
     if is_marks {
         let marks = std::mem::replace(&mut config.max_events, EVENTS_BESIDE_MARKS);

@@ -11,7 +11,7 @@ use crate::truth::ExecTruth;
 
 /// The system call by which a simulated task makes another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ForkKind {
     Fork,
     Vfork,
     Thread,
@@ -20,7 +20,7 @@ pub(crate) enum Kind {
 /// The properties of the child that a simulated fork, vfork or clone makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Child {
-    pub(crate) kind: Kind,
+    pub(crate) kind: ForkKind,
     pub(crate) program: u16,
     pub(crate) arg: Arg,
 }
@@ -49,7 +49,7 @@ impl Machine {
             self.emit_fork(turn, slot);
             let name = self.name(slot);
             let steps = &mut self.tasks[turn.cur].steps;
-            if child.kind == Kind::Vfork {
+            if child.kind == ForkKind::Vfork {
                 steps.push(Step::VforkWait(name));
             }
             steps.push(Step::WakeNew(name));
@@ -60,7 +60,7 @@ impl Machine {
     /// Makes a new simulated task and returns its index in the table of tasks.
     fn make_child(&mut self, turn: Turn, tid: u32, child: Child) -> u32 {
         let mut process = self.tasks[turn.cur].process;
-        if child.kind != Kind::Thread {
+        if child.kind != ForkKind::Thread {
             process = self.new_process(tid, turn.stamp, Some(process));
         }
         let slot = self.new_task(tid, process, turn.stamp);
@@ -83,10 +83,10 @@ impl Machine {
         if of.container {
             task.ns_tid = tid / 2 + 1;
         }
-        if child.kind == Kind::Vfork {
+        if child.kind == ForkKind::Vfork {
             task.vfork_parent = Some(name);
         }
-        if child.kind != Kind::Thread {
+        if child.kind != ForkKind::Thread {
             of.start_time = start_time;
         }
         slot

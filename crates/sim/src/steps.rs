@@ -3,7 +3,7 @@
 
 use tr_format::event::{CgroupMove, Comm, LifeKind, Rename, Tgid, Tid};
 
-use crate::fork::{Child, Kind};
+use crate::fork::{Child, ForkKind};
 use crate::machine::{Machine, Turn};
 use crate::process::cgroup;
 use crate::program::{ns, Chan, Op};
@@ -92,9 +92,9 @@ impl Machine {
                 self.wait_until(turn, if io { Wait::Io } else { Wait::Lock }, on, until);
             }
             Op::Yield => self.give_way(turn),
-            Op::Fork(program, arg) => self.fork(turn, fork(Kind::Fork, program, arg)),
-            Op::Vfork(program, arg) => self.fork(turn, fork(Kind::Vfork, program, arg)),
-            Op::Thread(program, arg) => self.fork(turn, fork(Kind::Thread, program, arg)),
+            Op::Fork(program, arg) => self.fork(turn, fork(ForkKind::Fork, program, arg)),
+            Op::Vfork(program, arg) => self.fork(turn, fork(ForkKind::Vfork, program, arg)),
+            Op::Thread(program, arg) => self.fork(turn, fork(ForkKind::Thread, program, arg)),
             Op::Exec(image) => self.begin_exec(turn, image),
             Op::Wait | Op::WaitAll => self.wait_child(turn, op == Op::WaitAll),
             Op::Post(chan) => self.post(turn, chan),

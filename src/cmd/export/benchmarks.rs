@@ -11,11 +11,11 @@ use super::file::to_file;
 use super::options::{refuse_part, Args};
 use crate::errors::{self, Done};
 use crate::{output, parts};
-use tr_output::Kind;
+use tr_output::FileKind;
 
 /// The test that recognizes an existing file of figures for Bencher or github-action-benchmark, which a new
 /// export may replace.
-const BENCHMARKS: Kind = Kind {
+const BENCHMARKS: FileKind = FileKind {
     name: "figures of benchmarks",
     is: |bytes| {
         output::is_json(bytes)

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use tr_analyze::Options;
 use tr_export::compile_commands;
 use tr_insight::compile_commands::{CompileCommand, CompileCommands};
-use tr_output::Kind;
+use tr_output::FileKind;
 use tr_text::{escape, units};
 
 use super::file::to_file;
@@ -17,7 +17,7 @@ use crate::filters::Filters;
 use crate::progress::{self, Use};
 use crate::{output, parts};
 
-const COMPILE_COMMANDS: Kind = Kind {
+const COMPILE_COMMANDS: FileKind = FileKind {
     name: "compile commands",
     is: |bytes| {
         let is_empty = bytes.trim_ascii() == b"[]";

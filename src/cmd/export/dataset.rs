@@ -19,10 +19,10 @@ use crate::errors::{self, Done};
 use crate::output::{whole, Force};
 use crate::parts;
 use crate::progress::{self, Use};
-use tr_output::Kind;
+use tr_output::FileKind;
 
 /// The test that recognizes a Parquet file, which a new export to Parquet may replace.
-const PARQUET: Kind = Kind {
+const PARQUET: FileKind = FileKind {
     name: "a Parquet file",
     is: |bytes| bytes.starts_with(b"PAR1"),
 };

@@ -15,7 +15,7 @@ use crate::output::{self, Force};
 pub(super) fn to_file(
     (output, force): (&Path, Force),
     trace: &Path,
-    kind: (tr_output::Kind, bool),
+    kind: (tr_output::FileKind, bool),
     write: impl Fn(&mut dyn Write) -> io::Result<()>,
 ) -> Done {
     if output.as_os_str() == "-" && !(kind.1 && io::stdout().is_terminal()) {

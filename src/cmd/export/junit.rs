@@ -12,9 +12,9 @@ use super::file::to_file;
 use super::options::{refuse_part, Args};
 use crate::errors::{self, Done};
 use crate::{output, parts};
-use tr_output::Kind;
+use tr_output::FileKind;
 
-const JUNIT: Kind = Kind {
+const JUNIT: FileKind = FileKind {
     name: "JUnit XML",
     is: |bytes| {
         let xml = matches!(bytes.trim_ascii_start().first(), Some(b'<' | b'\xef'));

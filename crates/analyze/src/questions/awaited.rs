@@ -2,9 +2,10 @@
 //! went to sleep, the state of the thread, and the task or interrupt that woke it.
 
 use tr_format::event::{Ktime, Reason};
+use tr_text::named;
 
 use super::ending::WaitEnd;
-use crate::kinds::Kind;
+use crate::kinds::TimeKind;
 use crate::model::{Analysis, Process, ProcessIx, ThreadIx};
 use crate::status::killed_by;
 use crate::timeline::{Actor, Bucket, Stretch, Wait};
@@ -18,96 +19,67 @@ const PARKED: u64 = 10_000_000;
 /// that one.
 const DEEPEST: usize = 16;
 
-/// The words in which reports print a reason for waiting.
-struct Words {
-    /// The name of a reason for waiting in JSON and CSV.
-    name: &'static str,
-    /// The noun for the object of a wait, such as `pipe`, without an article.
-    noun: &'static str,
-    /// The text for a reason of waiting in a list of reasons.
-    title: &'static str,
-}
-
-/// Declares the reasons for waiting, each with the words in which reports print it.
-macro_rules! reasons {
-    ($($(#[$doc:meta])* $reason:ident = $name:literal, $noun:literal, $title:literal;)*) => {
-        /// Why a thread is off CPU: it is in a run queue, or it waits for an object.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum WaitReason {
-            $($(#[$doc])* $reason,)*
-        }
-
-        impl WaitReason {
-            pub const ALL: [WaitReason; [$($name),*].len()] = [$(WaitReason::$reason),*];
-
-            fn words(self) -> Words {
-                let (name, noun, title) = match self {
-                    $(WaitReason::$reason => ($name, $noun, $title),)*
-                };
-                Words { name, noun, title }
-            }
-        }
-    };
-}
-
-reasons! {
-    /// The task is in a run queue after a wake-up or after its fork.
-    Woken = "woken", "run queue", "run queue, after a wake-up";
-    /// The task is in a run queue after another task preempted it.
-    Preempted = "preempted", "run queue, preempted", "run queue, preempted";
-    /// The thread waits for the end of a child, or another change of its state.
-    Child = "child", "child", "its child";
-    /// The thread waits for the exec or the exit of a vfork child.
-    Vfork = "vfork", "vfork child", "its vfork child";
-    /// The thread waits for a job slot of a build tool, which another client of the job server has given back.
-    Slot = "slot", "job slot", "a job slot";
-    /// The thread waits for the other end of a pipe.
-    Pipe = "pipe", "pipe", "a pipe";
-    /// The thread waits for a lock, or for another condition of a futex.
-    Lock = "lock", "lock", "a lock";
-    /// The thread waits for a condition of a futex that another thread of the same process fulfilled: a lock
-    /// of the process, or the end of a thread's work.
-    Thread = "thread", "another thread", "another thread";
-    /// The thread waits for new work. It is parked until the thread that started it, or another one that it
-    /// did not start, has work for it or ends the process.
-    Idle = "idle", "idle", "idle";
-    /// The thread waits for the other end of a socket.
-    Socket = "socket", "socket", "a socket";
-    /// The thread waits for a moment in time: a timer or a timeout.
-    Timer = "timer", "timer", "a timer";
-    /// The thread waits for one of several descriptors (`poll`), an eventfd, inotify or io_uring.
-    Events = "events", "events (poll)", "events (poll)";
-    /// The thread waits for input or output of a terminal.
-    Terminal = "terminal", "terminal", "its terminal";
-    /// The thread waits for the data or the metadata of a file, such as a page, a directory or `fsync`, and the kernel
-    /// does not count the wait as block I/O.
-    File = "file", "file", "a file";
-    Disk = "block-io", "disk", "block I/O";
-    /// The thread sleeps, and it is not known what for: its system call is not recorded, or does not show it.
-    Sleep = "sleep", "sleep", "sleep";
-    /// The thread is in an uninterruptible wait for which none of the other reasons fits.
-    Kernel = "blocked", "blocked in the kernel", "blocked in the kernel";
-    /// The thread is stopped, and waits until a signal or a tracer continues it.
-    Continue = "stopped", "stopped", "stopped";
-    /// The reason why the thread is off CPU is not known. Where even the thread's state is not known, it may have
-    /// been on a CPU.
-    Unknown = "unknown", "unknown", "unknown";
+named! {
+    /// Why a thread is off CPU: it is in a run queue, or it waits for an object. The title is the reason's text in a
+    /// list of reasons.
+    #[derive(Hash)]
+    pub enum WaitReason {
+        /// The task is in a run queue after a wake-up or after its fork.
+        Woken = "woken", "run queue, after a wake-up";
+        /// The task is in a run queue after another task preempted it.
+        Preempted = "preempted", "run queue, preempted";
+        /// The thread waits for the end of a child, or another change of its state.
+        Child = "child", "its child";
+        /// The thread waits for the exec or the exit of a vfork child.
+        Vfork = "vfork", "its vfork child";
+        /// The thread waits for a job slot of a build tool, which another client of the job server has given back.
+        Slot = "slot", "a job slot";
+        /// The thread waits for the other end of a pipe.
+        Pipe = "pipe", "a pipe";
+        /// The thread waits for a lock, or for another condition of a futex.
+        Lock = "lock", "a lock";
+        /// The thread waits for a condition of a futex that another thread of the same process fulfilled: a lock
+        /// of the process, or the end of a thread's work.
+        Thread = "thread", "another thread";
+        /// The thread waits for new work. It is parked until the thread that started it, or another one that it
+        /// did not start, has work for it or ends the process.
+        Idle = "idle", "idle";
+        /// The thread waits for the other end of a socket.
+        Socket = "socket", "a socket";
+        /// The thread waits for a moment in time: a timer or a timeout.
+        Timer = "timer", "a timer";
+        /// The thread waits for one of several descriptors (`poll`), an eventfd, inotify or io_uring.
+        Events = "events", "events (poll)";
+        /// The thread waits for input or output of a terminal.
+        Terminal = "terminal", "its terminal";
+        /// The thread waits for the data or the metadata of a file, such as a page, a directory or `fsync`, and the kernel
+        /// does not count the wait as block I/O.
+        File = "file", "a file";
+        Disk = "block-io", "block I/O";
+        /// The thread sleeps, and it is not known what for: its system call is not recorded, or does not show it.
+        Sleep = "sleep", "sleep";
+        /// The thread is in an uninterruptible wait for which none of the other reasons fits.
+        Kernel = "blocked", "blocked in the kernel";
+        /// The thread is stopped, and waits until a signal or a tracer continues it.
+        Continue = "stopped", "stopped";
+        /// The reason why the thread is off CPU is not known. Where even the thread's state is not known, it may have
+        /// been on a CPU.
+        Unknown = "unknown", "unknown";
+    }
 }
 
 impl WaitReason {
-    /// The name of the reason for waiting in JSON and CSV.
-    pub fn name(self) -> &'static str {
-        self.words().name
-    }
-
     /// The noun for the object that the thread waits for, such as `pipe`, without an article.
     pub fn noun(self) -> &'static str {
-        self.words().noun
-    }
-
-    /// The text for the reason of waiting in a list of reasons.
-    pub fn title(self) -> &'static str {
-        self.words().title
+        let title = self.title();
+        match self {
+            WaitReason::Woken => "run queue",
+            WaitReason::Disk => "disk",
+            _ => ["a ", "its "]
+                .into_iter()
+                .find_map(|article| title.strip_prefix(article))
+                .unwrap_or(title),
+        }
     }
 
     /// The reason why a thread was off CPU in a stretch of its timeline; `None` if it was on a CPU.
@@ -134,22 +106,22 @@ impl WaitReason {
     /// The kind of time of a wait that has this reason and that no recorded thread ended. `by_task` is whether an
     /// unrecorded task or a kernel thread ended it. `network` is whether the waiting process had a connection or an
     /// open DNS query then, or a packet ended the wait.
-    pub(super) fn kind(self, by_task: bool, network: bool) -> Kind {
+    pub(super) fn kind(self, by_task: bool, network: bool) -> TimeKind {
         match self {
             // `by_task` does not matter here, because a kernel thread may do the last step of block I/O.
-            WaitReason::Disk | WaitReason::File => Kind::Disk,
+            WaitReason::Disk | WaitReason::File => TimeKind::Disk,
             // `by_task` does not matter here: the thread was stopped, whoever let it continue.
-            WaitReason::Continue => Kind::Stopped,
+            WaitReason::Continue => TimeKind::Stopped,
             // `by_task` does not matter here, because the other end of the connection may be a server of this machine.
             // A wait for a Unix socket is no wait for the network.
-            WaitReason::Socket if network => Kind::Network,
+            WaitReason::Socket if network => TimeKind::Network,
             // `by_task` does not matter here, because a kernel worker passes on what a user types.
-            WaitReason::Terminal => Kind::Terminal,
-            _ if by_task => Kind::Outside,
-            WaitReason::Unknown => Kind::Unknown,
+            WaitReason::Terminal => TimeKind::Terminal,
+            _ if by_task => TimeKind::Outside,
+            WaitReason::Unknown => TimeKind::Unknown,
             // A signal ended the wait, and the recording does not show what would have ended it otherwise.
-            WaitReason::Socket | WaitReason::Events => Kind::Unknown,
-            WaitReason::Kernel | WaitReason::Vfork => Kind::Blocked,
+            WaitReason::Socket | WaitReason::Events => TimeKind::Unknown,
+            WaitReason::Kernel | WaitReason::Vfork => TimeKind::Blocked,
             WaitReason::Woken
             | WaitReason::Preempted
             | WaitReason::Child
@@ -159,7 +131,7 @@ impl WaitReason {
             | WaitReason::Thread
             | WaitReason::Idle
             | WaitReason::Timer
-            | WaitReason::Sleep => Kind::Sleep,
+            | WaitReason::Sleep => TimeKind::Sleep,
         }
     }
 }

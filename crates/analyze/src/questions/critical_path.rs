@@ -31,7 +31,7 @@ pub use self::sampled::OnPath;
 use crate::arena::Arena;
 use crate::gaps::Spans;
 use crate::kinds::ByKind;
-pub use crate::kinds::Kind;
+pub use crate::kinds::TimeKind;
 use crate::model::{Analysis, Basis, Process, ProcessIx, ThreadIx};
 use crate::questions::graph::Graph;
 use crate::questions::programs::{Program, Programs};
@@ -73,7 +73,7 @@ pub struct Segment {
     /// The program that the process of the segment's thread executed during the segment.
     pub program: Option<Program>,
     /// The kind of time that the segment consists of, such as time on a CPU.
-    pub kind: Kind,
+    pub kind: TimeKind,
     /// How the critical path leads from this segment to the thread of the next segment.
     pub then: Then,
     /// Whether no event shows how the critical path leads to the next segment, so that `then` is only the most likely
@@ -193,7 +193,7 @@ impl CriticalPath {
         for segment in self
             .segments
             .iter()
-            .filter(|segment| segment.kind != Kind::Unknown)
+            .filter(|segment| segment.kind != TimeKind::Unknown)
         {
             let sum = &mut sums[analysis.thread(segment.thread).process];
             *sum = sum.saturating_add(segment.length());
@@ -220,7 +220,7 @@ pub fn by_kind(segments: &[Segment]) -> ByKind {
 fn inferred(leg: &[Segment]) -> u64 {
     let link = leg.last().is_some_and(|last| last.then_inferred);
     let counts = leg.iter().filter(|segment| link || segment.inferred);
-    let counts = counts.filter(|segment| segment.kind != Kind::Unknown);
+    let counts = counts.filter(|segment| segment.kind != TimeKind::Unknown);
     counts.map(Segment::length).sum()
 }
 

@@ -8,7 +8,7 @@ use tr_format::event::{Ktime, Reason, Tid};
 
 use super::awaited::WaitReason;
 use super::ending::WaitEnd;
-use crate::kinds::Kind;
+use crate::kinds::TimeKind;
 use crate::model::{Analysis, ThreadIx};
 use crate::status::failed;
 use crate::timeline::{Actor, Bucket, Stretch, Stretches, Timeline, Wait};
@@ -19,7 +19,7 @@ pub(crate) enum StretchCause {
     /// The thread with this index ended the wait, so the wait took as long as that thread needed.
     Thread(ThreadIx),
     /// The stretch is time of the thread itself, and has this kind, such as time on a CPU.
-    Own(Kind),
+    Own(TimeKind),
 }
 
 #[derive(Clone, Copy)]
@@ -52,9 +52,9 @@ impl<'a> Graph<'a> {
     /// The cause that determined how long a stretch of a thread's time was.
     pub fn cause(&self, thread: ThreadIx, stretch: &Stretch) -> StretchCause {
         match stretch.doing {
-            Bucket::OnCpu(_) => return StretchCause::Own(Kind::OnCpu),
-            Bucket::RunQueue { .. } => return StretchCause::Own(Kind::RunQueue),
-            Bucket::Unknown => return StretchCause::Own(Kind::Unknown),
+            Bucket::OnCpu(_) => return StretchCause::Own(TimeKind::OnCpu),
+            Bucket::RunQueue { .. } => return StretchCause::Own(TimeKind::RunQueue),
+            Bucket::Unknown => return StretchCause::Own(TimeKind::Unknown),
             Bucket::Wait(_) => {}
         }
         if let Some(below) = self.cut(thread, stretch) {
@@ -85,7 +85,7 @@ impl<'a> Graph<'a> {
                 None => StretchCause::Own(self.wait(thread, stretch, true)),
             },
             actor if actor.is_interrupt() => StretchCause::Own(self.wait(thread, stretch, false)),
-            _ => StretchCause::Own(Kind::Unknown),
+            _ => StretchCause::Own(TimeKind::Unknown),
         }
     }
 
@@ -100,10 +100,10 @@ impl<'a> Graph<'a> {
 
     /// The kind of time of a wait that no recorded thread ended. `by_task` is whether an unrecorded task or a
     /// kernel thread ended it.
-    pub fn wait(&self, thread: ThreadIx, stretch: &Stretch, by_task: bool) -> Kind {
+    pub fn wait(&self, thread: ThreadIx, stretch: &Stretch, by_task: bool) -> TimeKind {
         let fault = stretch.reason == Reason::PageFault;
         if fault && self.analysis.memory.short.contains(&thread) {
-            return Kind::Memory;
+            return TimeKind::Memory;
         }
         let packet = || self.analysis.wait_end(thread, stretch) == WaitEnd::Packet;
         let network = self.analysis.is_online(thread, stretch) || packet();

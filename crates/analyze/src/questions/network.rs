@@ -9,7 +9,7 @@ use tr_format::network::Address;
 use super::critical_path::{CriticalPath, Segment};
 use crate::collect::network::Connection;
 use crate::ids::ProcessIx;
-use crate::kinds::Kind;
+use crate::kinds::TimeKind;
 use crate::model::Analysis;
 
 /// A wait of a thread for the network on the critical path.
@@ -40,7 +40,7 @@ const LOOK_BACK: usize = 1000;
 pub fn waited(analysis: &Analysis, path: &CriticalPath) -> Vec<Waited> {
     let ends = Ends::new(analysis);
     let segments = path.segments.iter();
-    let waits = segments.filter(|segment| segment.kind == Kind::Network);
+    let waits = segments.filter(|segment| segment.kind == TimeKind::Network);
     waits
         .map(|segment| ends.waited(analysis, segment))
         .collect()

@@ -11,7 +11,7 @@ use crate::arena::Ix;
 use crate::concurrency::add;
 use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::questions::contention::{Contention, Slices};
-use crate::questions::critical_path::{CriticalPath, Kind, NoPath, Segment};
+use crate::questions::critical_path::{CriticalPath, NoPath, Segment, TimeKind};
 use crate::questions::graph::Graph;
 use crate::questions::load::{Load, Loads};
 use crate::questions::own::Own;
@@ -50,9 +50,9 @@ pub struct AloneSum {
 /// The reason why no task of the build ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Idle {
-    /// No task of the build ran while the critical path was in a wait of this kind. With [`Kind::RunQueue`], unrecorded
+    /// No task of the build ran while the critical path was in a wait of this kind. With [`TimeKind::RunQueue`], unrecorded
     /// tasks kept the CPUs busy.
-    Waits(Kind),
+    Waits(TimeKind),
     /// No task of the build ran while there was no critical path: the time is before the path's beginning or after its
     /// end, or the path is not known.
     NoPath,
@@ -370,14 +370,14 @@ impl Sweep<'_> {
                 Some(segment) => {
                     let process = self.graph.analysis.thread(segment.thread).process;
                     let (process, at) = match segment.kind {
-                        Kind::Sleep => sleeper(self.graph.analysis, process, now),
+                        TimeKind::Sleep => sleeper(self.graph.analysis, process, now),
                         _ => (process, now),
                     };
                     (segment.to, idle(segment.kind), self.groups.at(process, at))
                 }
             };
             let reason = if wanted {
-                (Idle::Waits(Kind::RunQueue), None)
+                (Idle::Waits(TimeKind::RunQueue), None)
             } else {
                 (idle, group)
             };
@@ -403,10 +403,10 @@ impl Sweep<'_> {
 
 /// The reason why no task ran at a time, derived from the kind of time that the critical path has there. If the path
 /// claims that its thread ran, the reason is unknown, because no thread ran.
-fn idle(kind: Kind) -> Idle {
-    if kind.is_wait() || kind == Kind::RunQueue {
+fn idle(kind: TimeKind) -> Idle {
+    if kind.is_wait() || kind == TimeKind::RunQueue {
         Idle::Waits(kind)
     } else {
-        Idle::Waits(Kind::Unknown)
+        Idle::Waits(TimeKind::Unknown)
     }
 }

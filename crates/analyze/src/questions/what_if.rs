@@ -22,7 +22,7 @@ use rayon::slice::ParallelSliceMut;
 use tr_format::event::{Ktime, Reason};
 
 use crate::arena::Arena;
-use crate::kinds::Kind;
+use crate::kinds::TimeKind;
 use crate::model::{Analysis, ThreadIx};
 use crate::questions::awaited::WaitReason;
 use crate::questions::critical_path::{CriticalPath, NoPath};
@@ -86,7 +86,7 @@ impl Limits {
 pub struct Without {
     /// Whether a part of a thread's own time is left out. The arguments are its kind and, for a wait, the class
     /// of the system call.
-    pub own: fn(Kind, Reason) -> bool,
+    pub own: fn(TimeKind, Reason) -> bool,
     /// Whether a wait that another thread ended is left out. The arguments are the reason for waiting and the
     /// class of the system call.
     pub waits: fn(WaitReason, Reason) -> bool,
@@ -97,12 +97,12 @@ pub struct Without {
 impl Without {
     /// A scenario that leaves out the CPU time of those groups of programs for which `of` is true.
     pub fn work(of: Box<[bool]>) -> Without {
-        Without::own(|kind, _| kind == Kind::OnCpu, Some(of))
+        Without::own(|kind, _| kind == TimeKind::OnCpu, Some(of))
     }
 
     /// A scenario that leaves out those kinds of the threads' own time for which `own` is true, in the groups of
     /// programs for which `of` is true, as in [`Without::of`].
-    pub fn own(own: fn(Kind, Reason) -> bool, of: Option<Box<[bool]>>) -> Without {
+    pub fn own(own: fn(TimeKind, Reason) -> bool, of: Option<Box<[bool]>>) -> Without {
         Without {
             own,
             waits: |_, _| false,
@@ -118,7 +118,11 @@ impl Without {
         counts.copied().unwrap_or(false)
     }
 
-    pub(crate) fn leaves_out(&self, (kind, reason): (Kind, Reason), group: Option<Group>) -> bool {
+    pub(crate) fn leaves_out(
+        &self,
+        (kind, reason): (TimeKind, Reason),
+        group: Option<Group>,
+    ) -> bool {
         (self.own)(kind, reason) && self.counts(group)
     }
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use tr_analyze::jobs::{Job, Tools};
-use tr_analyze::kinds::Kind;
+use tr_analyze::kinds::TimeKind;
 use tr_analyze::model::ProcessIx;
 use tr_analyze::parallelism::parallelism;
 use tr_analyze::schedule::{
@@ -56,7 +56,7 @@ fn beside(mut world: World, tasks: u16) -> World {
     world
 }
 
-fn nothing(_: Kind, _: tr_format::event::Reason) -> bool {
+fn nothing(_: TimeKind, _: tr_format::event::Reason) -> bool {
     false
 }
 

@@ -6,12 +6,12 @@ const BOTH: u64 = 0b11 << 38;
 const ALL: u64 = (1 << 41) - 1;
 
 /// The facts about an ordinary user on a machine where tracing is possible with more rights.
-fn user() -> (Facts, Status) {
+fn user() -> (RefusalFacts, Status) {
     let status = Status {
         bounding: ALL,
         ..Status::default()
     };
-    let facts = Facts {
+    let facts = RefusalFacts {
         status: None,
         initial_user_namespace: true,
         sysfs: true,
@@ -24,7 +24,7 @@ fn user() -> (Facts, Status) {
 }
 
 /// Changes these facts and returns the reason for the refusal that follows from them.
-fn after(change: impl FnOnce(&mut Facts, &mut Status)) -> Option<Refusal> {
+fn after(change: impl FnOnce(&mut RefusalFacts, &mut Status)) -> Option<Refusal> {
     let (mut facts, mut status) = user();
     change(&mut facts, &mut status);
     facts.status = Some(status);

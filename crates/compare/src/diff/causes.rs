@@ -14,7 +14,7 @@ use super::demands;
 use super::parts::WallPart;
 use super::run::{Figure, Run};
 use super::sides::Sides;
-use super::spread::{median, Difference, Statistic, Verdict};
+use super::spread::{median, Difference, SpreadVerdict, Statistic};
 use tr_insight::demands::Demand;
 use tr_insight::loads::Load;
 use tr_text::named;
@@ -205,14 +205,14 @@ impl Causes {
         let of_all = all().all(|run| work(run).is_some());
         let work = sides
             .judge(work)
-            .filter(|work| of_all || work.verdict != Verdict::Unknown);
+            .filter(|work| of_all || work.verdict != SpreadVerdict::Unknown);
         let mut causes = Causes {
             work,
             ..Causes::default()
         };
         let of_all = all().all(|run| run.parts.is_some());
         let alone = sides.judge(|run| Some(run.parts.as_ref()?.alone));
-        let alone = alone.filter(|alone| of_all || alone.verdict != Verdict::Unknown);
+        let alone = alone.filter(|alone| of_all || alone.verdict != SpreadVerdict::Unknown);
         let (Some(wall), Some(alone)) = (wall, alone) else {
             return causes;
         };
@@ -244,8 +244,8 @@ impl Causes {
     /// have the same direction as the difference of the wall time, if it differs. The second list has parts of the
     /// build's own time with the opposite direction.
     fn shares(&self, sides: Sides<'_>, wall: &Difference) -> (Vec<Share>, Vec<Share>) {
-        let differs = wall.verdict != Verdict::Inside;
-        let known = wall.verdict != Verdict::Unknown;
+        let differs = wall.verdict != SpreadVerdict::Inside;
+        let known = wall.verdict != SpreadVerdict::Unknown;
         let least = wall.difference().unsigned_abs().div_ceil(OF_DIFFERENCE);
         let alone = self.alone.as_ref().map_or(0, Difference::most);
         let is_with = |share: &Share| !differs || share.ns.signum() == wall.difference().signum();
@@ -296,7 +296,7 @@ impl Causes {
         };
         let alone = self.alone.as_ref().filter(differs);
         let alone = alone.map(|alone| alone.difference() - waited);
-        let run = Some(&run).filter(|run| run.verdict != Verdict::Inside);
+        let run = Some(&run).filter(|run| run.verdict != SpreadVerdict::Inside);
         let run = run.map(Difference::difference);
         let with = |ns: &i128, of: i128| ns.signum() == of.signum();
         if let Some(work) = self.work.as_ref().filter(differs) {
@@ -347,7 +347,7 @@ impl Causes {
                 .is_some_and(|judged| !judged.is_noticeable()),
             _ => !more && many.saturating_mul(5) <= few.saturating_mul(6),
         };
-        (judged.verdict != Verdict::Inside).then_some(Share {
+        (judged.verdict != SpreadVerdict::Inside).then_some(Share {
             cause,
             ns: judged.difference(),
             as_many,
@@ -373,7 +373,7 @@ impl Causes {
         let machine = withheld(sides)
             .any(|share| with(share.ns) && share.ns.unsigned_abs() * OF_WALL >= wall);
         let more = sides.judge(others).is_some_and(|judged| {
-            judged.verdict != Verdict::Inside
+            judged.verdict != SpreadVerdict::Inside
                 && judged.difference().abs() >= MORE
                 && with(judged.difference())
         });
@@ -494,7 +494,7 @@ fn withheld_by(sides: Sides<'_>, part: WallPart, cause: DifferenceCause) -> Opti
         _ => Some(run.parts.as_ref()?.times.sum(WallPart::is_run)),
     };
     let rate = sides.judge(|run| Some(share(get(run)?, SCALE, need(run)?)))?;
-    if rate.verdict == Verdict::Inside {
+    if rate.verdict == SpreadVerdict::Inside {
         return None;
     }
     let (part_of, need) = (sides.judge(get)?, sides.judge(need)?);

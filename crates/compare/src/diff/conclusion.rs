@@ -5,7 +5,7 @@ use super::causes::{work, DifferenceCause, Doubt, Share, Whose};
 use super::demands;
 use super::processes::ChangeKind;
 use super::run::Figure;
-use super::spread::{percent, signed, Difference, Verdict};
+use super::spread::{percent, signed, Difference, SpreadVerdict};
 use super::Diff;
 use super::{commands, ends, methods};
 use tr_insight::demands::Demand;
@@ -83,7 +83,7 @@ pub(super) fn sentence(diff: &Diff) -> String {
         percent(wall)
     );
     let (kind, word) = match (change, wall.verdict) {
-        (Some(change), Verdict::Outside | Verdict::Unknown) => change,
+        (Some(change), SpreadVerdict::Outside | SpreadVerdict::Unknown) => change,
         (change, _) => {
             let inside = change.map(|_| figures);
             return same_wall(diff, wall, inside);
@@ -106,7 +106,7 @@ pub(super) fn sentence(diff: &Diff) -> String {
 fn against(diff: &Diff) -> Option<String> {
     let (alone, first) = (diff.causes.alone.as_ref()?, diff.causes.against.first()?);
     let is_with = alone.difference().signum() == first.ns.signum();
-    (is_with && alone.verdict == Verdict::Outside).then(|| {
+    (is_with && alone.verdict == SpreadVerdict::Outside).then(|| {
         let by = relative(alone);
         format!(
             "but {} ({by}, with the CPUs to itself)",
@@ -137,7 +137,7 @@ fn same_wall(diff: &Diff, wall: &Difference, inside: Option<String>) -> String {
 /// time does not.
 fn besides(diff: &Diff) -> Vec<String> {
     let differs =
-        |judged: &&Difference| judged.is_noticeable() && judged.verdict == Verdict::Outside;
+        |judged: &&Difference| judged.is_noticeable() && judged.verdict == SpreadVerdict::Outside;
     let mut but = Vec::new();
     let work = diff.causes.work.as_ref().filter(differs);
     if let Some(work) = work {
@@ -277,7 +277,7 @@ fn most(diff: &Diff, kind: ChangeKind) -> String {
 /// builds' CPU time. `None` if the wall times do not differ or no cause is known.
 pub(super) fn explanation(diff: &Diff) -> Option<String> {
     let wall = diff.whole(Figure::Wall)?;
-    if ends::no_build(diff).is_some() || wall.verdict == Verdict::Inside {
+    if ends::no_build(diff).is_some() || wall.verdict == SpreadVerdict::Inside {
         return None;
     }
     let whose = diff.causes.whose()?;

@@ -5,7 +5,7 @@ use super::profile::ProfilePair;
 use super::programs::ProgramChange;
 use super::Diff;
 use tr_text::called::TR;
-use tr_text::{escape, units};
+use tr_text::units;
 
 /// Warnings about stacks in a comparison: some runs have none while others do, so that functions are not
 /// compared, or some samples are left out.
@@ -54,8 +54,7 @@ pub fn folded(diff: &Diff) -> Result<String, String> {
         let lacking = runs.find(|run| run.profile.is_none());
         let file = lacking.map_or("", |run| run.file.as_str());
         return Err(format!(
-            "{}: no stacks were recorded: {TR} record --stacks records them",
-            escape::text(file.as_bytes())
+            "{file}: no stacks were recorded: {TR} record --stacks records them"
         ));
     };
     Ok(stacks.folded())

@@ -11,7 +11,7 @@ use super::ask::Ask;
 use super::profile::{FunctionTimes, Profile};
 use super::run::Run;
 use super::sides::Sides;
-use super::spread::{Difference, Verdict};
+use super::spread::{Difference, SpreadVerdict};
 use tr_insight::frames::Name;
 use tr_insight::functions::SampleSum;
 
@@ -48,7 +48,7 @@ impl SampledDifference {
     /// and by more than runs of one and the same build differ.
     pub fn differs(&self, least: u64) -> bool {
         let size = self.time.difference().unsigned_abs();
-        self.time.verdict != Verdict::Inside
+        self.time.verdict != SpreadVerdict::Inside
             && size >= u128::from(least.max(1))
             && size > u128::from(self.noise)
     }

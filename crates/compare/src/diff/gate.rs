@@ -4,7 +4,7 @@
 
 use super::causes::{DifferenceCause, Doubt, Share, Whose};
 use super::run::{Figure, Run};
-use super::spread::{Difference, Verdict};
+use super::spread::{Difference, SpreadVerdict};
 use super::Diff;
 use super::{commands, conclusion, ends, methods};
 use tr_text::units;
@@ -154,7 +154,7 @@ fn judge_gate(diff: &Diff, figure: Figure, most: f64) -> Result<Gate, String> {
     let alone = alone.filter(|alone| by_own_time && alone.base > 0);
     let judged = alone.unwrap_or(whole);
     let percent = |judged: &Difference| share_of(judged, judged.difference());
-    let inside = |judged: &Difference| judged.verdict == Verdict::Inside;
+    let inside = |judged: &Difference| judged.verdict == SpreadVerdict::Inside;
     let mut gate = Gate {
         figure,
         most,

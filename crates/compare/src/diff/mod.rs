@@ -36,7 +36,7 @@ use causes::Causes;
 pub use comparison::Diff;
 pub use run::{Figure, Figures, Run};
 use sides::Sides;
-pub use spread::{Difference, Verdict};
+pub use spread::{Difference, SpreadVerdict};
 
 /// Compares the runs of the base with the new runs. `ask` has the user's settings, such as the least difference
 /// that is shown.

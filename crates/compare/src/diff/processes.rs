@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::align::Slot;
 use super::ask::Ask;
 use super::run::{Figure, Figures};
-use super::spread::{self, Difference, PerSide, Verdict};
+use super::spread::{self, Difference, PerSide, SpreadVerdict};
 use tr_text::named;
 
 named! {
@@ -69,7 +69,7 @@ impl Change {
             |figure: &Figure| self.value(*figure).unsigned_abs() >= u128::from(least.max(1));
         let beyond = |figure: &Figure| {
             let judged = self.judged.get(figure);
-            judged.is_none_or(|judged| judged.verdict != Verdict::Inside)
+            judged.is_none_or(|judged| judged.verdict != SpreadVerdict::Inside)
         };
         match self.kind {
             ChangeKind::New | ChangeKind::Gone => large(&Figure::Wall) || large(&Figure::OnCpu),

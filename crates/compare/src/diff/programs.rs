@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::align::Slot;
 use super::ask::Ask;
 use super::run::Figure;
-use super::spread::{Difference, PerSide, Verdict};
+use super::spread::{Difference, PerSide, SpreadVerdict};
 use tr_insight::step_sums::add;
 
 /// The difference in one program between the base and the new runs: the sums over all processes that run it.
@@ -71,7 +71,7 @@ pub(super) fn changes(slots: &[Slot], base: usize, ask: &Ask) -> Vec<ProgramChan
     };
     let mut programs: Vec<ProgramChange> = sums.into_iter().filter_map(change).collect();
     let size = |judged: &Difference| match judged.verdict {
-        Verdict::Inside => 0,
+        SpreadVerdict::Inside => 0,
         _ => judged.difference().unsigned_abs(),
     };
     let of =

@@ -113,19 +113,19 @@ pub struct Proc {
 /// The figures of one recorded build that comparisons need. They take little memory, and the events are not kept.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
-    /// The file name of the run's recording, escaped for a terminal.
+    /// The file name of the run's recording.
     pub file: String,
     /// The URL of the run's HTML report, or of its recording, relative to the page of the comparison; `None` if it has
     /// none.
     pub link: Option<String>,
-    /// The command line of the recorded COMMAND, escaped for a terminal; empty without a COMMAND.
+    /// The command line of the recorded COMMAND; empty without a COMMAND.
     pub command: String,
     pub status: Option<u32>,
     pub cpus: usize,
     /// The number of CPUs that the build was allowed to use, if it is less than that of the machine (`cpus`).
     pub allowed: Option<u64>,
     pub kernel: String,
-    /// The model of the machine's CPUs, escaped for a terminal; empty if the recording does not have it.
+    /// The model of the machine's CPUs; empty if the recording does not have it.
     pub cpu: String,
     pub method: String,
     /// The kind of facts from which the run's times come: scheduling events, or totals.
@@ -188,7 +188,7 @@ pub struct Bar {
     pub from: u64,
     pub to: u64,
     pub program: String,
-    /// The label of the process that this bar of the timeline is about, escaped for a terminal.
+    /// The label of the process that this bar of the timeline is about.
     pub label: String,
     /// The time in ns in each of the states [`tr_text::words::STATES`]: of all threads of the process, or of the part
     /// of the critical path.

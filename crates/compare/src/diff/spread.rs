@@ -12,7 +12,7 @@ use serde::Serialize;
 /// The verdict on a difference between the base and the new runs: whether it can be explained by how much runs of one
 /// and the same build differ (the spread).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum SpreadVerdict {
     /// There is no verdict, because there are too few runs to know how much runs of one build differ.
     Unknown,
     /// The difference is no larger than differences between runs of one and the same build.
@@ -20,14 +20,14 @@ pub enum Verdict {
     Outside,
 }
 
-impl Verdict {
+impl SpreadVerdict {
     /// The word for the verdict on a difference in tables and JSON, `inside` or `outside` the spread; `None` if there
     /// is no verdict.
     pub(super) fn word(self) -> Option<&'static str> {
         match self {
-            Verdict::Unknown => None,
-            Verdict::Inside => Some("inside"),
-            Verdict::Outside => Some("outside"),
+            SpreadVerdict::Unknown => None,
+            SpreadVerdict::Inside => Some("inside"),
+            SpreadVerdict::Outside => Some("outside"),
         }
     }
 }
@@ -107,7 +107,7 @@ pub struct Difference {
     pub limit: Option<u64>,
     /// The p value of the difference by the rank test of Mann and Whitney; `None` if there are too few runs for it.
     pub p: Option<f64>,
-    pub verdict: Verdict,
+    pub verdict: SpreadVerdict,
 }
 
 /// The largest number of runs, base and new together, for which the p value of the rank test is computed exactly. With
@@ -128,7 +128,7 @@ impl Difference {
             spread,
             limit: None,
             p: None,
-            verdict: Verdict::Unknown,
+            verdict: SpreadVerdict::Unknown,
         };
         let outside = if statistic == Statistic::MannWhitney {
             let p = mann_whitney(base, new);
@@ -141,9 +141,9 @@ impl Difference {
             limit.map(|limit| judged.base.abs_diff(judged.new) > limit)
         };
         judged.verdict = match outside {
-            None => Verdict::Unknown,
-            Some(true) => Verdict::Outside,
-            Some(false) => Verdict::Inside,
+            None => SpreadVerdict::Unknown,
+            Some(true) => SpreadVerdict::Outside,
+            Some(false) => SpreadVerdict::Inside,
         };
         Some(judged)
     }
@@ -165,7 +165,7 @@ impl Difference {
     /// of the runs.
     pub fn is_noticeable_in(&self, whole: u64) -> bool {
         let size = self.difference().unsigned_abs();
-        self.verdict != Verdict::Inside && size > 0 && size * 20 >= u128::from(whole)
+        self.verdict != SpreadVerdict::Inside && size > 0 && size * 20 >= u128::from(whole)
     }
 
     /// Whether the difference of the medians is at least a twentieth of the larger one, and not known to be within the
@@ -364,14 +364,14 @@ mod tests {
     #[test]
     fn few_runs_are_judged_by_their_ranges() {
         let verdict = |base: &[u64], new: &[u64]| Difference::new(base, new).map(|j| j.verdict);
-        assert_eq!(verdict(&[10], &[20]), Some(Verdict::Unknown));
-        assert_eq!(verdict(&[10, 10], &[20]), Some(Verdict::Unknown));
+        assert_eq!(verdict(&[10], &[20]), Some(SpreadVerdict::Unknown));
+        assert_eq!(verdict(&[10, 10], &[20]), Some(SpreadVerdict::Unknown));
         // For three runs against one, the medians must differ by 3.2 times the range.
-        assert_eq!(verdict(&[10, 12, 11], &[18]), Some(Verdict::Outside));
-        assert_eq!(verdict(&[10, 12, 11], &[17]), Some(Verdict::Inside));
-        assert_eq!(verdict(&[10, 20, 11], &[20]), Some(Verdict::Inside));
-        assert_eq!(verdict(&[10, 11], &[10, 30]), Some(Verdict::Inside));
-        assert_eq!(verdict(&[10, 10, 10], &[11]), Some(Verdict::Outside));
+        assert_eq!(verdict(&[10, 12, 11], &[18]), Some(SpreadVerdict::Outside));
+        assert_eq!(verdict(&[10, 12, 11], &[17]), Some(SpreadVerdict::Inside));
+        assert_eq!(verdict(&[10, 20, 11], &[20]), Some(SpreadVerdict::Inside));
+        assert_eq!(verdict(&[10, 11], &[10, 30]), Some(SpreadVerdict::Inside));
+        assert_eq!(verdict(&[10, 10, 10], &[11]), Some(SpreadVerdict::Outside));
         assert_eq!(verdict(&[], &[10]), None);
         assert_eq!(
             median(&[1, 4, 2, 3]),
@@ -410,7 +410,7 @@ mod tests {
             let outside = pairs
                 .by_ref()
                 .flatten()
-                .filter(|judged| judged.verdict == Verdict::Outside);
+                .filter(|judged| judged.verdict == SpreadVerdict::Outside);
             outside.count() as f64 * 100.0 / PAIRS as f64
         }
     }

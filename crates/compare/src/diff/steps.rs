@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use super::ask::Ask;
 use super::run::Run;
 use super::sides::Sides;
-use super::spread::{median, Difference, PerSide, Verdict};
+use super::spread::{median, Difference, PerSide, SpreadVerdict};
 use tr_insight::parts::WallPart;
 use tr_insight::step_sums::StepSum;
 use tr_programs::steps::StepKind;
@@ -82,7 +82,7 @@ fn change(sides: Sides<'_>, key: &Key, ask: &Ask) -> Option<StepChange> {
     };
     let least = u128::from(ask.least.max(1));
     let large = |judged: &Difference| {
-        judged.verdict != Verdict::Inside && judged.difference().unsigned_abs() >= least
+        judged.verdict != SpreadVerdict::Inside && judged.difference().unsigned_abs() >= least
     };
     if !large(&wall) && !on_cpu.as_ref().is_some_and(large) && !fails_now(failed) {
         return None;

@@ -9,7 +9,7 @@ use super::machine::CallChange;
 use super::processes::{Change, ChangeKind};
 use super::programs::ProgramChange;
 use super::run::Figure;
-use super::spread::{percent, signed, Difference, PerSide, Statistic, Verdict};
+use super::spread::{percent, signed, Difference, PerSide, SpreadVerdict, Statistic};
 use super::steps::StepChange;
 use super::Diff;
 use tr_insight::demands::Demand;
@@ -79,7 +79,7 @@ fn verdict(judged: &Difference, show: impl Fn(u64) -> String) -> Cell {
     };
     let limit = judged.limit.filter(|limit| *limit > 0);
     let text = match (judged.verdict, judged.p, limit) {
-        (Verdict::Outside, Some(p), _) => format!("{word}, p = {p:.3}"),
+        (SpreadVerdict::Outside, Some(p), _) => format!("{word}, p = {p:.3}"),
         (_, Some(p), _) => format!("{word}, p = {p:.2}"),
         (_, None, Some(limit)) => format!("{word} ({})", show(limit)),
         (_, None, None) => word.to_owned(),

@@ -21,7 +21,7 @@ use tr_format::meta::Metadata;
 
 pub use reduce::tables;
 use table::Row;
-pub use table::{Column, Kind, Table, Value};
+pub use table::{Column, ColumnType, Table, Value};
 use tr_insight::ci::Ci;
 use tr_insight::identity;
 use tr_text::units;

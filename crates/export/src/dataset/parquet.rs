@@ -8,7 +8,7 @@
 
 use std::io::{self, Write};
 
-use super::table::{Column, Kind, Table, Value};
+use super::table::{Column, ColumnType, Table, Value};
 use super::thrift::{varint, Struct};
 
 const MAGIC: &[u8] = b"PAR1";
@@ -27,11 +27,11 @@ const ENCODING_RLE: i32 = 3;
 const CODEC_ZSTD: i32 = 6;
 const DATA_PAGE: i32 = 0;
 
-fn physical(kind: Kind) -> i32 {
+fn physical(kind: ColumnType) -> i32 {
     match kind {
-        Kind::Int => TYPE_INT64,
-        Kind::Text => TYPE_BYTE_ARRAY,
-        Kind::Bool => TYPE_BOOLEAN,
+        ColumnType::Int => TYPE_INT64,
+        ColumnType::Text => TYPE_BYTE_ARRAY,
+        ColumnType::Bool => TYPE_BOOLEAN,
     }
 }
 
@@ -125,7 +125,7 @@ fn number(size: usize) -> io::Result<i32> {
 
 /// Appends the values of one column of a row group to the Parquet file, as a compressed page with its header.
 /// Returns the size in bytes of the header and the uncompressed page.
-fn page(out: &mut Vec<u8>, kind: Kind, values: &[Option<&Value>]) -> io::Result<usize> {
+fn page(out: &mut Vec<u8>, kind: ColumnType, values: &[Option<&Value>]) -> io::Result<usize> {
     let present: Vec<bool> = values.iter().map(Option::is_some).collect();
     let mut plain = Vec::new();
     let mut bits = Vec::new();
@@ -139,7 +139,7 @@ fn page(out: &mut Vec<u8>, kind: Kind, values: &[Option<&Value>]) -> io::Result<
             Value::Bool(value) => bits.push(*value),
         }
     }
-    if kind == Kind::Bool {
+    if kind == ColumnType::Bool {
         plain = packed(&bits);
     }
     let levels = levels(&present);
@@ -206,7 +206,7 @@ fn footer(
             .i32(1, physical(*kind))
             .i32(3, REPETITION_OPTIONAL)
             .text(4, name);
-        if *kind == Kind::Text {
+        if *kind == ColumnType::Text {
             // Old readers know the converted type, new ones the logical type STRING.
             let mut logical = Struct::new();
             logical.message(1, Struct::new());

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
 use tr_analyze::critical_path::{self, CriticalPath};
-use tr_analyze::kinds::{ByKind, Kind};
+use tr_analyze::kinds::{ByKind, TimeKind};
 use tr_analyze::machine::Samples;
 use tr_analyze::model::{Analysis, ProcessIx};
 use tr_format::ci::QUEUED_AT;
@@ -156,9 +156,9 @@ fn told(analysis: &Analysis, times: &ByKind, column: &str) -> Option<u64> {
     column.told(times, analysis.basis())
 }
 
-fn column_of(kind: Kind) -> &'static str {
+fn column_of(kind: TimeKind) -> &'static str {
     let column = COLUMNS.iter().find(|known| known.kinds.contains(&kind));
-    column.map_or(Kind::Unknown.name(), |column| column.name)
+    column.map_or(TimeKind::Unknown.name(), |column| column.name)
 }
 
 /// The exit code and the signal from a process's raw `wait` status; `None` for each that the status does not have.

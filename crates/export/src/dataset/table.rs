@@ -1,26 +1,26 @@
 //! Tables for Parquet files: rows with named, typed columns.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnType {
     /// A column of signed 64-bit integers.
     Int,
     Text,
     Bool,
 }
 
-impl Kind {
+impl ColumnType {
     /// The name of the column's type in SQL.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Int => "bigint",
-            Kind::Text => "string",
-            Kind::Bool => "boolean",
+            ColumnType::Int => "bigint",
+            ColumnType::Text => "string",
+            ColumnType::Bool => "boolean",
         }
     }
 }
 
 /// A column of a table for a Parquet file: its name and its type.
-pub type Column = (&'static str, Kind);
+pub type Column = (&'static str, ColumnType);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
@@ -31,12 +31,12 @@ pub enum Value {
 
 /// A type that a value in a row of a table can have. `None` is stored as null.
 pub(super) trait Field {
-    const KIND: Kind;
+    const TYPE: ColumnType;
     fn value(self) -> Option<Value>;
 }
 
 impl Field for u64 {
-    const KIND: Kind = Kind::Int;
+    const TYPE: ColumnType = ColumnType::Int;
     fn value(self) -> Option<Value> {
         // A time beyond 292 years only occurs in a damaged trace.
         Some(Value::Int(i64::try_from(self).unwrap_or(i64::MAX)))
@@ -44,21 +44,21 @@ impl Field for u64 {
 }
 
 impl Field for String {
-    const KIND: Kind = Kind::Text;
+    const TYPE: ColumnType = ColumnType::Text;
     fn value(self) -> Option<Value> {
         Some(Value::Text(self))
     }
 }
 
 impl Field for bool {
-    const KIND: Kind = Kind::Bool;
+    const TYPE: ColumnType = ColumnType::Bool;
     fn value(self) -> Option<Value> {
         Some(Value::Bool(self))
     }
 }
 
 impl<T: Field> Field for Option<T> {
-    const KIND: Kind = T::KIND;
+    const TYPE: ColumnType = T::TYPE;
     fn value(self) -> Option<Value> {
         self.and_then(T::value)
     }
@@ -83,7 +83,7 @@ macro_rules! rows {
             const NAME: &'static str = $name;
             const COLUMNS: &'static [$crate::dataset::table::Column] = &[$((
                 stringify!($field),
-                <$type as $crate::dataset::table::Field>::KIND,
+                <$type as $crate::dataset::table::Field>::TYPE,
             ),)*];
 
             fn values(self) -> Vec<Option<$crate::dataset::table::Value>> {

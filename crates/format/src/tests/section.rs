@@ -3,8 +3,8 @@
 use super::*;
 use crate::event::{Clock, CpuId, Ktime, Tgid};
 use crate::meta::{
-    CommandEnd, Cost, EndReason, Extra, Facts, Full, Known, Machine, Method, Missing, Options,
-    Origin, Scope, StateName, Usage,
+    CommandEnd, Cost, EndReason, Extra, Full, Known, Machine, Method, Missing, Options, Origin,
+    RecordingFacts, Scope, StateName, Usage,
 };
 use crate::scripts::RecordedScript;
 use crate::tally::{Suspend, Tally};
@@ -43,12 +43,12 @@ fn full() -> Metadata {
         hardware: Some(vec![("cpu model".into(), "x".into())]),
         origin: Some(Origin {
             method: Method::Ptrace,
-            facts: Facts {
+            facts: RecordingFacts {
                 switches: Known::Totals,
                 wakings: Known::Absent,
                 run_queue: Known::Sampled,
                 codes: Known::Recorder,
-                ..Facts::default()
+                ..RecordingFacts::default()
             },
         }),
     }

@@ -7,7 +7,9 @@ use tr_format::device::{Block, Device, DiskWait, SyncFile, BUCKETS};
 use tr_format::dns::{DnsAnswer, DnsQuery};
 use tr_format::event::*;
 use tr_format::mask::Masked;
-use tr_format::meta::{Facts, Known, Metadata, Method, Options, Origin, Scope, StateName, Summary};
+use tr_format::meta::{
+    Known, Metadata, Method, Options, Origin, RecordingFacts, Scope, StateName, Summary,
+};
 use tr_format::network::{
     Accepted, Address, Closed, Connect, Connected, ConnectionId, Ending, Endpoint,
 };
@@ -72,9 +74,9 @@ pub fn meta() -> Metadata {
         hardware: Some(vec![("cpu model".into(), "AMD EPYC".into())]),
         origin: Some(Origin {
             method: Method::Poll,
-            facts: Facts {
+            facts: RecordingFacts {
                 switches: Known::Absent,
-                ..Facts::default()
+                ..RecordingFacts::default()
             },
         }),
     }

@@ -8,8 +8,8 @@ use tr_analyze::schedule::Schedule;
 use tr_format::event::CpuId;
 use tr_programs::command_line;
 
-use super::candidate::{Advice, Candidate, Gain, Kind};
-use super::facts::{Facts, STRAY};
+use super::candidate::{Advice, AdviceKind, Candidate, Gain};
+use super::facts::{BuildFacts, STRAY};
 use super::rating::WORTH;
 
 /// A program (such as `taskset`) that restricts the whole build to some of the machine's CPUs.
@@ -29,7 +29,7 @@ impl Affinity {
     /// Finds the program (such as `taskset`) that restricts the build to some CPUs, if its limit applies to nearly all
     /// of the build's work. `own` is the time in nanoseconds that the build takes if it has all CPUs of the machine for
     /// itself.
-    pub fn of(facts: &Facts<'_>, schedule: &Schedule, own: u64) -> Option<Affinity> {
+    pub fn of(facts: &BuildFacts<'_>, schedule: &Schedule, own: u64) -> Option<Affinity> {
         let mut all = facts.all();
         let (group, execution) =
             all.find(|(_, execution)| command_line::pins(&execution.program))?;
@@ -60,8 +60,8 @@ impl Affinity {
     }
 
     /// The advice to remove the limit on the CPUs, if that limit costs the build enough time.
-    pub fn advice(&self, facts: &Facts<'_>) -> Option<Advice> {
-        let kind = Kind::Wrapper;
+    pub fn advice(&self, facts: &BuildFacts<'_>) -> Option<Advice> {
+        let kind = AdviceKind::Wrapper;
         let enough = self.gain >= WORTH && self.gain.saturating_mul(kind.least()) >= self.own;
         let (name, cpus) = (facts.name(self.group), self.cpus);
         let candidate = Candidate {

@@ -12,7 +12,7 @@ use tr_analyze::programs::Group;
 use tr_analyze::timeline::{Actor, Bucket, Stretch};
 use tr_format::event::{Ktime, Reason, Timeout};
 
-use super::facts::Facts;
+use super::facts::BuildFacts;
 use super::machine::starved_within;
 use super::nap::{Nap, LOOP};
 use super::polls::{awaited_work, LONG_WAIT};
@@ -44,7 +44,7 @@ struct Awaited {
 
 /// The time in nanoseconds by which the naps of a process are longer than on free CPUs, because the work that the
 /// process waited for had no CPU for a part of its time. The naps are sorted by time.
-pub(super) fn superfluous(facts: &Facts<'_>, slept: &[Nap]) -> u64 {
+pub(super) fn superfluous(facts: &BuildFacts<'_>, slept: &[Nap]) -> u64 {
     let all = of_children(facts, slept);
     let all = if all.is_empty() {
         of_threads(facts, slept)
@@ -62,7 +62,7 @@ pub(super) fn superfluous(facts: &Facts<'_>, slept: &[Nap]) -> u64 {
 }
 
 /// The sum in nanoseconds of the naps that would not have begun if the awaited work had had a CPU all the time.
-fn too_long(facts: &Facts<'_>, slept: &[Nap], awaited: &Awaited) -> u64 {
+fn too_long(facts: &BuildFacts<'_>, slept: &[Nap], awaited: &Awaited) -> u64 {
     let starved = starved_within(facts, awaited.from, awaited.to);
     let soonest = Ktime(awaited.to.0.saturating_sub(starved));
     let (first, last) = awaited.naps;
@@ -83,13 +83,13 @@ fn too_long(facts: &Facts<'_>, slept: &[Nap], awaited: &Awaited) -> u64 {
 }
 
 /// The process in which an execution of a program ran.
-fn process_of(facts: &Facts<'_>, group: Group) -> Option<ProcessIx> {
+fn process_of(facts: &BuildFacts<'_>, group: Group) -> Option<ProcessIx> {
     facts.execution(group).map(|execution| execution.process)
 }
 
 /// The children for whose ends the process napped. The proof for a child is that the process started its next child
 /// directly after the nap in which this child ended, or that this nap was the last one and no other child was started.
-fn of_children(facts: &Facts<'_>, slept: &[Nap]) -> Vec<Awaited> {
+fn of_children(facts: &BuildFacts<'_>, slept: &[Nap]) -> Vec<Awaited> {
     let analysis = facts.analysis;
     let Some(sleeper) = slept.first().and_then(|nap| process_of(facts, nap.by)) else {
         return Vec::new();
@@ -128,7 +128,7 @@ fn of_children(facts: &Facts<'_>, slept: &[Nap]) -> Vec<Awaited> {
 
 /// The work of other threads that the napping thread asked for: it woke such a thread just before it waited, with a
 /// time-out, for a condition variable.
-fn of_threads(facts: &Facts<'_>, slept: &[Nap]) -> Vec<Awaited> {
+fn of_threads(facts: &BuildFacts<'_>, slept: &[Nap]) -> Vec<Awaited> {
     let mut found: Vec<Awaited> = Vec::new();
     for (at, nap) in slept.iter().enumerate().take(PARTS) {
         let is_known = found.last().is_some_and(|last| last.naps.1 >= at);
@@ -147,7 +147,7 @@ fn of_threads(facts: &Facts<'_>, slept: &[Nap]) -> Vec<Awaited> {
 }
 
 /// The beginning and the end of the longest work of another thread that the napping thread woke just before its nap.
-fn asked(facts: &Facts<'_>, nap: &Nap) -> Option<(Ktime, Ktime)> {
+fn asked(facts: &BuildFacts<'_>, nap: &Nap) -> Option<(Ktime, Ktime)> {
     let works = asked_parts(facts, nap);
     let ends = works
         .into_iter()
@@ -158,7 +158,7 @@ fn asked(facts: &Facts<'_>, nap: &Nap) -> Option<(Ktime, Ktime)> {
 /// The CPU time in nanoseconds that other threads of the sleeping process needed, during the given waits, for work that
 /// the waiting thread had asked for: it woke such a thread just before it waited for a condition variable. A shorter
 /// time-out does not save this time, because the thread needs the work.
-pub(super) fn asked_work(facts: &Facts<'_>, slept: &[Nap]) -> u64 {
+pub(super) fn asked_work(facts: &BuildFacts<'_>, slept: &[Nap]) -> u64 {
     let work = |nap: &Nap| {
         let works = asked_parts(facts, nap).into_iter().map(|parts| {
             let parts = parts.iter().take_while(|part| part.from < nap.to);
@@ -174,7 +174,7 @@ pub(super) fn asked_work(facts: &Facts<'_>, slept: &[Nap]) -> u64 {
 
 /// For each thread that the napping thread woke just before it waited for a condition variable: the entries of the
 /// woken thread's timeline until it waits again.
-fn asked_parts(facts: &Facts<'_>, nap: &Nap) -> Vec<Vec<Stretch>> {
+fn asked_parts(facts: &BuildFacts<'_>, nap: &Nap) -> Vec<Vec<Stretch>> {
     let Some(timeline) = &facts.analysis.timeline else {
         return Vec::new();
     };
@@ -204,7 +204,7 @@ fn asked_parts(facts: &Facts<'_>, nap: &Nap) -> Vec<Vec<Stretch>> {
 
 /// A server of the build that starts up during the naps of its client. The server's first long wait begins during the
 /// last nap, and the napping process or one of its descendants ends that wait.
-fn of_starting(facts: &Facts<'_>, slept: &[Nap]) -> Option<Awaited> {
+fn of_starting(facts: &BuildFacts<'_>, slept: &[Nap]) -> Option<Awaited> {
     let analysis = facts.analysis;
     let ([first, ..], [.., before, last], timeline) = (slept, slept, analysis.timeline.as_ref()?)
     else {
@@ -247,7 +247,7 @@ fn of_starting(facts: &Facts<'_>, slept: &[Nap]) -> Option<Awaited> {
 /// The time in nanoseconds during the given naps in which a server was not ready that the napping program needed. The
 /// server counts as ready from the beginning of its first wait that the program ended; this wait must have no time-out,
 /// or one far longer than the nap.
-pub(super) fn starting(facts: &Facts<'_>, slept: &[Nap]) -> u64 {
+pub(super) fn starting(facts: &BuildFacts<'_>, slept: &[Nap]) -> u64 {
     let analysis = facts.analysis;
     let Some(timeline) = &analysis.timeline else {
         return 0;
@@ -297,7 +297,7 @@ pub(super) fn starting(facts: &Facts<'_>, slept: &[Nap]) -> u64 {
 
 /// Another process that works during most of the naps and ends when they end. The napping process then probably waits
 /// for its lock or file.
-fn of_others(facts: &Facts<'_>, slept: &[Nap]) -> Option<Awaited> {
+fn of_others(facts: &BuildFacts<'_>, slept: &[Nap]) -> Option<Awaited> {
     let (first, last) = (slept.first()?, slept.last()?);
     if slept.len() < LOOP && (slept.len() < 2 || !is_retry(facts, slept)) {
         return None;
@@ -313,7 +313,7 @@ fn of_others(facts: &Facts<'_>, slept: &[Nap]) -> Option<Awaited> {
 
 /// Whether before each nap a command of the napping process failed and was later started again. A loop that tries until
 /// it gets a lock does so.
-fn is_retry(facts: &Facts<'_>, slept: &[Nap]) -> bool {
+fn is_retry(facts: &BuildFacts<'_>, slept: &[Nap]) -> bool {
     let Some(sleeper) = slept.first().and_then(|nap| process_of(facts, nap.by)) else {
         return false;
     };

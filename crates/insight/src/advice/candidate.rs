@@ -14,7 +14,7 @@ pub const MOST: usize = 7;
 
 named! {
     /// The kind of an advice. More specific kinds of advice come first.
-    pub enum Kind {
+    pub enum AdviceKind {
         Link = "link", "A linker decides";
         Configure = "configure", "A configuration decides";
         Install = "install", "An installation of packages decides";
@@ -48,7 +48,7 @@ named! {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
-    pub kind: Kind,
+    pub kind: AdviceKind,
     /// The evidence for the advised change, in words: the tasks and their time.
     pub finding: String,
     pub action: String,
@@ -79,7 +79,7 @@ impl Advice {
 
 /// A change of a build that a rule of advice proposes. Its gain is not computed yet.
 pub(crate) struct Candidate {
-    pub(super) kind: Kind,
+    pub(super) kind: AdviceKind,
     pub(super) finding: String,
     pub(super) action: String,
     /// The part of the recorded time that a simulation leaves out to find how much the proposed change can save.
@@ -112,7 +112,7 @@ pub(crate) struct Candidate {
 
 impl Candidate {
     /// Creates a proposed change of the given kind of advice. It saves nothing until its other fields are set.
-    pub(super) fn of(kind: Kind) -> Candidate {
+    pub(super) fn of(kind: AdviceKind) -> Candidate {
         Candidate {
             kind,
             finding: String::new(),
@@ -149,15 +149,19 @@ impl Candidate {
     }
 }
 
-impl Kind {
+impl AdviceKind {
     /// The divisor of the build's time (without other tasks on its CPUs) that gives the smallest gain for which a
     /// change of this kind is shown: 50 stands for a fiftieth of that time.
     pub(super) fn least(self) -> u64 {
         match self {
-            Kind::Sleep | Kind::Poll | Kind::Network | Kind::Throttled | Kind::Wrapper => 50,
+            AdviceKind::Sleep
+            | AdviceKind::Poll
+            | AdviceKind::Network
+            | AdviceKind::Throttled
+            | AdviceKind::Wrapper => 50,
             // Every machine loses some CPU time to other tasks, and every build has a longest task, so a small gain is
             // no finding.
-            Kind::Others | Kind::Stolen | Kind::Last | Kind::Alone => 10,
+            AdviceKind::Others | AdviceKind::Stolen | AdviceKind::Last | AdviceKind::Alone => 10,
             // Every build has shorter parts of these kinds, which are not worth a line of advice.
             _ => 20,
         }
@@ -168,11 +172,11 @@ impl Kind {
     pub(super) fn remains(self) -> (u64, u64) {
         let worst = match self {
             // A faster linker takes half of the time at worst.
-            Kind::Link => 500,
+            AdviceKind::Link => 500,
             // With a cache, the files still have to be copied from it, which takes half of the time at worst.
-            Kind::Install => 500,
-            Kind::Configure | Kind::Network | Kind::Repeated => 200,
-            Kind::Short | Kind::Wrapper => 300,
+            AdviceKind::Install => 500,
+            AdviceKind::Configure | AdviceKind::Network | AdviceKind::Repeated => 200,
+            AdviceKind::Short | AdviceKind::Wrapper => 300,
             _ => 1000,
         };
         (0, worst)
@@ -180,34 +184,34 @@ impl Kind {
 
     /// Whether advice of this kind only repeats the forecast of the verdict and proposes no change.
     pub fn is_forecast(self) -> bool {
-        matches!(self, Kind::Others | Kind::Throttled)
+        matches!(self, AdviceKind::Others | AdviceKind::Throttled)
     }
 
     /// Whether advice of this kind addresses the administrator of the machine.
     pub fn is_machine(self) -> bool {
-        self.is_forecast() || self == Kind::Stolen
+        self.is_forecast() || self == AdviceKind::Stolen
     }
 
     /// Whether advice of this kind is about one task alone, so that advice of any other kind explains more.
     pub(super) fn is_generic(self) -> bool {
-        matches!(self, Kind::Last | Kind::Alone)
+        matches!(self, AdviceKind::Last | AdviceKind::Alone)
     }
 
     /// The kind of wait on the critical path that the advice is about. Jobs that wait can also run at once, so advice
     /// on such a wait and advice on the number of jobs can both be right.
-    pub(super) fn of_waits(self) -> Option<Kind> {
+    pub(super) fn of_waits(self) -> Option<AdviceKind> {
         match self {
-            Kind::Sleep | Kind::Poll => Some(Kind::Sleep),
+            AdviceKind::Sleep | AdviceKind::Poll => Some(AdviceKind::Sleep),
             // Advice on the waits for a CPU divides them into parts that do not overlap.
-            Kind::Network
-            | Kind::Disk
-            | Kind::Memory
-            | Kind::Lock
-            | Kind::Throttled
-            | Kind::Stolen
-            | Kind::Others
+            AdviceKind::Network
+            | AdviceKind::Disk
+            | AdviceKind::Memory
+            | AdviceKind::Lock
+            | AdviceKind::Throttled
+            | AdviceKind::Stolen
+            | AdviceKind::Others
             // Tests that run at once can also be faster.
-            | Kind::SlowTest => Some(self),
+            | AdviceKind::SlowTest => Some(self),
             _ => None,
         }
     }

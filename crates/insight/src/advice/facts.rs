@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tr_programs::{command_line, table};
 
 use tr_analyze::contention::Contention;
-use tr_analyze::critical_path::{CriticalPath, Kind as Time, NoPath, Segment};
+use tr_analyze::critical_path::{CriticalPath, NoPath, Segment, TimeKind};
 use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx};
 use tr_analyze::own::Own;
 use tr_analyze::parallelism::{self, Parallelism};
@@ -46,7 +46,7 @@ pub struct Execution {
 
 /// The facts about a build that the rules of advice use. A `Group` is here the number of one execution of a program:
 /// times are summed up for each execution.
-pub struct Facts<'a> {
+pub struct BuildFacts<'a> {
     pub recording: &'a Recording,
     pub analysis: &'a Analysis,
     pub path: &'a CriticalPath,
@@ -78,27 +78,30 @@ fn groups(analysis: &Analysis) -> Groups {
     })
 }
 
-impl<'a> Facts<'a> {
+impl<'a> BuildFacts<'a> {
     /// Collects the facts about a recorded build that the rules of advice use. Returns `None` if there is no critical
     /// path.
-    pub fn new(recording: &'a Recording, path: &'a CriticalPath) -> Option<Facts<'a>> {
+    pub fn new(recording: &'a Recording, path: &'a CriticalPath) -> Option<BuildFacts<'a>> {
         let analysis = &recording.analysis;
         let groups = groups(analysis);
         let parallelism = parallelism::parallelism(analysis, &groups, Some(path), 1).ok()?;
-        Some(Facts::by(recording, path, groups, parallelism))
+        Some(BuildFacts::by(recording, path, groups, parallelism))
     }
 
-    /// Like [`Facts::new`], but also returns the tasks that had the CPUs ([`Contention::new`]). Computing both together
+    /// Like [`BuildFacts::new`], but also returns the tasks that had the CPUs ([`Contention::new`]). Computing both together
     /// costs less than computing them one after the other.
     pub fn with_contention(
         recording: &'a Recording,
         path: &'a CriticalPath,
-    ) -> Option<(Facts<'a>, Option<Contention>)> {
+    ) -> Option<(BuildFacts<'a>, Option<Contention>)> {
         let analysis = &recording.analysis;
         let groups = groups(analysis);
         let found = parallelism::with_contention(analysis, &groups, Some(path), 1);
         let (parallelism, contention) = found.ok()?;
-        Some((Facts::by(recording, path, groups, parallelism), contention))
+        Some((
+            BuildFacts::by(recording, path, groups, parallelism),
+            contention,
+        ))
     }
 
     fn by(
@@ -106,14 +109,14 @@ impl<'a> Facts<'a> {
         path: &'a CriticalPath,
         groups: Groups,
         parallelism: Parallelism,
-    ) -> Facts<'a> {
+    ) -> BuildFacts<'a> {
         let analysis = &recording.analysis;
         let own = Own::of(analysis);
         let works = path
             .segments
             .iter()
-            .filter(|segment| segment.kind != Time::RunQueue);
-        let mut facts = Facts {
+            .filter(|segment| segment.kind != TimeKind::RunQueue);
+        let mut facts = BuildFacts {
             recording,
             analysis,
             executions: Vec::new(),
@@ -387,7 +390,7 @@ impl<'a> Facts<'a> {
 
     /// The time in nanoseconds that the executions in `set` have on the critical path. `time` selects which segments
     /// count, by their kind and reason.
-    pub fn on_path(&self, set: &[bool], time: impl Fn(Time, Reason) -> bool) -> u64 {
+    pub fn on_path(&self, set: &[bool], time: impl Fn(TimeKind, Reason) -> bool) -> u64 {
         let segments = self.path.segments.iter().zip(&self.segments);
         let counts = segments.filter(|(segment, (group, reason))| {
             let is_in = group.and_then(|group| set.get(group as usize));

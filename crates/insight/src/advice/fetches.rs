@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tr_analyze::critical_path::{Kind as Time, Segment};
+use tr_analyze::critical_path::{Segment, TimeKind};
 use tr_analyze::dns::Lookup;
 use tr_analyze::model::{Analysis, ProcessIx, ThreadIx};
 use tr_analyze::network::{self, Waited};
@@ -12,8 +12,8 @@ use tr_analyze::what_if::Without;
 use tr_format::event::{Ktime, Reason};
 use tr_format::network::Address;
 
-use super::candidate::{Candidate, Kind};
-use super::facts::Facts;
+use super::candidate::{AdviceKind, Candidate};
+use super::facts::BuildFacts;
 use crate::label;
 use crate::network::{Host, Remotes};
 use tr_text::units;
@@ -42,7 +42,7 @@ enum Silent {
 /// The waits for the network on the critical path, the latest first. A wait that ended by its time-out counts as
 /// unanswered only if the thread receives no answer later, because a program may call poll(2) repeatedly for one
 /// answer.
-fn fetched<'f>(facts: &'f Facts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
+fn fetched<'f>(facts: &'f BuildFacts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
     let analysis = facts.analysis;
     let among_themselves = network::among_themselves(analysis);
     let timeline = analysis.timeline.as_ref();
@@ -61,7 +61,7 @@ fn fetched<'f>(facts: &'f Facts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
     let mut answered = BTreeSet::new();
     let segments: Vec<_> = facts.segments().collect();
     let segments = segments.iter().rev();
-    let segments = segments.filter(|(segment, ..)| segment.kind == Time::Network);
+    let segments = segments.filter(|(segment, ..)| segment.kind == TimeKind::Network);
     let fetch = |((segment, group, _), waited): (&(&Segment, Option<Group>, Reason), &Waited)| {
         let wait = timeline?.around(segment.thread, segment.from)?;
         let late = wait.waker().is_timer();
@@ -131,11 +131,11 @@ const DELAYS: usize = 5;
 /// Advice on data that TCP holds back in the sender until the receiver acknowledges the earlier data (Nagle's
 /// algorithm, RFC 896), while the receiver delays the acknowledgement. The proof is a wait on a connection inside this
 /// machine that a timer of the kernel ended: without the delay, the sender itself would have ended the wait.
-fn held_back(facts: &Facts<'_>, waited: &[Waited]) -> Option<Candidate> {
+fn held_back(facts: &BuildFacts<'_>, waited: &[Waited]) -> Option<Candidate> {
     let analysis = facts.analysis;
     let timeline = analysis.timeline.as_ref()?;
     let segments = facts.segments();
-    let waits = segments.filter(|(segment, ..)| segment.kind == Time::Network);
+    let waits = segments.filter(|(segment, ..)| segment.kind == TimeKind::Network);
     let (mut groups, mut senders) = (BTreeSet::new(), BTreeSet::new());
     let (mut count, mut sum) = (0usize, 0u64);
     for ((segment, group, _), waited) in waits.zip(waited) {
@@ -170,16 +170,16 @@ fn held_back(facts: &Facts<'_>, waited: &[Waited]) -> Option<Candidate> {
         ),
         action: "send each message in one write, or set TCP_NODELAY".into(),
         without: Without::own(
-            |kind, _| kind == Time::Network,
+            |kind, _| kind == TimeKind::Network,
             Some(facts.set(groups.iter().copied())),
         ),
         cap: sum,
         evidence: groups.into_iter().collect(),
-        ..Candidate::of(Kind::Network)
+        ..Candidate::of(AdviceKind::Network)
     })
 }
 
-pub(super) fn fetches(facts: &Facts<'_>) -> Vec<Candidate> {
+pub(super) fn fetches(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let waited = network::waited(facts.analysis, facts.path);
     let mut by_program: BTreeMap<&str, Vec<Fetch<'_>>> = BTreeMap::new();
     for fetch in fetched(facts, &waited) {
@@ -221,13 +221,13 @@ pub(super) fn fetches(facts: &Facts<'_>) -> Vec<Candidate> {
             finding,
             action,
             without: Without::own(
-                |kind, _| kind == Time::Network,
+                |kind, _| kind == TimeKind::Network,
                 Some(facts.set(all.map(|(group, _)| group))),
             ),
             cap,
             unsure,
             evidence: groups.into_iter().collect(),
-            ..Candidate::of(Kind::Network)
+            ..Candidate::of(AdviceKind::Network)
         })
     };
     let fetches = by_program.into_iter().filter_map(candidate);

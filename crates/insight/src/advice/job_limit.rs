@@ -8,7 +8,7 @@ use tr_analyze::programs::Group;
 use tr_format::event::Reason;
 use tr_programs::tools::Family;
 
-use super::facts::Facts;
+use super::facts::BuildFacts;
 
 /// The limit on the number of jobs that a build tool runs at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Limit {
 
 /// For each execution of a program, the number of jobs that the arguments of the nearest make set. The nearest make is
 /// the execution itself or one of its ancestors; `None` if no ancestor is a make that sets a number.
-pub(super) fn told_makes(facts: &Facts<'_>) -> Vec<Option<Option<u64>>> {
+pub(super) fn told_makes(facts: &BuildFacts<'_>) -> Vec<Option<Option<u64>>> {
     facts.down(|group, above: Option<&Option<Option<u64>>>| {
         let program = facts
             .execution(group)
@@ -54,7 +54,7 @@ pub(super) fn told_makes(facts: &Facts<'_>) -> Vec<Option<Option<u64>>> {
 }
 
 /// The limit on the number of jobs that the tool `owner` runs at once. `told` is the result of [`told_makes`].
-pub(super) fn limit(facts: &Facts<'_>, owner: Group, told: &[Option<Option<u64>>]) -> Limit {
+pub(super) fn limit(facts: &BuildFacts<'_>, owner: Group, told: &[Option<Option<u64>>]) -> Limit {
     let known = |group: Group| changes::known(&facts.execution(group)?.program);
     let Some(own) = known(owner) else {
         return Limit::One;
@@ -80,7 +80,7 @@ pub(super) fn limit(facts: &Facts<'_>, owner: Group, told: &[Option<Option<u64>>
 
 /// Whether a make waited for a job slot. A make that shares job slots waits in `pselect`, which also ends when a child
 /// ends; a make without slots waits in `wait4`.
-pub(super) fn waits_for_slots(facts: &Facts<'_>, process: ProcessIx) -> bool {
+pub(super) fn waits_for_slots(facts: &BuildFacts<'_>, process: ProcessIx) -> bool {
     let analysis = facts.analysis;
     let timeline = analysis.timeline.as_ref();
     timeline.is_some_and(|timeline| {

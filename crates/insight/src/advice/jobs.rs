@@ -12,8 +12,8 @@ use tr_analyze::what_if::Without;
 use tr_format::event::Ktime;
 use tr_programs::tools::{Family, Role};
 
-use super::candidate::{Candidate, Kind};
-use super::facts::Facts;
+use super::candidate::{AdviceKind, Candidate};
+use super::facts::BuildFacts;
 use super::job_limit::{limit, told_makes, waits_for_slots, Limit};
 use super::machine::starved_within;
 use super::work::names_directory;
@@ -28,7 +28,7 @@ const OF_LOAD: &str = "leave out its limit of the load (-l), which counts others
 /// process and the start of the next may overlap for so long.
 const OVERLAP: u64 = 1_000_000;
 
-pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
+pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let mut all = in_a_row(facts);
     let orders = orders(facts).into_iter();
     all.extend(orders.filter_map(|order| order.candidate(facts)));
@@ -47,7 +47,7 @@ struct Job {
 type NamedJob<'f> = (&'f str, Job);
 
 /// For each execution of a program, the children that it started and that could be jobs of their own.
-fn children<'f>(facts: &'f Facts<'_>) -> BTreeMap<Group, Vec<NamedJob<'f>>> {
+fn children<'f>(facts: &'f BuildFacts<'_>) -> BTreeMap<Group, Vec<NamedJob<'f>>> {
     let main = main_programs(facts);
     // The checks of a configure script depend on earlier checks and cannot run as jobs, so its children do not count.
     let configures = |group: &Group| facts.role(*group) == Some(Role::Configure);
@@ -97,7 +97,7 @@ fn children<'f>(facts: &'f Facts<'_>) -> BTreeMap<Group, Vec<NamedJob<'f>>> {
 
 /// Advice to run more children of one process at once, if the children run one program, few of them ran at once, and a
 /// CPU was idle. The children of several makes are counted together.
-fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
+fn in_a_row(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let told = told_makes(facts);
     let mut rows: BTreeMap<(&str, &str), Vec<Row>> = BTreeMap::new();
     for (owner, children) in children(facts) {
@@ -134,7 +134,7 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
 /// Whether the jobs of one program do not need each other, so that they can run at once. Compilers write other files
 /// than they read, and tests and the jobs of xargs are independent. For other programs the answer is no, because the
 /// recording contains neither the files that they read nor which jobs are lines of one recipe.
-fn is_independent(facts: &Facts<'_>, owner: Group, program: &str) -> bool {
+fn is_independent(facts: &BuildFacts<'_>, owner: Group, program: &str) -> bool {
     let known = facts
         .execution(owner)
         .and_then(|execution| changes::known(&execution.program));
@@ -144,12 +144,12 @@ fn is_independent(facts: &Facts<'_>, owner: Group, program: &str) -> bool {
 
 /// Whether the children of a script only handle files, as `cp` does. A single call for all files could do the work of
 /// these children, so running them at once gains little.
-fn is_cheap(facts: &Facts<'_>, owner: Group, program: &str) -> bool {
+fn is_cheap(facts: &BuildFacts<'_>, owner: Group, program: &str) -> bool {
     facts.is_shell(owner) && command_line::handles_files(program)
 }
 
 /// The working directory of a job and its command line; `None` if one of the two is not completely known.
-fn command<'f>(facts: &'f Facts<'_>, job: &Job) -> Option<(&'f [u8], Vec<&'f [u8]>)> {
+fn command<'f>(facts: &'f BuildFacts<'_>, job: &Job) -> Option<(&'f [u8], Vec<&'f [u8]>)> {
     let exec = facts.exec(job.group)?;
     let known = !exec.directory.is_empty() && !exec.argv.truncated();
     known.then(|| (&*exec.directory, exec.argv.args().collect()))
@@ -158,7 +158,7 @@ fn command<'f>(facts: &'f Facts<'_>, job: &Job) -> Option<(&'f [u8], Vec<&'f [u8
 /// Whether most of the jobs run an equal command line in one directory. If such jobs ran at once, they would repeat
 /// each other's work or write to the same files. If the directory of a command is not recorded, the answer is no,
 /// because the commands may run in different directories.
-fn is_one_command(facts: &Facts<'_>, jobs: &[Job]) -> bool {
+fn is_one_command(facts: &BuildFacts<'_>, jobs: &[Job]) -> bool {
     let commands: Option<BTreeSet<_>> = jobs.iter().map(|job| command(facts, job)).collect();
     commands.is_some_and(|commands| commands.len() * 2 <= jobs.len())
 }
@@ -166,7 +166,7 @@ fn is_one_command(facts: &Facts<'_>, jobs: &[Job]) -> bool {
 /// Whether each command of a script changes what the next one reads, so that the commands have to stay in order: all
 /// commands change a repository, or all are build tools in one directory and one of them runs without a target, so it
 /// makes files that the others need.
-fn is_ordered(facts: &Facts<'_>, owner: Group, program: &str, jobs: &[Job]) -> bool {
+fn is_ordered(facts: &BuildFacts<'_>, owner: Group, program: &str, jobs: &[Job]) -> bool {
     if !facts.is_shell(owner) {
         return false;
     }
@@ -207,7 +207,7 @@ pub(super) struct Order {
 
 /// Finds commands that ran one after the other: each started when the previous one had ended. They are started by
 /// scripts, by build tools without a number of jobs, and by test runners.
-pub(super) fn orders(facts: &Facts<'_>) -> Vec<Order> {
+pub(super) fn orders(facts: &BuildFacts<'_>) -> Vec<Order> {
     let told = told_makes(facts);
     let mut orders = Vec::new();
     for (owner, children) in children(facts) {
@@ -232,7 +232,7 @@ pub(super) fn orders(facts: &Facts<'_>) -> Vec<Order> {
 /// Divides the children of one process into groups that could run at once. A group ends before a child that the later
 /// children depend on: a configuration, an installation, a linker, a whole build, or a program that is run until its
 /// output no longer changes. A child that overlaps with an earlier one is left out: it already runs beside others.
-fn independent(facts: &Facts<'_>, mut children: Vec<NamedJob<'_>>) -> Vec<Vec<Job>> {
+fn independent(facts: &BuildFacts<'_>, mut children: Vec<NamedJob<'_>>) -> Vec<Vec<Job>> {
     children.sort_by_key(|(_, job)| (job.from, job.group));
     let mut parts: Vec<Vec<Job>> = vec![Vec::new()];
     let mut until = Ktime(0);
@@ -274,7 +274,7 @@ pub(super) struct OneByOne<'f> {
 
 /// The jobs of cargo or of a test runner that ran one after the other, although the tool may run several at once. The
 /// reason may be the tool's configuration, a lock that tests share, or that each job needs the previous one.
-pub(super) fn one_by_one<'f>(facts: &'f Facts<'_>) -> Option<OneByOne<'f>> {
+pub(super) fn one_by_one<'f>(facts: &'f BuildFacts<'_>) -> Option<OneByOne<'f>> {
     let may_run_several = |owner: Group| {
         let known = facts
             .execution(owner)
@@ -305,7 +305,7 @@ pub(super) fn one_by_one<'f>(facts: &'f Facts<'_>) -> Option<OneByOne<'f>> {
 impl Order {
     /// Advice to run the commands of a sequence at once, if none of them changes a file that another one may read. An
     /// example is the linters of one script.
-    fn of_checks(&self, facts: &Facts<'_>) -> Option<Candidate> {
+    fn of_checks(&self, facts: &BuildFacts<'_>) -> Option<Candidate> {
         let row = &self.row;
         let only_check = |group: &Group| {
             let args = facts.args(*group);
@@ -329,13 +329,13 @@ impl Order {
             evidence: row.groups.clone(),
             stays: true,
             unsure: row.unsure,
-            ..Candidate::of(Kind::FewJobs)
+            ..Candidate::of(AdviceKind::FewJobs)
         })
     }
 
     /// The advice to run several of these commands at once. If the tool has an option for the number of jobs, the
     /// advice is to use it, although the tool's steps may need each other.
-    fn candidate(self, facts: &Facts<'_>) -> Option<Candidate> {
+    fn candidate(self, facts: &BuildFacts<'_>) -> Option<Candidate> {
         if !self.takes_jobs {
             return self.of_checks(facts);
         }
@@ -361,20 +361,20 @@ impl Order {
             stays: true,
             unsure: true,
             mostly_wait: row.mostly_wait,
-            ..Candidate::of(Kind::FewJobs)
+            ..Candidate::of(AdviceKind::FewJobs)
         })
         .filter(|_| !action.is_empty() && facts.role(row.owner) == Some(Role::Jobs))
     }
 
     /// The words for commands that ran one after the other, such as `4 commands of lint.sh`.
-    pub fn text(&self, facts: &Facts<'_>) -> String {
+    pub fn text(&self, facts: &BuildFacts<'_>) -> String {
         let count = units::count(self.row.groups.len() as u64);
         format!("{count} commands of {}", facts.name(self.row.owner))
     }
 }
 
 /// The change that runs the commands of all given sequences at once. The simulation computes how much this saves.
-pub(super) fn order_of_all(facts: &Facts<'_>, orders: &[Order]) -> Option<Change> {
+pub(super) fn order_of_all(facts: &BuildFacts<'_>, orders: &[Order]) -> Option<Change> {
     let others = orders.iter().flat_map(|order| &order.row.others);
     let others: Vec<Group> = others.copied().collect();
     (!orders.is_empty()).then(|| Change {
@@ -384,12 +384,12 @@ pub(super) fn order_of_all(facts: &Facts<'_>, orders: &[Order]) -> Option<Change
     })
 }
 
-fn is_runner(facts: &Facts<'_>, group: Group) -> bool {
+fn is_runner(facts: &BuildFacts<'_>, group: Group) -> bool {
     facts.role(group) == Some(Role::Tests)
 }
 
 /// For each process, the program with the most CPU time among the process and its descendants.
-fn main_programs<'f>(facts: &'f Facts<'_>) -> BTreeMap<ProcessIx, (&'f str, u64)> {
+fn main_programs<'f>(facts: &'f BuildFacts<'_>) -> BTreeMap<ProcessIx, (&'f str, u64)> {
     let mut main: BTreeMap<ProcessIx, (&str, u64)> = BTreeMap::new();
     for (_, execution) in facts.all() {
         let mut at = Some(execution.process);
@@ -445,7 +445,7 @@ fn first_is_long(jobs: &[Job]) -> bool {
 }
 
 fn row(
-    facts: &Facts<'_>,
+    facts: &BuildFacts<'_>,
     owner: Group,
     mut jobs: Vec<Job>,
     told: &[Option<Option<u64>>],
@@ -508,7 +508,7 @@ fn row(
     })
 }
 
-fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> {
+fn of_rows(facts: &BuildFacts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> {
     let first = rows
         .iter()
         .max_by_key(|row| (row.length, std::cmp::Reverse(row.owner)))?;
@@ -527,9 +527,9 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
     let others: Vec<Group> = rows.iter().flat_map(|row| &row.others).copied().collect();
     let length = rows.iter().map(|row| row.length).max()?;
     let kind = if is_runner(facts, first.owner) {
-        Kind::Tests
+        AdviceKind::Tests
     } else {
-        Kind::FewJobs
+        AdviceKind::FewJobs
     };
     Some(Candidate {
         finding: format!(

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tr_analyze::critical_path::Kind as Time;
+use tr_analyze::critical_path::TimeKind;
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::programs::Group;
 use tr_analyze::stopped;
@@ -11,8 +11,8 @@ use tr_analyze::timeline::{Actor, Bucket, Stretch};
 use tr_analyze::what_if::Without;
 use tr_format::event::{Ktime, Reason};
 
-use super::candidate::{Candidate, Kind};
-use super::facts::Facts;
+use super::candidate::{AdviceKind, Candidate};
+use super::facts::BuildFacts;
 use super::nap::LOOP;
 use crate::timeout::{ran, timed_out};
 use crate::{exit, label};
@@ -24,8 +24,8 @@ const THREADS: usize = 200;
 const PARTS: usize = 10_000;
 
 /// Whether a part of the critical path is neither work nor a wait for a CPU.
-fn is_wait(kind: Time, _: Reason) -> bool {
-    !matches!(kind, Time::OnCpu | Time::RunQueue)
+fn is_wait(kind: TimeKind, _: Reason) -> bool {
+    !matches!(kind, TimeKind::OnCpu | TimeKind::RunQueue)
 }
 
 /// The number of SIGKILL by signal(7), which no process can handle.
@@ -38,7 +38,7 @@ const KILLED: u64 = 100_000_000;
 /// Advice on processes that signal another process, wait for its end, and finally kill it. Each candidate stands with
 /// the waiting process. The first signal is proven if the waiting process woke the other one and then slept again and
 /// again until it killed it.
-pub(super) fn killed_after_grace(facts: &Facts<'_>) -> Vec<(ProcessIx, Candidate)> {
+pub(super) fn killed_after_grace(facts: &BuildFacts<'_>) -> Vec<(ProcessIx, Candidate)> {
     let analysis = facts.analysis;
     let all = facts.all().map(|(_, execution)| execution.process);
     let all: BTreeSet<ProcessIx> = all.collect();
@@ -100,7 +100,7 @@ pub(super) fn killed_after_grace(facts: &Facts<'_>) -> Vec<(ProcessIx, Candidate
             cap,
             unsure: true,
             evidence: groups,
-            ..Candidate::of(Kind::Sleep)
+            ..Candidate::of(AdviceKind::Sleep)
         };
         Some((sender.process, candidate))
     };
@@ -109,7 +109,7 @@ pub(super) fn killed_after_grace(facts: &Facts<'_>) -> Vec<(ProcessIx, Candidate
 
 /// Advice on the wait of a process for a child with a time-out, after which the process kills the child. The critical
 /// path goes through the child, because nothing ended the child's own wait before the kill.
-pub(super) fn given_up_at_once(facts: &Facts<'_>) -> Vec<Candidate> {
+pub(super) fn given_up_at_once(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let mut waited: BTreeMap<ProcessIx, (Vec<Group>, u64)> = BTreeMap::new();
     for (segment, group, reason) in facts.segments() {
         if let Some(group) = group.filter(|_| is_wait(segment.kind, reason)) {
@@ -140,7 +140,7 @@ pub(super) fn given_up_at_once(facts: &Facts<'_>) -> Vec<Candidate> {
             cap: ns.min(timeout.length()),
             unsure: true,
             evidence: groups,
-            ..Candidate::of(Kind::Sleep)
+            ..Candidate::of(AdviceKind::Sleep)
         })
     };
     waited.into_iter().filter_map(candidate).collect()
@@ -148,7 +148,7 @@ pub(super) fn given_up_at_once(facts: &Facts<'_>) -> Vec<Candidate> {
 
 /// Advice on programs that `timeout` ended in a build that succeeded. The build succeeded without the rest of their
 /// work, so a shorter limit may be enough.
-pub(super) fn ended_by_limit(facts: &Facts<'_>) -> Vec<Candidate> {
+pub(super) fn ended_by_limit(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let analysis = facts.analysis;
     let ended = facts.all().filter(|(_, execution)| {
         let process = analysis.process(execution.process);
@@ -170,7 +170,7 @@ pub(super) fn ended_by_limit(facts: &Facts<'_>) -> Vec<Candidate> {
             cap,
             unsure: true,
             evidence: vec![group],
-            ..Candidate::of(Kind::Sleep)
+            ..Candidate::of(AdviceKind::Sleep)
         })
     };
     if exit::command_failed(facts.analysis) {
@@ -180,7 +180,7 @@ pub(super) fn ended_by_limit(facts: &Facts<'_>) -> Vec<Candidate> {
 }
 
 /// The longest wait of a process that ended by the wait's own time-out, at the time `end` or shortly before it.
-fn timed_wait(facts: &Facts<'_>, process: &Process, end: Ktime) -> Option<Stretch> {
+fn timed_wait(facts: &BuildFacts<'_>, process: &Process, end: Ktime) -> Option<Stretch> {
     let timeline = facts.analysis.timeline.as_ref()?;
     let from = Ktime(end.0.saturating_sub(KILLED));
     let threads = process.threads.iter().take(THREADS);

@@ -1,6 +1,6 @@
 //! Gives the advice about the machine: the CPU time that the build wanted and did not get.
 
-use tr_analyze::critical_path::Kind as Time;
+use tr_analyze::critical_path::TimeKind;
 use tr_analyze::machine::{samples_are_of_recorded_cpus, throttled_containers, withheld, Samples};
 use tr_analyze::memory::waits;
 use tr_analyze::programs::Group;
@@ -8,8 +8,8 @@ use tr_analyze::share;
 use tr_analyze::what_if::Without;
 use tr_format::event::Ktime;
 
-use super::candidate::{Advice, Candidate, Gain, Kind};
-use super::facts::Facts;
+use super::candidate::{Advice, AdviceKind, Candidate, Gain};
+use super::facts::BuildFacts;
 use crate::label;
 use tr_text::units;
 
@@ -49,16 +49,16 @@ const FOREIGN: u64 = 10;
 
 /// The time in nanoseconds in which tasks of the build wanted a CPU and no task of the build had one, during the sleeps
 /// on the critical path that `naps` marks.
-pub(super) fn starved_meanwhile(facts: &Facts<'_>, naps: &[bool]) -> u64 {
+pub(super) fn starved_meanwhile(facts: &BuildFacts<'_>, naps: &[bool]) -> u64 {
     let segments = facts.path.segments.iter().zip(naps);
-    let naps = segments.filter(|(segment, is_nap)| **is_nap && segment.kind == Time::Sleep);
+    let naps = segments.filter(|(segment, is_nap)| **is_nap && segment.kind == TimeKind::Sleep);
     let starved = naps.map(|(segment, _)| starved_within(facts, segment.from, segment.to));
     starved.fold(0, u64::saturating_add)
 }
 
 /// The time in nanoseconds between `from` and `to` in which tasks of the build wanted a CPU and no task of the build
 /// had one.
-pub(super) fn starved_within(facts: &Facts<'_>, from: Ktime, to: Ktime) -> u64 {
+pub(super) fn starved_within(facts: &BuildFacts<'_>, from: Ktime, to: Ktime) -> u64 {
     let load = facts.load(from, to);
     let starved = load.filter(|(_, running, demand)| *running == 0 && *demand > 0);
     starved.map(|(ns, ..)| ns).fold(0, u64::saturating_add)
@@ -67,7 +67,7 @@ pub(super) fn starved_within(facts: &Facts<'_>, from: Ktime, to: Ktime) -> u64 {
 impl WithheldTime {
     /// Computes the time that the machine withheld from the build. `own` is the time in nanoseconds that the build
     /// takes if no other tasks use its CPUs.
-    pub fn new(facts: &Facts<'_>, own: u64) -> WithheldTime {
+    pub fn new(facts: &BuildFacts<'_>, own: u64) -> WithheldTime {
         let (starved, wanted, waiting) = starved(facts);
         let machine = withheld(facts.analysis);
         let all = machine.throttled_ns.unwrap_or(0);
@@ -104,7 +104,7 @@ impl WithheldTime {
     /// withheld, because the build could not shorten such sleeps. `naps` marks each segment of the critical path that
     /// is a sleep of such a loop. `superfluous` is the time in nanoseconds by which waiting work made other sleeps
     /// longer.
-    pub fn add_polled(&mut self, facts: &Facts<'_>, naps: &[bool], superfluous: u64) {
+    pub fn add_polled(&mut self, facts: &BuildFacts<'_>, naps: &[bool], superfluous: u64) {
         let starved = starved_meanwhile(facts, naps).saturating_add(superfluous);
         let left = facts
             .wall
@@ -121,41 +121,42 @@ impl WithheldTime {
     /// beside other tasks: such jobs compete for the CPUs as only one task. A quota hides this advice, because it
     /// covers all tasks of the build together. Advice on jobs that mostly wait is always shown.
     pub fn silences(&self, candidate: &Candidate) -> bool {
-        let jobs = matches!(candidate.kind, Kind::FewJobs | Kind::Tests);
+        let jobs = matches!(candidate.kind, AdviceKind::FewJobs | AdviceKind::Tests);
         let needs_cpus = !candidate.mostly_wait;
         jobs && needs_cpus && self.contended && (candidate.number || self.throttled > 0)
     }
 
     /// The line of advice about the time that other tasks or a CPU quota took from the build; `None` if it is little.
     /// No other line of advice counts this time.
-    pub fn advice(&self, facts: &Facts<'_>, names: &[(String, u64)]) -> Option<Advice> {
+    pub fn advice(&self, facts: &BuildFacts<'_>, names: &[(String, u64)]) -> Option<Advice> {
         let without = |what: &str, gain: u64| {
             let time = units::time(facts.wall.saturating_sub(gain));
             format!("about {time} {what}")
         };
         let (quota, others) = (self.throttled, self.others);
         let lost = quota.saturating_add(others);
-        let enough =
-            |kind: Kind, gain: u64| gain > 0 && gain.saturating_mul(kind.least()) >= facts.wall;
-        let quota_counts = enough(Kind::Throttled, quota);
-        let others_count = enough(Kind::Others, others);
+        let enough = |kind: AdviceKind, gain: u64| {
+            gain > 0 && gain.saturating_mul(kind.least()) >= facts.wall
+        };
+        let quota_counts = enough(AdviceKind::Throttled, quota);
+        let others_count = enough(AdviceKind::Others, others);
         let (kind, finding, action, gain) = match (quota_counts, others_count) {
             (false, false) => return None,
             (true, false) => (
-                Kind::Throttled,
+                AdviceKind::Throttled,
                 format!("{} stops the build", self.whose),
                 without("without it", quota),
                 quota,
             ),
             (false, true) => (
-                Kind::Others,
+                AdviceKind::Others,
                 "other tasks have the CPUs".to_owned(),
                 without("on an idle machine", others),
                 others,
             ),
             // If only one of the two causes were removed, the other one would take more, so one line covers both.
             (true, true) => (
-                Kind::Throttled,
+                AdviceKind::Throttled,
                 format!(
                     "{} and other tasks keep the build from the CPUs",
                     self.whose
@@ -165,7 +166,7 @@ impl WithheldTime {
             ),
         };
         let finding = match (kind, names) {
-            (Kind::Others, [_, ..]) => {
+            (AdviceKind::Others, [_, ..]) => {
                 let names: Vec<&str> = names.iter().map(|(name, _)| name.as_str()).collect();
                 format!("{finding}: {}", names.join(", "))
             }
@@ -174,7 +175,7 @@ impl WithheldTime {
         let candidate = Candidate {
             finding,
             action,
-            without: Without::own(|kind, _| kind == Time::RunQueue, None),
+            without: Without::own(|kind, _| kind == TimeKind::RunQueue, None),
             cap: gain,
             evidence: self.waiting.clone(),
             ..Candidate::of(kind)
@@ -189,7 +190,7 @@ impl WithheldTime {
 
 /// The container whose quota throttled the build for more than half of the `all` nanoseconds of throttling, and how
 /// long it did so in nanoseconds.
-fn container(facts: &Facts<'_>, all: u64) -> Option<(String, u64)> {
+fn container(facts: &BuildFacts<'_>, all: u64) -> Option<(String, u64)> {
     let containers = throttled_containers(facts.analysis);
     let (container, ns) = containers.max_by_key(|container| container.1)?;
     (ns > all / 2).then(|| (label::container(&container.called), ns))
@@ -247,7 +248,7 @@ impl Foreign {
 }
 
 /// The CPU time of the tasks outside of the build, if they use much of the CPUs according to the machine's counters.
-fn foreign(facts: &Facts<'_>) -> Option<Foreign> {
+fn foreign(facts: &BuildFacts<'_>) -> Option<Foreign> {
     if !samples_are_of_recorded_cpus(facts.analysis) {
         return None;
     }
@@ -268,7 +269,7 @@ fn foreign(facts: &Facts<'_>) -> Option<Foreign> {
     cpu_use.foreign()
 }
 
-pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
+pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let machine = withheld(facts.analysis);
     // Stolen time is the sum over all CPUs, but the critical path runs on one CPU at a time. For a build that was
     // limited to some CPUs, the stolen time of its CPUs is not known.
@@ -294,9 +295,9 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
         Candidate {
             finding: format!("the hypervisor takes {} of CPU time", units::time(stolen)),
             action: "use a host with less load".into(),
-            without: all(|kind, _| kind == Time::OnCpu),
+            without: all(|kind, _| kind == TimeKind::OnCpu),
             cap: stolen,
-            ..Candidate::of(Kind::Stolen)
+            ..Candidate::of(AdviceKind::Stolen)
         },
         Candidate {
             finding: format!("tasks wait {} for memory", units::time(stalled)),
@@ -304,12 +305,12 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
             without: all(|kind, _| {
                 matches!(
                     kind,
-                    Time::Disk | Time::Memory | Time::Blocked | Time::OnCpu
+                    TimeKind::Disk | TimeKind::Memory | TimeKind::Blocked | TimeKind::OnCpu
                 )
             }),
             cap: stalled,
             evidence: waited,
-            ..Candidate::of(Kind::Memory)
+            ..Candidate::of(AdviceKind::Memory)
         },
     ]
 }
@@ -318,11 +319,11 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
 /// other tasks had the CPUs or a quota forbade their use. Returns the time of these waits in nanoseconds, the CPU time
 /// in nanoseconds that the build's tasks wanted meanwhile and did not get although CPUs were free of them, and the
 /// executions that waited.
-fn starved(facts: &Facts<'_>) -> (u64, u64, Vec<Group>) {
+fn starved(facts: &BuildFacts<'_>) -> (u64, u64, Vec<Group>) {
     let (mut starved, mut wanted) = (0u64, 0u64);
     let mut groups = Vec::new();
     for (segment, group, _) in facts.segments() {
-        let waits = segment.kind == Time::RunQueue;
+        let waits = segment.kind == TimeKind::RunQueue;
         if !waits || segment.length() < WAKE_UP {
             continue;
         }

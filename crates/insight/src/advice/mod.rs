@@ -31,7 +31,7 @@ mod waits;
 mod work;
 mod wrappers;
 
-use tr_analyze::critical_path::{CriticalPath, Kind as Time, NoPath, Segment};
+use tr_analyze::critical_path::{CriticalPath, NoPath, Segment, TimeKind};
 use tr_analyze::model::Basis;
 use tr_analyze::schedule::{self, Change, Changes, Effect, Schedule};
 
@@ -44,13 +44,13 @@ use crate::view::View;
 use affinity::Affinity;
 use candidate::Candidate;
 pub(crate) use candidate::Gain;
-pub use candidate::{Advice, Kind, MOST};
+pub use candidate::{Advice, AdviceKind, MOST};
 use combined::combined;
 pub use combined::Combined;
-use facts::Facts;
+use facts::BuildFacts;
 use machine::WithheldTime;
 use rating::{distinct, polled, rated};
-pub use verdict::{Blame, OpenKind, OpenPoint, Verdict};
+pub use verdict::{Blame, BuildVerdict, OpenKind, OpenPoint};
 use verdict::{CpuOwners, Mostly};
 
 /// The length in nanoseconds of the shortest recording that gets advice. A guess: nothing in a shorter recording is
@@ -62,7 +62,7 @@ const SHORTEST: u64 = 100_000_000;
 pub struct BuildAdvice {
     /// The verdict on how much of the build's time is its own and how much the machine withheld; `None` where no time
     /// is known.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<BuildVerdict>,
     /// The advised changes, sorted by the middle of their gain in descending order. The advice about the machine is
     /// the last one.
     pub changes: Vec<Advice>,
@@ -111,13 +111,17 @@ pub fn advise<'a>(view: &View<'a>, path: &'a CriticalPath) -> BuildAdvice {
     if !view.has_all() {
         return BuildAdvice::default();
     }
-    let facts = Facts::new(view.recording, path);
+    let facts = BuildFacts::new(view.recording, path);
     advise_by(view, path, facts.as_ref())
 }
 
 /// The advice on a recording for a view of all processes, like [`advise`], with facts that other reports have already
 /// computed.
-pub fn advise_by(view: &View<'_>, path: &CriticalPath, facts: Option<&Facts<'_>>) -> BuildAdvice {
+pub fn advise_by(
+    view: &View<'_>,
+    path: &CriticalPath,
+    facts: Option<&BuildFacts<'_>>,
+) -> BuildAdvice {
     // A recording with sums only does not say when a task ran, so no gain can be computed.
     if view.analysis.basis() != Basis::Events {
         return BuildAdvice {
@@ -131,7 +135,7 @@ pub fn advise_by(view: &View<'_>, path: &CriticalPath, facts: Option<&Facts<'_>>
         .unwrap_or_default()
 }
 
-fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
+fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
     let rules = [
         work::candidates,
         waits::candidates,
@@ -171,7 +175,7 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     kept.sort_by_key(|(advice, _)| rank(advice));
     kept.truncate(MOST);
     // Perhaps work that runs alone can neither be divided nor left out, so the common gain does not count it.
-    let alone_from = kept.partition_point(|(advice, _)| advice.kind != Kind::Alone);
+    let alone_from = kept.partition_point(|(advice, _)| advice.kind != AdviceKind::Alone);
     let counted = kept.get(..alone_from).unwrap_or_default();
     let all = counted.iter().fold(0, |all, (_, changes)| all | changes);
     let gains = counted.iter().map(|(advice, _)| advice.gain);
@@ -222,7 +226,7 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     // stay open points.
     let is_about_all = |advice: &Advice| {
         let kind = advice.kind;
-        let is_wait = kind.of_waits().is_some() && kind != Kind::Lock;
+        let is_wait = kind.of_waits().is_some() && kind != AdviceKind::Lock;
         !kind.is_machine() && !kind.is_generic() && !is_wait
     };
     let all = changes.iter().any(is_about_all);
@@ -241,7 +245,9 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
     verdict.have_open(points);
     // If the build's own work ends sooner, a loop that sleeps and checks for its end sleeps less often, and notices the
     // end at most one sleep late.
-    let polls = changes.iter().filter(|advice| advice.kind == Kind::Poll);
+    let polls = changes
+        .iter()
+        .filter(|advice| advice.kind == AdviceKind::Poll);
     let late = polls.map(|advice| advice.gain).max();
     if let Some(late) = late.filter(|_| verdict.blame != Blame::Code) {
         let soonest = facts.limits()?.on(facts.cpus);
@@ -269,7 +275,7 @@ fn advised(facts: &Facts<'_>) -> Result<BuildAdvice, NoPath> {
 }
 
 /// For each segment of the critical path, whether it is a sleep for which the awaited work is known.
-fn known_naps(facts: &Facts<'_>, candidates: &[Candidate], polled: &[bool]) -> Vec<bool> {
+fn known_naps(facts: &BuildFacts<'_>, candidates: &[Candidate], polled: &[bool]) -> Vec<bool> {
     let mut known = polled.to_vec();
     let lasted = candidates
         .iter()
@@ -285,10 +291,10 @@ fn known_naps(facts: &Facts<'_>, candidates: &[Candidate], polled: &[bool]) -> V
 
 /// The key by which lines of advice are sorted: a larger middle of the gain comes first. Advice on tasks that run alone
 /// comes last.
-fn rank(advice: &Advice) -> (bool, std::cmp::Reverse<u64>, Kind) {
+fn rank(advice: &Advice) -> (bool, std::cmp::Reverse<u64>, AdviceKind) {
     let gain = Gain::of(advice).twice_the_middle();
     (
-        advice.kind == Kind::Alone,
+        advice.kind == AdviceKind::Alone,
         std::cmp::Reverse(gain),
         advice.kind,
     )
@@ -297,13 +303,13 @@ fn rank(advice: &Advice) -> (bool, std::cmp::Reverse<u64>, Kind) {
 /// The advised changes of the build itself whose gains the verdict counts. Perhaps work that runs alone can neither be
 /// divided nor left out, so it does not count.
 fn own_changes(changes: &[Advice]) -> impl Iterator<Item = &Advice> {
-    let is_own = |advice: &&Advice| !advice.kind.is_machine() && advice.kind != Kind::Alone;
+    let is_own = |advice: &&Advice| !advice.kind.is_machine() && advice.kind != AdviceKind::Alone;
     changes.iter().filter(is_own)
 }
 
 /// The cause of most of a build's waiting. It is returned only if the CPUs of this machine need less than half of the
 /// recorded time for the work of the build. `bound` is the time in nanoseconds that they need.
-fn waits(facts: &Facts<'_>, bound: u64) -> Option<Mostly> {
+fn waits(facts: &BuildFacts<'_>, bound: u64) -> Option<Mostly> {
     let half = facts.wall / 2;
     if bound >= half {
         return None;
@@ -312,7 +318,9 @@ fn waits(facts: &Facts<'_>, bound: u64) -> Option<Mostly> {
     let shares = path::shares(facts.analysis, &groups, facts.path);
     let mut known = shares.into_iter();
     let longest = known.find(|wait| is_known_wait(wait.part.kind, wait.by.as_deref()))?;
-    let outside = longest.by.filter(|_| longest.part.kind == Time::Outside);
+    let outside = longest
+        .by
+        .filter(|_| longest.part.kind == TimeKind::Outside);
     let mostly = Mostly {
         outside: outside.is_some(),
         name: outside.unwrap_or(longest.name),
@@ -324,25 +332,28 @@ fn waits(facts: &Facts<'_>, bound: u64) -> Option<Mostly> {
 
 /// Whether the recording shows what a wait of the given kind waits for. `by` is the name of the task that ended the
 /// wait, if this task is not recorded itself.
-fn is_known_wait(kind: Time, by: Option<&str>) -> bool {
+fn is_known_wait(kind: TimeKind, by: Option<&str>) -> bool {
     match kind {
-        Time::Outside => by.is_some(),
-        kind => kind.is_wait() && kind != Time::SleepOrBlocked,
+        TimeKind::Outside => by.is_some(),
+        kind => kind.is_wait() && kind != TimeKind::SleepOrBlocked,
     }
 }
 
 fn verdict(
-    facts: &Facts<'_>,
+    facts: &BuildFacts<'_>,
     withheld: &WithheldTime,
     changes: &[Advice],
     saved: Option<u64>,
     bound: Option<u64>,
     had: CpuOwners,
-) -> Verdict {
-    let stolen = changes.iter().find(|advice| advice.kind == Kind::Stolen);
+) -> BuildVerdict {
+    let stolen = changes
+        .iter()
+        .find(|advice| advice.kind == AdviceKind::Stolen);
     let (others, quota) = (withheld.others, withheld.throttled);
-    let much = |kind: Kind, ns: u64| ns > 0 && ns.saturating_mul(kind.least()) >= facts.wall;
-    let machine = stolen.is_some() || much(Kind::Others, others) || much(Kind::Throttled, quota);
+    let much = |kind: AdviceKind, ns: u64| ns > 0 && ns.saturating_mul(kind.least()) >= facts.wall;
+    let machine =
+        stolen.is_some() || much(AdviceKind::Others, others) || much(AdviceKind::Throttled, quota);
     let lost = others.saturating_add(quota);
     let segments = facts.path.segments.iter();
     let segments = segments.filter(|segment| segment.kind.is_wait());
@@ -357,11 +368,13 @@ fn verdict(
         alone
     };
     let error = verdict::errors(lost, alone);
-    Verdict {
+    BuildVerdict {
         blame: match (machine, saved) {
             (true, Some(_)) => Blame::Both,
             // Advice on work that runs alone is not certain to help, because the work can perhaps not be divided.
-            (true, None) if changes.iter().any(|line| line.kind == Kind::Alone) => Blame::Perhaps,
+            (true, None) if changes.iter().any(|line| line.kind == AdviceKind::Alone) => {
+                Blame::Perhaps
+            }
             (true, None) => Blame::Machine,
             (false, _) => Blame::Code,
         },
@@ -401,9 +414,9 @@ mod tests {
     #[test]
     fn what_a_build_mostly_waits_for_is_known() {
         let known = |by| -> Vec<&str> {
-            let all = Time::ALL.into_iter();
+            let all = TimeKind::ALL.into_iter();
             let known = all.filter(|kind| is_known_wait(*kind, by));
-            known.map(Time::name).collect()
+            known.map(TimeKind::name).collect()
         };
         let waits = "disk memory network terminal sleep stopped blocked";
         assert_eq!(known(None).join(" "), waits);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tr_analyze::critical_path::{Kind as Time, Segment};
+use tr_analyze::critical_path::{Segment, TimeKind};
 use tr_analyze::killed;
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::programs::{sleeper, Group};
@@ -14,8 +14,8 @@ use tr_format::event::{Ktime, Reason};
 use tr_programs::tools::Role;
 
 use super::awaited::{asked_work, starting, superfluous};
-use super::candidate::{Candidate, Kind};
-use super::facts::Facts;
+use super::candidate::{AdviceKind, Candidate};
+use super::facts::BuildFacts;
 use super::limits::{ended_by_limit, given_up_at_once, killed_after_grace};
 use super::nap::{sum, Nap, LOOP};
 use super::pauses::Pauses;
@@ -34,17 +34,17 @@ const SECOND: u64 = 1_000_000_000;
 const RUNTIMES: u64 = 12_000_000;
 
 /// Advice on sleeps on the critical path, as one proposed change for each program that decided to sleep.
-pub(super) fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
+pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let mut by_process: BTreeMap<ProcessIx, Vec<Nap>> = BTreeMap::new();
     let mut segments = facts.segments().peekable();
     while let Some((segment, group, reason)) = segments.next() {
-        let (Time::Sleep, Some(group)) = (segment.kind, group) else {
+        let (TimeKind::Sleep, Some(group)) = (segment.kind, group) else {
             continue;
         };
         let queued = segments
             .peek()
             .map(|(next, ..)| next)
-            .filter(|next| next.kind == Time::RunQueue && next.thread == segment.thread);
+            .filter(|next| next.kind == TimeKind::RunQueue && next.thread == segment.thread);
         // The thread waits for something else, and an alarm signal only ends that wait, so this is no sleep.
         if killed::has_no_timeout(reason)
             || killed::gave_up(facts.analysis, segment.thread, segment.from)
@@ -235,12 +235,12 @@ fn spread(mut times: Vec<u64>) -> u64 {
 
 /// For each segment of the critical path, whether it is a sleep of a build tool itself, between its checks for ended
 /// jobs.
-pub(super) fn of_tools(facts: &Facts<'_>) -> Vec<bool> {
+pub(super) fn of_tools(facts: &BuildFacts<'_>) -> Vec<bool> {
     let is_of_tool = |(segment, group, _): (&Segment, Option<Group>, Reason)| {
         let process = facts.analysis.thread(segment.thread).process;
         let (process, at) = sleeper(facts.analysis, process, segment.from);
         let by = facts.groups.at(process, at).or(group);
-        segment.kind == Time::Sleep
+        segment.kind == TimeKind::Sleep
             && by.zip(group).is_some_and(|(by, group)| {
                 is_tools(
                     facts,
@@ -261,11 +261,11 @@ pub(super) fn of_tools(facts: &Facts<'_>) -> Vec<bool> {
 /// For each segment of the critical path, whether it is one of several sleeps of a process. Such sleeps may be a loop
 /// that checks for the end of other work of the build. If that work got more CPU time, the process would sleep less
 /// often.
-pub(super) fn in_loops(facts: &Facts<'_>) -> Vec<bool> {
+pub(super) fn in_loops(facts: &BuildFacts<'_>) -> Vec<bool> {
     let sleeper = |segment: &Segment| {
         let process = facts.analysis.thread(segment.thread).process;
         let (process, _) = sleeper(facts.analysis, process, segment.from);
-        (segment.kind == Time::Sleep).then_some(process)
+        (segment.kind == TimeKind::Sleep).then_some(process)
     };
     let sleepers: Vec<Option<ProcessIx>> = facts.path.segments.iter().map(sleeper).collect();
     let mut counts: BTreeMap<ProcessIx, usize> = BTreeMap::new();
@@ -281,7 +281,7 @@ pub(super) fn in_loops(facts: &Facts<'_>) -> Vec<bool> {
 
 /// Advice on the sleeps of a process during which it stops a child (SIGSTOP), for example to limit the child's CPU
 /// time. The process itself continues the child after each sleep.
-fn stops(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]) -> Option<Candidate> {
+fn stops(facts: &BuildFacts<'_>, process: ProcessIx, slept: &[Nap]) -> Option<Candidate> {
     let timeline = facts.analysis.timeline.as_ref()?;
     let of = |actor: Actor| match actor {
         Actor::Thread(thread) => Some(facts.analysis.thread(thread).process),
@@ -321,19 +321,19 @@ fn stops(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]) -> Option<Candida
         ),
         action: "let it run, or raise its limit".into(),
         without: Without::own(
-            |kind, _| matches!(kind, Time::Sleep | Time::Stopped),
+            |kind, _| matches!(kind, TimeKind::Sleep | TimeKind::Stopped),
             Some(facts.set(all.iter().copied())),
         ),
         cap,
         unsure: true,
         evidence: all.into_iter().collect(),
-        ..Candidate::of(Kind::Sleep)
+        ..Candidate::of(AdviceKind::Sleep)
     })
 }
 
 /// Advice on the sleeps of a process that checked between them whether a child has ended, and that finally killed the
 /// child. Such sleeps are a time-out, unless the process also checked for something else.
-fn until_kill(facts: &Facts<'_>, slept: &[Nap], child: &Process) -> Option<Candidate> {
+fn until_kill(facts: &BuildFacts<'_>, slept: &[Nap], child: &Process) -> Option<Candidate> {
     let (first, sum) = (slept.first()?, sum(slept));
     let (name, child) = (facts.name(first.by), label::label(child));
     Some(Candidate {
@@ -344,20 +344,20 @@ fn until_kill(facts: &Facts<'_>, slept: &[Nap], child: &Process) -> Option<Candi
         ),
         action: "use a shorter time-out, or find out why it does not end".into(),
         without: Without::own(
-            |kind, _| kind == Time::Sleep,
+            |kind, _| kind == TimeKind::Sleep,
             Some(facts.set(slept.iter().map(|nap| nap.group))),
         ),
         cap: sum,
         unsure: true,
         evidence: slept.iter().map(|nap| nap.group).collect(),
-        ..Candidate::of(Kind::Sleep)
+        ..Candidate::of(AdviceKind::Sleep)
     })
 }
 
 /// Advice on the longest sleeps of one process if no sleep is on the critical path. With other tasks on the machine,
 /// the work on the path may take longer than these sleeps; on CPUs that the build has for itself it does not, and the
 /// sleeps decide.
-fn off_path(facts: &Facts<'_>) -> Option<Candidate> {
+fn off_path(facts: &BuildFacts<'_>) -> Option<Candidate> {
     let mut by_sleeper: BTreeMap<ProcessIx, Beside> = BTreeMap::new();
     let (from, to) = (facts.path.from, facts.path.to);
     let groups: Vec<Group> = facts.all().take(BESIDE.0).map(|(group, _)| group).collect();
@@ -385,13 +385,13 @@ fn off_path(facts: &Facts<'_>) -> Option<Candidate> {
         finding,
         action: action.into(),
         without: Without::own(
-            |kind, _| kind == Time::Sleep,
+            |kind, _| kind == TimeKind::Sleep,
             Some(facts.set(longest.groups.iter().copied())),
         ),
         cap: longest.ns,
         unless_meant: Pauses::Plain.may_be_meant(),
         evidence: longest.groups.into_iter().collect(),
-        ..Candidate::of(Kind::Sleep)
+        ..Candidate::of(AdviceKind::Sleep)
     })
 }
 
@@ -416,8 +416,12 @@ const BESIDE: (usize, usize) = (200, 10_000);
 
 /// Advice on the sleeps of one process together with the sleeps of another process at the same time. For example,
 /// removing only the sleeps of a client that tries again and again saves nothing while its server still sleeps.
-fn with_sleeps_beside(facts: &Facts<'_>, naps: &[Naps], alone: &Candidate) -> Option<Candidate> {
-    if alone.kind != Kind::Sleep {
+fn with_sleeps_beside(
+    facts: &BuildFacts<'_>,
+    naps: &[Naps],
+    alone: &Candidate,
+) -> Option<Candidate> {
+    if alone.kind != AdviceKind::Sleep {
         return None;
     }
     let slept: Vec<&Nap> = naps.iter().flat_map(|naps| &naps.slept).collect();
@@ -460,7 +464,7 @@ fn with_sleeps_beside(facts: &Facts<'_>, naps: &[Naps], alone: &Candidate) -> Op
     Some(Candidate {
         finding: format!("{}, while {name} sleeps {time}", alone.finding),
         action: "wait for events, unless the times are meant".into(),
-        without: Without::own(|kind, _| kind == Time::Sleep, Some(of)),
+        without: Without::own(|kind, _| kind == TimeKind::Sleep, Some(of)),
         cap: alone.cap,
         superfluous: alone.superfluous,
         evidence: alone
@@ -471,14 +475,14 @@ fn with_sleeps_beside(facts: &Facts<'_>, naps: &[Naps], alone: &Candidate) -> Op
             .collect(),
         unless_meant: true,
         beside: !is_loop,
-        ..Candidate::of(Kind::Sleep)
+        ..Candidate::of(AdviceKind::Sleep)
     })
 }
 
 /// Adds the sleeps of an execution between the times `from` and `to` to the sums of the process that decided to sleep.
 /// Only sleeps that a timer ended count.
 fn add_sleeps(
-    facts: &Facts<'_>,
+    facts: &BuildFacts<'_>,
     group: Group,
     from: Ktime,
     to: Ktime,
@@ -523,7 +527,7 @@ fn add_sleeps(
 /// in loops that sleep and check, or none of them is. `of_others` returns whether another line of advice already
 /// reports the sleeps of an execution.
 fn of_naps(
-    facts: &Facts<'_>,
+    facts: &BuildFacts<'_>,
     naps: &[Naps],
     of_others: impl Fn(Group) -> bool,
 ) -> Option<Candidate> {
@@ -553,7 +557,7 @@ fn of_naps(
     let mut unless_meant = false;
     let (kind, finding, action, cap) = match (intervals().min(), intervals().max()) {
         (Some(least), Some(most)) => (
-            Kind::Poll,
+            AdviceKind::Poll,
             {
                 let interval = if is_equal(least, most) {
                     units::time(most)
@@ -578,7 +582,7 @@ fn of_naps(
             let cap = sum.saturating_sub(needed);
             match awaited.filter(|process| process.status == Some(0)) {
                 Some(process) => (
-                    Kind::Sleep,
+                    AdviceKind::Sleep,
                     format!(
                         "{name} sleep{s} {time}{times}, until {} ends",
                         label::label(process)
@@ -590,7 +594,7 @@ fn of_naps(
                     let pauses = Pauses::of(facts, &slept);
                     unless_meant = pauses.may_be_meant();
                     let (finding, action) = pauses.words(&name, s, &time, &times);
-                    (Kind::Sleep, finding, action, cap)
+                    (AdviceKind::Sleep, finding, action, cap)
                 }
             }
         }
@@ -599,7 +603,7 @@ fn of_naps(
     Some(Candidate {
         finding,
         action: action.into(),
-        without: Without::own(|kind, _| kind == Time::Sleep, Some(of)),
+        without: Without::own(|kind, _| kind == TimeKind::Sleep, Some(of)),
         cap,
         superfluous: naps
             .iter()
@@ -630,7 +634,7 @@ struct Naps {
 }
 
 impl Naps {
-    fn of(facts: &Facts<'_>, slept: Vec<Nap>) -> Naps {
+    fn of(facts: &BuildFacts<'_>, slept: Vec<Nap>) -> Naps {
         let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
         // A sleep that is shorter than a tenth of the longest one does not belong to the loop.
         let long = |nap: &&Nap| nap.length().saturating_mul(10) >= longest;
@@ -660,7 +664,7 @@ enum Sleeper<'f> {
 
 /// Whether a build tool itself slept, which nobody can change. A sleep(1) that make or xargs starts does not count,
 /// because it belongs to whoever wrote the recipe.
-fn is_tools(facts: &Facts<'_>, slept: &Nap) -> bool {
+fn is_tools(facts: &BuildFacts<'_>, slept: &Nap) -> bool {
     let has_role = !matches!(facts.role(slept.by), None | Some(Role::Shell | Role::Tests));
     slept.group == slept.by && (has_role || facts.runs_containers(slept.by))
 }
@@ -669,7 +673,7 @@ fn is_tools(facts: &Facts<'_>, slept: &Nap) -> bool {
 /// not proven. Other children between the sleeps are a counter-proof, and so are equal sleeps in a process that
 /// succeeds. If another child starts or ends between the last sleep and the kill, the process waited for that child,
 /// and only stops a server at the end. `slept` has the sleeps of the process in order.
-fn given_up<'a>(facts: &Facts<'a>, process: ProcessIx, slept: &[Nap]) -> Option<&'a Process> {
+fn given_up<'a>(facts: &BuildFacts<'a>, process: ProcessIx, slept: &[Nap]) -> Option<&'a Process> {
     let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
     let shortest = slept.iter().map(Nap::length).min().unwrap_or(0);
     let last = slept.last().map_or(Ktime(0), |nap| nap.to);
@@ -716,7 +720,11 @@ fn lives(slept: &[Nap], start: Ktime, end: Ktime) -> bool {
 
 /// For each execution of a program, whether the proposed change removes its sleeps. It does so for the executions that
 /// slept on the critical path, and for all others of the same program if the same program decided on their sleeps.
-fn sleeping(facts: &Facts<'_>, slept: &[Nap], of_others: impl Fn(Group) -> bool) -> Box<[bool]> {
+fn sleeping(
+    facts: &BuildFacts<'_>,
+    slept: &[Nap],
+    of_others: impl Fn(Group) -> bool,
+) -> Box<[bool]> {
     let program = |group: Group| {
         facts
             .execution(group)
@@ -743,7 +751,7 @@ fn is_equal(shorter: u64, longer: u64) -> bool {
 
 /// The length in nanoseconds of one sleep, and the number of loops, if the given sleeps belong to loops that sleep and
 /// check whether a child's work is done. Such a loop notices the end of the work at most one sleep late.
-fn interval(facts: &Facts<'_>, slept: &[Nap]) -> Option<(u64, u64)> {
+fn interval(facts: &BuildFacts<'_>, slept: &[Nap]) -> Option<(u64, u64)> {
     let mut lengths: Vec<u64> = slept.iter().map(Nap::length).collect();
     lengths.sort_unstable();
     // The shortest fifth and the longest tenth of the sleeps are ignored: some sleeps end late or are cut short, and

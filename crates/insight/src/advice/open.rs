@@ -3,16 +3,16 @@
 
 use std::collections::BTreeMap;
 
-use tr_analyze::critical_path::{Kind as Time, Segment};
+use tr_analyze::critical_path::{Segment, TimeKind};
 use tr_analyze::programs::sleeper;
 use tr_analyze::Analysis;
 
-use super::facts::Facts;
+use super::facts::BuildFacts;
 use super::jobs::{OneByOne, Order};
 use super::machine::WithheldTime;
 use super::quartiles::Quartiles;
 use super::rating::Silenced;
-use super::verdict::{Blame, OpenKind, OpenPoint, Verdict};
+use super::verdict::{Blame, BuildVerdict, OpenKind, OpenPoint};
 use crate::who;
 use tr_programs::command_line;
 use tr_text::units;
@@ -28,12 +28,12 @@ const PART: u64 = 5;
 impl OpenKind {
     /// The kind of open point (a part of the build that no rule has judged) for a kind of time on the critical path;
     /// `None` if that time needs no judgement.
-    pub(super) fn of(kind: Time) -> Option<OpenKind> {
+    pub(super) fn of(kind: TimeKind) -> Option<OpenKind> {
         match kind {
-            Time::Sleep => Some(OpenKind::Sleep),
-            Time::Outside => Some(OpenKind::Outside),
-            Time::Unknown => Some(OpenKind::Unknown),
-            Time::Terminal => Some(OpenKind::Terminal),
+            TimeKind::Sleep => Some(OpenKind::Sleep),
+            TimeKind::Outside => Some(OpenKind::Outside),
+            TimeKind::Unknown => Some(OpenKind::Unknown),
+            TimeKind::Terminal => Some(OpenKind::Terminal),
             _ => None,
         }
     }
@@ -49,7 +49,7 @@ impl OpenKind {
 /// The waits on the critical path that no advice covers. `covered` has for each segment of the path whether some advice
 /// covers it. `polled` has for each segment whether it is a sleep of a loop that checks for other tasks. A change to
 /// such a loop may gain too little for a line of advice, although no rule has judged the work that the loop checks for.
-pub(super) fn waits(facts: &Facts<'_>, covered: &[bool], polled: &[bool]) -> Vec<OpenPoint> {
+pub(super) fn waits(facts: &BuildFacts<'_>, covered: &[bool], polled: &[bool]) -> Vec<OpenPoint> {
     let mut kinds: BTreeMap<OpenKind, BTreeMap<String, u64>> = BTreeMap::new();
     // For each task, the time that it slept in loops that check for other tasks.
     let mut checked: BTreeMap<String, u64> = BTreeMap::new();
@@ -105,7 +105,7 @@ pub(super) fn waits(facts: &Facts<'_>, covered: &[bool], polled: &[bool]) -> Vec
 fn is_release(analysis: &Analysis, segment: &Segment) -> bool {
     let thread = analysis.thread(segment.thread);
     let is_command = Some(analysis.process(thread.process).pid) == analysis.meta.root;
-    is_command && segment.from == thread.start && segment.kind == Time::Outside
+    is_command && segment.from == thread.start && segment.kind == TimeKind::Outside
 }
 
 /// Describes waits of one kind that no rule of advice has judged, as an open point of the verdict. `times` has the time
@@ -147,7 +147,7 @@ fn wait(
 
 /// The open point of the verdict (a part of the build that no rule has judged) for a program by which the build gives
 /// itself a lower priority or fewer CPUs. Only the first such program is named, and only if the build waits for CPUs.
-pub(super) fn limit(facts: &Facts<'_>) -> Option<OpenPoint> {
+pub(super) fn limit(facts: &BuildFacts<'_>) -> Option<OpenPoint> {
     let waits = facts.wall.saturating_sub(facts.worked);
     let mut all = facts.all();
     let (group, _) = all.find(|(_, execution)| command_line::limits(&execution.program))?;
@@ -179,7 +179,11 @@ pub(super) fn jobs(silenced: &Silenced, withheld: &WithheldTime) -> OpenPoint {
 
 /// The open point of the verdict (a part of the build that no rule has judged) for jobs that a tool ran one after the
 /// other, although it may run several at once.
-pub(super) fn one_by_one(facts: &Facts<'_>, jobs: &OneByOne<'_>, own: u64) -> Option<OpenPoint> {
+pub(super) fn one_by_one(
+    facts: &BuildFacts<'_>,
+    jobs: &OneByOne<'_>,
+    own: u64,
+) -> Option<OpenPoint> {
     if jobs.most.saturating_mul(MUCH) < own {
         return None;
     }
@@ -211,7 +215,7 @@ const ALIKE: usize = 8;
 
 /// The open point of the verdict (a part of the build that no rule has judged) for many jobs of one program at once
 /// whose CPU times differ. Jobs that wait for each other by spinning have such CPU times.
-pub(super) fn crowd(facts: &Facts<'_>) -> Option<OpenPoint> {
+pub(super) fn crowd(facts: &BuildFacts<'_>) -> Option<OpenPoint> {
     let cpus = usize::try_from(facts.cpus).unwrap_or(usize::MAX);
     let (mut crowded, mut most) = (0u64, 0usize);
     for (demand, ns) in facts.parallelism.demand.iter().enumerate() {
@@ -258,7 +262,12 @@ pub(super) fn crowd(facts: &Facts<'_>) -> Option<OpenPoint> {
 /// The open point of the verdict (a part of the build that no rule has judged) for commands that ran one after the
 /// other, if running them at once would save a tenth of the build's time. `most` is the most that this saves for all
 /// such commands together, and `own` is the build's time if no other tasks use its CPUs, both in nanoseconds.
-pub(super) fn order(facts: &Facts<'_>, orders: &[Order], most: u64, own: u64) -> Option<OpenPoint> {
+pub(super) fn order(
+    facts: &BuildFacts<'_>,
+    orders: &[Order],
+    most: u64,
+    own: u64,
+) -> Option<OpenPoint> {
     let longest = orders.iter().max_by_key(|order| order.row.cap)?;
     let most = most.min(
         orders
@@ -277,7 +286,7 @@ pub(super) fn order(facts: &Facts<'_>, orders: &[Order], most: u64, own: u64) ->
     })
 }
 
-impl Verdict {
+impl BuildVerdict {
     /// Adds the parts of the build that no rule has judged to the verdict. A verdict that blamed the machine alone
     /// changes: it blames the code if the build's own unjudged waits are longer than the delay by the machine;
     /// otherwise it blames the machine and perhaps also the code.

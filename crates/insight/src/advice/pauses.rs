@@ -9,7 +9,7 @@ use tr_analyze::model::ProcessIx;
 use tr_analyze::timeline::{Actor, Bucket};
 use tr_format::event::{Ktime, Reason};
 
-use super::facts::Facts;
+use super::facts::BuildFacts;
 use super::nap::{sum, Nap, LOOP};
 use crate::exit;
 
@@ -50,7 +50,7 @@ pub(super) enum Pauses {
 
 impl Pauses {
     /// Finds what the recording shows about some sleeps of one program, which are sorted by time.
-    pub fn of(facts: &Facts<'_>, slept: &[Nap]) -> Pauses {
+    pub fn of(facts: &BuildFacts<'_>, slept: &[Nap]) -> Pauses {
         let mut by_process: BTreeMap<ProcessIx, Vec<Nap>> = BTreeMap::new();
         for nap in slept {
             if let Some(execution) = facts.execution(nap.by) {
@@ -72,7 +72,7 @@ impl Pauses {
     }
 
     /// Finds what the recording shows about the sleeps that one process decided on.
-    fn of_process(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]) -> Pauses {
+    fn of_process(facts: &BuildFacts<'_>, process: ProcessIx, slept: &[Nap]) -> Pauses {
         let lengths: Vec<u64> = slept.iter().map(Nap::length).collect();
         if follow_failures(facts, process, slept) {
             return Pauses::AfterTries;
@@ -148,7 +148,7 @@ impl Pauses {
 
 /// Whether the thread spent most of the given sleeps in calls that waited for a descriptor or a lock until a time-out.
 /// Calls that only sleep, such as nanosleep, do not count.
-fn has_time_outs(facts: &Facts<'_>, slept: &[Nap]) -> bool {
+fn has_time_outs(facts: &BuildFacts<'_>, slept: &[Nap]) -> bool {
     let Some(timeline) = &facts.analysis.timeline else {
         return false;
     };
@@ -161,7 +161,7 @@ fn has_time_outs(facts: &Facts<'_>, slept: &[Nap]) -> bool {
 
 /// Whether another process ends a wait of the sleeping thread after the given sleep. If so, the sleep was not the last
 /// thing that the thread waited for.
-fn is_helped_after(facts: &Facts<'_>, nap: &Nap) -> bool {
+fn is_helped_after(facts: &BuildFacts<'_>, nap: &Nap) -> bool {
     let (analysis, process) = (facts.analysis, facts.analysis.thread(nap.thread).process);
     let timeline = analysis.timeline.iter();
     let mut later = timeline.flat_map(|timeline| timeline.since(nap.thread, nap.ran).take(TRIES));
@@ -178,7 +178,7 @@ fn is_helped_after(facts: &Facts<'_>, nap: &Nap) -> bool {
 
 /// Whether before most of the sleeps, but after the previous sleep, a connection that the process had opened or a child
 /// of the process failed.
-fn follow_failures(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]) -> bool {
+fn follow_failures(facts: &BuildFacts<'_>, process: ProcessIx, slept: &[Nap]) -> bool {
     let analysis = facts.analysis;
     let connections = analysis.network.connections.iter().take(TRIES);
     let connections = connections.filter(|connection| {

@@ -7,12 +7,12 @@
 
 use std::collections::BTreeSet;
 
-use tr_analyze::critical_path::Kind as Time;
+use tr_analyze::critical_path::TimeKind;
 use tr_analyze::model::{Process, ProcessIx, ThreadIx};
 use tr_analyze::timeline::Bucket;
 use tr_format::event::Ktime;
 
-use super::facts::Facts;
+use super::facts::BuildFacts;
 use super::nap::{Nap, LOOP};
 
 /// The largest number of entries in a child thread's timeline that are searched for work which a loop of the parent
@@ -29,7 +29,7 @@ pub(super) const LONG_WAIT: u64 = 100;
 
 /// The number of loops in which a process sleeps and checks for the work of a child. `None` if most of the sleeps in
 /// `slept` are in no such loop. `longest` is the length of the longest sleep in ns.
-pub(super) fn loops(facts: &Facts<'_>, slept: &[Nap], longest: u64) -> Option<u64> {
+pub(super) fn loops(facts: &BuildFacts<'_>, slept: &[Nap], longest: u64) -> Option<u64> {
     let evidence = Evidence::new(facts, slept);
     let worked = Worked::new(facts);
     let most = longest.max(WORK);
@@ -57,7 +57,11 @@ const LATE: u64 = 10;
 /// Another process of the build that works during most of the given sleeps and ends when they end. The sleeping
 /// processes then wait for a lock or a file of that process, which is neither an ancestor nor a descendant of theirs.
 /// `longest` is the length of the longest sleep in ns.
-pub(super) fn awaited_work(facts: &Facts<'_>, slept: &[Nap], longest: u64) -> Option<ProcessIx> {
+pub(super) fn awaited_work(
+    facts: &BuildFacts<'_>,
+    slept: &[Nap],
+    longest: u64,
+) -> Option<ProcessIx> {
     let (first, last) = (slept.first()?, slept.last()?);
     let timeline = facts.analysis.timeline.as_ref()?;
     let process = |group| facts.execution(group).map(|execution| execution.process);
@@ -110,11 +114,11 @@ pub(super) fn awaited_work(facts: &Facts<'_>, slept: &[Nap], longest: u64) -> Op
 struct Worked(Vec<(Ktime, u64)>);
 
 impl Worked {
-    fn new(facts: &Facts<'_>) -> Worked {
+    fn new(facts: &BuildFacts<'_>) -> Worked {
         let mut sum = 0u64;
         let segments = facts.path.segments.iter();
         let ends = segments.map(|segment| {
-            if !matches!(segment.kind, Time::RunQueue | Time::Unknown) {
+            if !matches!(segment.kind, TimeKind::RunQueue | TimeKind::Unknown) {
                 sum = sum.saturating_add(segment.length());
             }
             (segment.to, sum)
@@ -136,7 +140,7 @@ impl Worked {
 
 /// Whether a process starts children during most of the gaps between its sleeps. Children that only sleep (sleep(1)) do
 /// not count.
-pub(super) fn works_between(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]) -> bool {
+pub(super) fn works_between(facts: &BuildFacts<'_>, process: ProcessIx, slept: &[Nap]) -> bool {
     let sleeps = slept.iter().filter_map(|nap| facts.execution(nap.group));
     let sleeps: BTreeSet<ProcessIx> = sleeps.map(|execution| execution.process).collect();
     let children = facts.analysis.process(process).children.iter();
@@ -149,14 +153,14 @@ pub(super) fn works_between(facts: &Facts<'_>, process: ProcessIx, slept: &[Nap]
 }
 
 struct Evidence<'f> {
-    facts: &'f Facts<'f>,
+    facts: &'f BuildFacts<'f>,
     /// The children of the sleeping processes in the order of their starts, without the children that are only sleeps
     /// (sleep(1)).
     children: Vec<ProcessIx>,
 }
 
 impl<'f> Evidence<'f> {
-    fn new(facts: &'f Facts<'_>, slept: &[Nap]) -> Evidence<'f> {
+    fn new(facts: &'f BuildFacts<'_>, slept: &[Nap]) -> Evidence<'f> {
         let process = |group| facts.execution(group).map(|execution| execution.process);
         let sleepers: BTreeSet<ProcessIx> =
             slept.iter().filter_map(|nap| process(nap.by)).collect();

@@ -3,15 +3,15 @@
 
 use std::collections::BTreeSet;
 
-use tr_analyze::critical_path::{Kind as Time, NoPath};
+use tr_analyze::critical_path::{NoPath, TimeKind};
 use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::{Change, Changes, Effect, Schedule};
 use tr_analyze::what_if::Without;
 use tr_programs::tools::Role;
 
-use super::candidate::{Advice, Candidate, Gain, Kind, MOST};
-use super::facts::Facts;
+use super::candidate::{Advice, AdviceKind, Candidate, Gain, MOST};
+use super::facts::BuildFacts;
 use super::machine::WithheldTime;
 use super::naps;
 
@@ -27,7 +27,7 @@ const FIFTH: u64 = 5;
 /// CPUs; the one of them that saves most is also returned. `unproven` is the number of the change
 /// [`without_unproven_waits`] in the schedule, as a set of changes.
 pub(super) fn rated(
-    facts: &Facts<'_>,
+    facts: &BuildFacts<'_>,
     candidates: Vec<Candidate>,
     schedule: &Schedule,
     unproven: Changes,
@@ -47,26 +47,26 @@ pub(super) fn rated(
         // Other tasks on the machine also make waits for disks, memory and locks longer, so these are compared with the
         // recorded time and not with the simulated time.
         let whole = match candidate.kind {
-            Kind::Disk | Kind::Memory | Kind::Lock => facts.wall,
+            AdviceKind::Disk | AdviceKind::Memory | AdviceKind::Lock => facts.wall,
             _ => own,
         };
         let least = candidate.kind.least();
         let is_part =
             |gain: u64| gain.saturating_mul(least) >= whole || gain.saturating_mul(FIFTH) >= own;
         let enough = |gain: u64| gain >= WORTH && is_part(gain);
-        let jobs = matches!(candidate.kind, Kind::FewJobs | Kind::Tests);
+        let jobs = matches!(candidate.kind, AdviceKind::FewJobs | AdviceKind::Tests);
         if !enough(candidate.cap) {
             continue;
         }
         let bit: Changes = 1 << number;
         // Without a sleep, another task may go on earlier whose wait has no proven cause.
         let most = match candidate.kind {
-            Kind::Sleep | Kind::Poll => bit | unproven,
+            AdviceKind::Sleep | AdviceKind::Poll => bit | unproven,
             _ => bit,
         };
         let saved = |changes, effect| own.saturating_sub(schedule.wall(changes, effect));
         let gain = match candidate.kind {
-            Kind::Sleep | Kind::Poll if !is_whole(facts, own) && has_threads(facts, &candidate) => {
+            AdviceKind::Sleep | AdviceKind::Poll if !is_whole(facts, own) && has_threads(facts, &candidate) => {
                 candidate.cap
             }
             _ => saved(most, Effect::Best),
@@ -87,7 +87,7 @@ pub(super) fn rated(
         } else if enough(gain) {
             let at_least = match candidate.kind {
                 // The lock may guard something that only one process can use at a time.
-                Kind::Lock => 0,
+                AdviceKind::Lock => 0,
                 // Whole builds may need each other's results, which no recording shows.
                 _ if jobs && of_builds(facts, &candidate) => 0,
                 _ if candidate.unsure => 0,
@@ -118,7 +118,7 @@ pub(super) struct Silenced {
 }
 
 /// Whether all processes that are the evidence for a proposed change have several threads.
-fn has_threads(facts: &Facts<'_>, candidate: &Candidate) -> bool {
+fn has_threads(facts: &BuildFacts<'_>, candidate: &Candidate) -> bool {
     let mut processes = candidate
         .evidence
         .iter()
@@ -129,17 +129,17 @@ fn has_threads(facts: &Facts<'_>, candidate: &Candidate) -> bool {
 /// Whether the simulation has all waits of the critical path. `own` is the simulated time of the build without changes, in
 /// nanoseconds. The simulation leaves out waits that it takes for those of a thread in the background. The threads of some
 /// runtimes, such as Go's, hand their waits to each other, so that they look like that.
-pub(super) fn is_whole(facts: &Facts<'_>, own: u64) -> bool {
+pub(super) fn is_whole(facts: &BuildFacts<'_>, own: u64) -> bool {
     own.saturating_mul(5) >= facts.worked.saturating_mul(4)
 }
 
 /// The change that leaves out all waits whose cause the recording does not prove. It is assumed together with a proposed
 /// change where the most that the latter saves is asked for.
 pub(super) fn without_unproven_waits() -> Change {
-    let is_unproven = |kind: Time, _| {
+    let is_unproven = |kind: TimeKind, _| {
         matches!(
             kind,
-            Time::Terminal | Time::Outside | Time::Unknown | Time::SleepOrBlocked
+            TimeKind::Terminal | TimeKind::Outside | TimeKind::Unknown | TimeKind::SleepOrBlocked
         )
     };
     Change {
@@ -150,7 +150,7 @@ pub(super) fn without_unproven_waits() -> Change {
 }
 
 /// Whether the jobs of a proposed change are builds themselves, such as a make that another make starts.
-fn of_builds(facts: &Facts<'_>, candidate: &Candidate) -> bool {
+fn of_builds(facts: &BuildFacts<'_>, candidate: &Candidate) -> bool {
     let mut jobs = candidate.evidence.iter();
     jobs.any(|group| facts.role(*group) == Some(Role::Jobs))
 }
@@ -165,11 +165,11 @@ pub(super) struct RatedCandidate {
 
 /// For each segment of the critical path, whether it is a sleep in a loop that sleeps and checks for the end of other
 /// work. The loops of build tools count, too.
-pub(super) fn polled(facts: &Facts<'_>, candidates: &[Candidate]) -> Vec<bool> {
+pub(super) fn polled(facts: &BuildFacts<'_>, candidates: &[Candidate]) -> Vec<bool> {
     let mut polled = naps::of_tools(facts);
     let polls = candidates
         .iter()
-        .filter(|candidate| candidate.kind == Kind::Poll);
+        .filter(|candidate| candidate.kind == AdviceKind::Poll);
     for poll in polls.take(MOST) {
         let covers = facts.covers(&poll.without);
         for (is_polled, own) in polled.iter_mut().zip(covers) {
@@ -182,7 +182,7 @@ pub(super) fn polled(facts: &Facts<'_>, candidates: &[Candidate]) -> Vec<bool> {
 /// Removes proposed changes whose part of the critical path a more specific change already explains. Returns the
 /// remaining ones as advice, and for each segment of the path whether some advice covers it.
 pub(super) fn distinct(
-    facts: &Facts<'_>,
+    facts: &BuildFacts<'_>,
     mut rated: Vec<RatedCandidate>,
 ) -> (Vec<(Advice, Changes)>, Vec<bool>) {
     rated.sort_by_key(|rated| {
@@ -195,7 +195,7 @@ pub(super) fn distinct(
         }
         (kind.is_generic(), std::cmp::Reverse(worth), kind)
     });
-    let mut kept: Vec<(Kind, Vec<bool>)> = Vec::new();
+    let mut kept: Vec<(AdviceKind, Vec<bool>)> = Vec::new();
     let mut explained: BTreeSet<ProcessIx> = BTreeSet::new();
     let mut advice = Vec::new();
     for rated in rated {
@@ -215,7 +215,7 @@ pub(super) fn distinct(
         let told = facts.advice(rated.candidate, rated.gain);
         if matches!(
             kind,
-            Kind::Lock | Kind::FewJobs | Kind::Tests | Kind::SlowTest
+            AdviceKind::Lock | AdviceKind::FewJobs | AdviceKind::Tests | AdviceKind::SlowTest
         ) {
             explained.extend(&told.processes);
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use tr_programs::changes;
 
-use tr_analyze::critical_path::Kind as Time;
+use tr_analyze::critical_path::TimeKind;
 use tr_analyze::model::{Imported, ImportedKind, ProcessIx, Thread};
 use tr_analyze::programs::Group;
 use tr_analyze::what_if::Without;
@@ -11,15 +11,15 @@ use tr_programs::rules;
 use tr_programs::steps::Tests;
 use tr_programs::tools::{Family, Role};
 
-use super::candidate::{Candidate, Kind};
-use super::facts::Facts;
+use super::candidate::{AdviceKind, Candidate};
+use super::facts::BuildFacts;
 use tr_text::{escape, units};
 
 /// The time in ns that pytest-xdist's controller works for each test that it hands out to a worker. Measured by
 /// `validate.py`: 51,524 tests of 0.4 ms took 29.5 s with the controller and 20.7 s without it.
 const XDIST: u64 = 600_000;
 
-pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
+pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let mut all = in_one_process(facts);
     all.extend(in_threads(facts));
     all.extend(slowest_test(facts));
@@ -34,7 +34,7 @@ struct TestTimes {
     longest: u64,
 }
 
-fn told(facts: &Facts<'_>) -> BTreeMap<ProcessIx, TestTimes> {
+fn told(facts: &BuildFacts<'_>) -> BTreeMap<ProcessIx, TestTimes> {
     let mut told: BTreeMap<ProcessIx, TestTimes> = BTreeMap::new();
     let imported = facts.recording.imports.spans.iter();
     for test in imported.filter(|span| span.kind == ImportedKind::Test) {
@@ -59,7 +59,7 @@ const TEST: usize = 48;
 
 /// Advice on the slowest test in a test runner's result file, if this test is much longer than the others and long
 /// enough to decide the build's time. If it is not proven when the test ran, only its length is used.
-fn slowest_test(facts: &Facts<'_>) -> Option<Candidate> {
+fn slowest_test(facts: &BuildFacts<'_>) -> Option<Candidate> {
     let imported = facts.recording.imports.spans.iter();
     // Only entries with a result are single tests; a suite of tests has no result.
     let tests: Vec<_> = imported
@@ -81,7 +81,7 @@ fn slowest_test(facts: &Facts<'_>) -> Option<Candidate> {
     // A wait for a CPU is left out, because the test does not cause it.
     let inside = facts.segments().filter(|(segment, group, _)| {
         let is_below = group.is_some_and(|group| below.get(group as usize) == Some(&true));
-        is_below && segment.kind != Time::RunQueue
+        is_below && segment.kind != TimeKind::RunQueue
     });
     let on_path = inside.map(|(segment, ..)| {
         if proven {
@@ -108,7 +108,7 @@ fn slowest_test(facts: &Facts<'_>) -> Option<Candidate> {
         cap: own,
         unsure: true,
         evidence: groups,
-        ..Candidate::of(Kind::SlowTest)
+        ..Candidate::of(AdviceKind::SlowTest)
     })
 }
 
@@ -120,7 +120,7 @@ fn at_once_least(time: u64, cpus: u64, told: TestTimes, each: u64) -> u64 {
 }
 
 /// Advice on test runners that run all their tests in one process, one after the other.
-fn in_one_process(facts: &Facts<'_>) -> Vec<Candidate> {
+fn in_one_process(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let told = told(facts);
     let candidate = |(group, execution): (Group, &super::facts::Execution)| {
         let known = changes::known(&execution.program)
@@ -142,10 +142,12 @@ fn in_one_process(facts: &Facts<'_>) -> Vec<Candidate> {
             _ => (known.action, 0),
         };
         let set = facts.set([group]);
-        let time = facts.on_path(&set, |kind, _| matches!(kind, Time::OnCpu | Time::Sleep));
+        let time = facts.on_path(&set, |kind, _| {
+            matches!(kind, TimeKind::OnCpu | TimeKind::Sleep)
+        });
         // All sleeps may be in one test, and then running tests at once saves little. Without the tests' lengths this
         // is not known.
-        let asleep = facts.on_path(&set, |kind, _| kind == Time::Sleep);
+        let asleep = facts.on_path(&set, |kind, _| kind == TimeKind::Sleep);
         if told.is_none() && asleep.saturating_mul(2) > time {
             return None;
         }
@@ -157,20 +159,20 @@ fn in_one_process(facts: &Facts<'_>) -> Vec<Candidate> {
             ),
             action: action.into(),
             without: Without::own(
-                |kind, _| matches!(kind, Time::OnCpu | Time::Sleep),
+                |kind, _| matches!(kind, TimeKind::OnCpu | TimeKind::Sleep),
                 Some(set),
             ),
             cap: time - at_once_least(time, facts.cpus, told.unwrap_or_default(), each),
             number: true,
             evidence: vec![group],
-            ..Candidate::of(Kind::Tests)
+            ..Candidate::of(AdviceKind::Tests)
         })
     };
     facts.all().filter_map(candidate).collect()
 }
 
 /// Advice on programs that run each of their tests in a thread of its own (Rust's libtest), one after the other.
-fn in_threads(facts: &Facts<'_>) -> Vec<Candidate> {
+fn in_threads(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let candidate = |(group, execution): (Group, &super::facts::Execution)| {
         let step = rules::step(&facts.args(group))?;
         if step.tests != Tests::Threads || facts.cpus < 2 {
@@ -199,7 +201,7 @@ fn in_threads(facts: &Facts<'_>) -> Vec<Candidate> {
         let longest = tests.iter().map(|test| test.wall()).max().unwrap_or(0);
         let set = facts.set([group]);
         let time = facts
-            .on_path(&set, |kind, _| kind != Time::RunQueue)
+            .on_path(&set, |kind, _| kind != TimeKind::RunQueue)
             .min(wall);
         let least = longest.max(worked.div_ceil(facts.cpus));
         let (name, count) = (facts.name(group), units::count(tests.len() as u64));
@@ -209,13 +211,13 @@ fn in_threads(facts: &Facts<'_>) -> Vec<Candidate> {
                 units::time(time)
             ),
             action: "run them at once, if independent (--test-threads, RUST_TEST_THREADS)".into(),
-            without: Without::own(|kind, _| kind != Time::RunQueue, Some(set)),
+            without: Without::own(|kind, _| kind != TimeKind::RunQueue, Some(set)),
             cap: time.saturating_sub(least),
             number: true,
             unsure: true,
             mostly_wait: worked.saturating_mul(2) < wall,
             evidence: vec![group],
-            ..Candidate::of(Kind::Tests)
+            ..Candidate::of(AdviceKind::Tests)
         })
     };
     facts.all().filter_map(candidate).collect()

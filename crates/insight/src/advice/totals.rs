@@ -2,20 +2,20 @@
 //! nothing shows which event a task waited for. The recording still shows how long the tasks on the chain of forks and
 //! exits waited for a CPU. Other tasks cannot have delayed the build by more than that.
 
-use tr_analyze::critical_path::{by_kind, CriticalPath, Kind as Time};
+use tr_analyze::critical_path::{by_kind, CriticalPath, TimeKind};
 use tr_analyze::machine::withheld;
 use tr_analyze::model::{Analysis, Basis};
 use tr_format::meta::{Known, Origin, Scope};
 
-use super::candidate::Kind;
-use super::verdict::{errors, Blame, Verdict};
+use super::candidate::AdviceKind;
+use super::verdict::{errors, Blame, BuildVerdict};
 use super::SHORTEST;
 use crate::exit;
 use crate::loads::{Load, Loads};
 use crate::warnings;
 
 /// The verdict on a build; `None` if it is not known whether, or by how much, the machine held the build back.
-pub(super) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<Verdict> {
+pub(super) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<BuildVerdict> {
     let wall = path.length();
     let sampled = |origin: Origin| origin.facts.switches == Known::Sampled;
     // A sum that is only a lower bound does not show how much of the build's time remains for the machine.
@@ -28,24 +28,24 @@ pub(super) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<Verdic
         return None;
     }
     let spent = by_kind(&path.segments);
-    let waited = spent.of(Time::RunQueue);
+    let waited = spent.of(TimeKind::RunQueue);
     // While a task waits for a CPU, other tasks run on that CPU: tasks of the build beside the chain, or foreign tasks.
     // Only foreign tasks hold the build back, so the CPU time of the build's tasks beside the chain is subtracted.
     let beside = analysis.totals.times.on_cpu_known()?;
-    let beside = beside.saturating_sub(spent.of(Time::OnCpu));
+    let beside = beside.saturating_sub(spent.of(TimeKind::OnCpu));
     let lost = waited.saturating_sub(beside);
     let machine = withheld(analysis);
     let throttled = machine.throttled_ns.unwrap_or(0);
     let foreign = Loads::of(analysis).load(Load::Others)?;
     let most = waited.min(foreign.saturating_add(throttled));
     let lost = lost.min(most);
-    if lost == 0 || lost.saturating_mul(Kind::Others.least()) < wall {
+    if lost == 0 || lost.saturating_mul(AdviceKind::Others.least()) < wall {
         return None;
     }
     let (alone, quota) = (wall - lost, lost.min(throttled));
     let stolen = machine.stolen_ns.unwrap_or(0) / (analysis.meta.cpus.len() as u64).max(1);
     let at_least = wall.saturating_sub(most);
-    Some(Verdict {
+    Some(BuildVerdict {
         blame: Blame::Machine,
         wall,
         alone,
@@ -57,7 +57,7 @@ pub(super) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<Verdic
         quota,
         quota_of: None,
         stolen: Some(stolen)
-            .filter(|ns| ns.saturating_mul(Kind::Stolen.least()) >= wall)
+            .filter(|ns| ns.saturating_mul(AdviceKind::Stolen.least()) >= wall)
             .unwrap_or(0),
         changes: 0,
         unless_meant: false,

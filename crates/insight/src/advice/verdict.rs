@@ -1,7 +1,7 @@
 //! Makes the verdict on a build: how much of its time is its own, and how much the machine withheld.
 
 use tr_analyze::contention::Contention;
-use tr_analyze::critical_path::{CriticalPath, Kind as Time};
+use tr_analyze::critical_path::{CriticalPath, TimeKind};
 use tr_analyze::model::Analysis;
 use tr_analyze::share;
 
@@ -51,7 +51,7 @@ pub struct OpenPoint {
 /// The verdict on a build: how its time is divided between the build itself and the machine. All times are in
 /// nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct BuildVerdict {
     pub blame: Blame,
     /// The length of the build's critical path in nanoseconds.
     pub wall: u64,
@@ -105,7 +105,7 @@ pub(super) struct Mostly {
     pub open: Option<OpenKind>,
 }
 
-impl Verdict {
+impl BuildVerdict {
     pub fn text(&self) -> String {
         let parts: Vec<String> = self.main().into_iter().chain(self.more()).collect();
         format!("{}: {}", self.blame.title(), parts.join("; "))
@@ -317,7 +317,7 @@ impl CpuOwners {
     /// that had the CPUs while the path waited, as far as they are known.
     pub fn of(analysis: &Analysis, path: &CriticalPath, others: u64) -> CpuOwners {
         let segments = path.segments.iter();
-        let waits = segments.filter(|segment| segment.kind == Time::RunQueue);
+        let waits = segments.filter(|segment| segment.kind == TimeKind::RunQueue);
         let waits = waits.filter_map(|segment| {
             Contention::within(analysis, segment.thread, segment.from, segment.to)
         });

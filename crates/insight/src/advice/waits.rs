@@ -3,20 +3,20 @@
 use std::collections::BTreeMap;
 
 use tr_analyze::awaited::WaitReason;
-use tr_analyze::critical_path::Kind as Time;
+use tr_analyze::critical_path::TimeKind;
 use tr_analyze::model::ThreadIx;
 use tr_analyze::programs::Group;
 use tr_analyze::timeline::Actor;
 use tr_analyze::what_if::Without;
 use tr_format::event::Reason;
 
-use super::candidate::{Candidate, Kind};
-use super::facts::{add, Facts};
+use super::candidate::{AdviceKind, Candidate};
+use super::facts::{add, BuildFacts};
 use super::{fetches, naps};
 use crate::memory;
 use tr_text::units;
 
-pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
+pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let mut all = naps::sleeps(facts);
     all.extend(fetches::fetches(facts));
     all.extend(disk(facts));
@@ -29,51 +29,52 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
 const SYNCS: u64 = 100;
 
 /// Advice on waits for disks and files: for missing memory, for `fsync`, and for other reasons.
-fn disk(facts: &Facts<'_>) -> Vec<Candidate> {
-    type Own = fn(Time, Reason) -> bool;
-    let faults: Own = |kind, reason| kind == Time::Disk && reason == Reason::PageFault;
+fn disk(facts: &BuildFacts<'_>) -> Vec<Candidate> {
+    type Own = fn(TimeKind, Reason) -> bool;
+    let faults: Own = |kind, reason| kind == TimeKind::Disk && reason == Reason::PageFault;
     // A page fault that waits for a disk means missing memory only if files were read again. Otherwise its page belongs
     // to a file that is read for the first time.
     let (memory, faults): (Own, Own) = if memory::reads_again(facts.analysis) {
         (
             |kind, reason| {
-                kind == Time::Memory || kind == Time::Disk && reason == Reason::PageFault
+                kind == TimeKind::Memory || kind == TimeKind::Disk && reason == Reason::PageFault
             },
             |_, _| false,
         )
     } else {
-        (|kind, _| kind == Time::Memory, faults)
+        (|kind, _| kind == TimeKind::Memory, faults)
     };
-    let sync: Own = |kind, reason| kind == Time::Disk && reason == Reason::Sync;
-    let others: Own =
-        |kind, reason| kind == Time::Disk && !matches!(reason, Reason::PageFault | Reason::Sync);
+    let sync: Own = |kind, reason| kind == TimeKind::Disk && reason == Reason::Sync;
+    let others: Own = |kind, reason| {
+        kind == TimeKind::Disk && !matches!(reason, Reason::PageFault | Reason::Sync)
+    };
     let kinds = [
         (
-            Kind::Memory,
+            AdviceKind::Memory,
             memory,
             "for memory",
             "give it more memory, or run fewer jobs",
         ),
         (
-            Kind::Disk,
+            AdviceKind::Disk,
             faults,
             "for pages of files",
             "keep the files in the page cache, or on a faster disk",
         ),
         (
-            Kind::Disk,
+            AdviceKind::Disk,
             sync,
             "in fsync",
             "build in memory (tmpfs), or without fsync (eatmydata)",
         ),
         (
-            Kind::Disk,
+            AdviceKind::Disk,
             others,
             "for disks and files",
             "keep the files in the page cache, or on a faster disk",
         ),
     ];
-    let candidate = |(kind, own, what, action): (Kind, Own, &str, &str)| {
+    let candidate = |(kind, own, what, action): (AdviceKind, Own, &str, &str)| {
         let mut by_group: BTreeMap<Group, u64> = BTreeMap::new();
         let mut syncs = 0u64;
         for (segment, group, reason) in facts.segments() {
@@ -93,7 +94,7 @@ fn disk(facts: &Facts<'_>) -> Vec<Candidate> {
             let process = facts.process(*group);
             process.is_none_or(|process| process.resources.io.is_none_or(|(read, _)| read > 0))
         };
-        let action = if kind == Kind::Disk && !by_group.keys().any(reads) {
+        let action = if kind == AdviceKind::Disk && !by_group.keys().any(reads) {
             "build in memory (tmpfs), or on a faster disk"
         } else {
             action
@@ -113,7 +114,7 @@ fn disk(facts: &Facts<'_>) -> Vec<Candidate> {
 /// Advice on programs that wait for many calls of fsync. With fewer transactions, there is also less work between the
 /// calls.
 fn transactions(
-    facts: &Facts<'_>,
+    facts: &BuildFacts<'_>,
     finding: String,
     action: &str,
     by_group: BTreeMap<Group, u64>,
@@ -122,11 +123,11 @@ fn transactions(
     Candidate {
         finding,
         action: format!("do more in each transaction, or {action}"),
-        cap: facts.on_path(&all, |kind, _| kind != Time::RunQueue),
-        without: Without::own(|kind, _| kind != Time::RunQueue, Some(all)),
+        cap: facts.on_path(&all, |kind, _| kind != TimeKind::RunQueue),
+        without: Without::own(|kind, _| kind != TimeKind::RunQueue, Some(all)),
         unsure: true,
         evidence: by_group.into_keys().collect(),
-        ..Candidate::of(Kind::Disk)
+        ..Candidate::of(AdviceKind::Disk)
     }
 }
 
@@ -135,7 +136,7 @@ fn is_file_lock(awaited: WaitReason, reason: Reason) -> bool {
 }
 
 /// Advice on waits for a file's lock that another process held.
-fn locks(facts: &Facts<'_>) -> Option<Candidate> {
+fn locks(facts: &BuildFacts<'_>) -> Option<Candidate> {
     let analysis = facts.analysis;
     let timeline = analysis.timeline.as_ref()?;
     let mut waited: BTreeMap<Group, u64> = BTreeMap::new();
@@ -172,12 +173,12 @@ fn locks(facts: &Facts<'_>) -> Option<Candidate> {
         finding: format!("{waiter} wait{s} {} for a lock{held}", units::time(sum)),
         action: "hold it for less time, or give each its own file or directory, if they need not share it".into(),
         without: Without {
-            own: |kind, reason| kind != Time::OnCpu && reason == Reason::FileLock,
+            own: |kind, reason| kind != TimeKind::OnCpu && reason == Reason::FileLock,
             waits: is_file_lock,
             of: None,
         },
         cap: sum,
         evidence: waited.into_keys().collect(),
-        ..Candidate::of(Kind::Lock)
+        ..Candidate::of(AdviceKind::Lock)
     })
 }

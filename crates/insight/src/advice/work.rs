@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tr_programs::changes;
 use tr_programs::command_line;
 
-use tr_analyze::critical_path::Kind as Time;
+use tr_analyze::critical_path::TimeKind;
 use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::MOST;
@@ -17,8 +17,8 @@ use tr_format::event::{Ktime, Reason};
 use tr_programs::tools::{Family, Role};
 use tr_programs::words;
 
-use super::candidate::{Candidate, Kind};
-use super::facts::{add, Facts};
+use super::candidate::{AdviceKind, Candidate};
+use super::facts::{add, BuildFacts};
 use super::quartiles::Quartiles;
 use crate::exit;
 use crate::normal::{argument, Paths};
@@ -45,10 +45,10 @@ const EDITS: usize = 1000;
 /// execution costs as much as repeating it.
 const REPEATED: u64 = 20_000_000;
 
-pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
+pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let mut all: Vec<Candidate> = linkers(facts).into_iter().collect();
-    all.extend(phase(facts, Role::Configure, Kind::Configure));
-    all.extend(phase(facts, Role::Packages, Kind::Install));
+    all.extend(phase(facts, Role::Configure, AdviceKind::Configure));
+    all.extend(phase(facts, Role::Packages, AdviceKind::Install));
     all.extend(alone(facts));
     all.extend(repeated(facts));
     all.extend(answers(facts));
@@ -57,8 +57,8 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     all
 }
 
-fn on_cpu(kind: Time, _: Reason) -> bool {
-    kind == Time::OnCpu
+fn on_cpu(kind: TimeKind, _: Reason) -> bool {
+    kind == TimeKind::OnCpu
 }
 
 /// The simulated change that leaves out all time of a set of executions.
@@ -66,7 +66,7 @@ fn everything(of: Box<[bool]>) -> Without {
     Without::own(|_, _| true, Some(of))
 }
 
-fn linkers(facts: &Facts<'_>) -> Option<Candidate> {
+fn linkers(facts: &BuildFacts<'_>) -> Option<Candidate> {
     let all = facts
         .all()
         .filter(|(_, execution)| command_line::role_of(&execution.program) == Some(Role::Linker));
@@ -90,13 +90,13 @@ fn linkers(facts: &Facts<'_>) -> Option<Candidate> {
         without: Without::work(all),
         cap: sum,
         evidence: on_path.into_keys().collect(),
-        ..Candidate::of(Kind::Link)
+        ..Candidate::of(AdviceKind::Link)
     })
 }
 
 /// Advice on programs that do one phase of a build, such as the configuration or the installation, together with all
 /// their descendants. `role` selects the programs, and each program has its own line.
-fn phase(facts: &Facts<'_>, role: Role, kind: Kind) -> Vec<Candidate> {
+fn phase(facts: &BuildFacts<'_>, role: Role, kind: AdviceKind) -> Vec<Candidate> {
     let all = facts
         .all()
         .filter(|(group, _)| facts.role(*group) == Some(role));
@@ -134,7 +134,7 @@ fn phase(facts: &Facts<'_>, role: Role, kind: Kind) -> Vec<Candidate> {
 }
 
 /// Advice on single executions of programs that run on the critical path while no other task of the build can run.
-fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
+fn alone(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let candidate = |(group, execution): (Group, &super::facts::Execution)| {
         let alone = facts.alone(group);
         let role = facts.role(group);
@@ -164,19 +164,19 @@ fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
         };
         let (kind, finding, action, cap) = match last {
             Some((at, gain)) => (
-                Kind::Last,
+                AdviceKind::Last,
                 format!("{name}, the longest, starts {} late", units::time(at)),
                 "start it first, or split it",
                 gain.min(cap),
             ),
             _ if tests => (
-                Kind::Last,
+                AdviceKind::Last,
                 format!("{name} tests alone for {}", units::time(alone)),
                 "start its longest test first, or split it",
                 cap - cap / facts.cpus,
             ),
             _ => (
-                Kind::Alone,
+                AdviceKind::Alone,
                 format!("{name} runs alone for {}", units::time(alone)),
                 match role {
                     Some(Role::Compiler) => "split it, or start it earlier",
@@ -192,7 +192,7 @@ fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
             action: action.into(),
             without: Without::work(set),
             cap,
-            stays: kind == Kind::Last || role == Some(Role::Compiler) || whole,
+            stays: kind == AdviceKind::Last || role == Some(Role::Compiler) || whole,
             evidence: vec![group],
             ..Candidate::of(kind)
         })
@@ -202,14 +202,18 @@ fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
 
 /// Whether an execution is COMMAND itself, or has at least nineteen twentieths of the CPU time of COMMAND and all its
 /// descendants.
-fn is_whole(facts: &Facts<'_>, execution: &super::facts::Execution) -> bool {
+fn is_whole(facts: &BuildFacts<'_>, execution: &super::facts::Execution) -> bool {
     let all = facts.analysis.process(facts.path.process).tree.times.on_cpu;
     let rest = all.saturating_sub(execution.on_cpu);
     execution.process == facts.path.process || rest.saturating_mul(20) <= all
 }
 
 /// Whether an execution of a program is one of several workers that a test runner has at the same time.
-fn beside_workers(facts: &Facts<'_>, group: Group, execution: &super::facts::Execution) -> bool {
+fn beside_workers(
+    facts: &BuildFacts<'_>,
+    group: Group,
+    execution: &super::facts::Execution,
+) -> bool {
     facts.all().any(|(other, worker)| {
         other != group
             && (&worker.program, worker.owner) == (&execution.program, execution.owner)
@@ -220,7 +224,7 @@ fn beside_workers(facts: &Facts<'_>, group: Group, execution: &super::facts::Exe
 
 /// Whether at least two other executions of the same file used about as much CPU time. Jobs of about equal size are no
 /// problem by themselves; only the number of jobs at once can be wrong.
-fn has_peers(facts: &Facts<'_>, group: Group) -> bool {
+fn has_peers(facts: &BuildFacts<'_>, group: Group) -> bool {
     let own = facts
         .execution(group)
         .map_or(0, |execution| execution.on_cpu);
@@ -238,7 +242,7 @@ fn has_peers(facts: &Facts<'_>, group: Group) -> bool {
 /// executions. In any order the jobs take at least the time of the longest one, and at least their CPU time divided by
 /// the number of CPUs.
 fn starts_last(
-    facts: &Facts<'_>,
+    facts: &BuildFacts<'_>,
     group: Group,
     is_job: impl Fn(&super::facts::Execution) -> bool,
 ) -> Option<(u64, u64)> {
@@ -273,7 +277,7 @@ fn starts_last(
 /// The job must not be a step that has to come after all others. The proof is that another job still ran when it
 /// started, and that most of the other jobs started beside a running one, too.
 fn starts_last_of_pool(
-    facts: &Facts<'_>,
+    facts: &BuildFacts<'_>,
     group: Group,
     own: &super::facts::Execution,
 ) -> Option<(u64, u64)> {
@@ -314,7 +318,7 @@ enum Directory {
 
 /// Advice on executions of a program with equal command lines and about equal CPU time, whose inputs are equal as far
 /// as is known. Each one after the first repeats work.
-fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
+fn repeated(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let cwd = String::from_utf8_lossy(&facts.analysis.meta.cwd);
     let directories = directories(facts);
     let tried_again = facts.groups_of(facts.tried_again());
@@ -428,7 +432,7 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
             without: Without::work(facts.set(groups.iter().copied())),
             cap: sum,
             evidence: groups,
-            ..Candidate::of(Kind::Repeated)
+            ..Candidate::of(AdviceKind::Repeated)
         })
     };
     by_program.into_iter().filter_map(candidate).collect()
@@ -440,7 +444,7 @@ const COMPARES: [&str; 3] = ["cmp", "diff", "git diff"];
 /// For each execution of a program, the sorted ends of the programs that it started and whose exit statuses may decide
 /// whether it repeats other programs. These are programs that compare files, and command lines that ran several times
 /// until their result (success or failure) changed.
-fn questions(facts: &Facts<'_>) -> BTreeMap<Group, Vec<Ktime>> {
+fn questions(facts: &BuildFacts<'_>) -> BTreeMap<Group, Vec<Ktime>> {
     let mut asked: BTreeMap<Group, Vec<Ktime>> = BTreeMap::new();
     // The ends of equal command lines of one program, each with whether it failed.
     type Ends = Vec<(Ktime, bool)>;
@@ -477,7 +481,7 @@ fn questions(facts: &Facts<'_>) -> BTreeMap<Group, Vec<Ktime>> {
 /// Whether a program that started two equal executions, directly or through others, ran a check between them whose
 /// result may decide how often it repeats them (see [`questions`]).
 fn is_asked_between(
-    facts: &Facts<'_>,
+    facts: &BuildFacts<'_>,
     questions: &BTreeMap<Group, Vec<Ktime>>,
     first: Group,
     again: Group,
@@ -516,7 +520,7 @@ struct Again {
 const ABOVE: usize = 8;
 
 /// The build tool that started an execution, directly or through others.
-fn builds_of(facts: &Facts<'_>, group: Group) -> Option<Group> {
+fn builds_of(facts: &BuildFacts<'_>, group: Group) -> Option<Group> {
     let mut above = facts.owner(group);
     for _ in 0..ABOVE {
         let owner = above?;
@@ -554,7 +558,7 @@ impl Requests {
 }
 
 /// Advice on servers of the build that compute about equally long for each of several requests on the critical path.
-fn answers(facts: &Facts<'_>) -> Vec<Candidate> {
+fn answers(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let analysis = facts.analysis;
     let connections = analysis.network.connections.iter();
     let accepted = connections.filter(|connection| connection.accepted);
@@ -613,7 +617,7 @@ fn answers(facts: &Facts<'_>) -> Vec<Candidate> {
             cap: again,
             unsure: true,
             evidence: groups.into_iter().collect(),
-            ..Candidate::of(Kind::Repeated)
+            ..Candidate::of(AdviceKind::Repeated)
         })
     };
     by_server.into_iter().filter_map(candidate).collect()
@@ -625,7 +629,7 @@ const PIPE: u64 = 50_000_000;
 
 /// Whether an execution of a program may be a part of a shell's pipe: a sibling started at nearly the same time, and
 /// both lived at once.
-fn is_in_a_pipe(facts: &Facts<'_>, group: Group) -> bool {
+fn is_in_a_pipe(facts: &BuildFacts<'_>, group: Group) -> bool {
     let owner = facts.owner(group).filter(|owner| facts.is_shell(*owner));
     let (Some(shell), Some(execution)) = (
         owner.and_then(|owner| facts.execution(owner)),
@@ -648,7 +652,7 @@ fn is_in_a_pipe(facts: &Facts<'_>, group: Group) -> bool {
 
 /// Whether an execution of a program waited for data from a pipe whose other end is not one of its descendants. Then it
 /// is not known whether its input equals that of another execution.
-fn reads_a_pipe(facts: &Facts<'_>, group: Group) -> bool {
+fn reads_a_pipe(facts: &BuildFacts<'_>, group: Group) -> bool {
     let analysis = facts.analysis;
     let (Some(timeline), Some(execution)) = (&analysis.timeline, facts.execution(group)) else {
         return false;
@@ -682,7 +686,7 @@ struct Edit<'f> {
 
 /// The executions of programs that change files named by their arguments, such as `sed -i`, `cp`, `git checkout` and
 /// `patch`.
-fn edits<'f>(facts: &'f Facts<'_>) -> Vec<Edit<'f>> {
+fn edits<'f>(facts: &'f BuildFacts<'_>) -> Vec<Edit<'f>> {
     let edits = facts.all().filter_map(|(group, execution)| {
         let args = facts.args(group);
         let edit = Edit {
@@ -699,7 +703,7 @@ fn edits<'f>(facts: &'f Facts<'_>) -> Vec<Edit<'f>> {
 
 /// Whether, between two equal executions of a program, another program changed a file that both name. A program that
 /// names no files may have changed any file.
-fn is_edited(facts: &Facts<'_>, edits: &[Edit<'_>], first: Group, again: Group) -> bool {
+fn is_edited(facts: &BuildFacts<'_>, edits: &[Edit<'_>], first: Group, again: Group) -> bool {
     let start = |group| facts.execution(group).map(|execution| execution.start);
     let (Some(from), Some(to)) = (start(first), start(again)) else {
         return false;
@@ -740,7 +744,7 @@ pub(super) fn names_directory(arg: &[u8]) -> bool {
 /// For each execution of a program, a number that identifies its working directory as far as command lines show it
 /// (`make -C` or a shell's `cd`, also of its ancestors). This number is used where the directory itself is not
 /// recorded.
-fn directories(facts: &Facts<'_>) -> Vec<Option<usize>> {
+fn directories(facts: &BuildFacts<'_>) -> Vec<Option<usize>> {
     let words = |group: Group| -> Option<Vec<&[u8]>> {
         let program = facts
             .execution(group)
@@ -765,7 +769,7 @@ fn directories(facts: &Facts<'_>) -> Vec<Option<usize>> {
 }
 
 /// How long a process lived while its main thread did not wait for a CPU, in nanoseconds.
-fn own_length(facts: &Facts<'_>, process: ProcessIx) -> u64 {
+fn own_length(facts: &BuildFacts<'_>, process: ProcessIx) -> u64 {
     let process = facts.analysis.process(process);
     let main = process.threads.first();
     let waited = main.map_or(0, |main| facts.analysis.thread(*main).times.run_queue);
@@ -773,7 +777,7 @@ fn own_length(facts: &Facts<'_>, process: ProcessIx) -> u64 {
 }
 
 /// Advice on many executions of one short program by one process, whose work one call could do.
-fn short(facts: &Facts<'_>) -> Vec<Candidate> {
+fn short(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let mut by_owner: BTreeMap<(Group, &str), Vec<Group>> = BTreeMap::new();
     for (group, execution) in facts.all() {
         if let Some(owner) = execution.owner {
@@ -802,7 +806,7 @@ fn short(facts: &Facts<'_>) -> Vec<Candidate> {
         let shell = facts.execution(owner)?;
         let shell = command_line::role_of(&shell.program).is_none_or(|role| role == Role::Shell);
         let set = facts.set(groups.iter().copied().chain(shell.then_some(owner)));
-        let time = facts.on_path(&set, |kind, _| kind != Time::Sleep);
+        let time = facts.on_path(&set, |kind, _| kind != TimeKind::Sleep);
         let name = facts.name(owner);
         Some(Candidate {
             finding: format!(
@@ -811,18 +815,18 @@ fn short(facts: &Facts<'_>) -> Vec<Candidate> {
                 units::time(sum / count)
             ),
             action: "do it in one program".into(),
-            without: Without::own(|kind, _| kind != Time::Sleep, Some(set)),
+            without: Without::own(|kind, _| kind != TimeKind::Sleep, Some(set)),
             cap: time,
             evidence: groups,
-            ..Candidate::of(Kind::Short)
+            ..Candidate::of(AdviceKind::Short)
         })
     };
     by_owner.into_iter().filter_map(candidate).collect()
 }
 
 /// Advice on a program that a script starts for each of many files, and that takes the same CPU time for each of them.
-fn start_ups(facts: &Facts<'_>) -> Vec<Candidate> {
-    type Own = fn(Time, Reason) -> bool;
+fn start_ups(facts: &BuildFacts<'_>) -> Vec<Candidate> {
+    type Own = fn(TimeKind, Reason) -> bool;
     let mut by_owner: BTreeMap<(Group, &str), BTreeMap<ProcessIx, Group>> = BTreeMap::new();
     for (group, execution) in facts.all() {
         let starts = |owner: &Group| facts.is_shell(*owner);
@@ -866,11 +870,11 @@ fn start_ups(facts: &Facts<'_>) -> Vec<Candidate> {
             return None;
         }
         let set = facts.set(groups.iter().copied());
-        let time = facts.on_path(&set, |kind, _| kind != Time::RunQueue);
-        let asleep = facts.on_path(&set, |kind, _| kind == Time::Sleep);
+        let time = facts.on_path(&set, |kind, _| kind != TimeKind::RunQueue);
+        let asleep = facts.on_path(&set, |kind, _| kind == TimeKind::Sleep);
         // Sleeps that take less than half of the time are naps of a starting runtime, which the change saves as well.
         let (without, time): (Own, u64) = if asleep.saturating_mul(2) > time {
-            (|kind, _| kind != Time::Sleep, time - asleep)
+            (|kind, _| kind != TimeKind::Sleep, time - asleep)
         } else {
             (|_, _| true, time)
         };
@@ -887,7 +891,7 @@ fn start_ups(facts: &Facts<'_>) -> Vec<Candidate> {
             cap: time.saturating_sub(time / count as u64),
             unsure: true,
             evidence: groups,
-            ..Candidate::of(Kind::Short)
+            ..Candidate::of(AdviceKind::Short)
         })
     };
     all.into_iter().filter_map(candidate).collect()

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use tr_analyze::critical_path::Kind as Time;
+use tr_analyze::critical_path::TimeKind;
 use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::MOST;
@@ -12,8 +12,8 @@ use tr_analyze::what_if::Without;
 use tr_programs::command_line;
 use tr_programs::tools::Role;
 
-use super::candidate::{Candidate, Kind};
-use super::facts::{Execution, Facts};
+use super::candidate::{AdviceKind, Candidate};
+use super::facts::{BuildFacts, Execution};
 use tr_text::units;
 
 /// The least number of files that the calls of a compiler's cache compiled for advice about it. A guess: with only two
@@ -23,7 +23,7 @@ const FILES: usize = 3;
 /// compiler runs. A guess between the start of a compiler's driver and the smallest compilation.
 const COMPILED: u64 = 10_000_000;
 
-pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
+pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let mut all = starters(facts);
     all.extend(launchers(facts));
     all.extend(scripts(facts));
@@ -34,7 +34,7 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
 
 /// Advice on the time that programs which only start others, such as `npx`, need themselves. Each program has its own
 /// line.
-fn starters(facts: &Facts<'_>) -> Vec<Candidate> {
+fn starters(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let mut by_program: BTreeMap<&str, Vec<Group>> = BTreeMap::new();
     let owners = facts.all().filter_map(|(_, execution)| execution.owner);
     let owners: BTreeSet<Group> = owners.collect();
@@ -59,7 +59,7 @@ fn starters(facts: &Facts<'_>) -> Vec<Candidate> {
 
 /// Advice on the time that programs such as npm need themselves to run the scripts of a package, if the scripts call
 /// these programs again (`npm run` in a script of npm).
-fn scripts(facts: &Facts<'_>) -> Option<Candidate> {
+fn scripts(facts: &BuildFacts<'_>) -> Option<Candidate> {
     let action = |group: &Group| {
         let execution = facts.execution(*group)?;
         command_line::bypass_of_scripts(&execution.program)
@@ -102,7 +102,7 @@ struct Call {
 impl Call {
     /// Describes an execution of a program as the call of a launcher; `None` if it is not proven to be one. A launcher
     /// replaces itself by the tool that it starts, or hands its last arguments to its last child, for which it waits.
-    fn of(facts: &Facts<'_>, launcher: Group) -> Option<Call> {
+    fn of(facts: &BuildFacts<'_>, launcher: Group) -> Option<Call> {
         let execution = facts.execution(launcher)?;
         let process = facts.process(launcher)?;
         let next = process.execs.get(execution.exec? + 1);
@@ -151,7 +151,7 @@ fn handed(own: &[&[u8]], tool: &[&[u8]]) -> usize {
 /// Advice on launchers: programs that are called once for each of many tools, and that start only the tool and each
 /// time the same helpers. The CPU time of the launcher and its helpers is the price of each call. Launchers are found
 /// by what they do, not by their names.
-fn launchers(facts: &Facts<'_>) -> Vec<Candidate> {
+fn launchers(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let mut by_program: BTreeMap<&str, Vec<Call>> = BTreeMap::new();
     for (group, execution) in facts.all() {
         let name = command_line::name_of(&execution.program);
@@ -197,7 +197,7 @@ fn launchers(facts: &Facts<'_>) -> Vec<Candidate> {
 /// The advice on the calls of one launcher. `started` has the programs that each launcher starts, and `totals` the CPU
 /// time of each execution of a program with its descendants, in ns.
 fn launcher(
-    facts: &Facts<'_>,
+    facts: &BuildFacts<'_>,
     program: &str,
     calls: &[Call],
     started: &BTreeMap<Group, Vec<Group>>,
@@ -275,26 +275,26 @@ fn launcher(
 /// A proposed change that leaves out the time that executions of a wrapper have on the critical path. `finding` makes
 /// the words of the evidence from that time.
 fn without(
-    facts: &Facts<'_>,
+    facts: &BuildFacts<'_>,
     action: &str,
     groups: Vec<Group>,
     finding: impl FnOnce(String) -> String,
 ) -> Candidate {
     let set = facts.set(groups.iter().copied());
-    let time = facts.on_path(&set, |kind, _| kind != Time::RunQueue);
+    let time = facts.on_path(&set, |kind, _| kind != TimeKind::RunQueue);
     Candidate {
         finding: finding(units::time(time)),
         action: action.into(),
         without: Without::own(|_, _| true, Some(set)),
         cap: time,
         evidence: groups,
-        ..Candidate::of(Kind::Wrapper)
+        ..Candidate::of(AdviceKind::Wrapper)
     }
 }
 
 /// The name of the version manager (such as pyenv) if an execution of a program is a part of the manager's shim;
 /// otherwise `None`.
-fn shim(facts: &Facts<'_>, group: Group) -> Option<&'static str> {
+fn shim(facts: &BuildFacts<'_>, group: Group) -> Option<&'static str> {
     let exec = facts.exec(group)?;
     let args: Vec<&[u8]> = exec.argv.args().collect();
     command_line::shim(&exec.filename, &args)
@@ -302,7 +302,7 @@ fn shim(facts: &Facts<'_>, group: Group) -> Option<&'static str> {
 
 /// Advice on shims of version managers (such as pyenv), with the time of the shims and of their descendants. A shim
 /// replaces itself by the real program. Each manager has its own line of advice.
-fn shims(facts: &Facts<'_>) -> Vec<Candidate> {
+fn shims(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let of = facts.down(|group, above: Option<&Option<&'static str>>| {
         shim(facts, group).or_else(|| above.copied().flatten())
     });
@@ -341,14 +341,14 @@ fn shims(facts: &Facts<'_>) -> Vec<Candidate> {
 
 /// Whether an execution runs a compiler's cache such as ccache. A call through a link in a directory `ccache` counts,
 /// too.
-fn is_cache(facts: &Facts<'_>, group: Group, execution: &Execution) -> bool {
+fn is_cache(facts: &BuildFacts<'_>, group: Group, execution: &Execution) -> bool {
     let file = facts.exec(group).map_or(&b""[..], |exec| &exec.filename);
     let mut parts = file.rsplit(|byte| *byte == b'/').skip(1);
     matches!(execution.program.as_str(), "ccache" | "sccache") || parts.next() == Some(b"ccache")
 }
 
 /// Advice on a compiler's cache in which no call found its result, for example because it was empty.
-fn cold_cache(facts: &Facts<'_>) -> Option<Candidate> {
+fn cold_cache(facts: &BuildFacts<'_>) -> Option<Candidate> {
     let caches = facts
         .all()
         .filter(|(group, execution)| is_cache(facts, *group, execution));
@@ -373,7 +373,7 @@ fn cold_cache(facts: &Facts<'_>) -> Option<Candidate> {
         return None;
     }
     let set = facts.set(compilers.iter().copied());
-    let time = facts.on_path(&set, |kind, _| kind == Time::OnCpu);
+    let time = facts.on_path(&set, |kind, _| kind == TimeKind::OnCpu);
     let files = units::count(caches.len() as u64);
     Some(Candidate {
         finding: format!(
@@ -385,6 +385,6 @@ fn cold_cache(facts: &Facts<'_>) -> Option<Candidate> {
         cap: time,
         unsure: true,
         evidence: caches,
-        ..Candidate::of(Kind::ColdCache)
+        ..Candidate::of(AdviceKind::ColdCache)
     })
 }

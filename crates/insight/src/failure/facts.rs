@@ -8,7 +8,7 @@ use tr_format::event::Ktime;
 use super::ends::{FailureEnd, PERHAPS};
 use super::texts::{ScriptLine, Statement};
 use crate::steps::{Step, StepIx, Steps};
-use crate::verdicts::Verdict;
+use crate::verdicts::StepVerdict;
 use tr_text::units;
 
 /// The largest width in columns of a script's statement that a report of a failure shows.
@@ -36,7 +36,7 @@ impl Default for FailedTask {
 pub struct Held {
     /// The name of the step that was held back, if it is another step than the failed one.
     pub step: Option<String>,
-    pub verdict: Verdict,
+    pub verdict: StepVerdict,
 }
 
 impl std::fmt::Display for Held {

@@ -7,7 +7,7 @@ use tr_programs::command_line;
 use tr_programs::job_tools::{Starts, ASKS, KEEPS_GOING};
 use tr_programs::table;
 use tr_programs::table::utilities::{self, UtilityUse};
-use tr_programs::tools::{Children, Family, Role, Tool};
+use tr_programs::tools::{Children, Family, KnownProgram, Role};
 use tr_programs::words;
 
 use crate::{exit, label};
@@ -115,7 +115,7 @@ pub(super) fn role(process: &Process) -> Option<Role> {
 }
 
 /// The entry for the program of a process in the table of known programs.
-pub(super) fn tool(process: &Process) -> Option<&'static Tool> {
+pub(super) fn tool(process: &Process) -> Option<&'static KnownProgram> {
     let program = label::program(process);
     let (tool, _) = command_line::tool_of(&program)?;
     Some(tool)

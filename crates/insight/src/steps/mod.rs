@@ -54,7 +54,7 @@ pub struct Step {
     pub doubt: Option<Doubt>,
     /// The raw `wait` status of the step's process, if the process ended with the step.
     pub status: Option<u32>,
-    /// The result that a program gave for the step in its mark, escaped.
+    /// The result that a program gave for the step in its mark.
     pub result: Option<String>,
     /// Whether the step's process is a worker of a test runner. A worker runs tests and is not a test itself.
     pub is_worker: bool,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use tr_analyze::critical_path::{Paths, Segment};
-use tr_analyze::kinds::{ByKind, Kind};
+use tr_analyze::kinds::{ByKind, TimeKind};
 use tr_analyze::model::{Analysis, ThreadIx, Times};
 use tr_format::event::Ktime;
 
@@ -25,7 +25,7 @@ pub struct StepTimes {
 /// A part of a step's wall time with one kind of time, and its length in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoursePart {
-    pub kind: Kind,
+    pub kind: TimeKind,
     pub ns: u64,
 }
 
@@ -157,11 +157,11 @@ pub(crate) fn own_path(paths: &Paths<'_>, steps: &Steps, of: StepIx) -> Option<V
 
 /// The kind of time that a segment of a step's own critical path counts as. Time in which a thread outside of the step
 /// ran or wanted a CPU (`inside` is false) counts as work of other steps.
-fn kind_of(segment: &Segment, inside: bool) -> Kind {
+fn kind_of(segment: &Segment, inside: bool) -> TimeKind {
     match segment.kind {
-        Kind::OnCpu | Kind::RunQueue if !inside => Kind::Others,
+        TimeKind::OnCpu | TimeKind::RunQueue if !inside => TimeKind::Others,
         // The thread's exact state in this time is not known.
-        Kind::SleepOrBlocked | Kind::Lived => Kind::Unknown,
+        TimeKind::SleepOrBlocked | TimeKind::Lived => TimeKind::Unknown,
         kind => kind,
     }
 }
@@ -317,7 +317,7 @@ mod tests {
 
     use super::*;
 
-    fn segment(from: u64, to: u64, kind: Kind) -> OwnSegment {
+    fn segment(from: u64, to: u64, kind: TimeKind) -> OwnSegment {
         let segment = Segment {
             from: Ktime(from),
             to: Ktime(to),
@@ -334,13 +334,13 @@ mod tests {
     #[test]
     fn a_course_has_its_parts_in_their_order() {
         let path = [
-            segment(0, 400, Kind::OnCpu),
-            segment(400, 500, Kind::RunQueue),
+            segment(0, 400, TimeKind::OnCpu),
+            segment(400, 500, TimeKind::RunQueue),
             // Three short segments, one directly after the other, which lie in one stretch of the course.
-            segment(500, 520, Kind::OnCpu),
-            segment(520, 530, Kind::Disk),
-            segment(530, 550, Kind::OnCpu),
-            segment(550, 1000, Kind::RunQueue),
+            segment(500, 520, TimeKind::OnCpu),
+            segment(520, 530, TimeKind::Disk),
+            segment(530, 550, TimeKind::OnCpu),
+            segment(550, 1000, TimeKind::RunQueue),
         ];
         let parts = |stretch| {
             let course = course(&path, stretch);
@@ -348,18 +348,22 @@ mod tests {
             parts.collect::<Vec<_>>()
         };
         let expected = [
-            (Kind::OnCpu, 400),
-            (Kind::RunQueue, 100),
-            (Kind::OnCpu, 40),
-            (Kind::Disk, 10),
-            (Kind::RunQueue, 450),
+            (TimeKind::OnCpu, 400),
+            (TimeKind::RunQueue, 100),
+            (TimeKind::OnCpu, 40),
+            (TimeKind::Disk, 10),
+            (TimeKind::RunQueue, 450),
         ];
         assert_eq!(parts(100), expected);
         assert_eq!(parts(1).len(), 6, "each by itself");
         // If the whole course is one stretch, it has one part for each kind.
         assert_eq!(
             parts(2000),
-            [(Kind::OnCpu, 440), (Kind::RunQueue, 550), (Kind::Disk, 10)]
+            [
+                (TimeKind::OnCpu, 440),
+                (TimeKind::RunQueue, 550),
+                (TimeKind::Disk, 10)
+            ]
         );
         assert_eq!(course(&path[..1], 1), [], "a single part");
     }

@@ -54,7 +54,7 @@ fn the_time_on_a_cpu_is_that_of_the_path() {
     let sums = crate::step_sums::sums(&analysis.into(), &[]);
     let mut queued = 0;
     for sum in sums.values() {
-        let on_cpu = sum.spent.unwrap().of(tr_analyze::kinds::Kind::OnCpu);
+        let on_cpu = sum.spent.unwrap().of(tr_analyze::kinds::TimeKind::OnCpu);
         assert!(sum.part(WallPart::Work) <= Some(on_cpu), "{sum:?}");
         queued += sum.queued;
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tr_analyze::awaited::WaitReason;
 use tr_analyze::contention::{Contention, Wait};
-use tr_analyze::critical_path::{Kind, Segment};
+use tr_analyze::critical_path::{Segment, TimeKind};
 use tr_analyze::memory::{self, killed};
 use tr_analyze::model::{Analysis, Process, ProcessIx, ThreadIx};
 use tr_analyze::network::Ends;
@@ -138,7 +138,10 @@ impl<'a> Divider<'a> {
             rest = after;
             if !*inside {
                 self.outside(run, after.first(), &mut divided);
-            } else if segment.kind == Kind::Sleep && segment.length() >= SHORT && timers < TIMERS {
+            } else if segment.kind == TimeKind::Sleep
+                && segment.length() >= SHORT
+                && timers < TIMERS
+            {
                 timers += 1;
                 self.timer(at, segment, &mut divided);
             } else {
@@ -237,8 +240,8 @@ impl<'a> Divider<'a> {
         let mut waits = Vec::new();
         for (segment, _) in own {
             match segment.kind {
-                Kind::RunQueue => waits.extend(self.wait(segment)),
-                Kind::Sleep if segment.length() >= SHORT => {
+                TimeKind::RunQueue => waits.extend(self.wait(segment)),
+                TimeKind::Sleep if segment.length() >= SHORT => {
                     let busiest = self.busiest(at, segment).into_iter().flatten();
                     let queued = busiest
                         .filter(|(_, stretch)| matches!(stretch.doing, Bucket::RunQueue { .. }));
@@ -269,7 +272,7 @@ impl<'a> Divider<'a> {
         let awaited = then.and_then(|(segment, _)| self.awaited(segment.thread, segment.from));
         let unknown = run
             .iter()
-            .filter(|(segment, _)| matches!(segment.kind, Kind::Unknown | Kind::Lived));
+            .filter(|(segment, _)| matches!(segment.kind, TimeKind::Unknown | TimeKind::Lived));
         let unknown = unknown.fold(0u64, |sum, (segment, _)| {
             sum.saturating_add(segment.length())
         });
@@ -319,8 +322,8 @@ impl<'a> Divider<'a> {
             }
             part => {
                 let sum = match segment.kind {
-                    Kind::Blocked => Some(&mut divided.blocked),
-                    Kind::Disk if self.is_fault(segment) => Some(&mut divided.faults),
+                    TimeKind::Blocked => Some(&mut divided.blocked),
+                    TimeKind::Disk if self.is_fault(segment) => Some(&mut divided.faults),
                     _ => None,
                 };
                 sum.into_iter()

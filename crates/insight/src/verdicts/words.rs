@@ -2,10 +2,10 @@
 
 use serde_json::{json, Value};
 
-use super::{Verdict, WallPart};
+use super::{StepVerdict, WallPart};
 use tr_text::units;
 
-impl Verdict {
+impl StepVerdict {
     /// The name of the part of a step's wall time that the verdict names, for JSON, CSV
     /// and exports.
     pub fn name(&self) -> String {

@@ -2,7 +2,7 @@
 //! other tasks caused.
 
 use tr_analyze::critical_path::CriticalPath;
-use tr_analyze::kinds::Kind;
+use tr_analyze::kinds::TimeKind;
 use tr_analyze::parallelism;
 use tr_analyze::programs::Groups;
 use tr_analyze::share;
@@ -91,7 +91,7 @@ impl<'a> Costs<'a> {
             .map(|parallelism| parallelism.load)
             .unwrap_or_default();
         let waits = path.segments.iter().map(|segment| {
-            let is_wait = !matches!(segment.kind, Kind::OnCpu | Kind::RunQueue);
+            let is_wait = !matches!(segment.kind, TimeKind::OnCpu | TimeKind::RunQueue);
             (segment.from, u64::from(is_wait))
         });
         Costs {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 
 use serde_json::{Map, Value};
-use tr_text::{json, named, units};
+use tr_text::{escape, json, named, units};
 
 use super::{Plan, Test};
 
@@ -65,10 +65,11 @@ impl Display for Unlisted {
             }
             Unlisted::Control(name) => write!(
                 f,
-                "{name}: a name with a control character fits into no line"
+                "{}: a name with a control character fits into no line",
+                escape::text(name.as_bytes())
             ),
             Unlisted::Name(name, what) => {
-                write!(f, "{}: no {what}", tr_text::escape::text(name.as_bytes()))
+                write!(f, "{}: no {what}", escape::text(name.as_bytes()))
             }
             Unlisted::Document(why) => f.write_str(why),
         }
@@ -157,7 +158,7 @@ fn go_name(test: &Test) -> Result<&str, Unlisted> {
 /// Quotes a word so that shells and xargs read it as one word.
 fn quoted(word: &str) -> Result<String, Unlisted> {
     if word.chars().any(char::is_control) {
-        return Err(Unlisted::Control(tr_text::escape::text(word.as_bytes())));
+        return Err(Unlisted::Control(word.to_owned()));
     }
-    Ok(tr_text::escape::word(word.as_bytes()))
+    Ok(escape::word(word.as_bytes()))
 }

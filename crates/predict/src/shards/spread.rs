@@ -11,20 +11,20 @@ use super::Test;
 
 /// The properties of a test by which it is like others: its function, and its file or class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kind<'a> {
+pub struct TestKind<'a> {
     /// The name of the test's function, which tests with other parameters, or of other classes, share.
     function: &'a str,
     /// The file or the class of the test.
     place: &'a str,
 }
 
-impl<'a> Kind<'a> {
-    pub fn of(test: &'a Test) -> Kind<'a> {
+impl<'a> TestKind<'a> {
+    pub fn of(test: &'a Test) -> TestKind<'a> {
         let plain = test
             .id
             .split_once('[')
             .map_or(&*test.id, |(plain, _)| plain);
-        Kind {
+        TestKind {
             function: plain.rsplit("::").next().unwrap_or(plain),
             place: test.file.as_deref().unwrap_or(&test.class),
         }
@@ -46,7 +46,7 @@ struct Part<'a> {
 ///
 /// The plan that gives machines equal parts of alike units is preferred if its costliest machine costs at most 1 % more
 /// than that of the plan by costs alone.
-pub fn divide(costs: &[u64], kinds: &[Kind<'_>], shards: u64) -> Vec<u64> {
+pub fn divide(costs: &[u64], kinds: &[TestKind<'_>], shards: u64) -> Vec<u64> {
     let plain = by_cost(costs, shards);
     if kinds.len() != costs.len() {
         return plain;
@@ -94,7 +94,7 @@ pub fn by_cost(costs: &[u64], shards: u64) -> Vec<u64> {
 
 /// Assigns the costliest unit first. A machine is a candidate if it costs no more than the cheapest one plus the unit;
 /// the candidate with the least cost of the unit's kind gets it.
-fn by_kind(costs: &[u64], kinds: &[Kind<'_>], shards: u64) -> Vec<u64> {
+fn by_kind(costs: &[u64], kinds: &[TestKind<'_>], shards: u64) -> Vec<u64> {
     let mut loads: Vec<Part<'_>> = (0..shards).map(|_| Part::default()).collect();
     let mut parts = vec![0; costs.len()];
     for at in costliest_first(costs) {
@@ -139,8 +139,8 @@ mod tests {
         assert_eq!(by_cost(&[0, 0, 0, 0], 2), [0, 1, 0, 1]);
     }
 
-    fn kind(function: &'static str, place: &'static str) -> Kind<'static> {
-        Kind { function, place }
+    fn kind(function: &'static str, place: &'static str) -> TestKind<'static> {
+        TestKind { function, place }
     }
 
     #[test]
@@ -191,7 +191,7 @@ mod tests {
                 file: None,
                 cost: super::super::Cost::reported(1, 1),
             };
-            let kind = Kind::of(&test);
+            let kind = TestKind::of(&test);
             (kind.function.to_owned(), kind.place.to_owned())
         };
         let expected = ("test_leak".to_owned(), "c".to_owned());

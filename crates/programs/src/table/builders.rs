@@ -3,13 +3,15 @@
 
 use crate::job_tools::{JobTool, Starts, Untold, JOBS};
 use crate::steps::{call, found, in_directory, test_runner, FoundStep, Line, StepKind};
-use crate::tools::{version, Change, Children, Family, Label, Role, Tool, Version, TOOL};
+use crate::tools::{
+    version, Change, Children, Family, KnownProgram, Label, Role, Version, PROGRAM,
+};
 use crate::words::{command, has, is_of_machine, relative};
 use tr_text::escape;
 
 /// The common part of the table rows for tools that build what a build.ninja lists, such as ninja
 /// and samurai.
-const NINJA: Tool = Tool {
+const NINJA: KnownProgram = KnownProgram {
     family: Family::Ninja,
     role: Some(Role::Jobs),
     jobs: Some(JobTool {
@@ -24,30 +26,30 @@ const NINJA: Tool = Tool {
     }),
     change: Some(Change::Words("let it run more jobs (-j)")),
     step: Some(ninja),
-    ..TOOL
+    ..PROGRAM
 };
 
 /// The common part of the table rows for build tools whose first word says what they do:
 /// `bazel build`, `gradle test`.
-const BUILDER: Tool = Tool {
+const BUILDER: KnownProgram = KnownProgram {
     children: Children::Fail,
     step: Some(verb),
-    ..TOOL
+    ..PROGRAM
 };
 
 /// The common part of the table rows for build tools like [`BUILDER`] that also run build steps
 /// inside their own process.
-const SCRIPTED: Tool = Tool {
+const SCRIPTED: KnownProgram = KnownProgram {
     children: Children::FailOrOwn,
     ..BUILDER
 };
 
 /// The common part of the table rows for build tools whose build step is named after the verb and
 /// its arguments.
-const CALLED: Tool = Tool {
+const CALLED: KnownProgram = KnownProgram {
     children: Children::Fail,
     step: Some(call),
-    ..TOOL
+    ..PROGRAM
 };
 
 /// The options of make that have their value in the next argument, separated by spaces (GNU make's
@@ -59,8 +61,8 @@ const MESON: &str =
     "setup configure dist install introspect init test wrap subprojects rewrite compile \
                      devenv env2mfile format fmt help";
 
-pub(super) const ROWS: &[Tool] = &[
-    Tool {
+pub(super) const ROWS: &[KnownProgram] = &[
+    KnownProgram {
         names: "make gmake",
         family: Family::Make,
         role: Some(Role::Jobs),
@@ -85,9 +87,9 @@ pub(super) const ROWS: &[Tool] = &[
                  make --directory=/home/u/tree/lib check => target | make -C lib check
                  make -s -f CMakeFiles/lua.dir/build.make CMakeFiles/lua.dir/build => target | make CMakeFiles/lua.dir/build
                  make --version => -",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "bmake pmake",
         family: Family::Make,
         role: Some(Role::Jobs),
@@ -104,9 +106,9 @@ pub(super) const ROWS: &[Tool] = &[
         change: Some(Change::Numbered("give it -j")),
         step: Some(make),
         steps: "bmake -j2 all => target | bmake all",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "ninja ninja-build",
         client: true,
         steps: "ninja => target | ninja
@@ -116,17 +118,17 @@ pub(super) const ROWS: &[Tool] = &[
                  /usr/bin/ninja -t restat build.ninja => -",
         ..NINJA
     },
-    Tool {
+    KnownProgram {
         names: "samu",
         client: true,
         ..NINJA
     },
-    Tool {
+    KnownProgram {
         names: "n2",
         steps: "n2 all => target | n2 all",
         ..NINJA
     },
-    Tool {
+    KnownProgram {
         names: "cargo",
         family: Family::Cargo,
         client: true,
@@ -153,9 +155,9 @@ pub(super) const ROWS: &[Tool] = &[
                  cargo nextest run => target | cargo nextest run
                  cargo --version => -
                  cargo metadata --format-version 1 => -",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "cargo-nextest",
         jobs: Some(JobTool {
             options: "-j --test-threads",
@@ -165,9 +167,9 @@ pub(super) const ROWS: &[Tool] = &[
         children: Children::Fail,
         step: Some(cargo_tool),
         steps: "/root/.cargo/bin/cargo-nextest nextest run => target | cargo nextest run",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "go",
         verbs: &[
             (Role::Tests, "test"),
@@ -193,9 +195,9 @@ pub(super) const ROWS: &[Tool] = &[
         steps: "go test ./... => target | go test ./...
                  go build -o x . => target | go build
                  go env GOROOT => -",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "cmake",
         configures_unless: "--build --install --open -E -P --version",
         probes: true,
@@ -209,9 +211,9 @@ pub(super) const ROWS: &[Tool] = &[
                  cmake --build /w/tree/build => target | cmake --build build
                  cmake -E echo x => -
                  cmake -P x.cmake => -",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "configure",
         family: Family::Configure,
         role: Some(Role::Configure),
@@ -219,14 +221,14 @@ pub(super) const ROWS: &[Tool] = &[
         step: Some(configure),
         steps: "/bin/sh ./configure --prefix=/x => target | configure
                  ./configure => target | configure",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "config.status autoreconf autoconf automake",
         role: Some(Role::Configure),
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "meson",
         wants_failures: true,
         verbs: &[(Role::Tests, "test"), (Role::Configure, "setup")],
@@ -252,9 +254,9 @@ pub(super) const ROWS: &[Tool] = &[
                  meson --version => -
                  meson compile -C build => target | meson compile
                  meson test -C build => test | meson test",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "bazel bazelisk buck2 just task tox",
         steps: "bazel test //... => target | bazel test
                  ./gradlew --no-daemon build => target | gradlew build
@@ -262,16 +264,16 @@ pub(super) const ROWS: &[Tool] = &[
                  tox => target | tox",
         ..BUILDER
     },
-    Tool {
+    KnownProgram {
         names: "nox rake sbt scons waf",
         ..SCRIPTED
     },
-    Tool {
+    KnownProgram {
         names: "gradle gradlew mvn mvnw",
         tells_tests: true,
         ..SCRIPTED
     },
-    Tool {
+    KnownProgram {
         names: "turbo",
         label: Label::Verbs("--cwd --filter -F --concurrency --cache-dir"),
         steps: "node /w/node_modules/.bin/turbo run build test --filter=web => target | turbo run build test
@@ -279,7 +281,7 @@ pub(super) const ROWS: &[Tool] = &[
                  turbo --version => -",
         ..CALLED
     },
-    Tool {
+    KnownProgram {
         names: "nx",
         verbs: &[(Role::Tests, "test")],
         label: Label::Verbs("--parallel --projects -p --configuration -c"),
@@ -290,7 +292,7 @@ pub(super) const ROWS: &[Tool] = &[
                  nx --version => -",
         ..CALLED
     },
-    Tool {
+    KnownProgram {
         names: "nix",
         label: Label::Verbs("--extra-experimental-features --option -f --file -I -j --max-jobs"),
         labels: "nix build .#hello => nix build | .#hello",
@@ -300,33 +302,33 @@ pub(super) const ROWS: &[Tool] = &[
                  nix eval .#x => -",
         ..CALLED
     },
-    Tool {
+    KnownProgram {
         names: "nix-build",
         step: Some(goals),
         children: Children::Fail,
         steps: "nix-build -A hello => target | nix-build hello
                  nix-build /w/release.nix -A tests.x --no-out-link => target | nix-build tests.x
                  nix-build => target | nix-build",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "bitbake",
         step: Some(bitbake),
         children: Children::Fail,
         steps: "bitbake core-image-minimal => target | bitbake core-image-minimal
                  /usr/bin/python3 /w/poky/bitbake/bin/bitbake -k busybox => target | bitbake busybox
                  bitbake -c compile busybox => target | bitbake -c compile busybox",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "earthly",
         step: Some(earthly),
         children: Children::Fail,
         steps: "earthly +build => target | earthly +build
                  earthly --ci -P ./app+test => target | earthly ./app+test",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "dotnet",
         verbs: &[(Role::Tests, "test vstest"), (Role::Packages, "restore")],
         label: Label::Verbs(
@@ -339,7 +341,7 @@ pub(super) const ROWS: &[Tool] = &[
                  dotnet /usr/share/dotnet/sdk/8.0.100/MSBuild.dll /w/App.sln => -",
         ..CALLED
     },
-    Tool {
+    KnownProgram {
         names: "swift",
         verbs: &[(Role::Tests, "test")],
         label: Label::Verbs(
@@ -351,21 +353,21 @@ pub(super) const ROWS: &[Tool] = &[
                  swift --version => -",
         ..CALLED
     },
-    Tool {
+    KnownProgram {
         names: "swift-build",
         step: Some(swift),
         children: Children::Fail,
         steps: "/usr/bin/swift-build -c release => target | swift build",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "swift-test",
         step: Some(swift),
         role: Some(Role::Tests),
         steps: "/usr/bin/swift-test --parallel => test | swift test",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "deno",
         verbs: &[(Role::Tests, "test"), (Role::Packages, "install cache add")],
         label: Label::Verbs("-c --config --cwd -o --output"),
@@ -379,7 +381,7 @@ pub(super) const ROWS: &[Tool] = &[
                  deno eval x => -",
         ..CALLED
     },
-    Tool {
+    KnownProgram {
         names: "manage.py",
         verbs: &[(Role::Tests, "test")],
         label: Label::Verbs("-v --verbosity --settings --pythonpath -k --tag"),
@@ -389,7 +391,7 @@ pub(super) const ROWS: &[Tool] = &[
                  python3 manage.py shell => -",
         ..CALLED
     },
-    Tool {
+    KnownProgram {
         names: "mix",
         verbs: &[
             (Role::Tests, "test"),
@@ -402,7 +404,7 @@ pub(super) const ROWS: &[Tool] = &[
                  mix help => -",
         ..CALLED
     },
-    Tool {
+    KnownProgram {
         names: "cabal",
         verbs: &[
             (Role::Tests, "test v2-test"),
@@ -415,7 +417,7 @@ pub(super) const ROWS: &[Tool] = &[
                  cabal exec x => -",
         ..CALLED
     },
-    Tool {
+    KnownProgram {
         names: "stack",
         verbs: &[(Role::Tests, "test"), (Role::Packages, "setup update")],
         label: Label::Verbs("--resolver --stack-yaml -j --jobs --work-dir"),
@@ -424,24 +426,24 @@ pub(super) const ROWS: &[Tool] = &[
                  stack setup => job | stack setup",
         ..CALLED
     },
-    Tool {
+    KnownProgram {
         names: "ant",
         step: Some(goals),
         children: Children::FailOrOwn,
         steps: "/bin/sh /usr/bin/ant -f build.xml compile jar => target | ant compile jar
                  ant => target | ant
                  ant -version => -",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "siso",
         step: Some(siso),
         children: Children::Fail,
         steps: "siso ninja -C out/Default chrome => target | siso ninja -C out/Default chrome
                  siso version => -",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "dune jbuilder",
         verbs: &[(Role::Tests, "test runtest")],
         label: Label::Verbs("--root -j --profile -p --build-dir"),
@@ -450,7 +452,7 @@ pub(super) const ROWS: &[Tool] = &[
                  dune exec ./main.exe => -",
         ..CALLED
     },
-    Tool {
+    KnownProgram {
         names: "please plz",
         verbs: &[(Role::Tests, "test cover")],
         label: Label::Verbs("-c --config --profile -n --num_threads"),
@@ -458,7 +460,7 @@ pub(super) const ROWS: &[Tool] = &[
                  please test //src/... => test | please test //src/...",
         ..CALLED
     },
-    Tool {
+    KnownProgram {
         names: "xargs",
         role: Some(Role::Jobs),
         jobs: Some(JobTool {
@@ -470,9 +472,9 @@ pub(super) const ROWS: &[Tool] = &[
         }),
         change: Some(Change::Words("give it -P")),
         children: Children::FailLate,
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "parallel",
         role: Some(Role::Jobs),
         jobs: Some(JobTool {
@@ -487,7 +489,7 @@ pub(super) const ROWS: &[Tool] = &[
         }),
         change: Some(Change::Words("let it run more jobs (-j)")),
         children: Children::FailIfNamed,
-        ..TOOL
+        ..PROGRAM
     },
 ];
 

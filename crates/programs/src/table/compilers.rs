@@ -1,7 +1,9 @@
 //! The rows of the table of known programs for compilers, assemblers, linkers and archivers.
 
 use crate::steps::{file, found, in_directory, test_runner, FoundStep, Line, StepKind};
-use crate::tools::{version, Change, Children, Family, Label, Role, Tool, Version, TOOL};
+use crate::tools::{
+    version, Change, Children, Family, KnownProgram, Label, Role, Version, PROGRAM,
+};
 use crate::words;
 use tr_text::escape;
 
@@ -10,47 +12,47 @@ const GCC: Version = version("gcc", "gcc");
 
 /// The common part of the table rows for compiler drivers such as gcc and clang, which start the
 /// passes of a compiler or do them in their own process.
-const DRIVER: Tool = Tool {
+const DRIVER: KnownProgram = KnownProgram {
     children: Children::FailLate,
     label: Label::Compiler,
     step: Some(compiler),
     drives: true,
-    ..TOOL
+    ..PROGRAM
 };
 
 /// The common part of the table rows for linkers that use only a few CPUs, such as GNU ld.
-const LINKER: Tool = Tool {
+const LINKER: KnownProgram = KnownProgram {
     change: Some(Change::Words("use a faster linker (mold, lld)")),
     children: Children::FailLate,
     label: Label::Named("-o"),
     step: Some(output),
-    ..TOOL
+    ..PROGRAM
 };
 
 /// The common part of the table rows for linkers that use all CPUs, such as mold.
-const FAST_LINKER: Tool = Tool {
+const FAST_LINKER: KnownProgram = KnownProgram {
     role: Some(Role::Linker),
     change: Some(Change::Words(
         "link less: shared libraries, fewer debug symbols",
     )),
     label: Label::Named("-o"),
     step: Some(output),
-    ..TOOL
+    ..PROGRAM
 };
 
 /// The table row for the Rust compiler, which also runs under the name of the clippy driver.
-const RUSTC: Tool = Tool {
+const RUSTC: KnownProgram = KnownProgram {
     family: Family::Rustc,
     role: Some(Role::Compiler),
     client: true,
     children: Children::Fail,
     label: Label::Named("--crate-name"),
     step: Some(rustc),
-    ..TOOL
+    ..PROGRAM
 };
 
-pub(super) const ROWS: &[Tool] = &[
-    Tool {
+pub(super) const ROWS: &[KnownProgram] = &[
+    KnownProgram {
         names: "gcc g++ gfortran",
         version: Some(GCC),
         labels: "/usr/lib/gcc/x/12/cc1 -quiet -I. src/lparser.c -o /tmp/ccAbCdEf.s => cc1 | lparser.c
@@ -75,44 +77,44 @@ pub(super) const ROWS: &[Tool] = &[
                  gcc --version => -",
         ..DRIVER
     },
-    Tool {
+    KnownProgram {
         names: "cc c++ c99 c89 icc icpc ifort mpicc mpicxx mpic++ mpifort musl-gcc emcc em++ hipcc",
         ..DRIVER
     },
-    Tool {
+    KnownProgram {
         names: "clang clang++",
         role: Some(Role::Compiler),
         version: Some(version("clang", "llvm clang")),
         ..DRIVER
     },
-    Tool {
+    KnownProgram {
         names: "icx icpx ifx flang nvcc tcc",
         role: Some(Role::Compiler),
         ..DRIVER
     },
-    Tool {
+    KnownProgram {
         names: "cpp",
         label: Label::Compiler,
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "cc1 cc1plus cc1obj f951 gnat1 lto1",
         role: Some(Role::Compiler),
         version: Some(GCC),
         label: Label::Compiler,
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "lto-wrapper",
         client: true,
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "cicc kotlinc scalac tsc",
         role: Some(Role::Compiler),
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "ghc",
         step: Some(haskell),
         steps: "/usr/bin/ghc -O2 -o app Main.hs => target | app
@@ -123,7 +125,7 @@ pub(super) const ROWS: &[Tool] = &[
         drives: false,
         ..DRIVER
     },
-    Tool {
+    KnownProgram {
         names: "swiftc",
         role: Some(Role::Compiler),
         drives: false,
@@ -131,22 +133,22 @@ pub(super) const ROWS: &[Tool] = &[
                  swiftc -c a.swift b.swift => target | a.o b.o",
         ..DRIVER
     },
-    Tool {
+    KnownProgram {
         names: "protoc",
         children: Children::Fail,
         step: Some(protoc),
         steps: "protoc -I. --cpp_out=gen api/a.proto => target | protoc api/a.proto
                  /usr/bin/protoc --proto_path=/w/x --python_out /w/out /w/x/a.proto /w/x/b.proto => target | protoc a.proto b.proto
                  protoc --version => -",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "javac",
         role: Some(Role::Compiler),
         version: Some(version("java", "java jdk")),
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "as gas",
         role: Some(Role::Compiler),
         label: Label::Assembler,
@@ -155,9 +157,9 @@ pub(super) const ROWS: &[Tool] = &[
                   as -o /tmp/ccAbCdEf.o /tmp/ccXbCdEf.s => as | ccXbCdEf.s",
         steps: "as --64 -o lapi.o /tmp/ccAbCdEf.s => target | lapi.o
                  as --64 -o /tmp/ccAbCdEf.o /tmp/ccAbCdEf.s => -",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "ld ld.bfd ld.gold gold ld64",
         role: Some(Role::Linker),
         labels: "/usr/bin/ld -plugin p.so -o lua a.o => ld | lua",
@@ -166,32 +168,32 @@ pub(super) const ROWS: &[Tool] = &[
                  ld --version => -",
         ..LINKER
     },
-    Tool {
+    KnownProgram {
         names: "collect2",
         version: Some(GCC),
         ..LINKER
     },
-    Tool {
+    KnownProgram {
         names: "mold ld.mold wild",
         labels: "wild -o lua a.o => wild | lua",
         steps: "ld.mold -o lua crt1.o lua.o => target | lua",
         ..FAST_LINKER
     },
-    Tool {
+    KnownProgram {
         names: "lld ld.lld rust-lld",
         version: Some(version("lld", "llvm")),
         ..FAST_LINKER
     },
-    Tool {
+    KnownProgram {
         names: "ar gcc-ar llvm-ar",
         family: Family::Archiver,
         step: Some(archive),
         steps: "ar rcs liblua.a lapi.o lcode.o => target | liblua.a
                  x86_64-linux-gnu-ar cr ./liblua.a lapi.o => target | liblua.a
                  ar t liblua.a => -",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "ccache sccache distcc icecc",
         children: Children::FailLate,
         label: Label::Wrapper,
@@ -199,9 +201,9 @@ pub(super) const ROWS: &[Tool] = &[
         steps: "ccache gcc -c -o x.o x.c => target | x.o
                  sccache rustc --crate-name serde --edition=2021 => unit | serde
                  ccache --show-stats => -",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "rustc",
         version: Some(version("rustc", "toolchains")),
         labels: "rustc --crate-name serde --edition=2021 => rustc | serde
@@ -215,11 +217,11 @@ pub(super) const ROWS: &[Tool] = &[
                  rustc -vV => -",
         ..RUSTC
     },
-    Tool {
+    KnownProgram {
         names: "clippy-driver",
         ..RUSTC
     },
-    Tool {
+    KnownProgram {
         names: "rustdoc",
         family: Family::Rustdoc,
         client: true,
@@ -229,16 +231,16 @@ pub(super) const ROWS: &[Tool] = &[
         step: Some(rustdoc),
         steps: "rustdoc --edition=2021 --crate-name x src/lib.rs => unit | x (doc)
                  rustdoc --crate-name x src/lib.rs --test => test | x (doctests)",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "build-script-build build-script-main",
         family: Family::BuildScript,
         label: Label::Crate,
         step: Some(build_script),
         labels: "/w/target/debug/build/serde-0123456789abcdef/build-script-build => build-script-build | serde",
         steps: "/w/target/debug/build/serde-0123456789abcdef/build-script-build => unit | serde (run build script)",
-        ..TOOL
+        ..PROGRAM
     },
 ];
 

@@ -2,7 +2,7 @@
 //! programs that scripts call.
 
 use crate::job_tools::{JobTool, JOBS};
-use crate::tools::{version, Change, Children, Label, Role, Script, Tool, SCRIPT, TOOL};
+use crate::tools::{version, Change, Children, KnownProgram, Label, Role, Script, PROGRAM, SCRIPT};
 
 /// The options with which Python gets a program, and those that have a value in the next argument.
 const PYTHON: Label = Label::Interpreter(Script {
@@ -20,8 +20,8 @@ const RUBY: Label = Label::Interpreter(Script {
     ..SCRIPT
 });
 
-pub(super) const ROWS: &[Tool] = &[
-    Tool {
+pub(super) const ROWS: &[KnownProgram] = &[
+    KnownProgram {
         names: "sh bash dash zsh ksh mksh ash",
         role: Some(Role::Shell),
         children: Children::Script,
@@ -41,14 +41,14 @@ pub(super) const ROWS: &[Tool] = &[
                   bash -x tools/t.sh a => t.sh | a
                   bash -n tools/t.sh => bash -n | tools/t.sh
                   sh - => sh | -",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "busybox",
         role: Some(Role::Shell),
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "python",
         version: Some(version("python", "python Python versions")),
         label: PYTHON,
@@ -59,15 +59,15 @@ pub(super) const ROWS: &[Tool] = &[
                   python3 -m pip install x => pip install | x
                   python3 -u -c import~sys;exec(eval(sys.stdin.readline())) => pytest worker |
                   /usr/bin/python3.11 -W ignore /usr/bin/pytest -x => pytest | -x",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "pypy",
         label: PYTHON,
-        ..TOOL
+        ..PROGRAM
     },
     // The verb `Test::Harness` is taken from the label of the call by which `make test` runs the tests of a module.
-    Tool {
+    KnownProgram {
         names: "perl",
         verbs: &[(Role::Tests, "Test::Harness")],
         jobs: Some(JobTool {
@@ -91,22 +91,22 @@ pub(super) const ROWS: &[Tool] = &[
                   perl -e test_harness(0) a.t => perl | -e 'test_harness(0)'
                   perl -c a.pl => perl -c | a.pl
                   perl -ne print x => perl | -ne 'print'",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "ruby",
         version: Some(version("ruby", "ruby Ruby versions")),
         label: RUBY,
         labels: "ruby -Ilib -r set a.rb b => a.rb | b
                   ruby -c a.rb => ruby -c | a.rb",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "jruby",
         label: RUBY,
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "node nodejs",
         verbs: &[(Role::Tests, "--test")],
         jobs: Some(JobTool {
@@ -130,9 +130,9 @@ pub(super) const ROWS: &[Tool] = &[
                   node --test => node --test |
                   node --check a.js => node --check | a.js
                   node /a/node_modules/typescript/lib/tsc.js -p . => tsc | -p .",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "elixir",
         label: Label::Interpreter(Script {
             text: "-e --eval",
@@ -140,9 +140,9 @@ pub(super) const ROWS: &[Tool] = &[
             ..SCRIPT
         }),
         labels: "/bin/sh /usr/bin/elixir /usr/bin/mix test => mix test |",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "java",
         version: Some(version("java", "java jdk")),
         label: Label::Interpreter(Script {
@@ -154,9 +154,9 @@ pub(super) const ROWS: &[Tool] = &[
         }),
         labels: "java -Xmx1g -cp a.jar:b.jar org.x.Main in => Main | in
                   java -jar /opt/x.jar -v => x.jar | -v",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "php",
         // The value of `-S` is the address of PHP's own server.
         label: Label::Interpreter(Script {
@@ -167,9 +167,9 @@ pub(super) const ROWS: &[Tool] = &[
         }),
         labels: "php -d a=1 x.php 1 => x.php | 1
                   php -l x.php => php -l | x.php",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "Rscript gjs guile lua tclsh",
         label: Label::Interpreter(Script {
             text: "-e -r",
@@ -177,12 +177,12 @@ pub(super) const ROWS: &[Tool] = &[
             ..SCRIPT
         }),
         labels: "lua -l set x.lua 1 => x.lua | 1",
-        ..TOOL
+        ..PROGRAM
     },
     // Programs that print facts about the machine.
-    Tool {
+    KnownProgram {
         names: "dpkg-architecture dpkg-query pkg-config pkgconf uname which readlink getconf",
         answers: true,
-        ..TOOL
+        ..PROGRAM
     },
 ];

@@ -1,12 +1,12 @@
 //! The rows of the table of known programs for tools that download and unpack packages.
 
 use crate::steps::{found, in_directory, FoundStep, Line, StepKind};
-use crate::tools::{Children, Label, Role, Tool, TOOL};
+use crate::tools::{Children, KnownProgram, Label, Role, PROGRAM};
 use crate::words::has;
 use tr_text::escape;
 
-pub(super) const ROWS: &[Tool] = &[
-    Tool {
+pub(super) const ROWS: &[KnownProgram] = &[
+    KnownProgram {
         names: "npm npm-cli pnpm yarn bun",
         verbs: &[(Role::Packages, "ci install")],
         children: Children::FailUnlessOptional,
@@ -18,22 +18,22 @@ pub(super) const ROWS: &[Tool] = &[
                  node /usr/bin/npm run build => job | npm run build
                  node /usr/lib/node_modules/npm/bin/npm-cli.js test => job | npm test
                  npm config get x => -",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "npx corepack",
         bypass: Some("call the tools in node_modules/.bin, or several in one npm script"),
         children: Children::FailUnlessOptional,
         label: Label::Verbs("--prefix -C --dir --cwd -w --workspace"),
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "pyenv rbenv nodenv goenv jenv plenv asdf",
         bypass: Some("put the directory of the real program first on PATH"),
         label: Label::Verbs(""),
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "pip uv poetry conda gem bundle composer brew snap rustup",
         verbs: &[(Role::Packages, "install download sync pip")],
         label: Label::Verbs(""),
@@ -43,9 +43,9 @@ pub(super) const ROWS: &[Tool] = &[
                  python3 -m pip install x => job | pip install
                  uv sync => job | uv sync
                  pip --version => -",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "apt apt-get aptitude dnf yum zypper apk",
         verbs: &[(Role::Packages, "install update add")],
         label: Label::Verbs("-o -c -t -a --root"),
@@ -53,12 +53,12 @@ pub(super) const ROWS: &[Tool] = &[
         labels: "apt-get -o Dpkg=1 -y install gcc => apt-get install | gcc",
         steps: "apt-get -y install gcc => job | apt-get install
                  apk add gcc => job | apk add",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "dpkg ensurepip venv virtualenv",
         role: Some(Role::Packages),
-        ..TOOL
+        ..PROGRAM
     },
 ];
 

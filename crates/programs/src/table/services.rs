@@ -2,27 +2,27 @@
 //! which exchange requests with other machines.
 
 use crate::steps::{found, in_directory, FoundStep, Line, Mark, StepKind};
-use crate::tools::{Children, ContainerVerb, Family, Label, Tool, TOOL};
+use crate::tools::{Children, ContainerVerb, Family, KnownProgram, Label, PROGRAM};
 use crate::words::has;
 use tr_format::event::Argv;
 use tr_text::escape;
 
 /// The common part of the table rows for tools that run containers, such as docker and podman.
-const CONTAINERS: Tool = Tool {
+const CONTAINERS: KnownProgram = KnownProgram {
     family: Family::Container,
     children: Children::Status,
     label: Label::Verbs("-H --host --context -c --config -l --log-level"),
     step: Some(docker),
-    ..TOOL
+    ..PROGRAM
 };
 
-pub(super) const ROWS: &[Tool] = &[
-    Tool {
+pub(super) const ROWS: &[KnownProgram] = &[
+    KnownProgram {
         names: "helm kubectl systemctl terraform",
         label: Label::Verbs(""),
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "git",
         label: Label::Verbs("-C -c --git-dir --work-tree --namespace"),
         answer_verbs: "config describe merge-base name-rev remote rev-parse show-ref symbolic-ref",
@@ -33,9 +33,9 @@ pub(super) const ROWS: &[Tool] = &[
         steps: "git -c x=y clone --depth 1 u => job | git clone
                  git submodule update --init => job | git submodule update
                  git rev-parse HEAD => -",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "docker docker-compose docker-buildx nerdctl ctr crictl buildctl podman-remote",
         asks_daemon: true,
         labels: "docker --context ci run x => docker run | x",
@@ -46,38 +46,38 @@ pub(super) const ROWS: &[Tool] = &[
                  docker ps => -",
         ..CONTAINERS
     },
-    Tool {
+    KnownProgram {
         names: "podman buildah buildah-oci-runtime",
         steps: "podman pull x => job | podman pull",
         ..CONTAINERS
     },
-    Tool {
+    KnownProgram {
         names: "ansible-playbook",
         step: Some(playbook),
         steps: "/usr/bin/python3 /usr/bin/ansible-playbook -i hosts site.yml => job | ansible-playbook site.yml
                  ansible-playbook --version => -",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "gitlab-runner-helper gitlab-runner",
         step: Some(gitlab),
         steps: "gitlab-runner-helper artifacts-uploader --url u => job | artifacts-uploader
                  gitlab-runner-helper cache-extractor --file x => job | cache-extractor
                  gitlab-runner run => -",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "nice ionice chrt cpulimit",
         limits: true,
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "taskset numactl",
         limits: true,
         pins: true,
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "tr tr-trace",
         children: Children::Status,
         step: Some(mark),
@@ -87,7 +87,7 @@ pub(super) const ROWS: &[Tool] = &[
                  /usr/bin/tr-trace mark build -- make => mark | build
                  tr mark -- x => -
                  tr a-z A-Z => -",
-        ..TOOL
+        ..PROGRAM
     },
 ];
 

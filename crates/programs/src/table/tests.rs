@@ -3,17 +3,17 @@
 
 use crate::job_tools::{JobTool, Starts, Untold, JOBS};
 use crate::steps::{call, found, in_directory, test_runner, worker, FoundStep, Line, StepKind};
-use crate::tools::{version, Change, Family, Label, Role, Tool, Worker, TOOL};
+use crate::tools::{version, Change, Family, KnownProgram, Label, Role, Worker, PROGRAM};
 use tr_text::escape;
 
 /// The common part of the table rows for test runners whose build step is named like the program.
-const RUNNER: Tool = Tool {
+const RUNNER: KnownProgram = KnownProgram {
     step: Some(runner),
-    ..TOOL
+    ..PROGRAM
 };
 
-pub(super) const ROWS: &[Tool] = &[
-    Tool {
+pub(super) const ROWS: &[KnownProgram] = &[
+    KnownProgram {
         names: "ctest",
         role: Some(Role::Tests),
         wants_failures: true,
@@ -30,9 +30,9 @@ pub(super) const ROWS: &[Tool] = &[
                  /usr/bin/ctest --output-on-failure => test | ctest
                  ctest -N => -
                  ctest --instrument --command-type compile -- c++ -c a.cc => -",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "prove",
         role: Some(Role::Tests),
         jobs: Some(JobTool {
@@ -44,9 +44,9 @@ pub(super) const ROWS: &[Tool] = &[
         change: Some(Change::Numbered("give it -j")),
         step: Some(prove),
         steps: "prove -l t => test | prove",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "bats bats-exec-suite",
         role: Some(Role::Tests),
         jobs: Some(JobTool {
@@ -56,9 +56,9 @@ pub(super) const ROWS: &[Tool] = &[
         change: Some(Change::Words("give it --jobs")),
         step: Some(bats),
         steps: "bash /usr/lib/bats-core/bats test => test | bats",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "bats-exec-file",
         role: Some(Role::Tests),
         jobs: Some(JobTool {
@@ -68,15 +68,15 @@ pub(super) const ROWS: &[Tool] = &[
         change: Some(Change::Words("give it --jobs")),
         step: Some(bats_file),
         steps: "bash /usr/lib/bats-core/bats-exec-file -x 0 --dummy-flag test/a.bats /tmp/l => test | test/a.bats",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "bats-exec-test",
         step: Some(bats_test),
         steps: "bash /usr/lib/bats-core/bats-exec-test -x test/a.bats test_it_works 1 1 1 => test | test/a.bats test_it_works",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "pytest py.test",
         family: Family::Pytest,
         role: Some(Role::Tests),
@@ -90,29 +90,30 @@ pub(super) const ROWS: &[Tool] = &[
         step: Some(pytest),
         steps: "/usr/bin/python3 /usr/bin/pytest -x => test | pytest
                  python -m pytest tests => test | pytest",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "unittest",
         role: Some(Role::Tests),
         step: Some(unittest),
         steps: "python3 -m unittest tests.test_a => test | unittest tests.test_a
                  python3 -m unittest => test | unittest",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "test-driver",
         step: Some(automake_test),
-        steps: "sh ./build-aux/test-driver --test-name t/a.sh --log-file t/a.log --trs-file t/a.trs -- ./t/a.sh => test | t/a.sh",
-        ..TOOL
+        steps: "sh ./build-aux/test-driver --test-name t/a.sh --log-file t/a.log --trs-file t/a.trs -- ./t/a.sh => test | t/a.sh
+                 sh ./build-aux/test-driver --test-name t/##[a]\u{200b}.sh -- ./t/a.sh => test | t/##[a]\u{200b}.sh",
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "test-setup.sh",
         step: Some(bazel_test),
         steps: "/bin/bash external/bazel_tools/tools/test/test-setup.sh pkg/x_test --v => test | pkg/x_test",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "jest",
         role: Some(Role::Tests),
         tells_tests: true,
@@ -127,7 +128,7 @@ pub(super) const ROWS: &[Tool] = &[
         ..RUNNER
     },
     // vitest has some long options of jest, but its `-w` has another meaning.
-    Tool {
+    KnownProgram {
         names: "vitest",
         role: Some(Role::Tests),
         tells_tests: true,
@@ -140,7 +141,7 @@ pub(super) const ROWS: &[Tool] = &[
         steps: "node /w/node_modules/vitest/vitest.mjs run => test | vitest",
         ..RUNNER
     },
-    Tool {
+    KnownProgram {
         names: "rspec",
         family: Family::Rspec,
         role: Some(Role::Tests),
@@ -149,16 +150,16 @@ pub(super) const ROWS: &[Tool] = &[
         steps: "ruby /usr/bin/rspec => test | rspec",
         ..RUNNER
     },
-    Tool {
+    KnownProgram {
         names: "phpunit",
         tells_tests: true,
         ..RUNNER
     },
-    Tool {
+    KnownProgram {
         names: "ava cypress karma mocha",
         ..RUNNER
     },
-    Tool {
+    KnownProgram {
         names: "playwright",
         verbs: &[(Role::Tests, "test"), (Role::Packages, "install")],
         label: Label::Verbs("-c --config -g --grep --project --reporter -j --workers"),
@@ -168,9 +169,9 @@ pub(super) const ROWS: &[Tool] = &[
                  node /w/node_modules/.bin/playwright test --project chromium a.spec.ts => test | playwright test a.spec.ts
                  node /w/node_modules/.bin/playwright install => job | playwright install
                  playwright --version => -",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "workerProcessEntry",
         step: Some(worker_of_package),
         worker: Some(Worker {
@@ -180,9 +181,9 @@ pub(super) const ROWS: &[Tool] = &[
         labels: "node /w/node_modules/playwright/lib/worker/workerProcessEntry.js => playwright worker |",
         steps: "node /w/node_modules/playwright/lib/worker/workerProcessEntry.js => test | playwright worker
                  node /w/workerProcessEntry.js => -",
-        ..TOOL
+        ..PROGRAM
     },
-    Tool {
+    KnownProgram {
         names: "processChild",
         step: Some(worker_of_package),
         worker: Some(Worker {
@@ -192,7 +193,7 @@ pub(super) const ROWS: &[Tool] = &[
         labels: "node /w/node_modules/jest-worker/build/workers/processChild.js => jest worker |",
         steps: "node /w/node_modules/jest-worker/build/workers/processChild.js => test | jest worker
                  node /w/processChild.js => -",
-        ..TOOL
+        ..PROGRAM
     },
 ];
 
@@ -224,14 +225,14 @@ fn bats_place(line: &Line) -> Option<usize> {
 fn bats_file(line: &Line) -> Option<FoundStep> {
     found(
         StepKind::Test,
-        escape::text(line.args.get(bats_place(line)?)?),
+        escape::raw(line.args.get(bats_place(line)?)?),
     )
 }
 
 fn bats_test(line: &Line) -> Option<FoundStep> {
     let at = bats_place(line)?;
     let (file, test) = (line.args.get(at)?, line.args.get(at + 1)?);
-    let name = format!("{} {}", escape::text(file), escape::text(test));
+    let name = format!("{} {}", escape::raw(file), escape::raw(test));
     found(StepKind::Test, name)
 }
 
@@ -245,7 +246,7 @@ fn unittest(line: &Line) -> Option<FoundStep> {
 }
 
 fn automake_test(line: &Line) -> Option<FoundStep> {
-    let test = found(StepKind::Test, escape::text(line.value("--test-name")?))?;
+    let test = found(StepKind::Test, escape::raw(line.value("--test-name")?))?;
     let all = line.all.iter().position(|arg| *arg == b"--");
     // If the test is expected to fail, the failure of its program is not the test's.
     let expected = line.value("--expect-failure") == Some(b"yes");
@@ -256,7 +257,7 @@ fn automake_test(line: &Line) -> Option<FoundStep> {
 }
 
 fn bazel_test(line: &Line) -> Option<FoundStep> {
-    found(StepKind::Test, escape::text(line.args.first()?))
+    found(StepKind::Test, escape::raw(line.args.first()?))
 }
 
 fn runner(line: &Line) -> Option<FoundStep> {

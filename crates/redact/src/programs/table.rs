@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 /// How the words that follow a program's name on a command line are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ProgramKind {
     /// A word after the program's name that names another program of the table is taken for that
     /// program, unless its name is short.
     #[default]
@@ -78,7 +78,7 @@ pub(super) struct Rule {
 
 #[derive(Debug, Default)]
 pub(super) struct Program {
-    pub kind: Kind,
+    pub kind: ProgramKind,
     pub rules: Vec<usize>,
 }
 
@@ -107,11 +107,11 @@ impl Table {
             };
             if let Some(kind) = head.strip_prefix('@') {
                 let kind = match kind {
-                    "run" => Kind::Runs,
-                    "plain" => Kind::Plain,
-                    "prints" => Kind::Prints,
-                    "sends" => Kind::Sends,
-                    _ => Kind::Text,
+                    "run" => ProgramKind::Runs,
+                    "plain" => ProgramKind::Plain,
+                    "prints" => ProgramKind::Prints,
+                    "sends" => ProgramKind::Sends,
+                    _ => ProgramKind::Text,
                 };
                 for name in places.split(' ') {
                     table.program(name).kind = kind;

@@ -21,7 +21,7 @@ use crate::html::segments::{kinds as piece_kinds, KindRow, Segments, Sizes};
 use crate::html::stacks::{StackSizes, Stacks};
 use crate::html::steps::{Chosen, Steps};
 use tr_insight::advice::advise_by;
-use tr_insight::advice::facts::Facts;
+use tr_insight::advice::facts::BuildFacts;
 use tr_insight::depends::needs;
 use tr_insight::failure::Failures;
 use tr_insight::shares::CpuShares;
@@ -119,7 +119,7 @@ pub fn document(
     let everything: Vec<ProcessIx> = analysis.process_ids().collect();
     let ask = Ask::default();
     let view = View::new(recording, &everything, file, &ask);
-    let found = path.and_then(|path| Facts::with_contention(recording, path));
+    let found = path.and_then(|path| BuildFacts::with_contention(recording, path));
     let (facts, contention) = match found {
         Some((facts, contention)) => (Some(facts), contention),
         None => (None, Contention::new(analysis)),

@@ -5,7 +5,7 @@ use tr_analyze::critical_path;
 use tr_analyze::model::{self, Analysis};
 use tr_format::meta::Scope;
 
-use tr_insight::advice::{programs, Advice, Verdict};
+use tr_insight::advice::{programs, Advice, BuildVerdict};
 use tr_insight::ci::Ci;
 use tr_insight::failure::{Failure, Failures};
 use tr_insight::imports::Imports;
@@ -121,7 +121,7 @@ object! {
         at: Option<String> = failed.at(),
     }
 
-    VerdictRow(verdict: &Verdict) {
+    VerdictRow(verdict: &BuildVerdict) {
         sentence: String = verdict.sentence(),
         // The sentences about who delayed the build, and about the parts of its time that no rule has judged.
         more: Vec<String> = verdict.more(),

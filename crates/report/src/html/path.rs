@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tr_analyze::critical_path::{CriticalPath, Then};
-use tr_analyze::kinds::{ByKind, Kind};
+use tr_analyze::kinds::{ByKind, TimeKind};
 use tr_analyze::model::Analysis;
 
 use tr_insight::kinds;
@@ -35,7 +35,7 @@ object! {
     }
 
     // A kind of waits on the critical path, with the step or program that has most of their time.
-    Wait(kind: Kind, time: u64, owner: u32) {
+    Wait(kind: TimeKind, time: u64, owner: u32) {
         name: &'static str = kinds::title(kind),
         state: usize = kinds::state(kind),
         time: u64 = time,
@@ -120,7 +120,7 @@ impl Path {
 /// the thread. Times are in ns.
 fn states(spent: &ByKind) -> StateTimes {
     let mut times = [0u64; 5];
-    for kind in Kind::ALL {
+    for kind in TimeKind::ALL {
         if let Some(time) = times.get_mut(kinds::state(kind)) {
             *time = time.saturating_add(spent.of(kind));
         }
@@ -131,7 +131,7 @@ fn states(spent: &ByKind) -> StateTimes {
 /// The kinds of waits on the critical path with their times, the longest first, each with the step or program that has
 /// most of it.
 fn waits(owners: &[StepShare]) -> Vec<Wait> {
-    let wait = |kind: Kind| {
+    let wait = |kind: TimeKind| {
         let times = owners.iter().map(|owner| owner.spent.of(kind));
         let sum = times.clone().fold(0u64, u64::saturating_add);
         let (owner, _) = (0..)
@@ -139,7 +139,9 @@ fn waits(owners: &[StepShare]) -> Vec<Wait> {
             .max_by_key(|(at, ns)| (*ns, Reverse(*at)))?;
         (sum > 0).then(|| Wait::new(kind, sum, owner))
     };
-    let off_cpu = Kind::ALL.into_iter().filter(|kind| *kind != Kind::OnCpu);
+    let off_cpu = TimeKind::ALL
+        .into_iter()
+        .filter(|kind| *kind != TimeKind::OnCpu);
     let mut waits: Vec<Wait> = off_cpu.filter_map(wait).collect();
     waits.sort_by_key(|wait| Reverse(wait.time));
     waits

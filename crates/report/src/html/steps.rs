@@ -12,7 +12,7 @@ use crate::html::digits::Digits;
 use tr_insight::failure::Failures;
 use tr_insight::steps::times::{CoursePart, Fineness, StepTimes};
 use tr_insight::steps::Step;
-use tr_insight::verdicts::{StepVerdicts, Verdict};
+use tr_insight::verdicts::{StepVerdict, StepVerdicts};
 use tr_insight::Recording;
 use tr_insight::{exit, imports, kinds, label};
 use tr_text::strings::Strings;
@@ -44,7 +44,7 @@ struct StepRow<'a> {
     /// contains no steps.
     unexplained: Option<u64>,
     /// The verdict on the step: why it was slow or failed; `None` if nothing stands out.
-    verdict: Option<&'a Verdict>,
+    verdict: Option<&'a StepVerdict>,
     /// The rows of the steps that make a file which occurs in this step's command line.
     after: Vec<u32>,
 }
@@ -142,7 +142,7 @@ fn spent(row: &StepRow<'_>) -> String {
     let doubt = row.step.doubt.map(imports::no_figures);
     let doubt = doubt.map(|doubt| format!("no figures: {doubt}"));
     let held = row.verdict.filter(|verdict| verdict.told);
-    let held = held.map(Verdict::text);
+    let held = held.map(StepVerdict::text);
     let parts: Vec<String> = result
         .into_iter()
         .chain(error)
@@ -298,24 +298,24 @@ impl<'a> Chosen<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tr_analyze::kinds::Kind;
+    use tr_analyze::kinds::TimeKind;
     use tr_format::event::Ktime;
 
     #[test]
     fn a_course_is_told_in_thousandths() {
         let part = |kind, ns| CoursePart { kind, ns };
         let all = [
-            part(Kind::OnCpu, 2_000),
-            part(Kind::Disk, 1),
+            part(TimeKind::OnCpu, 2_000),
+            part(TimeKind::Disk, 1),
             // Memory and others are shown in one column, so their shares are added up.
-            part(Kind::Memory, 500),
-            part(Kind::Others, 500),
-            part(Kind::RunQueue, 999),
+            part(TimeKind::Memory, 500),
+            part(TimeKind::Others, 500),
+            part(TimeKind::RunQueue, 999),
         ];
         assert_eq!(course(&all), [0, 500, 5, 250, 1, 250]);
         let sum: u32 = course(&all).iter().skip(1).step_by(2).sum();
         assert_eq!(u64::from(sum), WHOLE);
-        assert!(course(&[part(Kind::Memory, 5), part(Kind::Others, 5)]).is_empty());
+        assert!(course(&[part(TimeKind::Memory, 5), part(TimeKind::Others, 5)]).is_empty());
         assert!(course(&[]).is_empty());
     }
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{json, Value};
 use tr_analyze::critical_path::{CriticalPath, Leg, NoPath, Then};
-use tr_analyze::kinds::{ByKind, Kind};
+use tr_analyze::kinds::{ByKind, TimeKind};
 use tr_analyze::model::{Analysis, Basis, ThreadIx};
 use tr_analyze::programs::{Group, Groups, Program, Programs};
 use tr_analyze::timeline::Bucket;
@@ -144,7 +144,7 @@ impl<'a> PathReport<'a> {
             let programs = shares.iter().filter(large);
             let programs = programs.filter_map(|share| match share.part {
                 PathUse {
-                    kind: Kind::OnCpu,
+                    kind: TimeKind::OnCpu,
                     program,
                     ..
                 } => program,

@@ -83,7 +83,7 @@ impl<'a> Devices<'a> {
     }
 }
 
-/// The text for a disk: its name, which must be escaped already, and its device number.
+/// The text for a disk: its name, if it has one, and its device number.
 pub fn label(name: &str, device: Device) -> String {
     match name {
         "" => device.to_string(),

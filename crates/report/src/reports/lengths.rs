@@ -11,17 +11,18 @@ use tr_analyze::waits::{self, Piece};
 use tr_format::event::CpuId;
 
 use super::wanted;
-use crate::hist::{self, HistRow};
+use crate::hist;
+use crate::members;
 use crate::output::Report;
 use tr_insight::cpu_demand::{demand, CpuDemand};
 use tr_insight::hist::{Hist, Length};
-use tr_insight::members::{Collect, Grouped};
+use tr_insight::members::{Collect, Grouped, Members};
 use tr_insight::query::By;
 use tr_insight::view::View;
 use tr_text::json::with;
 use tr_text::page::{Page, Span};
 use tr_text::style::{Paint, Style};
-use tr_text::table::Title;
+use tr_text::table::Table;
 
 /// The report `histogram` on the lengths of slices on a CPU, or `run-queue` on the lengths of waits for a CPU.
 /// With `--by` it draws a histogram for each group; otherwise it draws one for all and lists the programs.
@@ -127,9 +128,10 @@ impl<'a> Lengths<'a> {
         }
     }
 
-    /// The histograms of groups of threads that CSV and JSON print, as many as `--top` says.
-    fn asked(&self) -> impl Iterator<Item = HistRow<'_>> {
-        self.view.asked(&self.lengths.groups).map(HistRow::group)
+    /// The table that sums up the lengths of each group of threads.
+    fn groups(&self) -> Table<'_, &(Members, Hist)> {
+        let table = members::table(self.by, |row: &&(Members, Hist)| &row.0);
+        hist::sums(table, self.what(), |row| &row.1)
     }
 }
 
@@ -142,10 +144,16 @@ impl OfWaits {
             out.add(wanted::page(wanted));
         }
         if has_waits {
-            let table = hist::table("waits").titled("by CPU that the wait ended on");
             out.blank();
-            out.table(&table, self.cpus.iter().map(HistRow::cpu));
+            out.table(&OfWaits::by_cpu(), &self.cpus);
         }
+    }
+
+    /// The table that sums up the waits by the CPU on which they ended.
+    fn by_cpu<'r>() -> Table<'r, (&'r CpuId, &'r Hist)> {
+        let name = |(cpu, _): &(&CpuId, &Hist)| format!("CPU {}", cpu.0);
+        let table = Table::new("by CPU that the wait ended on", name).data("cpu", |(cpu, _)| cpu.0);
+        hist::sums(table, "waits", |(_, hist)| hist)
     }
 }
 
@@ -162,10 +170,8 @@ impl Report for Lengths<'_> {
             waits.add(&mut out, all.count() > 0);
         }
         if ask.by.is_none() {
-            let title = Title::top(self.by.title(), ask.top, groups.len());
-            let rows = groups.iter().take(ask.top).map(HistRow::group);
             out.blank();
-            out.table(&hist::table(self.what()).titled(title), rows);
+            out.first(self.groups(), self.by.title(), groups, ask.top);
             return out;
         }
         self.draw(&mut out, style);
@@ -177,30 +183,22 @@ impl Report for Lengths<'_> {
     }
 
     fn json(&self) -> Option<Value> {
-        let table = || hist::table(self.what());
-        let all = HistRow {
-            name: String::new(),
-            pid: None,
-            cpu: None,
-            hist: &self.lengths.all,
-        };
-        let groups = table()
-            .data("name", |row| row.name.clone())
-            .data("pid", |row| row.pid);
-        let document = json!({"all": table().json(&all), "groups": groups.rows(self.asked())});
+        let Grouped { all, groups } = &self.lengths;
+        let document = json!({
+            "all": hist::sums(Table::unnamed(), self.what(), |hist: &&Hist| hist).json(&all),
+            "groups": self.groups().rows(self.view.asked(groups)),
+        });
         let Some(waits) = &self.waits else {
             return Some(document);
         };
-        let cpus = table().data("cpu", |row| row.cpu.map(|cpu| cpu.0));
-        let cpus = cpus.rows(waits.cpus.iter().map(HistRow::cpu));
+        let cpus = OfWaits::by_cpu().rows(&waits.cpus);
         let wanted = waits.wanted.as_ref().map(wanted::json);
         Some(with(document, json!({"cpus": cpus, "wanted": wanted})))
     }
 
     /// The report's histograms of lengths as CSV: those of the CPUs first, then those of the groups of threads.
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let cpus = self.waits.iter().flat_map(|waits| &waits.cpus);
-        let cpus = cpus.map(HistRow::cpu);
-        hist::csv(cpus.chain(self.asked()), self.waits.is_some())
+        let cpus = self.waits.as_ref().map(|waits| &waits.cpus);
+        hist::csv(cpus, self.view.asked(&self.lengths.groups))
     }
 }

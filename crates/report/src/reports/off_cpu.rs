@@ -199,9 +199,15 @@ impl<'a> OffCpu<'a> {
         (columns, rest)
     }
 
+    /// The table of the groups of threads with their time off CPU.
+    fn groups(&self) -> Table<'_, &(Members, ReasonSums)> {
+        members::table(self.waits.by, |row: &&(Members, ReasonSums)| &row.0)
+            .fact(OFF_CPU, "total_ns", |(_, sums)| Cell::Time(sums.total()))
+            .data("reasons", |(_, sums)| self.all_sums(sums))
+    }
+
     fn by(&self, out: &mut Page, style: &Style) {
-        let mut table = members::table(self.waits.by, |row: &&(Members, ReasonSums)| &row.0)
-            .column(OFF_CPU, |(_, sums)| Cell::Time(sums.total()));
+        let mut table = self.groups();
         let (columns, rest) = self.columns(style);
         for reason in columns {
             table = table.column(column(reason), move |(_, sums)| {
@@ -227,32 +233,17 @@ impl Report for OffCpu<'_> {
     }
 
     fn json(&self) -> Option<Value> {
-        let most = self.view.ask.most();
-        let groups = self
-            .waits
-            .sums
-            .groups
-            .iter()
-            .take(most)
-            .map(|(group, sums)| {
-                json!({
-                    "name": group.name,
-                    "pid": group.pid,
-                    "total_ns": sums.total(),
-                    "reasons": self.all_sums(sums),
-                })
-            });
-        let longest = self.waits.longest.iter().take(most);
+        let waits = &self.waits;
         Some(json!({
-            "total_ns": self.waits.sums.all.total(),
-            "reasons": self.all_sums(&self.waits.sums.all),
-            "longest": self.table(0).rows(longest),
-            "groups": groups.collect::<Value>(),
+            "total_ns": waits.sums.all.total(),
+            "reasons": self.all_sums(&waits.sums.all),
+            "longest": self.table(0).rows(self.view.asked(&waits.longest)),
+            "groups": self.groups().rows(self.view.asked(&waits.sums.groups)),
         }))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let groups = self.waits.sums.groups.iter().take(self.view.ask.most());
+        let groups = self.view.asked(&self.waits.sums.groups);
         let rows = groups.flat_map(|(group, sums)| {
             let used = sums.used();
             used.map(move |(reason, sum)| (Some(group), reason, sum))

@@ -5,7 +5,7 @@ use tr_programs::command_line;
 
 use serde_json::{json, Value};
 use tr_analyze::critical_path::NoPath;
-use tr_analyze::kinds::Kind;
+use tr_analyze::kinds::TimeKind;
 use tr_analyze::parallelism::{self, Alone, AloneSum, Idle, Parallelism};
 use tr_analyze::programs::Groups;
 
@@ -221,9 +221,9 @@ fn idle_names(idle: Idle) -> (&'static str, &'static str) {
         Idle::Waits(kind) => kind,
     };
     let title = match kind {
-        Kind::RunQueue => "a CPU, all busy with other tasks",
-        Kind::Terminal => "a terminal",
-        Kind::Unknown => "an unknown cause",
+        TimeKind::RunQueue => "a CPU, all busy with other tasks",
+        TimeKind::Terminal => "a terminal",
+        TimeKind::Unknown => "an unknown cause",
         kind => kinds::title(kind),
     };
     (kind.name(), title)

@@ -1,7 +1,7 @@
 //! Draws the critical path's time by step or by program, as bars.
 
 use tr_analyze::critical_path::CriticalPath;
-use tr_analyze::kinds::Kind;
+use tr_analyze::kinds::TimeKind;
 use tr_analyze::programs::Groups;
 use tr_insight::path::{self, shares, Share};
 use tr_insight::path_steps::{PathBySteps, StepShare};
@@ -90,7 +90,7 @@ impl PathShares {
             return None;
         };
         let mut hidden = shares.iter().skip(shown);
-        let hidden = hidden.find(|share| share.part.kind == Kind::Unknown);
+        let hidden = hidden.find(|share| share.part.kind == TimeKind::Unknown);
         hidden.map(|share| share.time)
     }
 }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use serde_json::{json, Value};
-use tr_analyze::kinds::{ByKind, Kind};
+use tr_analyze::kinds::{ByKind, TimeKind};
 use tr_analyze::model::{Basis, ProcessIx, Times};
 
 use crate::encode::{self, ShownTimes, TimeColumn};
@@ -16,7 +16,7 @@ use tr_insight::path;
 use tr_insight::query::Sort;
 use tr_insight::steps::times::{AllTimes, StepTimes};
 use tr_insight::steps::{Step, StepIx, Steps};
-use tr_insight::verdicts::{StepVerdicts, Verdict};
+use tr_insight::verdicts::{StepVerdict, StepVerdicts};
 use tr_insight::view::View;
 use tr_insight::{imports, kinds};
 use tr_programs::steps::StepKind;
@@ -150,10 +150,10 @@ impl<'a> StepsReport<'a> {
         match self.view.ask.sort.unwrap_or(Sort::Wall) {
             Sort::OnCpu | Sort::TreeCpu => of.on_cpu,
             Sort::OffCpu => kinds::waited(&spent).0,
-            Sort::RunQueue => spent.of(Kind::RunQueue),
-            Sort::Sleep => spent.of(Kind::Sleep),
-            Sort::Blocked => spent.of(Kind::Blocked),
-            Sort::Unknown => spent.of(Kind::Unknown),
+            Sort::RunQueue => spent.of(TimeKind::RunQueue),
+            Sort::Sleep => spent.of(TimeKind::Sleep),
+            Sort::Blocked => spent.of(TimeKind::Blocked),
+            Sort::Unknown => spent.of(TimeKind::Unknown),
             Sort::Wall | Sort::Rss | Sort::Start | Sort::Pid => step.wall(),
         }
     }
@@ -369,12 +369,12 @@ impl<'a> StepsReport<'a> {
     /// The table of the report on steps. A `wide` table has more columns.
     fn table(&self, wide: bool) -> Table<'_, StepLine<'_>> {
         let known =
-            |(.., times): (_, _, &StepTimes)| times.spent.map(|spent| spent.of(Kind::Unknown));
+            |(.., times): (_, _, &StepTimes)| times.spent.map(|spent| spent.of(TimeKind::Unknown));
         let unknown = self.all().any(|row| known(row).is_some_and(|ns| ns > 0));
         let analysis = self.view.analysis;
         let (whole, basis) = (analysis.wall(), analysis.basis());
         let table = self.data(Table::new("", |line: &StepLine<'_>| self.name(line)));
-        let spent = |kind: Kind, of: fn(ByKind) -> Cell| {
+        let spent = |kind: TimeKind, of: fn(ByKind) -> Cell| {
             move |line: &StepLine<'_>| match line.step {
                 Some((_, step, times)) if !step.is_moment() => {
                     let told = times.spent.filter(|_| kinds::is_told(kind, basis));
@@ -403,18 +403,22 @@ impl<'a> StepsReport<'a> {
             .shown(wide)
             .column(
                 RUN_QUEUE,
-                spent(Kind::RunQueue, |spent| Cell::Time(spent.of(Kind::RunQueue))),
+                spent(TimeKind::RunQueue, |spent| {
+                    Cell::Time(spent.of(TimeKind::RunQueue))
+                }),
             )
             .column(
                 OTHER_WAITS,
-                spent(Kind::Sleep, |spent| match kinds::waited(&spent) {
+                spent(TimeKind::Sleep, |spent| match kinds::waited(&spent) {
                     (0, _) => Cell::Time(0),
                     (ns, what) => Cell::from(format!("{} {}", units::time(ns), short(what))),
                 }),
             )
             .column(
                 UNKNOWN,
-                spent(Kind::Unknown, |spent| Cell::Time(spent.of(Kind::Unknown))),
+                spent(TimeKind::Unknown, |spent| {
+                    Cell::Time(spent.of(TimeKind::Unknown))
+                }),
             )
             .shown(wide && unknown)
             .column("path", move |line| match line.step {
@@ -504,8 +508,8 @@ impl<'a> StepsReport<'a> {
     fn judged<'t>(&'t self, table: Table<'t, StepLine<'t>>) -> Table<'t, StepLine<'t>> {
         let of = |line: &StepLine<'_>| line.step.and_then(|(at, ..)| self.judged.verdicts().of(at));
         table
-            .json_data("verdict", move |line| of(line).map(Verdict::json))
-            .csv_data("verdict", move |line| of(line).map(Verdict::name))
+            .json_data("verdict", move |line| of(line).map(StepVerdict::json))
+            .csv_data("verdict", move |line| of(line).map(StepVerdict::name))
             .csv_data("verdict_ns", move |line| of(line).map(|verdict| verdict.ns))
             .csv_data("had_cpu_ns", move |line| {
                 of(line).map(|figures| figures.parts.get(WallPart::Work))
@@ -616,10 +620,10 @@ impl<'t> StepLine<'t> {
     }
 }
 
-fn short(kind: Kind) -> &'static str {
+fn short(kind: TimeKind) -> &'static str {
     match kind {
-        Kind::Others => "others",
-        Kind::Outside => "outside",
+        TimeKind::Others => "others",
+        TimeKind::Outside => "outside",
         _ => kinds::title(kind),
     }
 }

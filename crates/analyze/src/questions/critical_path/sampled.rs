@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use tr_format::event::Ktime;
 use tr_format::stack::Doing;
 
-use super::{CriticalPath, Kind, Segment};
+use super::{CriticalPath, Segment, TimeKind};
 use crate::collect::stacks::{Stacks, Timed};
 use crate::model::ThreadIx;
 
@@ -54,7 +54,7 @@ impl CriticalPath {
                 if segment.kind.is_wait() {
                     *waited += segment.length();
                     found.waited += segment.length();
-                } else if segment.kind == Kind::OnCpu {
+                } else if segment.kind == TimeKind::OnCpu {
                     on_cpu += segment.length();
                 }
             }
@@ -66,7 +66,7 @@ impl CriticalPath {
             };
             let ns = match sample.doing {
                 Doing::OnCpu => match at(own, sample.time) {
-                    Some(own) if own.segment.kind == Kind::OnCpu => {
+                    Some(own) if own.segment.kind == TimeKind::OnCpu => {
                         if let Some((_, has)) = legs.get_mut(own.leg) {
                             *has = true;
                         }
@@ -127,7 +127,7 @@ mod tests {
     const A: ThreadIx = ThreadIx(0);
     const B: ThreadIx = ThreadIx(1);
 
-    fn segment(thread: ThreadIx, from: u64, to: u64, kind: Kind) -> Segment {
+    fn segment(thread: ThreadIx, from: u64, to: u64, kind: TimeKind) -> Segment {
         Segment {
             from: Ktime(from),
             to: Ktime(to),
@@ -164,11 +164,11 @@ mod tests {
             from: Ktime(0),
             to: Ktime(180),
             segments: vec![
-                segment(A, 0, 40, Kind::OnCpu),
-                segment(A, 40, 80, Kind::Sleep),
-                segment(B, 80, 120, Kind::OnCpu),
-                segment(A, 120, 160, Kind::RunQueue),
-                segment(A, 160, 180, Kind::OnCpu),
+                segment(A, 0, 40, TimeKind::OnCpu),
+                segment(A, 40, 80, TimeKind::Sleep),
+                segment(B, 80, 120, TimeKind::OnCpu),
+                segment(A, 120, 160, TimeKind::RunQueue),
+                segment(A, 160, 180, TimeKind::OnCpu),
             ],
         };
         let mut stacks = Stacks::default();

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use tr_format::event::Ktime;
 
 use super::{Segment, Then};
-use crate::kinds::Kind;
+use crate::kinds::TimeKind;
 use crate::model::{Analysis, ThreadIx};
 use crate::share;
 use crate::timeline::Sample;
@@ -30,7 +30,7 @@ pub(super) fn divided(analysis: &Analysis, segments: Vec<Segment>) -> Vec<Segmen
     let mut covered = Covered::new();
     for segment in segments
         .iter()
-        .filter(|segment| segment.kind == Kind::Lived)
+        .filter(|segment| segment.kind == TimeKind::Lived)
     {
         for (number, _, (from, to)) in samples(analysis, segment) {
             let sum = covered.entry((segment.thread, number)).or_default();
@@ -40,7 +40,7 @@ pub(super) fn divided(analysis: &Analysis, segments: Vec<Segment>) -> Vec<Segmen
     let mut all = Vec::with_capacity(segments.len());
     for segment in segments {
         match segment.kind {
-            Kind::Lived => divide(analysis, &covered, segment, &mut all),
+            TimeKind::Lived => divide(analysis, &covered, segment, &mut all),
             _ => all.push(segment),
         }
     }
@@ -64,7 +64,7 @@ fn samples<'a>(
 fn divide(analysis: &Analysis, covered: &Covered, of: Segment, all: &mut Vec<Segment>) {
     let begin = all.len();
     let mut now = of.from;
-    let mut push = |to: Ktime, kind: Kind, inferred: bool| {
+    let mut push = |to: Ktime, kind: TimeKind, inferred: bool| {
         let last = all.get_mut(begin..).and_then(<[Segment]>::last_mut);
         match last.filter(|segment| (segment.kind, segment.inferred) == (kind, inferred)) {
             Some(last) => last.to = to,
@@ -101,13 +101,13 @@ fn divide(analysis: &Analysis, covered: &Covered, of: Segment, all: &mut Vec<Seg
 
 /// The times in ns on a CPU, in a run queue and off CPU that a sample of a thread's totals shows for `length` ns
 /// of its time. If they add up to less, the rest of the time is unknown.
-fn parts(sample: &Sample, length: u64) -> [(Kind, u64); 3] {
+fn parts(sample: &Sample, length: u64) -> [(TimeKind, u64); 3] {
     let on_cpu = sample.on_cpu.min(length);
     let run_queue = sample.run_queue.min(length - on_cpu);
     let off_cpu = sample.off_cpu.min(length - on_cpu - run_queue);
     [
-        (Kind::OnCpu, on_cpu),
-        (Kind::RunQueue, run_queue),
-        (Kind::SleepOrBlocked, off_cpu),
+        (TimeKind::OnCpu, on_cpu),
+        (TimeKind::RunQueue, run_queue),
+        (TimeKind::SleepOrBlocked, off_cpu),
     ]
 }

@@ -11,7 +11,7 @@ use super::entries::{Entries, Entry, Waiter};
 use super::evidence::Evidence;
 use super::{Segment, Then};
 use crate::arena::Arena;
-use crate::kinds::Kind;
+use crate::kinds::TimeKind;
 use crate::model::{Basis, ProcessIx, ThreadIx};
 use crate::questions::awaited::WaitReason;
 use crate::questions::graph::{Graph, StretchCause};
@@ -76,12 +76,12 @@ enum Step {
     /// time.
     Own {
         begin: Ktime,
-        kind: Kind,
+        kind: TimeKind,
         inferred: bool,
     },
     /// The walk over the critical path goes back through a wait to the moment at which it continues in the thread that
     /// had waited for the present thread.
-    Waiter { begin: Ktime, kind: Kind },
+    Waiter { begin: Ktime, kind: TimeKind },
     /// The walk over the critical path undoes some steps. It goes on in another thread at the moment at which that
     /// thread began to wait.
     Up(Entry),
@@ -107,7 +107,7 @@ impl Step {
     }
 
     /// Makes a step of the critical path through the thread's own time, of one kind, back to `begin`.
-    fn own(begin: Ktime, kind: Kind) -> Step {
+    fn own(begin: Ktime, kind: TimeKind) -> Step {
         Step::Own {
             begin,
             kind,
@@ -167,7 +167,7 @@ impl Walk<'_> {
                 {
                     let stretch = self.graph.timeline.before(thread, now);
                     let begin = stretch.map_or(self.from, |stretch| stretch.from);
-                    (begin, Kind::Unknown, false)
+                    (begin, TimeKind::Unknown, false)
                 }
                 Step::To {
                     thread: next,
@@ -281,7 +281,7 @@ impl Walk<'_> {
             Bucket::Wait(_) => self.waited(thread, now, &stretch),
             _ => match self.graph.cause(thread, &stretch) {
                 StretchCause::Own(kind) => Step::own(stretch.from, kind),
-                StretchCause::Thread(_) => Step::own(stretch.from, Kind::Unknown),
+                StretchCause::Thread(_) => Step::own(stretch.from, TimeKind::Unknown),
             },
         }
     }
@@ -295,7 +295,7 @@ impl Walk<'_> {
         }
         match self.graph.ended(thread, wait) {
             StretchCause::Thread(waker) => Step::shown(waker, self.link(thread, waker, wait)),
-            StretchCause::Own(Kind::Unknown) => self.evidence_in(thread, now, wait),
+            StretchCause::Own(TimeKind::Unknown) => self.evidence_in(thread, now, wait),
             StretchCause::Own(kind) => self.sleep(thread, wait, kind),
         }
     }
@@ -308,7 +308,7 @@ impl Walk<'_> {
         }
         match self.evidence.parent(thread) {
             Some(parent) => Step::likely(parent, Then::Forked),
-            None => Step::own(self.from, Kind::Unknown),
+            None => Step::own(self.from, TimeKind::Unknown),
         }
     }
 
@@ -337,8 +337,8 @@ impl Walk<'_> {
 
     /// The step of the walk over the critical path for a wait that no other thread ended. If another thread of the
     /// process began to wait for this thread meanwhile, only the part of the wait after that moment is on the path.
-    fn sleep(&mut self, thread: ThreadIx, stretch: &Stretch, kind: Kind) -> Step {
-        if kind == Kind::Sleep {
+    fn sleep(&mut self, thread: ThreadIx, stretch: &Stretch, kind: TimeKind) -> Step {
+        if kind == TimeKind::Sleep {
             let entry = self.entries.timer(thread, stretch.to, self.steps);
             if let Some(entry) = entry {
                 return Step::Up(entry);
@@ -360,7 +360,7 @@ impl Walk<'_> {
             _ if self.evidence.ran_through(thread, now) => {
                 return Step::Own {
                     begin: stretch.from,
-                    kind: Kind::OnCpu,
+                    kind: TimeKind::OnCpu,
                     inferred: true,
                 }
             }
@@ -376,8 +376,8 @@ impl Walk<'_> {
             Some((child, end)) if end == now => Step::likely(child, Then::Exited),
             ended => {
                 let kind = match self.graph.analysis.basis() {
-                    Basis::Events => Kind::Unknown,
-                    _ => Kind::Lived,
+                    Basis::Events => TimeKind::Unknown,
+                    _ => TimeKind::Lived,
                 };
                 Step::own(ended.map_or(stretch.from, |(_, end)| end), kind)
             }
@@ -458,7 +458,7 @@ impl Walk<'_> {
         &mut self,
         thread: ThreadIx,
         (from, mut to): (Ktime, Ktime),
-        kind: Kind,
+        kind: TimeKind,
         inferred: bool,
     ) {
         let analysis = self.graph.analysis;

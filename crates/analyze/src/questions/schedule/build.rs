@@ -11,7 +11,7 @@ use super::merge::{Merger, MOST_OPS};
 use super::ops::{List, Op, What};
 use crate::arena::Arena;
 use crate::containers::WaitedFor;
-use crate::critical_path::{CriticalPath, Kind};
+use crate::critical_path::{CriticalPath, TimeKind};
 use crate::model::{ProcessIx, ThreadIx};
 use crate::own::Own;
 use crate::programs::Groups;
@@ -93,7 +93,7 @@ pub(super) fn threads(
 /// The sleeps on the critical path: each sleeping thread with the time at which the sleep began.
 fn sleeps(path: &CriticalPath) -> HashSet<(ThreadIx, Ktime)> {
     let segments = path.segments.iter();
-    let sleeps = segments.filter(|segment| segment.kind == Kind::Sleep);
+    let sleeps = segments.filter(|segment| segment.kind == TimeKind::Sleep);
     sleeps
         .map(|segment| (segment.thread, segment.from))
         .collect()

@@ -5,7 +5,7 @@ use tr_format::event::Ktime;
 use super::builder::{Builder, WAKE_UP};
 use super::change::Change;
 use super::ops::{List, What};
-use crate::kinds::Kind;
+use crate::kinds::TimeKind;
 use crate::model::ThreadIx;
 use crate::questions::graph::StretchCause;
 use crate::share;
@@ -39,7 +39,7 @@ impl Builder<'_> {
             }
             // The thread that ended the wait is no part of the run or has ended, so it is not known how long the wait
             // would be.
-            StretchCause::Thread(_) => Kind::Unknown,
+            StretchCause::Thread(_) => TimeKind::Unknown,
         };
         if let Bucket::RunQueue { preempted } = stretch.doing {
             let woken = if preempted {
@@ -84,7 +84,7 @@ impl Builder<'_> {
                     let ns = until.since(from);
                     let (work, rest) = hidden.map_or((0, ns), |hidden| hidden.divide(ns));
                     if work > 0 {
-                        list.push(working, mask(Kind::OnCpu), work, until);
+                        list.push(working, mask(TimeKind::OnCpu), work, until);
                     }
                     list.push(what, mask(kind), rest, until);
                 });

@@ -4,7 +4,7 @@ use tr_format::event::{Ktime, Reason};
 
 use super::{Stay, Without};
 use crate::arena::Arena;
-use crate::kinds::Kind;
+use crate::kinds::TimeKind;
 use crate::model::ThreadIx;
 use crate::questions::awaited::WaitReason;
 use crate::questions::graph::{Graph, StretchCause};
@@ -105,12 +105,12 @@ impl Replay<'_> {
     fn add_own(
         &mut self,
         thread: ThreadIx,
-        (kind, reason): (Kind, Reason),
+        (kind, reason): (TimeKind, Reason),
         from: Ktime,
         to: Ktime,
     ) {
         let ns = to.min(self.to).since(from.max(self.from));
-        let waits = !matches!(kind, Kind::Disk | Kind::Blocked);
+        let waits = !matches!(kind, TimeKind::Disk | TimeKind::Blocked);
         let group = self.group(thread, from);
         self.recorded[thread].add(thread, ns, to, waits);
         for scenario in &mut self.scenarios {
@@ -133,7 +133,7 @@ impl Replay<'_> {
             for scenario in &mut self.scenarios {
                 if !scenario
                     .without
-                    .leaves_out((Kind::OnCpu, Reason::Unknown), Some(group))
+                    .leaves_out((TimeKind::OnCpu, Reason::Unknown), Some(group))
                 {
                     scenario.clocks[thread].add(thread, to.since(from), to, false);
                 }
@@ -191,7 +191,7 @@ impl Replay<'_> {
             if !parent.is_some_and(|parent| self.follow(thread, fork(parent), depth)) {
                 // No event shows which thread forked this one, so the time from the path's beginning to the thread's
                 // start is unknown.
-                let unknown = (Kind::Unknown, Reason::Unknown);
+                let unknown = (TimeKind::Unknown, Reason::Unknown);
                 self.add_own(thread, unknown, self.from, start);
             }
         }
@@ -224,10 +224,10 @@ impl Replay<'_> {
                         group: self.group(thread, from),
                     };
                     if to <= self.from || !self.follow(thread, link, depth) {
-                        self.add_own(thread, (Kind::Unknown, stretch.reason), from, to);
+                        self.add_own(thread, (TimeKind::Unknown, stretch.reason), from, to);
                     }
                 }
-                StretchCause::Own(Kind::OnCpu) => self.add_work(thread, from, to),
+                StretchCause::Own(TimeKind::OnCpu) => self.add_work(thread, from, to),
                 StretchCause::Own(kind) => self.add_own(thread, (kind, stretch.reason), from, to),
             }
             let cursor = &mut self.cursors[thread];

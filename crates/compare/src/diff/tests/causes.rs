@@ -645,7 +645,10 @@ fn cpu_time_is_told_where_the_wall_time_does_not_differ() {
     let others = [300, 2500, 900, 4000];
     let (base, new) = (noisy(1500, &others), noisy(2500, &[3000, 20, 2000, 500]));
     let diff = compare(base, new, Figure::Wall, false);
-    assert_eq!(diff.whole(Figure::Wall).unwrap().verdict, Verdict::Inside);
+    assert_eq!(
+        diff.whole(Figure::Wall).unwrap().verdict,
+        SpreadVerdict::Inside
+    );
     let first = conclusion::sentence(&diff);
     assert!(
         first.starts_with("No difference of the wall time beyond normal variation: "),

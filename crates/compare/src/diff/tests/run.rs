@@ -1,6 +1,6 @@
 //! Unit tests of `diff::run`.
 
-use tr_analyze::kinds::Kind;
+use tr_analyze::kinds::TimeKind;
 use tr_analyze::Options;
 use tr_sim::config::Config;
 use tr_sim::examples;
@@ -45,7 +45,10 @@ fn the_path_of_a_process_has_no_unknown_time() {
     let analysis = analyzed(&recording);
     let root = critical_path::root(&analysis).unwrap();
     let path = critical_path::critical_path(&analysis, root).unwrap();
-    let unknown = path.segments.iter().filter(|it| it.kind == Kind::Unknown);
+    let unknown = path
+        .segments
+        .iter()
+        .filter(|it| it.kind == TimeKind::Unknown);
     let unknown: u64 = unknown.map(|it| it.length()).sum();
     assert!(unknown > 0, "the losses touch the path");
     let known: u64 = path.by_process(&analysis).iter().sum();

@@ -21,7 +21,7 @@ const SUITES: usize = 512;
 
 /// The possible assignments of a report's suites to schedules. A schedule says which processes ran the tests of a
 /// suite, and when.
-pub struct Found {
+pub struct AssignedSuites {
     /// For each suite, the index of the schedule that it has in the first possible assignment that was found.
     pub first: Vec<Option<usize>>,
     /// For each suite, the indexes of the schedules that it has in any possible assignment.
@@ -31,7 +31,7 @@ pub struct Found {
 /// Finds the possible assignments of suites to schedules. `claims` has, for each suite and each schedule that it can
 /// have, the stretches of time in which a process certainly ran a test of the suite. `None` if no suite has several
 /// schedules, if there is no possible assignment, or if there are too many to try.
-pub fn search(claims: &[Vec<Vec<Claim>>]) -> Option<Found> {
+pub fn search(claims: &[Vec<Vec<Claim>>]) -> Option<AssignedSuites> {
     let open = claims.iter().filter(|schedules| schedules.len() > 1);
     let all = claims.iter().flatten().map(Vec::len);
     if !(1..=OPEN).contains(&open.count()) || all.sum::<usize>() > TESTS {
@@ -58,7 +58,7 @@ pub fn search(claims: &[Vec<Vec<Claim>>]) -> Option<Found> {
     for (suite, number) in order.iter().zip(search.first?) {
         *first.get_mut(*suite)? = Some(number);
     }
-    Some(Found {
+    Some(AssignedSuites {
         first,
         of_suites: search.found,
     })

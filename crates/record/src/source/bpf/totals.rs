@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tr_bpf::{wire, Tracer};
 use tr_format::event::{Ktime, LifeEvent};
-use tr_format::meta::{Facts, Known};
+use tr_format::meta::{Known, RecordingFacts};
 
 use super::convert;
 use super::rings::Sink;
@@ -53,8 +53,8 @@ impl Totals {
     }
 
     /// How a light recording knows each kind of fact.
-    pub fn facts(&self) -> Facts {
-        Facts {
+    pub fn facts(&self) -> RecordingFacts {
+        RecordingFacts {
             switches: Known::Totals,
             wakings: Known::Absent,
             run_queue: if self.has_delays {
@@ -63,7 +63,7 @@ impl Totals {
                 Known::Absent
             },
             blocked: Known::Absent,
-            ..Facts::default()
+            ..RecordingFacts::default()
         }
     }
 

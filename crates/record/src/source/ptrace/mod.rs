@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use tr_format::event::Ktime;
-use tr_format::meta::{Facts, Known, Method, Origin};
+use tr_format::meta::{Known, Method, Origin, RecordingFacts};
 
 use self::listener::About;
 use self::tracer::{State, Thread};
@@ -27,7 +27,7 @@ use crate::proc::{self, Alive, Id};
 use crate::{host, urgency};
 
 /// How a recording by ptrace(2) knows each kind of fact.
-pub const FACTS: Facts = Facts {
+pub const FACTS: RecordingFacts = RecordingFacts {
     switches: Known::Totals,
     wakings: Known::Absent,
     run_queue: Known::Totals,
