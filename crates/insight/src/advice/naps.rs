@@ -171,14 +171,28 @@ const REGULAR: u64 = 4;
 /// timer may be 50 µs late (`PR_SET_TIMERSLACK`, prctl(2)). The ends of ten naps of one length drift twice as far, because
 /// of the work between them.
 const NEAR: u64 = 60_000;
+/// The shortest time in nanoseconds by which the ends of two naps of one length drift from a rhythm, because of the work
+/// between them and the delay of a timer. A guess: a task of real-time priority that only reads a clock needs 15 µs.
+const DRIFT: u64 = 15_000;
 /// The distance in nanoseconds of the moments at which a program that follows a timetable acts. A guess: its times are
 /// whole milliseconds.
 const TIMETABLE: u64 = 1_000_000;
+
+/// Whether a nap has at least a tenth of the length of the longest one. A shorter one belongs to something else than the
+/// longest one.
+fn is_long(nap: &Nap, longest: u64) -> bool {
+    nap.length().saturating_mul(10) >= longest
+}
 
 /// Whether the naps of a process end at moments that the program computed in advance. Either the times between their ends
 /// are more alike than their lengths, because the program subtracts the time of its work from each nap, or the ends lie
 /// on the moments of a timetable. A program does this to keep a rate; a loop that checks for something does not.
 fn is_paced(slept: &[Nap]) -> bool {
+    // Some runtimes divide a nap into whole milliseconds and the rest.
+    let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
+    let long = slept.iter().filter(|nap| is_long(nap, longest));
+    let slept: Vec<Nap> = long.copied().collect();
+    let slept = slept.as_slice();
     if slept.len() < BEATS {
         return false;
     }
@@ -209,12 +223,16 @@ fn is_paced(slept: &[Nap]) -> bool {
 
 /// Whether four fifths of the naps end at moments that are a multiple of `grid` nanoseconds apart.
 fn end_on_grid(slept: &[Nap], grid: u64) -> bool {
+    // The more naps there are, the farther are the ends of naps of one length from any rhythm. The timers of some runtimes
+    // are late by as much as a millisecond.
+    let drift = DRIFT.saturating_mul(slept.len() as u64);
+    let near = NEAR.max((drift / 3).min(grid / 10));
     let is_near = |from: &Nap, to: &Nap| {
         let past = to.to.since(from.to).checked_rem(grid).unwrap_or(grid);
-        past.min(grid.saturating_sub(past)) <= NEAR
+        past.min(grid.saturating_sub(past)) <= near
     };
-    // The end of the first nap may itself be late.
-    slept.iter().take(LOOP).any(|first| {
+    // The end of the first nap may itself be early or late.
+    slept.iter().take(LOOP + slept.len() / 20).any(|first| {
         let near = slept
             .iter()
             .filter(|nap| nap.to >= first.to && is_near(first, nap));
@@ -637,8 +655,8 @@ impl Naps {
     fn of(facts: &BuildFacts<'_>, slept: Vec<Nap>) -> Naps {
         let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
         // A sleep that is shorter than a tenth of the longest one does not belong to the loop.
-        let long = |nap: &&Nap| nap.length().saturating_mul(10) >= longest;
-        let long: Vec<Nap> = slept.iter().filter(long).copied().collect();
+        let long = slept.iter().filter(|nap| is_long(nap, longest));
+        let long: Vec<Nap> = long.copied().collect();
         let checks = interval(facts, &long);
         Naps {
             count: long.len(),
@@ -665,7 +683,11 @@ enum Sleeper<'f> {
 /// Whether a build tool itself slept, which nobody can change. A sleep(1) that make or xargs starts does not count,
 /// because it belongs to whoever wrote the recipe.
 fn is_tools(facts: &BuildFacts<'_>, slept: &Nap) -> bool {
-    let has_role = !matches!(facts.role(slept.by), None | Some(Role::Shell | Role::Tests));
+    let role = facts.role(slept.by);
+    let has_role = !matches!(
+        role,
+        None | Some(Role::Shell | Role::Tests | Role::Packages)
+    );
     slept.group == slept.by && (has_role || facts.runs_containers(slept.by))
 }
 

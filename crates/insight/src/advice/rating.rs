@@ -66,7 +66,9 @@ pub(super) fn rated(
         };
         let saved = |changes, effect| own.saturating_sub(schedule.wall(changes, effect));
         let gain = match candidate.kind {
-            AdviceKind::Sleep | AdviceKind::Poll if !is_whole(facts, own) && has_threads(facts, &candidate) => {
+            AdviceKind::Sleep | AdviceKind::Poll
+                if !is_whole(facts, own) && has_threads(facts, &candidate) =>
+            {
                 candidate.cap
             }
             _ => saved(most, Effect::Best),

@@ -116,21 +116,58 @@ fn phase(facts: &BuildFacts<'_>, role: Role, kind: AdviceKind) -> Vec<Candidate>
     }
     let candidate = |(program, roots): (&str, Vec<Group>)| {
         let below = facts.below(&roots);
-        let time = facts.on_path(&below, |_, _| true);
+        let whole = facts.on_path(&below, |_, _| true);
+        // A cache of packages does not change waits for servers that send none.
+        let waits = kind != AdviceKind::Install || has_downloads(facts, &below);
+        let without = if waits {
+            everything(below)
+        } else {
+            Without::own(is_no_wait_for_servers, Some(below))
+        };
+        let time = facts.length(&facts.covers(&without));
+        if time.saturating_mul(2) < whole {
+            return None;
+        }
         let name = match facts.runs(roots.iter().copied()) {
             0 | 1 => facts.name(*roots.first()?),
             many => format!("{many} × {program}"),
         };
         Some(Candidate {
-            finding: format!("{name} takes {}", units::time(time)),
+            finding: format!("{name} takes {}", units::time(whole)),
             action: changes::of_role(role).into(),
-            without: everything(below),
+            without,
             cap: time,
             evidence: roots,
             ..Candidate::of(kind)
         })
     };
     by_program.into_iter().filter_map(candidate).collect()
+}
+
+/// The least number of bytes that count as a download of packages. A guess: an index or an answer with an error is
+/// smaller.
+const DOWNLOADED: u64 = 1 << 20;
+
+/// Whether the executions in a set received packages over TCP connections that are closed.
+fn has_downloads(facts: &BuildFacts<'_>, of: &[bool]) -> bool {
+    let groups = (0..).zip(of).filter(|(_, is_in)| **is_in);
+    let executions = groups.filter_map(|(group, _)| facts.execution(group));
+    let processes: BTreeSet<ProcessIx> = executions.map(|execution| execution.process).collect();
+    let connections = facts.analysis.network.connections.iter();
+    let received = connections.filter_map(|connection| {
+        let process = facts.analysis.thread(connection.thread?).process;
+        let (_, received) = connection.bytes?;
+        processes.contains(&process).then_some(received)
+    });
+    received.fold(0, u64::saturating_add) >= DOWNLOADED
+}
+
+/// Whether a time is neither a wait for a peer nor a sleep, such as the pause before a try is repeated.
+fn is_no_wait_for_servers(kind: TimeKind, _: Reason) -> bool {
+    !matches!(
+        kind,
+        TimeKind::Network | TimeKind::Outside | TimeKind::Sleep | TimeKind::Unknown
+    )
 }
 
 /// Advice on single executions of programs that run on the critical path while no other task of the build can run.
@@ -184,7 +221,11 @@ fn alone(facts: &BuildFacts<'_>) -> Vec<Candidate> {
                     _ if whole => "divide its work among the CPUs, if its parts are independent",
                     _ => "split it, if its parts are independent",
                 },
-                cap,
+                // All CPUs together need as long for its parts as one needs for it.
+                match role {
+                    Some(Role::Compiler | Role::Shell) => cap,
+                    _ => cap - cap / facts.cpus,
+                },
             ),
         };
         Some(Candidate {
