@@ -253,7 +253,7 @@ PLANTS = [
         "go test, net/http Shutdown, an open connection",
         "the test dials the server to see that it is up and never closes that connection; http.Server.Shutdown waits 5 s until it counts a "
         "connection without request as idle: close the probe's connection before Shutdown",
-        r"app\.test|go test|shutdown|go.*(wait|sleep|timer|poll)",
+        r"app\.test|test app|go test|shutdown|go.*(wait|sleep|timer|poll)",
         {
             "go.mod": "module w9a/app\n\ngo 1.19\n",
             "app.go": 'package app\n\nimport (\n\t"fmt"\n\t"net/http"\n)\n\n'

@@ -13,7 +13,7 @@ use tr_analyze::what_if::Without;
 use tr_format::event::{Ktime, Reason};
 use tr_programs::tools::Role;
 
-use super::awaited::{asked_work, starting, superfluous};
+use super::awaited::{asked_work, is_beside_work, starting, superfluous};
 use super::candidate::{AdviceKind, Candidate};
 use super::facts::BuildFacts;
 use super::limits::{ended_by_limit, given_up_at_once, killed_after_grace};
@@ -36,6 +36,7 @@ const RUNTIMES: u64 = 12_000_000;
 /// Advice on sleeps on the critical path, as one proposed change for each program that decided to sleep.
 pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let mut by_process: BTreeMap<ProcessIx, Vec<Nap>> = BTreeMap::new();
+    let mut works = false;
     let mut segments = facts.segments().peekable();
     while let Some((segment, group, reason)) = segments.next() {
         let (TimeKind::Sleep, Some(group)) = (segment.kind, group) else {
@@ -62,7 +63,9 @@ pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             to: segment.to,
             ran: queued.map_or(segment.to, |queued| queued.to),
         };
-        if !is_tools(facts, &slept) {
+        if is_beside_work(facts, &slept) {
+            works = true;
+        } else if !is_tools(facts, &slept) {
             by_process.entry(process).or_default().push(slept);
         }
     }
@@ -151,7 +154,7 @@ pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         candidates.extend(beside);
     }
     candidates.extend(stopping);
-    if candidates.is_empty() && !gives_up && !keeps_rate {
+    if candidates.is_empty() && !gives_up && !keeps_rate && !works {
         candidates.extend(off_path(facts));
     }
     candidates.extend(abandoned);

@@ -38,6 +38,9 @@ const SHORT: (u64, u64) = (100, 20_000_000);
 /// The least number of executions of a program that takes the same CPU time for each of its files, and the longest such
 /// CPU time in ns, which is then the time of the program's start. A guess: the start of a runtime takes 20 to 100 ms.
 const START_UP: (usize, u64) = (10, 120_000_000);
+/// Like [`START_UP`], for programs whose runtime compiles itself at each start. A guess: javac needs 0.9 s for a file of a
+/// few lines, and a large source file takes other times than its neighbours.
+const WARM_UP: (usize, u64) = (3, 3_000_000_000);
 /// The largest number of programs that ran between two equal executions and are examined for changes of files. This
 /// bounds the work for a forged file with thousands of programs.
 const EDITS: usize = 1000;
@@ -870,9 +873,10 @@ fn start_ups(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     type Own = fn(TimeKind, Reason) -> bool;
     let mut by_owner: BTreeMap<(Group, &str), BTreeMap<ProcessIx, Group>> = BTreeMap::new();
     for (group, execution) in facts.all() {
-        let starts = |owner: &Group| facts.is_shell(*owner);
+        let warms_up = command_line::warms_up(&execution.program);
+        let starts = |owner: &Group| warms_up || facts.is_shell(*owner);
         if let Some(owner) = execution.owner.filter(starts) {
-            if execution.exec.is_some() && facts.role(group).is_none() {
+            if execution.exec.is_some() && (warms_up || facts.role(group).is_none()) {
                 let all = by_owner.entry((owner, &execution.program)).or_default();
                 all.insert(execution.process, group);
             }
@@ -892,7 +896,8 @@ fn start_ups(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     all.sort_by_key(|(_, groups)| Reverse(groups.iter().map(on_cpu).fold(0, u64::saturating_add)));
     all.truncate(MOST);
     let candidate = |((owner, program), groups): ((Group, &str), Vec<Group>)| {
-        let (least, longest) = START_UP;
+        let warms_up = command_line::warms_up(program);
+        let (least, longest) = if warms_up { WARM_UP } else { START_UP };
         let lines: BTreeSet<Vec<&[u8]>> = groups.iter().map(|group| facts.args(*group)).collect();
         let has_children = |group: &Group| {
             let process = facts.process(*group);
@@ -911,7 +916,8 @@ fn start_ups(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             return None;
         }
         let set = facts.set(groups.iter().copied());
-        let time = facts.on_path(&set, |kind, _| kind != TimeKind::RunQueue);
+        // The threads of one program also wait for each other's CPUs. The simulation knows the waits for those of others.
+        let time = facts.on_path(&set, |_, _| true);
         let asleep = facts.on_path(&set, |kind, _| kind == TimeKind::Sleep);
         // Sleeps that take less than half of the time are naps of a starting runtime, which the change saves as well.
         let (without, time): (Own, u64) = if asleep.saturating_mul(2) > time {
@@ -927,7 +933,11 @@ fn start_ups(facts: &BuildFacts<'_>) -> Vec<Candidate> {
                 units::count(count as u64),
                 units::time(each)
             ),
-            action: "start it once for all, if it takes several".into(),
+            action: if warms_up {
+                "give all files to one call, if none needs another one's result".into()
+            } else {
+                "start it once for all, if it takes several".into()
+            },
             without: Without::own(without, Some(set)),
             cap: time.saturating_sub(time / count as u64),
             unsure: true,
