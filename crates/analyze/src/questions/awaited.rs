@@ -52,8 +52,8 @@ named! {
         Events = "events", "events (poll)";
         /// The thread waits for input or output of a terminal.
         Terminal = "terminal", "its terminal";
-        /// The thread waits for the data or the metadata of a file, such as a page, a directory or `fsync`, and the kernel
-        /// does not count the wait as block I/O.
+        /// The thread waits for the data or the metadata of a file, such as a page, a directory or `fsync`, and the
+        /// kernel does not count the wait as block I/O.
         File = "file", "a file";
         Disk = "block-io", "block I/O";
         /// The thread sleeps, and it is not known what for: its system call is not recorded, or does not show it.
