@@ -71,7 +71,7 @@ fn a_nap_beside_work_of_the_process_is_no_sleep_of_it() {
     }
 }
 
-/// A program starts a compiler for each of five files. Each call needs 0.5 s of CPU time.
+/// A program starts a compiler for each of five files. Each call works on three CPUs for 0.5 s.
 #[test]
 fn a_compiler_that_warms_up_takes_several_files() {
     for (compiler, is_told) in [("/usr/bin/javac", true), ("/usr/bin/gcc", false)] {
@@ -87,11 +87,20 @@ fn a_compiler_that_warms_up_takes_several_files() {
                 &format!("{compiler} -d out F{file}"),
             );
             sleeps(&mut hand, (10, 0), at + 2, (Reason::Child, SLEEPS));
+            for cpu in 2..4u16 {
+                let (tid, on) = (pid + 10 * u32::from(cpu), usize::from(cpu));
+                hand.fork(1, (at + 3) * MS, pid, tid, pid)
+                    .first_waking(1, (at + 3) * MS + 1, pid, tid, false)
+                    .switch(on, (at + 3) * MS + 2, 0, RUNNING, tid);
+                hand.exit(cpu, (at + 500) * MS, tid, pid, false)
+                    .switch(on, (at + 500) * MS + 1, tid, DEAD, 0)
+                    .last(cpu, (at + 500) * MS + 2, tid);
+            }
             ends_for_command(&mut hand, pid, 1, at + 502);
         }
         ends(&mut hand, (10, 0), 2_630, 0);
         let text = advice(&analyzed(&hand));
-        let words = "starts javac 5 times, 501 ms of CPU time each whatever its arguments are: give all files";
+        let words = "starts javac 5 times, 1.49 s of CPU time each whatever its arguments are: give all files";
         assert_eq!(text.contains(words), is_told, "{text}");
     }
 }
