@@ -161,7 +161,7 @@ impl AdviceKind {
             | AdviceKind::Wrapper => 50,
             // Every machine loses some CPU time to other tasks, and every build has a longest task, so a small gain is
             // no finding.
-            AdviceKind::Others | AdviceKind::Stolen | AdviceKind::Last | AdviceKind::Alone => 10,
+            AdviceKind::Others | AdviceKind::Stolen | AdviceKind::Last => 10,
             // Every build has shorter parts of these kinds, which are not worth a line of advice.
             _ => 20,
         }
