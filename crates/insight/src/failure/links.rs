@@ -50,8 +50,8 @@ impl Chain {
     }
 }
 
-/// The largest number of missing files that connect a chain of failures. A guess: two are common, as for a compilation,
-/// the link that lacks its object, and the program that was not linked.
+/// The largest number of missing files by which failures are connected to one chain. A guess: two are common. For
+/// example, a compilation fails, so the link lacks an object, and then a script lacks the linked program.
 const MISSING: usize = 4;
 
 impl Finder<'_> {
