@@ -17,8 +17,8 @@ use crate::imports::lookup::{ktime, program, signed, CLOCKS, TOLERATED};
 /// runners' tests.
 const MOST: u64 = 100_000_000;
 
-/// The largest time in nanoseconds of a test's threads that the recording may lack even for a short test, without the
-/// test losing its figures. A decision: the script `reporters.py` accepts figures with this error.
+/// A short test keeps its figures even if the recording lacks this much of its threads' time, in nanoseconds. A
+/// decision: the script `reporters.py` accepts figures with this error.
 const LEAST_UNSEEN: u64 = 20_000_000;
 
 /// The largest error in nanoseconds of a figure of a test, such as its CPU time, if the figure is small. A decision:
@@ -130,7 +130,7 @@ impl Contradictions {
     }
 }
 
-/// The lives of some processes or threads, in the order of their beginnings.
+/// The beginnings and the ends of some processes or threads, in the order of their beginnings.
 #[derive(Debug, Default)]
 struct Lives {
     starts: Vec<i64>,
@@ -225,8 +225,8 @@ struct Company {
     /// The children of the test runner that may run tests at the same time as the runner.
     workers: Lives,
     threads: Lives,
-    /// The threads of a runner that names a thread after each test. All work of such a thread belongs to the test
-    /// during which the thread began.
+    /// The test threads of a runner that names each thread after its test. All work of such a thread belongs to the
+    /// test during which the thread began.
     test_threads: Lives,
 }
 
@@ -352,8 +352,8 @@ pub fn find_doubts(
         let at_boundary = |is: &dyn Fn(i64) -> bool| boundaries.into_iter().any(is);
         let error = guess.error;
         let length = guess.span.to.since(guess.span.from);
-        // The error is limited here, so that for a place with a large error, threads and workers still count that lived
-        // only a little across its boundaries.
+        // The error is limited here. Otherwise, for a place with a large error, threads and workers that lived only a
+        // little across its boundaries would not count.
         let near = error.min(MOST.cast_signed());
         let in_company = at_boundary(&|time| company.workers.are_across(time, near))
             || !(guess.own_stamp || guess.one_thread)

@@ -71,7 +71,8 @@ impl Placer<'_> {
                 let schedules = self.possible(suite, known)?;
                 Ok::<bool, Undecided>(!schedules.is_empty())
             });
-            // A suite for which one of the searches was not decided contradicts neither meaning.
+            // If one of the two searches for a suite was not decided, the suite does not show whether the times are
+            // beginnings or ends.
             if let [Ok(as_begin), Ok(as_end)] = fits {
                 found.by_fit([as_begin, as_end]);
             }
