@@ -358,8 +358,8 @@ impl Finder<'_> {
         tests
     }
 
-    /// The failures that the failure of a test led to, if the test is a job of a make that may have ignored the
-    /// failure. The test's failure is then only a possible reason for the failure of the make. Empty otherwise.
+    /// The further failures that the failure of a test perhaps led to, if the test is a job of a make: make may have
+    /// ignored the failure, so it is only a possible reason for make's own failure. Empty if the test is no such job.
     fn above_a_job(&self, test: Option<ProcessIx>) -> Vec<Failure> {
         let Some(test) = test.filter(|ix| self.is_maybe(*ix)) else {
             return Vec::new();

@@ -183,7 +183,7 @@ pub struct JudgedTimes {
 
 impl JudgedTimes {
     /// Computes the times of a recording's steps and the verdicts on them; `path` is the recording's critical path. If
-    /// a fineness is given, the times have the courses of the steps, too: their wall time in order.
+    /// `fineness` is given, the times also have each step's course: the parts of its wall time in the order of time.
     pub fn new(
         analysis: &Analysis,
         steps: &Steps,

@@ -121,9 +121,9 @@ impl Finder<'_> {
         found.next()
     }
 
-    /// For a chain of failures, the index of a step that failed in a repeated run of a script although it had succeeded
-    /// in an earlier, failed run, and that earlier run. The earlier run failed for another reason and perhaps left
-    /// something behind, such as a lock, that makes the repeated run fail.
+    /// A script may be run again after it failed, and then fail in a step that had succeeded in the earlier run.
+    /// Perhaps the earlier run left something behind, such as a lock. Returns the index of this step in the chain of
+    /// failures, and the earlier run.
     fn first_try(&self, chain: &[ProcessIx]) -> Option<(usize, ProcessIx)> {
         let pairs = chain.iter().zip(chain.iter().skip(1)).enumerate();
         let mut found = pairs.take(DEEP).filter_map(|(at, (step, script))| {

@@ -98,9 +98,9 @@ impl Contradictions {
         });
     }
 
-    /// Notes for a suite which meanings of the report's times allow a schedule of its tests in the recording: the
-    /// meaning as beginnings (`as_begin`) and as ends (`as_end`). A suite without a schedule in both cases was run by
-    /// another process and proves nothing.
+    /// Notes for one suite whether its tests have a schedule in the recording: if the report's times are beginnings
+    /// (`as_begin`), and if they are ends (`as_end`). A suite without a schedule in both cases was run by another
+    /// process and proves nothing.
     pub fn by_fit(&mut self, [as_begin, as_end]: [bool; 2]) {
         self.begin |= as_end && !as_begin;
         self.end |= as_begin && !as_end;
@@ -119,7 +119,7 @@ impl Contradictions {
         }
     }
 
-    /// The meaning of a report's times, beginnings or ends, if facts contradict the one meaning and not the other;
+    /// The meaning of a report's times as beginnings or as ends, if the noted facts contradict only the other meaning;
     /// otherwise `None`.
     pub fn stamp(self) -> Option<Stamp> {
         match (self.begin, self.end) {

@@ -52,8 +52,8 @@ impl Placer<'_> {
         }
     }
 
-    /// Whether the times in a report are beginnings or ends of tests, if only one of these meanings allows a schedule
-    /// for every suite that has a schedule at all.
+    /// Searches a schedule for each suite twice, with the report's times as beginnings and as ends. One of these
+    /// meanings is returned if only the other one leaves suites without a schedule; otherwise `None`.
     fn by_schedule(
         &mut self,
         suites: &[Suite],
