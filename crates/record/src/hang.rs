@@ -60,7 +60,7 @@ pub struct HungProcess {
     pub is_own: bool,
 }
 
-/// The wait of a process of a hanging COMMAND, or another reason why the process makes no progress.
+/// The reason why a process of a hanging COMMAND makes no progress: mostly something that it waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HangWait {
     /// The process runs, so it does not wait for anything.
@@ -113,8 +113,8 @@ pub enum HangWait {
 }
 
 impl HangWait {
-    /// The ids of the processes that have the other end of the pipe or connection, or the lock, for which the process
-    /// waits, as far as the kernel shows them.
+    /// The ids of the processes that have what this process waits for: the other end of a pipe or connection, or a
+    /// lock. The list contains only the processes that the kernel shows.
     pub(crate) fn holders(&self) -> &[u32] {
         match self {
             HangWait::Pipe { others, .. } | HangWait::Connection { others, .. } => others,
@@ -167,8 +167,8 @@ impl Hang {
         children.filter(move |child| child.parent == pid && child.is_own)
     }
 
-    /// The processes of the hanging COMMAND in the order of the chains of waits that begin at COMMAND. The
-    /// processes that COMMAND does not wait for come last.
+    /// The processes of the hanging COMMAND: first COMMAND's own, then the processes that it waits for, then those that
+    /// these wait for, and so on. Processes that COMMAND does not wait for come last.
     pub fn in_order(&self) -> Vec<&HungProcess> {
         let mut found = Vec::new();
         self.follow(self.root, &mut found);
@@ -188,7 +188,8 @@ impl Hang {
         found
     }
 
-    /// Adds the process `from` and the processes that it waits for to `found`, in the order of the chains of waits.
+    /// Adds the process `from` to `found`, then the processes that it waits for, then those that these wait for, and so
+    /// on.
     fn follow<'a>(&'a self, from: u32, found: &mut Vec<&'a HungProcess>) {
         let mut next = vec![from];
         while let Some(pid) = next.pop() {

@@ -20,9 +20,9 @@ pub struct Inherited {
 }
 
 impl Inherited {
-    /// The inheritable state of this process, corrected by what was changed before `main`. Rust's runtime
-    /// ignores SIGPIPE and opens closed streams; the dynamic loader may change the environment (`None` if it
-    /// did not).
+    /// The inheritable state of this process as it was before `main`. The arguments describe what has changed
+    /// since: Rust's runtime ignores SIGPIPE and opens closed streams, and the dynamic loader may change the
+    /// environment (`None` if it did not).
     pub fn now(
         sigpipe_ignored: bool,
         closed_streams: [bool; 3],

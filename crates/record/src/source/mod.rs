@@ -177,7 +177,8 @@ pub trait Take {
     fn stack(&mut self, sample: &Stacked) -> Result<(), tr_format::Error>;
     /// Takes the memory mappings of a process, before samples of the process's stacks.
     fn mapped(&mut self, from: &Mapped);
-    /// Takes the facts that decide which file the task of the next exec event opens.
+    /// Takes the user, the group and the root directory of the task of the next exec event. They decide which script
+    /// file the task opens.
     fn runs(&mut self, runner: Runner);
     /// Takes the clock of a process in another time namespace, before the marks that the process has set.
     fn clock_of(&mut self, clock: ProgramClock);
@@ -233,8 +234,8 @@ impl Started {
     }
 }
 
-/// The id of COMMAND's process, for a recording without BPF. An error if such a recording is not possible, because
-/// the totals in `/proc` are missing or more than COMMAND is to be recorded.
+/// The id of COMMAND's process, for a recording without BPF. An error if such a recording is not possible: it needs
+/// the totals in `/proc`, and it can record only COMMAND and its descendants.
 fn command_alone(config: &Config, child: Option<u32>) -> Result<Id, Error> {
     let root = child.and_then(|pid| Id::try_from(pid).ok());
     let root =

@@ -25,7 +25,7 @@ pub struct Calls {
     /// The time at which the BPF programs were told to use the other table, if the table that they used before
     /// has not been read since.
     changed: Option<(Ktime, Instant)>,
-    /// The time up to which the sums that were read include the system calls.
+    /// The time up to which the system calls are included in the sums that were already read.
     since: Ktime,
     next: Instant,
 }

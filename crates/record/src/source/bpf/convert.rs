@@ -202,8 +202,8 @@ fn user_frame(frame: &wire::StackFrame, back: u64) -> Option<At> {
     }
 }
 
-/// The facts in the BPF programs' record of an exec that decide which file the task opens; `None` if the record is of
-/// another kind.
+/// The user, the group and the root directory of the task that executes a program, from the BPF programs' record of an
+/// exec; `None` if the record is of another kind.
 pub fn runner(record: &[u8]) -> Option<Runner> {
     parse::<wire::Head>(record).filter(|head| head.kind() == wire::Kind::LIFE_EXEC)?;
     let exec = parse::<wire::Exec>(record)?;
@@ -572,7 +572,7 @@ fn ending(event: &wire::Connection, by_process: bool) -> Ending {
     match i32::from(event.error) {
         0 => match event.state {
             wire::TCP_SYN_SENT => Ending::Abandoned,
-            // The kernel has sent a reset in place of a FIN because of the process.
+            // The process closed the connection in a way that made the kernel send a reset and not a FIN.
             wire::TCP_ESTABLISHED | wire::TCP_CLOSE_WAIT if event.reset != 0 && by_process => {
                 Ending::Aborted
             }

@@ -85,8 +85,8 @@ impl Totals {
         sink.push_own(events);
     }
 
-    /// Reads the totals of all tasks and returns events with those that have grown. The events have the time before
-    /// the reading, so that later tasks are not included.
+    /// Reads the totals of all tasks and returns events with those that have grown. The events get the time `time`,
+    /// which is right before the reading.
     fn read(&mut self, tracer: &mut Tracer, time: Ktime) -> Vec<LifeEvent> {
         let before = std::mem::take(&mut self.tasks);
         let mut grown = Vec::new();
