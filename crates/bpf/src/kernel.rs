@@ -402,7 +402,8 @@ mod tests {
                 raw.push(place(tracepoint).unwrap_or_else(|| panic!("no row of {tracepoint}")));
             }
         }
-        // The programs on system calls are of the kind `tp_btf`, so their tracepoints are not in the list yet.
+        // The list has only programs of the kind `raw_tp` so far. The programs on system calls are of the kind
+        // `tp_btf`, so their tracepoints are added.
         let typed = ["sys_exit", "sys_enter"].map(|name| place(name).unwrap());
         raw.extend(typed);
         raw.sort_unstable();
