@@ -155,7 +155,8 @@ fn may_be_beside(text: &[u8]) -> bool {
         || text.contains(&b'@') && (has(b"@tcp(") || has(b"@unix(") || has(b"@/"))
 }
 
-/// Whether an argument may be the token of a Discord bot, judged by its length and its three parts.
+/// Whether an argument may be the token of a Discord bot: it has the right length, and three parts with dots between
+/// them.
 pub fn may_be_discord(arg: &[u8]) -> bool {
     (59..=75).contains(&arg.len()) && arg.iter().filter(|b| **b == b'.').count() == 2
 }
