@@ -349,8 +349,8 @@ impl Running {
         self.pid.as_raw().unsigned_abs()
     }
 
-    /// Whether COMMAND's process has changed its state as `change` and `is` describe. The status remains for a later
-    /// `wait`. Stops of a traced COMMAND count as well; their code is CLD_TRAPPED.
+    /// Whether COMMAND's process has stopped or ended in the way that `change` and `is` describe. Its status remains
+    /// for a later `wait`. Stops of a traced COMMAND count as well; their code is CLD_TRAPPED.
     fn has(&self, change: WaitIdOptions, is: fn(&WaitIdStatus) -> bool) -> io::Result<bool> {
         let pid = process::Pid::from_raw(self.pid.as_raw()).ok_or(io::Errno::SRCH)?;
         let options = change | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;

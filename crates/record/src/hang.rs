@@ -167,8 +167,8 @@ impl Hang {
         children.filter(move |child| child.parent == pid && child.is_own)
     }
 
-    /// The processes of the hanging COMMAND: first COMMAND's own, then the processes that it waits for, then those that
-    /// these wait for, and so on. Processes that COMMAND does not wait for come last.
+    /// The processes of the hanging COMMAND. The list begins with COMMAND's own process, and after each process come
+    /// the processes that it waits for. Processes that COMMAND does not wait for come last.
     pub fn in_order(&self) -> Vec<&HungProcess> {
         let mut found = Vec::new();
         self.follow(self.root, &mut found);
@@ -178,8 +178,9 @@ impl Hang {
         found
     }
 
-    /// The processes at the ends of the chains of waits that begin at the hanging COMMAND: they wait for no other
-    /// of its processes. If there is none, the processes wait for each other.
+    /// The processes of the hanging COMMAND on which all others finally wait: COMMAND waits for them, directly or by
+    /// way of others, and they wait for no other process of COMMAND. If there is none, the processes wait for each
+    /// other.
     pub fn ends(&self) -> Vec<&HungProcess> {
         let mut found = Vec::new();
         self.follow(self.root, &mut found);
@@ -188,8 +189,7 @@ impl Hang {
         found
     }
 
-    /// Adds the process `from` to `found`, then the processes that it waits for, then those that these wait for, and so
-    /// on.
+    /// Adds the process `from` to `found`, and after it the processes that it waits for, directly or by way of others.
     fn follow<'a>(&'a self, from: u32, found: &mut Vec<&'a HungProcess>) {
         let mut next = vec![from];
         while let Some(pid) = next.pop() {

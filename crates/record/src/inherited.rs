@@ -77,8 +77,9 @@ fn set_action(signal: Signal, action: SigHandler) {
     let _ = unsafe { nix::sys::signal::signal(signal, action) };
 }
 
-/// Sets how the recorder reacts to two signals: with SIGXFSZ ignored, a limit of the file's size is a write
-/// error, and with SIGCHLD at its default, the kernel keeps COMMAND's status.
+/// Sets how the recorder reacts to two signals. SIGXFSZ is ignored, so that a write beyond the limit of the file's
+/// size fails with an error. SIGCHLD gets its default action, so that the kernel keeps COMMAND's status until it is
+/// waited for.
 pub fn own_actions() {
     set_action(Signal::SIGXFSZ, SigHandler::SigIgn);
     set_action(Signal::SIGCHLD, SigHandler::SigDfl);

@@ -127,9 +127,9 @@ pub(crate) fn write_events(
     }
 }
 
-/// Searches for the functions of the recorded stacks and writes them, as events at the time `end`. With
-/// `--no-symbols` only the paths of the files are searched, for `tr symbolize`. Returns the result of the
-/// search if there were functions to find.
+/// Searches for the functions of the recorded stacks and stores them, as events at the time `end`. With
+/// `--no-symbols` it only stores the paths of the program files, with which `tr symbolize` can find the functions
+/// later. Returns the result of the search if there were functions to find.
 pub(crate) fn name_stacks(
     output: &Output,
     request: &Request,

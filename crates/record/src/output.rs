@@ -460,7 +460,7 @@ impl State {
     }
 
     fn store(&mut self, stream: Stream, mut event: LifeEvent) -> Result<(), tr_format::Error> {
-        // This search precedes the masking of secrets, because the search for scripts needs the true path.
+        // Scripts are looked for before secrets are masked, because their true paths are needed.
         let mut found = None;
         if let LifeKind::Exec(exec) = &event.kind {
             found = containers::of(exec);

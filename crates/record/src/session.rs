@@ -115,7 +115,7 @@ pub fn record(config: &Config) -> Result<Report, Error> {
     Ok(session.run(config, command, &signals))
 }
 
-/// A recording that is prepared so far that only COMMAND's release is missing.
+/// A recording that is ready to begin: only COMMAND still has to be released.
 struct Prepared {
     session: Session,
     child: Option<Stopped>,

@@ -21,9 +21,10 @@ pub struct Size {
     written: AtomicU64,
     /// The number of bytes that each [`PARTS`] bytes of events in memory take in the file; 0 if it is not known yet.
     rate: AtomicU64,
-    /// The number of bytes in memory of the events that the file size `written` does not include.
+    /// The size in memory of the events that were sent after the last flush, in bytes: `written` does not include
+    /// them.
     open: AtomicU64,
-    /// The number of bytes in memory of the events that the file size `written` includes.
+    /// The size in memory of the events that were in the file at its last flush, in bytes: `written` includes them.
     closed: AtomicU64,
 }
 

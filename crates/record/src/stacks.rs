@@ -187,10 +187,10 @@ impl Stacks {
         events
     }
 
-    /// The frames of a stack without the outermost ones that are in no file, and whether there were any. If a
-    /// function keeps no frame pointer, the kernel takes other values for addresses, and the stack ends soon.
-    /// But such addresses are functions if a JIT compiler lists the functions of the process. The innermost
-    /// frame stays, because the task was there.
+    /// Removes the outermost frames of a stack that are in no file, and returns whether there were any. If a function
+    /// keeps no frame pointer, the kernel takes other values for addresses, and the stack soon ends. If a JIT compiler
+    /// has listed the process's functions, such addresses are real and stay. The innermost frame always stays, because
+    /// the task was there.
     fn stripped<'a>(&self, from: &'a Stacked) -> (&'a [At], bool) {
         let all = &from.frames;
         let in_user_mode = all

@@ -1,4 +1,4 @@
-//! Finds the processes of this machine that have the other end of a process's connection.
+//! Finds the processes of this machine at the other end of a process's connection.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};

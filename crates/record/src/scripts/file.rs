@@ -100,8 +100,7 @@ fn root_mount(directory: &str) -> Option<u64> {
     (is_root && is_known).then_some(root.stx_mnt_id)
 }
 
-/// The state of a file at a moment: its identity, its size and its times. The contents of the file are the same as long
-/// as this state is.
+/// The state of a file at a moment: its identity, its size and its times. While they stay the same, so do the contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
     device: (u32, u32),

@@ -99,8 +99,8 @@ impl Waiting {
         self.push(time, LifeKind::Account(account));
     }
 
-    /// Adds the event that a task has ended to the waiting events. The end of a process's first thread comes
-    /// after the ends of its other threads.
+    /// Adds the event that a task has ended to the waiting events. The first thread of a process must be added after
+    /// all of its other threads, because its end is stored as the end of the process.
     pub fn end(&mut self, time: Ktime, task: Task, status: Option<u32>) {
         let end = TaskEnd {
             tid: tid(task.0),

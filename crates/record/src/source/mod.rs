@@ -51,8 +51,8 @@ pub trait Source {
     /// Begins the recording of events, before COMMAND is released.
     fn begin(&mut self, _start: Ktime) {}
 
-    /// Returns events with the sums that the kernel keeps for the recorder, since the last call. A source without
-    /// such sums returns none.
+    /// Returns events with the sums (for example of system calls) that the kernel has added up since the last call.
+    /// A source without such sums returns none.
     fn sums(&mut self) -> Vec<LifeEvent> {
         Vec::new()
     }
@@ -126,7 +126,7 @@ pub struct Reaped {
 pub(crate) const NEEDS_PROGRAMS: &str =
     "containers and servers that work for COMMAND: recorded only with BPF rights";
 
-/// The last results of a source of events, when it ends.
+/// The results that a source of events returns when it ends.
 #[derive(Debug, Default)]
 pub struct Last {
     /// The losses of events that none of the drained events reports.
@@ -203,7 +203,7 @@ pub struct Started {
     pub extras: Option<Vec<u8>>,
     /// The facts that this source cannot record on this machine.
     pub missing: Vec<Missing>,
-    /// Whether the source recognizes wake-ups by interrupts as such.
+    /// Whether recorded wake-ups show whether an interrupt caused them.
     pub irq_known: bool,
     /// The memory in bytes of all rings from which the source gets events.
     pub buffer: u64,

@@ -193,8 +193,7 @@ fn user_frame(frame: &wire::StackFrame, back: u64) -> Option<At> {
     let at = frame.at.saturating_sub(back);
     match frame.status {
         // For an address outside of all mappings, the kernel takes the next mapping (kernel/bpf/stackmap.c,
-        // find_vma()), which is mostly the program's first one. The offset is then negative, by which such a frame is
-        // recognized and dropped.
+        // find_vma()), which is mostly the program's first one. The offset is then negative. Such a frame is dropped.
         wire::FRAME_IN_FILE if frame.at > i64::MAX as u64 => None,
         wire::FRAME_IN_FILE => Some(At::File(frame.build_id, at)),
         wire::FRAME_ADDRESS if frame.at != 0 => Some(At::Process(at)),

@@ -39,7 +39,7 @@ pub enum Refused {
     /// The environment variable SUDO_UID is missing, or the loader does not run as root.
     #[error("only sudo runs this, as root")]
     NoSudo,
-    /// The loader's standard input is a socket that another user has made than the one who called sudo.
+    /// The loader's standard input is a socket that was not made by the user who called sudo.
     #[error("the socket is of user {peer}, and user {caller} has called sudo")]
     Peer {
         /// The uid of the user who made the loader's socket.

@@ -23,7 +23,8 @@ const LONGEST: u64 = 1 << 20;
 
 #[derive(Debug, Default)]
 pub struct Maps {
-    /// The build ids of files that occurred in samples of processes whose mappings were read.
+    /// The build ids of files for which no process's mappings have to be read again, because they were in an earlier
+    /// sample whose process's mappings were read.
     known: HashSet<BuildId>,
 }
 

@@ -35,9 +35,9 @@ use crate::proc::{self, Alive};
 use crate::targets::Targets;
 use crate::{capabilities, host, memory};
 
-/// The longest wait for the event of COMMAND's last switch-out. It comes at once, or when the scheduler gives a CPU
-/// to the task, whose parent already has its status. On a busy machine it came after more than 20 ms in 1 of 40
-/// recordings.
+/// The longest wait for the event of COMMAND's last switch-out. COMMAND's status can be known before, if COMMAND
+/// still has to get a CPU to be switched out for the last time. On a busy machine the event came after more than 20
+/// ms in 1 of 40 recordings.
 const LAST_SWITCH: Duration = Duration::from_millis(250);
 /// The longest wait of a light recording for the last figures of tasks that have ended. The kernel drops such a task
 /// after its parent has waited for it and a grace period of RCU has passed, which takes 10 to 40 ms on two idle CPUs.
@@ -476,9 +476,9 @@ impl Source for Bpf {
         let mut ended: HashSet<(u32, u64)> = self.sink.ended_before(time).collect();
         let last = totals.last(&mut self.tracer, &mut self.sink, time);
         let mut tasks = self.tracer.snapshot().unwrap_or_default();
-        // Some tasks may have ended after `time` and before the list of tasks was made. They are not in the list, but
-        // their ends belong to the new part, which must list them at its beginning. So the events of these ends are
-        // drained now.
+        // A task may have ended after `time` and before the tasks were listed. It lived at the beginning of the new
+        // part, and its end is an event of that part. So the records of such ends are drained here, to find these
+        // tasks.
         self.tracer.consume(|record| self.sink.receive(record));
         ended.extend(self.sink.ended_before(time));
         self.sink.split(time);

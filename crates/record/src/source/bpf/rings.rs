@@ -414,8 +414,8 @@ impl Sink {
         ended.map(|end| (end.task.tid, end.task.start_time))
     }
 
-    /// The tasks of a light recording that lived at `time` and have ended since, in their state at their ends. The
-    /// records of their ends still wait to be taken.
+    /// The tasks of a light recording that lived at `time` and have ended since, each with its state when it ended. The
+    /// records of these ends still wait to be taken.
     pub fn ended_since(&self, time: Ktime) -> impl Iterator<Item = wire::Snapshot> + '_ {
         let ends = self.records.life_records().filter_map(|record| {
             let head = convert::parse::<wire::Head>(record)?;

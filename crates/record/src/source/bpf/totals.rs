@@ -52,7 +52,7 @@ impl Totals {
         }
     }
 
-    /// How a light recording knows each kind of fact.
+    /// How a light recording obtains each kind of fact, for example by events or by samples.
     pub fn facts(&self) -> RecordingFacts {
         RecordingFacts {
             switches: Known::Totals,

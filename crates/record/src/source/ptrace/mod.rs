@@ -26,7 +26,7 @@ use crate::error::Error;
 use crate::proc::{self, Alive, Id};
 use crate::{host, urgency};
 
-/// How a recording by ptrace(2) knows each kind of fact.
+/// How a recording by ptrace(2) obtains each kind of fact, for example by events or by samples.
 pub const FACTS: RecordingFacts = RecordingFacts {
     switches: Known::Totals,
     wakings: Known::Absent,

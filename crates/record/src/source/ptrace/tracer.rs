@@ -42,8 +42,7 @@ struct Task {
 /// A thread whose totals are to be sampled: its id, and the time in [`Task::since`].
 pub type Thread = (Id, Ktime);
 
-/// The largest number of stops and ends of tracees that are handled in a row, while a child waits for the event of its
-/// fork.
+/// While a new child waits for the event of its fork, at most this many stops and ends of tracees are handled in a row.
 const ROW: usize = 64;
 
 /// The state of the tracer: its tracees, and the events that wait to be taken into a batch.

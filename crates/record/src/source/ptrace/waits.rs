@@ -27,7 +27,7 @@ use crate::urgency;
 /// waits for any of them by waitid(2).
 const MANY: usize = 256;
 const FEW: usize = 128;
-/// The largest number of new tasks, and also of tasks that forked last, that the tracer asks the kernel about first.
+/// The tracer first asks the kernel about new tasks and about the tasks that forked last: at most this many of each.
 const FIRST: usize = 4;
 /// The number of ids following the id of an ended task that the tracer asks the kernel about, because threads often end
 /// in the order of their ids.
@@ -56,7 +56,8 @@ pub struct Waits {
     ended: Option<Id>,
     /// Whether the last examination of all tracees has found an event, so that there may be more events.
     has_found: bool,
-    /// Whether the last examination of all tracees was slow, so that the tracees have to be asked for by their ids.
+    /// Whether the last examination of all tracees was slow, so that the kernel has to be asked about the tracees one
+    /// by one.
     is_slow: bool,
     /// The ids of the tracees that the tracer still has to ask the kernel about.
     open: Vec<Id>,
