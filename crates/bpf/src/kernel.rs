@@ -339,7 +339,7 @@ fn member_offset(btf: &Btf<'_>, name: &str, member: &str) -> Option<i64> {
     find(btf, btf.named(name, kind::STRUCT)?, member, 16)
 }
 
-/// The name by which the kernel's BTF has the type of a tracepoint's function.
+/// The name that the type of a tracepoint's function has in the kernel's BTF.
 fn typedef(tracepoint: &str) -> String {
     format!("btf_trace_{tracepoint}")
 }

@@ -13,7 +13,7 @@ pub struct Settings {
     /// The number of CPUs that are not recorded from the start, but get memory for scheduling events when
     /// their first event comes. `None` if the events of other CPUs are not recorded.
     pub later_cpus: Option<u32>,
-    /// The number of CPU numbers that the kernel may use on this machine.
+    /// The number of CPUs that the kernel is prepared for on this machine (possible CPUs).
     pub possible_cpus: usize,
     /// The size in bytes of the memory for scheduling events of each CPU: a power of two, at least a page.
     pub sched_ring: u32,

@@ -40,7 +40,7 @@ pub struct Slots {
     cpus: Vec<Cpu>,
     /// The largest number of CPUs that can have slots for scheduling events.
     regions: usize,
-    /// The number of CPU numbers that the kernel may use on this machine.
+    /// The number of CPUs that the kernel is prepared for on this machine (possible CPUs).
     possible_cpus: usize,
     /// The numbers of the CPUs that have got slots for scheduling events since the last call of
     /// [`Slots::newcomers`].

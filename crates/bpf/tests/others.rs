@@ -1,5 +1,5 @@
-//! Tests that the sums over the tasks that have a CPU while followed tasks wait for it agree with the recorded
-//! switches.
+//! Tests the recorded sums of CPU time that other tasks used while followed tasks waited for the CPU: they agree with
+//! the recorded switches.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing)]
 
