@@ -59,7 +59,7 @@ pub struct Settings {
     pub closed_streams: [bool; 3],
 }
 
-/// The number of bytes at the start of a file that suffice to determine its kind.
+/// The number of bytes at the start of a file from which its kind can be determined.
 pub const BEGINNING: usize = 64 << 10;
 
 /// A kind of files that an output may replace, with the function that recognizes it.
@@ -266,7 +266,8 @@ pub struct Destination {
     unnamed: Option<Unnamed>,
 }
 
-/// Whether the process that writes a file is still running: it holds the lock of [`Destination::lock`].
+/// Whether the process that writes a file is still running. While it does, it holds the lock of
+/// [`Destination::lock`].
 pub fn is_written(file: File) -> bool {
     match flock(&file, FlockOperation::NonBlockingLockShared) {
         Ok(()) => {
