@@ -25,8 +25,8 @@ const PLACES: [&str; 14] = [
     "/dev/", "/bin/", "/proc/",
 ];
 
-/// The beginnings of values of password options that say where the password is (`env:NAME`).
-/// `pass:X` is not among them, because it contains the password.
+/// The beginnings of values that say where a password is stored (`env:NAME`). `pass:X` is not among
+/// them, because it contains the password.
 #[rustfmt::skip]
 const SOURCES: [&str; 25] = [
     "pass:env:", "pass:file:", "pass:stdin",

@@ -64,8 +64,8 @@ pub fn mask(word: &Word<'_>, option: bool, how: How, masks: &mut Masks) {
             at = value.start() + line;
             continue;
         }
-        // In text for people, a name with a colon is mostly followed by more than one word, as in `token:
-        // see below`.
+        // In text for people, a name with a colon is mostly followed by more than one word, as in
+        // `token: see below`.
         let after = text.get(at..).unwrap_or_default();
         let next = after.iter().find(|b| !b" \t".contains(b));
         let alone = next.is_none_or(|b| b"\r\n\\\"',;}#&|".contains(b));

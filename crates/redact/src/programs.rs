@@ -40,8 +40,8 @@ pub enum SecretPlace {
 }
 
 impl SecretPlace {
-    /// The first result that is not [`SecretPlace::No`]. The iterator is always read to its end, because
-    /// each of its steps has effects.
+    /// The first result that is not [`SecretPlace::No`]. The iterator is read to its end even then, because each of its
+    /// steps changes the state of a rule.
     fn first(found: impl Iterator<Item = SecretPlace>) -> SecretPlace {
         found.fold(SecretPlace::No, |first, found| match first {
             SecretPlace::No => found,
@@ -280,7 +280,7 @@ impl<'a> Options<'a> {
         let known = match self.kind {
             _ if ready => true,
             ProgramKind::Runs => true,
-            // After a program of the table no word is taken for another program, because arguments may have any name.
+            // The arguments of a program of the table may have any name, so none of them is taken for another program.
             _ => self.active.is_empty() && base(word).len() >= 5 && !program.rules.is_empty(),
         };
         if known {

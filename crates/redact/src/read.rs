@@ -24,8 +24,8 @@ pub struct Read<'a> {
     pub variables: bool,
     /// Whether the command line had an access key of AWS, so that the secret for it follows.
     access_key: bool,
-    /// Whether an earlier entry of a list is named like a secret, as in Helm's
-    /// `env[0].name=API_TOKEN`, so that its value is one.
+    /// Whether an earlier word named an entry of a list like a secret, as Helm's `env[0].name=API_TOKEN` does, so
+    /// that the entry's value is a secret.
     pub entry: bool,
     /// Whether an earlier word of the command was about passwords, so that a later one may be a
     /// password.

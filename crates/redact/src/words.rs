@@ -161,8 +161,8 @@ pub fn is_setter(word: &[u8]) -> bool {
     SETTERS.contains(&word)
 }
 
-/// Whether a word is a command that stores a secret (`create-secret`), alone or together with the
-/// previous word (`credential create`).
+/// Whether a word is a command that stores a secret (`create-secret`), by itself or together with the previous word
+/// (`credential create`).
 pub fn stores_secret(previous: &[u8], word: &[u8]) -> bool {
     #[rustfmt::skip]
     const NOUNS: [&[u8]; 14] = [

@@ -92,8 +92,8 @@ fn expanded(line: &str) -> String {
     out + rest
 }
 
-/// The arguments that a shell would find in a line, without expansions. In double quotes, `
-/// ` is a line feed.
+/// The arguments that a shell would find in a line, without expansions. In double quotes, `\n` is a
+/// line feed.
 fn args(line: &str) -> Vec<String> {
     let (mut args, mut arg, mut quote) = (Vec::new(), None::<String>, None);
     let mut chars = line.chars();

@@ -1,4 +1,5 @@
-//! Reads the table of the places of secrets in programs' command lines, `programs.txt`, once.
+//! Reads `programs.txt`, the table that says where command lines of known programs have secrets. It
+//! is read only once.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
