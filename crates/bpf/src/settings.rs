@@ -77,7 +77,8 @@ impl Containers {
 pub struct Sampling {
     /// The number of stack samples a second on each CPU; 0 for no samples.
     pub hz: u32,
-    /// The shortest wait whose stack is recorded, in ns; with 0, no stacks of waits are recorded.
+    /// The stack of a task is recorded when the task has waited for at least this time, in ns; with 0, no
+    /// stacks of waits are recorded.
     pub wait_least: u64,
     /// The size in bytes of the ring buffer for stack samples: a power of two, at least a page.
     pub ring: u32,

@@ -285,9 +285,9 @@ struct RecordingPart {
 /// The times in ns that the recorder spent before a recording, or before a part of a rotated one, began.
 #[derive(Clone, Copy)]
 struct Before {
-    /// The CPU time that the recorder had used before, in ns.
+    /// The CPU time that the recorder had used before the recording or the part began, in ns.
     recorder: u64,
-    /// The CPU time that the BPF programs had used before, in ns.
+    /// The CPU time that the BPF programs had used before the recording or the part began, in ns.
     kernel: u64,
     /// The time from the start of `tr` to the release of COMMAND, in ns. Only the first part has it.
     setup: u64,

@@ -36,7 +36,7 @@ pub(super) enum Place {
         apart: bool,
         after: Option<u8>,
     },
-    /// The secret is the word with this number after the subcommands. With `rest`, all later words
+    /// The secret is the word at this position after the subcommands. With `rest`, all later words
     /// are secrets as well.
     Position {
         number: usize,

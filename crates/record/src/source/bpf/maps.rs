@@ -1,5 +1,6 @@
-//! Reads the memory mappings of processes whose stacks are sampled. The kernel's stacks have the build ids of files.
-//! `/proc/PID/maps` has the paths, also of files without a build id, as long as the process lives.
+//! Reads the memory mappings of processes whose stacks are sampled. The stacks from the kernel only have the build ids
+//! of files. `/proc/PID/maps` also has the paths of the files, including files without a build id, as long as the
+//! process lives.
 
 use std::collections::HashSet;
 use std::fs::File;
