@@ -302,8 +302,8 @@ impl Scripts {
 
     /// The recorded scripts, in the order of their paths, and the number of scripts for which there was no room.
     pub fn take(&mut self) -> (Vec<RecordedScript>, u64) {
-        // The files of the list were not in the kernel's cache before. They may be there now, if a script has executed them in
-        // the meantime.
+        // The files of this list were not in the kernel's cache before. They may be there now, if a script has executed
+        // them since.
         if let Some(finder) = self.finder {
             for (time, wanted) in std::mem::take(&mut self.pending) {
                 self.see(finder, time, &wanted);

@@ -37,8 +37,8 @@ const FATAL: [libc::c_int; 14] = [
 ];
 
 /// The signals that a shell without job control makes its background jobs ignore (POSIX, asynchronous lists). They end
-/// a recording although they are ignored: the user did not ask to ignore them, and scripts end a recorder by `kill
-/// -INT`.
+/// a recording although they are ignored: the user did not ask to ignore them, and scripts use `kill -INT` to end a
+/// recorder.
 const OF_BACKGROUND: [Signal; 2] = [Signal::SIGINT, Signal::SIGQUIT];
 
 /// The signals that `tr` blocks and receives itself: those that end a process, SIGCHLD and SIGCONT, and, if `stop` is
