@@ -118,7 +118,7 @@ pub struct Row {
     /// The name of the subcommand, followed by other spellings that are accepted.
     pub names: &'static [&'static str],
     pub task: Task,
-    /// The names that other tools have for a subcommand of this kind, for hints about mistyped command lines.
+    /// The words that other tools use for this subcommand, for hints about mistyped command lines.
     pub other_words: &'static [&'static str],
     /// The keys of the configuration files (`tr.toml`) that set options of this subcommand.
     pub keys: &'static [Key],

@@ -1,5 +1,5 @@
-//! Prints the notes of `tr record` on standard error while nothing is wrong, at the start and at the end of a
-//! recording.
+//! Prints the notes of `tr record` on standard error at the start and at the end of a recording that works. Errors are
+//! printed by `refusal.rs`.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
