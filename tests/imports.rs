@@ -51,8 +51,8 @@ fn plan() -> Result<(), Failed> {
     let schema = Command::new(TR).args(["schema", "shards"]).output()?;
     let schema: Value = serde_json::from_slice(&schema.stdout)?;
     common::schema::validate(&schema, &document)?;
-    // The recording proves the place of none of the four tests, and one has no duration, so no length comes from the
-    // recording.
+    // The recording does not show when any of the four tests ran, so it gives no test's duration. The durations are
+    // those in the report or, for the one test that has none there, the median.
     let counts = ["recording", "report", "median"].map(|name| int(&document["counts"], name));
     let tests = list(&document, "shards")
         .iter()
@@ -64,8 +64,8 @@ fn plan() -> Result<(), Failed> {
         tests.clone().sum::<usize>() == 4 && tests.min() > Some(0),
         || document.to_string(),
     )?;
-    // All tests are in one Python file, so a plan for Jest has no two files to distribute. Nor does a plan replace
-    // another file.
+    // A plan for Jest distributes whole files, but all tests are in one Python file, so it is refused. A plan also
+    // does not replace a file that is no plan.
     let place = scratch("plan")?;
     let other = place.join("other");
     std::fs::write(&other, "notes")?;
@@ -128,8 +128,8 @@ fn junit_out() -> Result<(), Failed> {
     // comparison.
     let rest = rest.replace("\"></testcase>", "\" />");
     ensure(rest == before, || format!("{rest}\ninstead of\n{before}"))?;
-    // Exporting the export onto itself changes nothing. The file keeps its name, because a recorded command line names
-    // the report, which narrows down the places of the tests.
+    // Exporting the exported report once more changes nothing. It is copied over the original report, because the
+    // recorded command line has the original's path, which helps to find when the tests ran.
     std::fs::copy(&out, &report)?;
     let done = export(&report, &report)?;
     ensure(done.status.success(), || said(&done))?;

@@ -539,8 +539,8 @@ fn kill_9() -> Result<(), Failed> {
     })?;
     let start = Duration::from_nanos(int(&analysis["trace"], "start_unix_ns"));
     let recorded = start + Duration::from_nanos(int(&analysis["trace"], "duration_ns"));
-    // Events that were written with a growth of the file happened at most three growths before. So the recording must
-    // reach the fourth-last growth.
+    // When the file grows, the newly written events are not older than three growths. So a recording that was killed
+    // after the last growth contains everything up to the fourth-last one.
     let least = growths[4].duration_since(UNIX_EPOCH)?;
     ensure(recorded >= least, || {
         format!("up to {recorded:?} of {growths:?}")
@@ -555,7 +555,8 @@ fn kill_9() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Marks are moments, the time of a command, and spans; one span ends in the last command of its shell.
+/// Records marks of moments, of the time of a command, and of spans. One of the spans ends in the last command of its
+/// shell.
 fn marks() -> Result<(), Failed> {
     let directory = scratch("marks");
     std::fs::create_dir_all(&directory)?;

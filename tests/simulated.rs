@@ -559,7 +559,8 @@ fn new_and_gone_processes_are_named() -> Result<(), Failure> {
     Ok(())
 }
 
-/// With four runs on each side a rank test decides. Other runs of the same build must stay inside of the spread.
+/// With four runs on each side, `tr diff` uses a rank test (Mann-Whitney). It must find four slower builds different,
+/// and four more runs of the same build equal.
 #[test]
 fn several_runs_are_held_to_their_spread() -> Result<(), Failure> {
     let files = |name: &str, link: u64, seeds: std::ops::Range<u64>| -> Vec<String> {

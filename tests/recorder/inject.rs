@@ -57,7 +57,7 @@ pub struct Calls {
     pub count: usize,
     /// The system call numbers that the main thread has used.
     pub seen: BTreeSet<u64>,
-    /// For each kind of call, the position of its first call in `count`. It is filled if no call fails.
+    /// For each kind of call, the number of its first call, counted as in `count`. Empty if calls are made to fail.
     pub kinds: Vec<usize>,
     known: HashSet<Kind>,
     /// Whether the main thread has waited for events.

@@ -130,8 +130,8 @@ fn cgroup() -> Result<(), Failed> {
     Ok(())
 }
 
-/// In a cgroup with little memory a summary is made without a timeline, although the machine has much more memory. With
-/// an option that asks for a timeline it is made.
+/// In a cgroup with little memory, `tr summary` makes no timeline, although the machine has much more memory. If
+/// `--max-memory` allows more, it makes one.
 fn half() -> Result<(), Failed> {
     let trace = scratch("half.bin");
     let mut config = Config::new(scenario::build(12, u32::MAX, 400), 8, u64::MAX >> 12);

@@ -231,8 +231,8 @@ fn others() -> Result<(), Failed> {
         let parts = list(&whole, "samples").iter().map(|value| int(value, name));
         ensure(parts.sum::<u64>().abs_diff(int(&whole, name)) < 1000, what)?;
     }
-    // During the last second the build sleeps, and the unrecorded loop runs. Both limits are times on CPUs, which a
-    // busy machine does not make longer; `cat` takes some ms of the quarter that the build may use.
+    // In the last second the build only sleeps, apart from some ms of `cat`, while the unrecorded loop runs. So the
+    // build uses less than a quarter of this time, and others use more, however busy the machine is.
     let last = list(&whole, "samples").last().ok_or("no sample")?;
     let end = int(last, "from_ns") + int(last, "length_ns");
     let from = format!("{}ns", end - 600_000_000);
@@ -305,8 +305,8 @@ fn in_group(name: &str, percent: u32, command: &[&str]) -> Result<(PathBuf, u64,
     Ok((trace, ns, periods))
 }
 
-/// Two loops run at once in the cgroup, and others outside of it. The kernel counts throttled time for each of the
-/// CPUs, but the path loses it only once.
+/// Two loops run in a cgroup with a quota, and 12 others outside of it. The kernel adds up the throttled time of all
+/// CPUs, but the critical path follows only one loop and loses only its throttled time.
 fn throttled_twice() -> Result<(), Failed> {
     let mut others = Vec::new();
     for _ in 0..12 {

@@ -664,7 +664,8 @@ fn helped() -> Result<(), Failed> {
     ensure(status == 5 << 8 && calls.failed.is_some(), || {
         format!("{status:x}: {said}")
     })?;
-    // The recorder waits for all descendants; only a list of living tasks shows it that one goes on.
+    // COMMAND's background job makes the file `late` after COMMAND has ended. It exists if the recorder has waited for
+    // this job, too, of which it knows only from the list of living tasks.
     ensure(place.at("late").exists(), || said.clone())?;
     let meta = info(&place.at("x.bin"))?;
     let missing = meta["missing"].to_string();
