@@ -109,8 +109,8 @@ impl Contents {
         sums
     }
 
-    /// The CPU time that the recorder and its BPF programs took, if `tr` itself traced the recording and the
-    /// trace has a summary.
+    /// The CPU time that the recorder and its BPF programs took. `None` if the run was not traced, if another program
+    /// than `tr` recorded it, or if the trace has no summary.
     pub fn cost(&self) -> Option<Cost> {
         let traced = self.meta.not_traced.is_none() && self.meta.recorder.is_none();
         let summary = self.summary.as_ref().filter(|_| traced);

@@ -33,7 +33,7 @@ pub fn of(first: &Path, last: &Path, count: u64) -> Option<String> {
         let mut files = files.flatten();
         let names = files.by_ref().take(FILES).map(|file| file.file_name());
         let is_all = names.filter(|name| is_one(name)).count() as u64 == count;
-        // More files than are examined might match the pattern as well.
+        // If the directory has more files than are examined, the pattern might match one of the others, too.
         if !is_all || files.next().is_some() {
             return None;
         }

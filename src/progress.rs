@@ -48,11 +48,11 @@ impl Use {
     }
 }
 
-/// The limits of memory and time for an analysis, and the use of its timeline.
+/// The limits of memory and time for an analysis, and what its timeline will be used for.
 #[derive(Clone, Copy)]
 pub struct Allowance {
     pub budget: Budget,
-    /// The use that is made of the timeline, on which the memory of the analysis depends.
+    /// The purpose for which the timeline is needed. The analysis takes more memory for some purposes than for others.
     pub wanted: Use,
     /// The number of recordings that the command analyzes, which share its time limit.
     pub files: usize,

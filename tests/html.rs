@@ -491,7 +491,7 @@ impl Browser {
 }
 
 impl Drop for Browser {
-    /// `page.mjs` ends when its standard input is closed, and is waited for.
+    /// Closes the standard input of `page.mjs`, which makes it end, and waits for its end.
     fn drop(&mut self) {
         let _ = lock(&self.node).wait();
     }

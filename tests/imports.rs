@@ -162,7 +162,8 @@ fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failed> {
     Ok(common::ensure(good, what)?)
 }
 
-/// The steps of a trace that was analyzed with files, what is known about each file, and standard error.
+/// The result of an analysis with other tools' files (`--with`): the steps, the facts about each file, and the
+/// messages on standard error.
 struct Analyzed {
     steps: Vec<Value>,
     imports: Vec<Value>,
@@ -267,8 +268,8 @@ fn clang() -> Result<(), Failed> {
     })
 }
 
-/// The log of ninja names the last run that made each output. Commands of that run lie inside of its ninja process, and
-/// commands of the earlier run inside of the earlier one.
+/// ninja ran twice, and its log has the last command that made each output. Commands of the second run lie inside of
+/// the second ninja process, and commands that only the first run executed inside of the first one.
 fn ninja() -> Result<(), Failed> {
     let analyzed = recorded("ninja", ".ninja_log")?;
     let [import] = analyzed.imports.as_slice() else {
@@ -340,12 +341,13 @@ fn tests(steps: &[Value]) -> Result<(), Failed> {
         inside(steps, test, runner)?;
         ensure(test["result"] == result, || format!("{test:#}"))?;
         if test["no_figures"].is_string() {
-            // The file does not say when the tests began and the recording proves no place, so there are no figures.
+            // Neither the file nor the recording shows when the tests began, so the tests have no figures from the
+            // recording.
             ensure(test["spent"].is_null(), || format!("{test:#}"))?;
         } else {
             let slept = test["spent"]["sleep_ns"].as_u64().unwrap_or(0);
-            // A test's place follows from the lengths of the tests before it, so it may be off: 30 % of its sleep
-            // suffices.
+            // The time at which a test began is computed from the durations of the tests before it, so it is not
+            // exact. Therefore 30 % of the test's sleep must be found.
             ensure(slept >= sleep * 300_000, || format!("{test:#}"))?;
         }
     }
@@ -370,7 +372,7 @@ fn stored() -> Result<(), Failed> {
     ];
     ensure(rows == want, || format!("{rows:#?}\n{}", analyzed.said))?;
     tests(&analyzed.steps)?;
-    // Without the tools' files there are no such steps.
+    // Without the tools' files the recording has none of the steps that come from these files.
     let plain = analyze(&trace, &[], &[])?;
     ensure(named(&plain.steps, "ExecuteCompiler").is_empty(), || {
         "steps of no file".into()

@@ -241,7 +241,8 @@ fn spinners() -> Result<(), Failed> {
 fn vfork_exec() -> Result<(), Failed> {
     let analysis = run("vfork.bin", &[&program("vfork_exec")?])?;
     let (parent, child) = (root(&analysis), &analysis["processes"][1]);
-    // A child that is preempted before it sleeps waits for a CPU until its timer has fired, so it may not sleep at all.
+    // If the child is preempted just before its sleep, its timer may fire while it still waits for a CPU. Then it does
+    // not sleep at all, and the wait for a CPU is counted instead.
     let sleep = int(child, "sleep_ns");
     let queued = if sleep < 50 * MS {
         int(child, "run_queue_ns")

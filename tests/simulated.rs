@@ -269,7 +269,7 @@ fn a_test_may_need_another_one() {
     assert!((400 * MS..500 * MS).contains(&high), "{high}");
 }
 
-/// One line of advice about 131 sleeps lists 100 pids, and has the number of all of them.
+/// A line of advice about the sleeps of 131 processes lists only 100 pids, but it has the number 131.
 #[test]
 fn advice_lists_a_hundred_pids() -> Result<(), Failure> {
     let mut world = build(10, Some(&["sleep", "0.01"]));

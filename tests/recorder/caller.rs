@@ -363,7 +363,7 @@ pub fn hostile() -> Result<(), Failed> {
     ensure(!descriptors.is_empty(), || crate::support::text(&bytes))?;
     drop(socket);
     ensure(child.wait()?.success(), || "the loader fails".to_owned())?;
-    // The kernel knows how many recordings are in progress, also if the user holds their descriptors.
+    // As long as the user holds descriptors of a recording, it must count as living, with the memory of its maps.
     let (all, before) = (Living::find(), descriptors.len());
     as_user(|| attack(&descriptors))?;
     descriptors.retain(|fd| fact(fd, "map_type").is_some());

@@ -59,7 +59,7 @@ fn path() -> Result<(), Failed> {
     ensure(own(rows, "left") == left && own(rows, "right") == 0, || {
         format!("{left} {functions}")
     })?;
-    // The number of samples on the path is counted again in the events, within the times of the path's steps.
+    // The samples on the path are counted once more, from the events whose times lie in the path's steps.
     let steps = list(path, "steps");
     let start = dump(&trace)?;
     let sampled = start

@@ -45,8 +45,9 @@ fn least() -> Result<u64, Failed> {
     Err("tr needs more than 128 MiB to start".into())
 }
 
-/// Limits the address space (beginning with little more than tr needs to start and to read its options; an expression
-/// that masks secrets takes more than a MiB), the number of descriptors, and file sizes.
+/// COMMAND must run under each of these limits: of the address space, of the number of descriptors, and of file sizes.
+/// The limits of the address space begin just above what tr needs to start; reading an option that masks secrets takes
+/// more than a further MiB.
 fn limits() -> Result<(), Failed> {
     let dir = scratch("limits");
     let _ = std::fs::remove_dir_all(&dir);

@@ -55,7 +55,8 @@ fn filled() -> Result<(), Failed> {
 /// ms.
 const TICKS: u64 = 50_000_000;
 
-/// A shell loop whose events make the recording so long that samples, taken once a second, are 2.5 % of it.
+/// A shell loop with many events. Samples of the machine's counters may take up to 2.5 % of the recording's size, so a
+/// tiny recording would have fewer than one a second.
 pub const BURST: &str = "i=0; while [ $i -lt 1500 ]; do /bin/true; i=$((i+1)); done";
 
 /// The counters in ns, by name, in the texts of `/proc/pressure/*` and `/proc/stat`.
@@ -91,8 +92,8 @@ fn counters(all: &str) -> BTreeMap<&'static str, u64> {
     values
 }
 
-/// The counters grow less in the recording than between this test's readings around it, and more than between COMMAND's
-/// own readings.
+/// COMMAND reads the kernel's counters inside of the recording, and this test reads them before and after it. The
+/// growth in the recording must lie between the growths of these two.
 fn between() -> Result<(), Failed> {
     const FILES: &str = "/proc/pressure/cpu /proc/pressure/memory /proc/pressure/io /proc/stat";
     let read = || {

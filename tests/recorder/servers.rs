@@ -171,9 +171,9 @@ fn followed() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A difference of one recording that a virtual machine can cause by chance, if there is one. The kernel does not count
-/// the time that the hypervisor steals as CPU time. For some wakings and the switches after them, the kernel of such a
-/// machine runs no tracepoint; perf does not see them either.
+/// Makes and checks one recording. Returns a difference, if any, that a virtual machine can cause by chance: the
+/// kernel does not count the time that the hypervisor steals as CPU time, and for some wakings and the switches after
+/// them, the kernel of such a machine runs no tracepoint. perf does not see them either.
 fn difference(tcp: bool) -> Result<Option<String>, Failed> {
     let server = Server::start("server-followed", tcp)?;
     // A recording that waits for all descendants does not wait for the end of the server.

@@ -154,8 +154,8 @@ fn waits() -> Result<(), Failed> {
     ensure(int(&flame, "samples") == 0, || flame.to_string())?;
     let process = analyze(&trace)?["processes"][0].take();
     let root = int(&process, "pid");
-    // There is a row for each reason of waiting, and all rows are added. If the task was preempted on its way to sleep,
-    // the reason is missing.
+    // A function has one row for each reason of its waits. All its rows are added, because the reason is missing if
+    // the task was preempted on its way to sleep.
     let mine = |name: &str| {
         let all = rows.iter().filter(|row| int(row, "pid") == root);
         let all = all.filter(|row| {

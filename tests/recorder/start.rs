@@ -25,7 +25,8 @@ pub const TESTS: &[Test] = &[
 
 /// The exit status of COMMAND, which nothing else here returns.
 const STATUS: i32 = 37;
-/// The time limit of a run; a run that takes longer hangs. The kernel's verifier takes long without BTF of functions.
+/// The time limit of a run; a run that takes longer is reported as hanging. The limit is long, because the kernel's
+/// verifier is slow if the BPF programs are loaded without BTF of their functions.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// The time limit for all runs of one test. On a busy machine the last calls are not tested.

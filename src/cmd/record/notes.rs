@@ -21,7 +21,7 @@ use super::refusal::shown;
 use crate::called::program;
 use crate::{errors, pattern};
 
-/// The function that the recorder calls when the recording has begun, and which prints the notes about that.
+/// The function that the recorder calls when the recording has begun. It prints the notes about the beginning.
 pub fn on_begin(args: &Args, redactor: &Redactor) -> Notice {
     if args.quiet {
         return Notice(Arc::new(|_, _, _| {}));
