@@ -9,8 +9,8 @@
 //! * if the first word resembles `record`, and the second one is the name of a program.
 //!
 //! If standard input is a terminal, no script depends on the answer. Every word that resembles a subcommand, or is
-//! another tool's word for it, then counts as mistyped, and the name of a program counts as a COMMAND without `record
-//! --`.
+//! another tool's word for it, then counts as mistyped, and the name of a program counts as a COMMAND without
+//! `record --`.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
