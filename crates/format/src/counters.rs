@@ -169,8 +169,8 @@ impl Serialize for Counters {
     }
 }
 
-/// The value that is added to a counter's number to store that the counter, whose value was known earlier in the
-/// frame, has no value any more. A reader of format 3.9 or older treats the sum as a counter of a later version.
+/// Marks a counter that had a value earlier in the frame and has none any more: this value is added to the counter's
+/// number. A reader of format 3.9 or older takes the sum for a counter of a later version.
 const GONE: u64 = 1 << 16;
 
 impl Stored for Counters {

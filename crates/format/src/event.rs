@@ -135,8 +135,8 @@ macro_rules! kinds {
         pub(crate) const KINDS: [(u8, &str); [$($number),*].len()] = [$(($number, $name)),*];
 
         impl LifeKind {
-            /// The number by which traces store this kind of lifecycle event. A mark that has more than a name has a
-            /// number of its own.
+            /// The number by which traces store this kind of lifecycle event. Marks have two numbers: this one if they
+            /// have only a name, and another one (`Mark::MORE`) otherwise.
             pub(crate) fn number(&self) -> u8 {
                 match self {
                     $(LifeKind::$variant { .. } => $number,)*

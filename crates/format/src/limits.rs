@@ -38,7 +38,7 @@ pub const STRINGS: u64 = 24 << 20;
 pub const CALLS: u64 = 1 << 16;
 /// The largest number of new stacks, and of new functions, that one lifecycle frame may define.
 pub const STACKS: u64 = 1 << 20;
-/// The largest length in bytes of a frame's header, counted after the byte with that length.
+/// The largest length in bytes of a frame's header, counted from after the byte that stores this length.
 pub const HEADER: u64 = 255;
 /// The largest number of frames in a trace. A reader keeps about 200 bytes for each frame.
 pub const FRAMES: u64 = 1 << 24;
@@ -54,8 +54,8 @@ pub const EXPANSION_FREE: u64 = 1 << 16;
 pub const LEAST_FRAME: u64 = 21;
 /// The largest number of damaged parts that a trace may have. A reader refuses a trace with more.
 pub const DAMAGES: u64 = 1 << 16;
-/// The limit of the bytes of damaged payloads that a reader searches for intact frames, in addition to the file's
-/// length. After that, the reader trusts the headers and skips damaged payloads without a search.
+/// A reader searches damaged payloads for intact frames until it has searched this many bytes more than the file's
+/// length. After that, it trusts the headers and skips damaged payloads.
 pub const IN_VAIN: u64 = 64 << 20;
 /// The number of events that a writer collects in a block of scheduling events before it closes the
 /// block.

@@ -109,8 +109,8 @@ fn later_kinds_leave_earlier_columns_alone() {
     }
 }
 
-/// An empty text is stored as a new text each time, because a reference to an earlier empty text would be a distance,
-/// which changes after each new text and so compresses badly.
+/// An empty text is always stored in full. A reference to an earlier empty text would compress worse: it is a distance,
+/// counted in new texts, so it would differ each time.
 #[test]
 fn an_empty_text_is_always_given() {
     let symbol = |name: &[u8]| {

@@ -35,7 +35,8 @@ impl<M: Mask> Codec for Pass<'_, M> {
     fn known(&mut self) -> &mut FrameState {
         self.known.get_or_insert_with(|| {
             let mut known = FrameState::new(0);
-            // Marks are visited in the form that has all fields, so that the mask sees every text of a mark.
+            // Marks are passed in their long form (`MORE`), which has all fields, so that the mask sees every text of a
+            // mark.
             known.kind = Mark::MORE;
             known
         })
