@@ -45,7 +45,7 @@ pub enum LossCause {
     /// Events were lost because the ring between the kernel and the recorder was full.
     #[default]
     RingFull,
-    /// Events were lost because the kernel skipped the BPF program, because it was already running on that CPU.
+    /// Events were lost: the kernel skipped the BPF program, because it was already running on that CPU.
     Recursion,
     /// Events were lost because the recorder could not write its output (disk full, closed pipe).
     Output,

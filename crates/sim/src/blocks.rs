@@ -152,8 +152,8 @@ fn shuffle(blocks: &mut [(u64, Block)], draw: &mut Draw) {
     for i in (1..streams.len()).rev() {
         streams.swap(i, draw.below(i as u32 + 1) as usize);
     }
-    // `streams` now has a random order. The k-th block of a stream goes to the k-th place of this stream in it, so that
-    // the blocks of one stream keep their order.
+    // `streams` is now a random sequence of streams. The k-th block of a stream goes to the place where the stream
+    // occurs for the k-th time, so that the blocks of one stream keep their order.
     let mut places: HashMap<Stream, VecDeque<usize>> = HashMap::new();
     for (place, stream) in streams.iter().enumerate() {
         places.entry(*stream).or_default().push_back(place);

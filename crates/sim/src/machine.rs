@@ -64,8 +64,8 @@ pub struct Machine {
     pub(crate) serials: u64,
     pub(crate) pids: Pids,
     pub(crate) channels: Vec<Channel>,
-    /// For each mix of operations of the simulated world, its operations with the running sums of
-    /// their weights.
+    /// The mixes of operations in the simulated world: for each mix, its operations with the running sums of their
+    /// weights.
     pub(crate) mixes: Vec<Vec<(u32, crate::program::Op)>>,
     pub(crate) observer: Observer,
     pub(crate) attached: bool,

@@ -134,10 +134,9 @@ pub struct TaskTruth {
     pub times: Times,
     /// The parts of the simulated thread's times that have a certain cause.
     pub causes: Causes,
-    /// The length in ns of the last part of the simulated thread's time, if no event shows whether the thread slept or
-    /// was runnable. That is so if it was switched out asleep after a waking while it was on the CPU, and the recording
-    /// ends before its next waking or switch-in: either the waking was in vain, or it came between the kernel's read of
-    /// the state and the time stamp of the switch-out.
+    /// The time in ns up to the end of the recording for which no event shows whether the simulated thread slept or was
+    /// runnable. This happens if a thread is woken on a CPU and is then switched out asleep: either the waking had no
+    /// effect, or it came after the kernel had read the state.
     pub undecided: u64,
     /// The number of voluntary switches of the simulated thread in the recorded span.
     pub voluntary: u64,

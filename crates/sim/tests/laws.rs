@@ -1,5 +1,5 @@
-//! Tests laws that hold in every simulated run: those of the kernel, for the events alone, and sums of times, for the
-//! truth alone.
+//! Tests laws that hold in every simulated run: the kernel's laws, which the events must obey, and sums of times, which
+//! must agree in the truth about the run.
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used)] // The indices are of the test's own tables.
 

@@ -8,8 +8,8 @@ use crate::style::Style;
 pub struct Levels {
     /// The depth of the printed node in the tree. A root has depth 1.
     depth: usize,
-    /// For each of the last levels above the printed node, whether further nodes of that level follow
-    /// below it.
+    /// For the printed node and its nearest ancestors, whether a sibling follows further below. The node itself is the
+    /// last.
     last: Vec<bool>,
 }
 

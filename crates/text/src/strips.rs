@@ -1,7 +1,8 @@
-//! Draws strips of characters that show a value over time: each character is as full as the share of the
-//! value in a whole.
+//! Draws strips of characters that show a value over time. Each character is filled as far as the value fills the
+//! whole: `▄` stands for a half.
 
-/// A character that is as full as the share of `part` in `whole`.
+/// A character that shows how large `part` is compared with `whole`: a space for nothing, `▄` for a half, `█` for the
+/// whole.
 pub fn shade(part: u64, whole: u64, ascii: bool) -> char {
     const FINE: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     const PLAIN: [char; 9] = [' ', '.', ':', '-', '=', '+', '*', '#', '@'];

@@ -18,8 +18,8 @@ pub struct Late {
     /// The longest delay of a late event in ns. Delays are evenly distributed on a logarithmic
     /// scale.
     pub longest: u64,
-    /// Whether only the lifecycle ring (fork, exec, exit) gets late writes, because all CPUs write
-    /// into it. The own ring of a real CPU hardly ever has them.
+    /// Whether only the lifecycle ring (fork, exec, exit) gets late writes. All CPUs write into that ring; in a ring of
+    /// one CPU, late writes hardly ever happen on a real machine.
     pub life_only: bool,
 }
 

@@ -51,8 +51,8 @@ impl Cell {
         value.map_or(Cell::Unknown, known)
     }
 
-    /// The cell for the length of a wait in ns. Without `whole`, the length is a lower bound, because only a part of
-    /// the wait is known.
+    /// The cell for the length of a wait in ns. If `whole` is false, only a part of the wait is known, so the length is
+    /// a lower bound.
     pub fn wait(ns: u64, whole: bool) -> Cell {
         if whole {
             Cell::Time(ns)
@@ -61,7 +61,7 @@ impl Cell {
         }
     }
 
-    /// The cell for a size in bytes. Without `whole`, the size is a lower bound, and a lower bound of 0 is shown as
+    /// The cell for a size in bytes. If `whole` is false, the size is a lower bound, and a lower bound of 0 is shown as
     /// unknown.
     pub fn bytes(count: u64, whole: bool) -> Cell {
         match (whole, count) {
