@@ -182,8 +182,8 @@ const RECENT: usize = 254;
 /// A disk that tasks have waited for: its numbers (major and minor), and its name.
 pub type Disk = ((u32, u32), Arc<[u8]>);
 
-/// The facts about the earlier events of a frame from which the next event is stored as differences. An encoder and a
-/// decoder keep the same facts.
+/// The state of a frame: the facts about its earlier events, to which the next event is stored as differences. An
+/// encoder and a decoder keep the same state.
 #[derive(Debug, Default)]
 pub struct FrameState {
     pub time: u64,
@@ -212,7 +212,7 @@ pub struct FrameState {
     pub address_at: HashMap<Address, usize>,
     /// The values of the machine's counters at the last sample, by the number of the counter.
     pub counters: Vec<Option<u64>>,
-    /// The disks that events of the frame have named so far as disks that a task waits for.
+    /// The disks that the frame's events of kind [`DiskWait`](crate::event::DiskWait) have named so far.
     pub disks: Vec<Disk>,
     /// The number that the next new frame of a sampled stack gets.
     pub frame: u32,

@@ -133,8 +133,8 @@ impl Frames {
             .at(end, frame::TRAILER)
             .map_err(|error| Fault::Read(error.to_string()))?;
         let start = frame::read_trailer(&trailer, id).ok_or(none)?;
-        // Each row describes a frame before the index, so there can be no more rows than the smallest frames that fit
-        // before it.
+        // Each row describes a frame before the index. So there can be at most as many rows as frames of the smallest
+        // size fit before the index.
         let most = limits::FRAMES.min(start / limits::LEAST_FRAME);
         let (mut at, mut frames, mut rows) = (start, Vec::new(), 0u64);
         while at < end {

@@ -477,8 +477,7 @@ pub struct Cost {
 mod tests {
     use super::*;
 
-    /// Tests that the kinds of optional facts keep their numbers and names, because files store the numbers,
-    /// and also the names before reasons.
+    /// Tests that the kinds of optional facts keep their numbers and names, because files store both.
     #[test]
     fn extras_keep_their_numbers() {
         let all = [

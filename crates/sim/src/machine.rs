@@ -188,7 +188,7 @@ impl Machine {
         slot != IDLE && self.tasks[slot].followed
     }
 
-    /// The simulated process that waits for the end of `process` as its parent, if it lives.
+    /// The simulated parent of `process`, which waits for the end of it; `None` if the parent is dead.
     pub(crate) fn living_parent(&self, process: u32) -> Option<u32> {
         let parent = self.processes[process].parent?;
         let at = &self.processes[parent.slot];

@@ -18,7 +18,7 @@ pub(crate) struct Observer {
     /// The tasks of the snapshot that the simulated recorder still has to record, the next one
     /// last.
     list: Vec<Ref>,
-    /// The time in ns between two tasks of the snapshot that the simulated recorder records.
+    /// The time in ns from one task to the next when the simulated recorder records its snapshot.
     spacing: u64,
     next_snapshot: u64,
     next_clock: u64,

@@ -293,5 +293,5 @@ impl Task {
     }
 }
 
-/// The end of a simulated recording's span while that end is not known.
+/// The value that stands for the end of a simulated recording's span as long as that end is not known.
 pub(crate) const OPEN: u64 = NEVER;

@@ -205,8 +205,8 @@ fn watch(config: &Config) -> (Watch, Truth) {
     (watch, machine.into_truth())
 }
 
-/// Checks that the times in the truth add up: for each task to its lifetime, for each process to the sum over its
-/// threads, and for all tasks to the time of the CPUs.
+/// Checks that the times in the truth add up: those of a task to its lifetime, those of a process to the sum over its
+/// threads, and those of all tasks to the time of the CPUs.
 fn check(truth: &Truth, all: bool) {
     let span = truth.end.0 - truth.start.0;
     let mut on_cpu = 0;

@@ -13,8 +13,7 @@ use crate::sched::flag;
 /// switched out.
 pub type Class = (u8, u16);
 
-/// The flag of a switch to the idle task, or of a waking while the idle task runs. The task that is switched in is then
-/// not stored.
+/// The flag of a switch to the idle task, whose id is then not stored, or of a waking while the idle task runs.
 const IDLE: u8 = 0x40;
 /// The flag of a scheduling event whose running task is stored in full, because it is not the task that the previous
 /// switch on this CPU switched in.
@@ -23,8 +22,8 @@ const GIVEN: u8 = 0x80;
 const SOFTIRQ: u8 = flag::WAKING | flag::IRQ | flag::SOFTIRQ;
 const SENDER: u8 = flag::WAKING | flag::SOFTIRQ;
 
-/// The event classes (flags and task state) that are frequent on common kernels. Every block begins with them, numbered
-/// from 0.
+/// The event classes (flags and task state) that are frequent on common kernels. In every block, these classes have the
+/// numbers from 0 on.
 pub const COMMON: [Class; 34] = [
     (0, 0),
     (flag::PREEMPT, 0),
@@ -83,7 +82,7 @@ fn to_idle(flags: u8) -> bool {
     flags & (flag::WAKING | IDLE) == IDLE
 }
 
-/// The symbol for a task that is new in the block. The block stores the id of the task for it.
+/// The symbol for a task that is new in the block. The block then stores the id of the task, too.
 const NEW: u8 = 0;
 /// The symbol for the task that the waker is expected to wake. Only wakings have it. The woken task is then not named.
 const EXPECTED: u8 = 1;

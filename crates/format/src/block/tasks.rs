@@ -15,7 +15,7 @@ pub const NOBODY: u16 = u16::MAX;
 /// position among them, and rank 0 is the most recent task.
 pub const RANKS: usize = 16;
 
-/// The facts about a task's switch-out into a sleep.
+/// The properties of a task's sleep in a block: the task's state, the reason and the time-out.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sleep {
     /// The raw bits of the kernel's state of the task that goes to sleep.
@@ -36,7 +36,7 @@ struct Task {
     next: u16,
     /// The index of the task that this task of the block is expected to wake next.
     expected: u16,
-    /// The facts about the last switch-out of this task of the block into a sleep.
+    /// The state, the reason and the time-out of this task's last sleep in the block.
     slept: Sleep,
 }
 

@@ -8,9 +8,8 @@ use crate::draw::Draw;
 use crate::program::Span;
 use crate::recording::{Recording, Stamped, Written};
 
-/// Writes events of a simulated recording into their ring some time after their stamp was taken, as
-/// when a virtual CPU is descheduled between the two. Writes of other CPUs in the meantime come
-/// first.
+/// Writes events of a simulated recording into their ring some time after their stamp was taken. This happens when a
+/// virtual CPU is descheduled between the two. Writes of other CPUs in the meantime come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Late {
     /// The share of the simulated recording's events that are written late, in 1/1000.
@@ -67,8 +66,8 @@ impl Late {
     }
 }
 
-/// Swaps neighbouring events in a ring of a simulated recording, as when the event of an interrupt
-/// comes between the time stamp of another event and its write.
+/// Swaps neighbouring events in a ring of a simulated recording. This happens when the event of an interrupt comes
+/// between the time stamp of another event and its write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inversions {
     /// The share of the simulated recording's events that are swapped with their neighbours, in

@@ -78,7 +78,8 @@ impl Cell {
             Cell::Time(ns) => units::time(*ns),
             Cell::AtLeast(ns) => format!(">{}", units::time(*ns)),
             Cell::WaitAtLeast(ns) => format!("≥ {}", units::time(*ns)),
-            // Seconds are rounded to the nearest 100 µs, and not cut off, like all durations.
+            // Like all durations, a number of seconds is rounded, here to 100 µs. Its further digits are not just cut
+            // off.
             Cell::Seconds(ns) => {
                 let ticks = ns.saturating_add(50_000) / 100_000;
                 format!("{}.{:04}", ticks / 10_000, ticks % 10_000)

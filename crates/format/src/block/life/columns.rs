@@ -56,7 +56,7 @@ fn sample(first: u32, frame: u32) -> Sample {
     }
 }
 
-/// The columns that some lifecycle events are encoded into, and the low bits of their wide numbers.
+/// Encodes some lifecycle events. Returns their columns, and the low bits of numbers that are stored in two parts.
 fn packed(kinds: &[LifeKind]) -> (Vec<Vec<u8>>, Vec<u8>) {
     let event = |kind: &LifeKind| LifeEvent {
         time: Ktime(1),
@@ -78,9 +78,8 @@ fn packed(kinds: &[LifeKind]) -> (Vec<Vec<u8>>, Vec<u8>) {
     (columns.collect(), cursor.rest().to_vec())
 }
 
-/// A reader that skips an event of a kind from a later version has only read the event's kind, time
-/// and CPU. All other columns that this reader knows, and the low bits, must be as if the event were
-/// not there.
+/// A reader that skips an event of a kind from a later version has only read the event's kind, time and CPU. All other
+/// columns that this reader knows, and the low bits of numbers, must be as if the event were not there.
 #[test]
 fn later_kinds_leave_earlier_columns_alone() {
     let (tid, tgid) = TASK;

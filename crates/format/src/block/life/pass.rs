@@ -8,7 +8,7 @@ use crate::mask::{Mask, Texts};
 /// because such an event has all of its texts in full, and none as a reference to an earlier text.
 struct Pass<'a, M> {
     mask: &'a mut M,
-    /// The facts about earlier events of a frame, which the descriptions of some kinds of events use. They are created
+    /// The state of a frame, which some kinds of events need when their fields are passed to the mask. It is created
     /// only for an event of such a kind.
     known: Option<FrameState>,
 }
