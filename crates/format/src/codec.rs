@@ -1,6 +1,6 @@
-//! The stored fields of each kind of event are described once, for both directions. [`Codec`] has the steps of which
-//! such a description consists; `block/life/` has the implementations that write values into columns, read them from
-//! columns, and pass the texts to a mask, which replaces secrets.
+//! The stored fields of each kind of event are described once, for writing and for reading. [`Codec`] has the steps of
+//! which such a description consists; `block/life/` has the implementations that write values into columns, read them
+//! from columns, and pass the texts to a mask, which replaces secrets.
 //!
 //! A step is given the value to write, or the place for the value that is read. Most steps compute the stored form of
 //! the value, pass it on, and compute the value from the stored form again. The first computation is superfluous when
@@ -173,7 +173,8 @@ impl QuantityColumns {
 
 /// The unit in bytes of which nearly all quantities of memory and of I/O are multiples.
 const UNIT: u64 = 512;
-/// The unit in ns in which CPU times are stored, because some kernels count them in ticks.
+/// The unit in ns of CPU times, which are stored as whole units and a rest. Some kernels count CPU time in ticks of
+/// whole milliseconds, so that the rest is 0.
 const TICK: u64 = 1_000_000;
 /// The largest number of recent tasks, and of recent cgroups, to which the events of a frame can refer by their place
 /// in a list.
@@ -446,8 +447,8 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// Writes or reads a number, which is stored as the difference to the number `from` in the form for numbers with
-    /// random low bits.
+    /// Writes or reads a number, which is stored as the difference to the number `from`. The difference is stored like
+    /// a number with random low bits ([`Codec::wide`]).
     #[inline(always)]
     fn increase(&mut self, col: Col, value: &mut u64, from: u64) -> Step {
         let mut stored = value.wrapping_sub(from);

@@ -276,7 +276,8 @@ kinds! {
     Symbol(it: Symbol) = 33, "symbol", Recorder;
     /// A task waits in fsync for another file than before.
     SyncFile(it: Box<SyncFile>) = 34, "sync_file", Ring;
-    /// A task may from now on run only on the event's CPU, or on other CPUs as well.
+    /// The CPUs have changed on which a task may run: from now on it may run only on the event's CPU, or on other CPUs
+    /// as well.
     Pinned(it: Pinned) = 35, "pinned", Ring;
     /// The event has the name of a task that is not recorded.
     Outsider(it: Box<Outsider>) = 36, "outsider", Ring;

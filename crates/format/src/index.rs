@@ -199,7 +199,7 @@ pub fn read(
     go_through(payload, first, bounds, unpacker, |row| rows.push(row)).map(|_| ())
 }
 
-/// The range of bytes of a trace file in which the frames that some rows of the index describe must lie.
+/// Limits for the offsets at which some rows of the index say that their frames are.
 pub struct Bounds {
     /// The offset in the trace file at which the first frame that the rows of the index describe must
     /// begin, if that is known.

@@ -123,8 +123,8 @@ impl SchedBlock {
             return;
         }
         // Nearly all events have the largest time so far. They are put first, where the sort recognizes them as one
-        // sorted run, and the few late events follow. In the ring, too, a late event comes after other events of the
-        // same time.
+        // sorted run, and the few late events follow. Equal times keep their order, because late events come last in
+        // the ring, too.
         let mut most = 0;
         let places = self.time.iter().copied().zip(0..);
         let (mut order, late): (Vec<_>, Vec<_>) = places.partition(|(time, _)| {

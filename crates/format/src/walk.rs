@@ -492,8 +492,8 @@ impl Walk<'_> {
         gaps.extend(headers.filter_map(gap_of));
     }
 
-    /// Derives the losses of events in a damaged trace without an intact index, from gaps in the numbers of the
-    /// frames and in their numbers within each stream.
+    /// Derives the losses of events in a damaged trace without an intact index. They show as gaps in the numbers that
+    /// the frames have in the file, and in the numbers that they have in their streams.
     fn gaps_by_sequence(&self, meta: &Metadata, gaps: &mut Vec<LifeEvent>) {
         gaps.extend(self.torn.iter().filter_map(gap_of));
         let mut known: Vec<&Header> = self.rows.iter().map(|row| &row.header).collect();

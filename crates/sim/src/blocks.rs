@@ -37,11 +37,11 @@ pub enum Order {
     /// Blocks come in the order in which a recorder writes them: each block when it is full, and
     /// all open blocks before each watermark.
     Written,
-    /// Blocks come in a random order. It may be used only for a recording with a summary, because watermarks then no
-    /// longer tell which events are already in the file.
+    /// Blocks come in a random order. Only a recording with a summary may have it: without a summary, a reader relies
+    /// on watermarks to know which events are already in the file, and they no longer tell.
     Any,
-    /// All blocks of one stream come after all blocks of another stream. It may be used only for a recording with a
-    /// summary, because watermarks then no longer tell which events are already in the file.
+    /// All blocks of one stream come after all blocks of another stream. Only a recording with a summary may have this
+    /// order, for the same reason as with [`Order::Any`].
     ByStream,
 }
 

@@ -329,8 +329,8 @@ impl FleetRun {
     }
 }
 
-/// Changes all waits for a timer in a simulated recording into waits for the network: reads from a
-/// socket that softirqs end.
+/// Changes all waits for a timer in a simulated recording into waits for the network: reads from a socket, each of
+/// which a softirq ends.
 fn by_network(recording: &mut Recording) {
     for written in recording.cpus.iter_mut().flatten() {
         match &mut written.event.kind {

@@ -64,7 +64,7 @@ pub(crate) struct Process {
     pub(crate) rss_before: u64,
     pub(crate) status: Option<u32>,
     pub(crate) execs: Vec<ExecTruth>,
-    /// The times of the simulated process at the moment at which its present program began.
+    /// The sums of the simulated process's times at the moment at which its present program began.
     pub(crate) span_base: Times,
 }
 

@@ -255,8 +255,8 @@ impl Machine {
             self.end_wait(slot);
             self.proceed(turn);
         } else if task.wait != Wait::Nothing {
-            // A signal or a spurious wake-up has woken the task, although its wait is not over: it runs shortly to
-            // check this, and sleeps again.
+            // A signal or a spurious wake-up has woken the task, although its wait is not over. The task runs briefly
+            // to check this, and sleeps again.
             cpu.op_at = turn.now + 200 + (self.draw.bits() & 0x3ff);
         } else {
             self.proceed(turn);

@@ -64,7 +64,8 @@ pub fn answer(
     if request.paths_only {
         return Ok(());
     }
-    // The smallest file comes first, so that a time limit cuts off the debug information of a huge one.
+    // The smallest file comes first. If a time limit ends the search, only the debug information of large files is
+    // missing.
     found.sort_unstable_by_key(|found| found.path.metadata().map_or(u64::MAX, |file| file.len()));
     for lines in [false, true] {
         for file in &found {

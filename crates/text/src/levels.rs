@@ -30,8 +30,8 @@ impl Levels {
         }
     }
 
-    /// The line-drawing characters that join a node of a printed tree to its ancestors, at most `room`
-    /// columns wide. If the node is too deep for that, only those of the last levels are drawn.
+    /// The line-drawing characters that join a node of a printed tree to its ancestors, at most `room` columns wide. If
+    /// the node is too deep for that, only the lines of the last levels are drawn.
     pub fn joints(&self, room: usize, style: &Style) -> String {
         let [through, none, branch, end, cut] = if style.ascii {
             ["|  ", "   ", "|- ", "`- ", ".. "]

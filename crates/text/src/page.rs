@@ -354,7 +354,7 @@ impl Block {
     }
 }
 
-/// Divides a text with the words `lead` before it into lines for a terminal. If `most` is set, the text is
+/// Divides a text into lines for a terminal. The words `lead` are put before it. If `most` is set, the text is
 /// shortened to that number of lines.
 fn wrap(lead: &Span, text: &[Span], most: Option<usize>, style: &Style) -> Vec<Line> {
     let indent = lead.width();
@@ -390,7 +390,7 @@ fn wrap(lead: &Span, text: &[Span], most: Option<usize>, style: &Style) -> Vec<L
     lines
 }
 
-/// Divides items with the words `lead` before them into lines for a terminal.
+/// Divides items into lines for a terminal. The words `lead` are put before them.
 fn in_lines(lead: &Span, items: &[Span], style: &Style) -> Vec<Line> {
     let mut lead = lead.clone();
     let mut lines = Vec::new();

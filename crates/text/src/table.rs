@@ -1,5 +1,5 @@
-//! Tables: each column is declared once, and makes text with units, Markdown, HTML, CSV and JSON with
-//! plain numbers.
+//! Tables whose columns are declared once. A table can be printed as text, Markdown and HTML, with units, and as CSV
+//! and JSON, with plain numbers.
 
 mod cell;
 mod grid;
@@ -220,13 +220,13 @@ impl<'a, R> Table<'a, R> {
         self.with(|column| column.spare = true)
     }
 
-    /// Hides the zeros of the column that was added last in tables for people.
+    /// In tables for people, leaves the zeros of the column that was added last out.
     #[must_use]
     pub fn few(self) -> Table<'a, R> {
         self.with(|column| column.few = true)
     }
 
-    /// Aligns the column that was added last on the left, as text.
+    /// Aligns on the left, as text, the column that was added last.
     #[must_use]
     pub fn left(self) -> Table<'a, R> {
         self.with(|column| column.right = false)
@@ -251,7 +251,7 @@ impl<'a, R> Table<'a, R> {
         self
     }
 
-    /// The table for people, with the columns that only CSV and JSON have left out.
+    /// The table for people, without the columns that only CSV and JSON have.
     pub fn grid(&self, rows: impl IntoIterator<Item = R>) -> Grid {
         let mut seen: Vec<&Column<'a, R>> =
             self.columns.iter().filter(|column| column.shown).collect();

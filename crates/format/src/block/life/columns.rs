@@ -9,8 +9,8 @@ use crate::stack::{Function, Place, Sample, Symbol};
 use crate::varint::Cursor;
 use crate::zip::{Packer, Unpacker};
 
-/// The last column that version 3.1 of the trace format had, before kinds were added that an older
-/// reader skips.
+/// The last column that version 3.1 of the trace format had. The kinds of events that were added later use other
+/// columns, so that an older reader can skip these events.
 const LAST: usize = Col::EndDead as usize;
 /// The last kind of lifecycle event that version 3.1 of the trace format had.
 const LAST_KIND: u8 = Mark::MORE;
