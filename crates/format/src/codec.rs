@@ -396,7 +396,7 @@ pub trait Codec: Sized {
     }
 
     /// Writes or reads several booleans, which are stored as one byte of flags with the first flag in the lowest bit.
-    /// Reading a byte with other bits is an error, with the text `unknown`.
+    /// If a byte that is read has other bits, the error has the text `unknown`.
     #[inline(always)]
     fn flags<const N: usize>(
         &mut self,

@@ -220,7 +220,7 @@ impl<'a, R> Table<'a, R> {
         self.with(|column| column.spare = true)
     }
 
-    /// In tables for people, leaves the zeros of the column that was added last out.
+    /// In tables for people, shows no zeros in the column that was added last.
     #[must_use]
     pub fn few(self) -> Table<'a, R> {
         self.with(|column| column.few = true)

@@ -16,7 +16,7 @@ pub const LONGEST: u64 = 1000 << 32;
 const REACH: u64 = 1 << 31;
 
 /// The distance in ns of a time from the beginning of its grid: `k` clock quanta, rounded down to whole ns. Before the
-/// rounding, `phase` is added (in 2^-16 ns), by which the grid really begins after its first time.
+/// rounding, `phase` is added, the fraction of a nanosecond (in 2^-16 ns) at which the grid begins.
 #[inline(always)]
 pub fn offset(k: u64, quantum: u64, phase: u16) -> u64 {
     ((u128::from(k) * u128::from(quantum) + (u128::from(phase) << 16)) >> 32) as u64
