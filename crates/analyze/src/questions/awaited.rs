@@ -38,11 +38,11 @@ named! {
         Pipe = "pipe", "a pipe";
         /// The thread waits for a lock, or for another condition of a futex.
         Lock = "lock", "a lock";
-        /// The thread waits for a condition of a futex that another thread of the same process fulfilled: a lock
-        /// of the process, or the end of a thread's work.
+        /// The thread waits on a futex, and another thread of the same process ended the wait: it released a lock,
+        /// or it finished its work.
         Thread = "thread", "another thread";
-        /// The thread waits for new work. It is parked until the thread that started it, or another one that it
-        /// did not start, has work for it or ends the process.
+        /// The thread has no work and waits until it gets some, or until its process ends. The thread that ended
+        /// the wait is the one that started this thread, or one that this thread did not start itself.
         Idle = "idle", "idle";
         /// The thread waits for the other end of a socket.
         Socket = "socket", "a socket";
@@ -52,8 +52,8 @@ named! {
         Events = "events", "events (poll)";
         /// The thread waits for input or output of a terminal.
         Terminal = "terminal", "its terminal";
-        /// The thread waits for the data or the metadata of a file, such as a page, a directory or `fsync`, and the kernel
-        /// does not count the wait as block I/O.
+        /// The thread waits for a file's data or metadata, such as a page, a directory or an `fsync`, and the
+        /// kernel does not count the wait as block I/O.
         File = "file", "a file";
         Disk = "block-io", "block I/O";
         /// The thread sleeps, and it is not known what for: its system call is not recorded, or does not show it.
@@ -103,8 +103,8 @@ impl WaitReason {
         )
     }
 
-    /// The kind of time of a wait that has this reason and that no recorded thread ended. `by_task` is whether an
-    /// unrecorded task or a kernel thread ended it. `network` is whether the waiting process had a connection or an
+    /// The kind of time of a wait with this reason that no recorded thread ended. `by_task` is whether an
+    /// unrecorded task or a kernel thread ended the wait. `network` is whether the process had a connection or an
     /// open DNS query then, or a packet ended the wait.
     pub(super) fn kind(self, by_task: bool, network: bool) -> TimeKind {
         match self {
@@ -211,8 +211,8 @@ impl Analysis {
         }
     }
 
-    /// The reason for a wait for a lock or for descriptors, as far as the cause of its end shows it. The wait was
-    /// ended by neither a time-out nor a packet.
+    /// The reason for a wait for a lock or for descriptors that neither a time-out nor a packet ended. It is
+    /// derived from `end`, the cause that ended the wait.
     fn polled(&self, thread: ThreadIx, stretch: &Stretch, end: WaitEnd) -> WaitReason {
         match (stretch.reason, end) {
             (Reason::Lock, WaitEnd::Task(Actor::Thread(waker))) => {
@@ -294,9 +294,9 @@ impl Analysis {
             && !self.reads_output(thread, waker)
     }
 
-    /// Whether a thread reads the output of its waker's process. This holds if the thread started that process and is
-    /// one that its own process has only for this job: cargo starts each rustc from a thread of its own, and another
-    /// thread waits for slots.
+    /// Whether a thread only reads the output of the waker's process and does not wait for a job slot. It must have
+    /// started that process, and it must not be its own process's first thread. For example, cargo starts each
+    /// rustc from a thread of its own, and another thread waits for job slots.
     fn reads_output(&self, thread: ThreadIx, waker: ThreadIx) -> bool {
         let first = |ix| self.process(self.thread(ix).process).threads.first();
         let starter = first(waker).and_then(|job| self.thread(*job).parent);

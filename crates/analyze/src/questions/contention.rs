@@ -44,7 +44,7 @@ struct Slice {
     to: Ktime,
     /// The task or tasks that had the CPU, if they are not recorded or do not belong to COMMAND; otherwise `None`.
     other: Option<Other>,
-    /// The sums of the lengths of all slices of the CPU before this one, for the build's tasks and for other tasks.
+    /// How long the build's tasks and other tasks had this CPU before the slice, summed over all earlier slices.
     before: Sums,
 }
 
@@ -57,8 +57,8 @@ enum Other {
     /// Several unrecorded tasks had the CPU in an unknown order. The recording has the sum of their times ([`Sum`]).
     /// The value is the index of this sum among the sums of the CPU.
     Several(usize),
-    /// One unrecorded task had the CPU, before the time that a sum of unrecorded tasks' times covers: the first task of
-    /// that sum. The value is the index of the sum among the sums of the CPU.
+    /// One unrecorded task had the CPU, and the next sum begins after that. The task is the first one that the sum
+    /// names. The value is the index of the sum among the sums of the CPU.
     First(usize),
     /// Unrecorded tasks had the CPU, and the recorded sums of their times are missing.
     Unknown,
@@ -73,7 +73,8 @@ pub enum Occupant {
     Rest,
 }
 
-/// The times in ns for which a CPU ran the build's tasks and for which it ran other tasks, as running totals.
+/// The times in ns for which a CPU ran the build's tasks, and for which it ran other tasks, from the beginning of
+/// the recording up to a moment.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     own: u64,
@@ -126,9 +127,9 @@ fn join(times: &mut Vec<(Ktime, Ktime)>) {
     });
 }
 
-/// Divides a time for which unrecorded tasks had a CPU by the recorded sums of these tasks' times, and calls `put` with
-/// each part. The time ended with the switch away from an unrecorded task. `lost` are the times in which sums may be
-/// missing, as [`unsummed`] returns them.
+/// Splits a slice, in which unrecorded tasks had a CPU, where recorded sums of their times begin and end. Calls
+/// `put` with each part and the tasks that had the CPU in it. `lost` are the times in which sums may be missing, as
+/// [`unsummed`] returns them.
 fn divide_by_sums(
     outside: &Outside,
     slice: &OutsideSlice,
@@ -145,8 +146,8 @@ fn divide_by_sums(
             from = sum.from;
         }
         let to = slice.to.min(sum.to);
-        // A sum can span several waits and the time between them. A wait without a switch between these waits is not
-        // part of the sum, so the sum counts only if it has a share of the slice's own task.
+        // If a sum covers several waits, it does not include a time between them in which the CPU did not switch.
+        // The slice may be such a time. So the sum is only used if it contains time of the slice's own task.
         let has_share = sum.others.between_us == 0 || outside.has_share(sum, slice.tid, slice.to);
         let other = if has_share {
             Other::Several(place)
@@ -197,9 +198,9 @@ pub type Wait = (CpuId, Ktime, Ktime);
 /// work.
 const BEFORE: usize = 8;
 
-/// Returns the wait for a CPU that a stretch of a thread's timeline is; `None` if the stretch is no wait in a run
-/// queue, or if the CPU is not known. The CPU is the one on which the thread runs in the next stretch. For a wait that
-/// has not ended, it is the CPU of the last run among the [`BEFORE`] stretches before the wait.
+/// Returns a stretch as a wait for a CPU, with the CPU. The CPU is the one on which the thread runs in the next
+/// stretch. For a wait that has not ended, it is the CPU of the last run among the [`BEFORE`] stretches before.
+/// `None` if the stretch is not in a run queue, or if the CPU is not known.
 fn wait(
     timeline: &Timeline,
     thread: ThreadIx,
@@ -306,8 +307,8 @@ impl Slices {
         }
     }
 
-    /// Adds the stretch of a thread that ends with a change of its state. The changes of all threads come in the order
-    /// of time, so that most slices of the build are joined with the slice before.
+    /// Adds the stretch that ends with a change of a thread's state. Callers must pass the changes of all threads
+    /// in the order of time, because a slice of the build is only joined with the last slice of its CPU.
     pub(crate) fn take(&mut self, analysis: &Analysis, change: &StateChange) {
         if let Some(ended) = &change.before {
             self.put_stretch(analysis, change.thread, ended);

@@ -94,8 +94,9 @@ impl Segment {
         let timeline = analysis.timeline.as_ref()?;
         let stretch = timeline.around(self.thread, self.from)?;
         match stretch.waker() {
-            // A wait is divided where a container or a server begins. The name of the task that ended the wait may be
-            // recorded only after that, so a name that the tid has in the whole recording is accepted, too.
+            // Where a container or a server begins, a wait is split in two, and this may be the first part. The
+            // waker's name may be recorded only at the end of the second part, so a name that belongs to the tid in
+            // the whole recording is accepted, too.
             Actor::Outside(tid) => {
                 let outside = &analysis.others.outside;
                 outside.at(tid, stretch.to).or_else(|| outside.only(tid))

@@ -39,9 +39,9 @@ pub fn has_no_timeout(reason: Reason) -> bool {
     )
 }
 
-/// Whether a process gave up: at the time `at`, one of its threads was in the last wait of the process, a time-out or
-/// an alarm of the process ended this wait, and the process failed. A server that slept until a signal ended it has not
-/// given up.
+/// Whether a process gave up waiting and failed: the thread's wait around the time `at` was the last one of the
+/// process, and a time-out or an alarm of the process itself ended it. A server that sleeps until a signal ends it
+/// does not give up.
 pub fn gave_up(analysis: &Analysis, thread: ThreadIx, at: Ktime) -> bool {
     let process = analysis.process(analysis.thread(thread).process);
     if killed_by(process.status).is_some_and(|signal| signal != ALARM) {
@@ -107,9 +107,9 @@ impl Graph<'_> {
         killed_by(self.analysis.process(process).status) == Some(ALARM)
     }
 
-    /// The task that worked for a process when one of the process's waits was cut short. The descendants are searched
-    /// from the oldest job on for a task that ran or waited for a CPU. If there is none, it is the first waiting task
-    /// found that has no child.
+    /// The task that worked for a process when a signal cut one of its waits short. The descendants of the process
+    /// are searched, older children first, for a task that ran or waited for a CPU. If there is none, the first
+    /// task without living children is returned.
     fn below_cut(&self, thread: ThreadIx, wait: &Stretch) -> Option<ThreadIx> {
         let analysis = self.analysis;
         let (own, at) = (analysis.thread(thread).process, wait.to);
@@ -211,9 +211,9 @@ impl Graph<'_> {
         })
     }
 
-    /// Whether the thread `by` ended a wait of the thread `thread` for descriptors with a request, and not with a
-    /// signal: `thread` answered by ending a wait of `by`, and the process of `by` ended a later wait of `thread`
-    /// again.
+    /// Whether the thread `by`, which ended a wait of `thread` for descriptors, did so with a request and not with
+    /// a signal. Two later events show a request: `thread` woke `by` (the answer), and after that the process of
+    /// `by` woke `thread` again.
     fn is_request(&self, thread: ThreadIx, wait: &Stretch, by: ThreadIx) -> bool {
         let reads = matches!(
             wait.reason,

@@ -95,8 +95,9 @@ impl<'a> Samples<'a> {
         tolerated >= TICK && is_near(from) && is_near(to)
     }
 
-    /// The CPU time of all CPUs that was used in a span. The tasks of the build had `build` ns of it. A task
-    /// has a CPU also while the hypervisor does not run that CPU.
+    /// The CPU time of all CPUs that was used in a span. `build` is the CPU time of the build's tasks in ns. A task
+    /// counts as having a CPU even while the hypervisor has stopped that CPU, so stolen time is part of the used
+    /// time.
     pub fn used(&self, span: (Ktime, Ktime), build: u64) -> Option<Used> {
         let counted = |counter| self.increase(counter, span).unwrap_or(0);
         let busy = self.increase(Counter::Busy, span)?;
@@ -132,8 +133,8 @@ impl<'a> Samples<'a> {
     }
 }
 
-/// Whether the samples of the machine's counters, which are always about all CPUs, are about the same CPUs as
-/// the recording, because all CPUs were recorded.
+/// Whether the recording is about all CPUs, like the samples of the machine's counters. With the option that limits
+/// a recording to some CPUs, the two cannot be compared.
 pub fn samples_are_of_recorded_cpus(analysis: &Analysis) -> bool {
     analysis.meta.options.cpus.is_empty()
 }

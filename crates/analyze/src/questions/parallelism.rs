@@ -171,8 +171,9 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// The time from which on tasks may be missing in the counts, because events about forks may be missing. In a recording
-/// of the whole machine the events of the CPUs show these tasks, unless such events are lost, too.
+/// The time from which on the counts of tasks may be too low, because lifecycle events (forks) are lost. In a
+/// recording of the whole machine the scheduling events show such tasks, too; they are only missing if scheduling
+/// events are lost as well.
 fn forks_missing_from(analysis: &Analysis) -> Ktime {
     let lost = &analysis.quality.lost;
     let cpus = lost

@@ -31,15 +31,15 @@ impl Groups {
     ) -> Groups {
         let programs = Programs::new(analysis);
         let mut groups = Groups::default();
-        // The executed programs are numbered first, so that the groups are in the order of the processes.
+        // Groups get their numbers in the order of the processes, from the programs that these executed themselves.
         for process in &analysis.processes {
             let execs = process.execs.iter();
             let spans = execs.map(|exec| (exec.start, groups.number(name(process, Some(exec)))));
             let spans = spans.collect();
             groups.spans.push(spans);
         }
-        // A process inherits the group of a program that its parent executed. The copy has only executed programs,
-        // while `spans` gets inherited groups, too.
+        // A process that has not executed a program yet gets the group of its parent's program. `own` has only the
+        // groups of executed programs, while such inherited groups are added to `spans` below.
         let own = groups.spans.clone();
         for ix in analysis.process_ids() {
             let process = analysis.process(ix);

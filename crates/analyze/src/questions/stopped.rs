@@ -87,8 +87,8 @@ fn woken_to_exit(analysis: &Analysis, timeline: &Timeline, ix: ThreadIx) -> Opti
                     return None;
                 };
                 let sender = analysis.thread(by);
-                // A waker that had begun to exit did not send a signal: a process that ends wakes its parent, and the
-                // readers of its pipes.
+                // A thread that exits wakes its parent and the readers of its pipes. So a waker that had begun to
+                // exit did not send a signal.
                 let ends = sender.exited.is_some_and(|exited| exited <= stretch.to);
                 if ends || sender.process == thread.process || worked > WORKED {
                     return None;
@@ -108,9 +108,9 @@ fn woken_to_exit(analysis: &Analysis, timeline: &Timeline, ix: ThreadIx) -> Opti
     None
 }
 
-/// The time of the last waking, near the end of a process, by which a process for which `is_sender` is true ended a
-/// wait of one of its threads. Only waits with a reason that `counts` accepts are considered. A process that handles a
-/// signal works for a while before it exits.
+/// The time of the last waking of a process's threads by a process that `is_sender` accepts. Only waits are
+/// searched whose reason `counts` accepts. The waking may be some time before the exit, because a process that
+/// handles a signal works for a while before it exits.
 pub fn woken_before_exit(
     analysis: &Analysis,
     process: ProcessIx,
@@ -136,9 +136,8 @@ pub fn woken_before_exit(
     woken.max()
 }
 
-/// Whether the process `by` can have sent the signal that killed another process: it was on a CPU at a time at which
-/// the signal can have come. Earlier signals do not count, because a task that runs or waits for a CPU has handled all
-/// of them already.
+/// Whether the process `by` can have sent the signal that killed another process. It must have been on a CPU after
+/// the last wait of a thread of that process: signals that were sent earlier had been handled by then.
 pub fn may_have_sent(analysis: &Analysis, killed: ProcessIx, by: ProcessIx) -> bool {
     let Some(timeline) = analysis.timeline.as_ref() else {
         return true;

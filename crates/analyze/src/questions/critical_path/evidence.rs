@@ -26,8 +26,8 @@ pub(super) struct Evidence<'a> {
     graph: Graph<'a>,
     lost: &'a Spans,
     to: Ktime,
-    /// For each process, whether one of its threads, or a thread of a descendant, has work at the end of the path
-    /// ([`Evidence::busy`]). It is computed on demand, because few paths end in a wait that has not ended.
+    /// The result of [`Evidence::busy`]. It is computed only when it is needed, because few critical paths end in a
+    /// wait that has not ended.
     busy: OnceCell<Arena<ProcessIx, bool>>,
 }
 
@@ -87,9 +87,10 @@ impl<'a> Evidence<'a> {
         found.filter(|_| !of.started_before)
     }
 
-    /// Whether a thread ran or waited for a CPU throughout a time of unknown state up to `now`: it was runnable before
-    /// that time and ran after it, no event of a CPU is recorded as lost, no waking ended a sleep in it, and the
-    /// kernel's totals allow that the thread ran or waited for a CPU for at least half of it.
+    /// Whether a thread whose state is unknown for a time up to `now` probably ran or waited for a CPU in all of
+    /// that time. It must have been runnable before and running afterwards. No event may be recorded as lost in
+    /// that time, no waking may have ended a sleep, and the kernel's totals must leave room for at least half of
+    /// it.
     pub fn ran_through(&self, thread: ThreadIx, now: Ktime) -> bool {
         // Without scheduling events nothing shows that the thread did not sleep.
         if self.graph.analysis.basis() != Basis::Events {

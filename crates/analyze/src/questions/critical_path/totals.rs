@@ -24,8 +24,8 @@ use crate::timeline::Sample;
 /// thread and the number of the later totals.
 type Covered = HashMap<(ThreadIx, usize), u64>;
 
-/// Divides the segments of a critical path in which nothing but the life of a thread is known, by the totals of the
-/// thread's times.
+/// Splits the segments of a critical path whose kind is [`TimeKind::Lived`] into CPU time, waits for a CPU and
+/// other waits, by the totals of the threads' times.
 pub(super) fn divided(analysis: &Analysis, segments: Vec<Segment>) -> Vec<Segment> {
     let mut covered = Covered::new();
     for segment in segments

@@ -70,8 +70,9 @@ impl Merger {
     }
 }
 
-/// Returns the operations of a thread in which neighboring pieces of time are merged until they are together as long
-/// as `length` ns. Pieces of different kinds stay apart.
+/// Returns the operations of a thread with fewer pieces of time. Successive pieces are collected until they are
+/// `length` ns long in total, and those of the same kind are merged into one. An operation that is not a piece of
+/// time ends a collection.
 fn merged(ops: &[Op], length: u64) -> Vec<Op> {
     let mut all = Vec::new();
     let mut pieces: Vec<Op> = Vec::new();

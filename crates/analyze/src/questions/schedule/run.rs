@@ -17,16 +17,17 @@ use crate::arena::{Arena, Ix};
 use crate::model::{ProcessIx, ThreadIx};
 use crate::share::{share, share_up};
 
-/// The wakings with one number in a simulated run: by how many they outnumber the waits for them so far, and the
-/// threads that still wait for one.
+/// All interchangeable wakings with one number in a simulated run: how many of them (`done`) are left over for
+/// later waits, and the threads that wait for one. If `done` is negative, so many later wakings do not count,
+/// because their waits were left out.
 #[derive(Clone, Debug, Default)]
 struct Waking {
     done: i64,
     waiting: VecDeque<ThreadIx>,
 }
 
-/// The children of a process in a simulated run: how many have ended, and the threads that wait for more of
-/// them.
+/// The children of a process in a simulated run: how many have ended, and the threads that wait until a certain
+/// number of them have ended.
 #[derive(Clone, Debug, Default)]
 struct Children {
     ended: u64,

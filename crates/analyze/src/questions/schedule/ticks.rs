@@ -35,14 +35,14 @@ const MOST: usize = 64;
 /// The longest time in ns that a thread may work between the moment at which its process begins to end and its own end.
 /// The number is a guess: with a longer time, a thread's last work would be taken for its end.
 const ENDING: u64 = 1_000_000;
-/// The divisor of a time-out for the shortest wait that is part of a loop of waits. A shorter wait is skipped, unless
-/// its system call has the loop's time-out: it is, for example, a wait for the lock of an interpreter, which the thread
-/// takes before its work. The number is a guess: with a larger part, loops that other waits divide would be joined.
+/// A divisor: a wait that is shorter than 1/100 of the last tick is not taken for a wait of the loop and is
+/// skipped, unless its system call has the loop's time-out. Example: a short wait for an interpreter's lock before
+/// the thread's work. The number is a guess: with a smaller one, different loops would be joined to one.
 const SHORT: u64 = 100;
 
 impl Builder<'_> {
-    /// The beginnings of those waits of a thread that end with a time-out after which the thread goes on waiting
-    /// (ticks). Between these waits the thread does other things for less time than it waits.
+    /// The beginnings of a thread's ticks: waits that end with a time-out after which the thread goes on waiting.
+    /// Between these waits the thread does other things for less time than it waits.
     pub(super) fn ticks(&self, thread: ThreadIx) -> HashSet<Ktime> {
         let mut ticks = HashSet::new();
         let timeline = self.graph.timeline;
@@ -53,14 +53,16 @@ impl Builder<'_> {
             return ticks;
         }
         let mut timeouts: Vec<Ktime> = Vec::new();
-        // The beginnings of successive waits that ended with a time-out. They are ticks if a thread of the run ends a
-        // later wait of the loop.
+        // The beginnings of the loop's waits so far, which all ended with a time-out. They become ticks when a
+        // thread of the run ends a later wait of the loop.
         let mut open: Vec<Ktime> = Vec::new();
         let (mut reason, mut waited, mut between) = (Reason::Unknown, 0, 0u64);
-        // The time-out of the loop's last wait, and the end of the last wait that a time-out ended.
+        // `timeout` is the time-out of the loop's last wait. `ended` is the time at which a time-out last ended a
+        // wait.
         let (mut timeout, mut ended) = (Timeout::UNKNOWN, Ktime(0));
         let mut stopped = false;
-        // The last wait, if a time-out ended it and the thread did not work long after it.
+        // The thread's last wait if a time-out ended it and the thread has hardly worked since then; otherwise
+        // `None`.
         let mut last = None;
         for stretch in timeline.of(thread) {
             let length = stretch.length();
@@ -83,16 +85,16 @@ impl Builder<'_> {
             let timed = TIMED.contains(&stretch.reason) && stretch.waker().is_timer();
             let by = self.waker(thread, &stretch).filter(|_| !timed);
             let process = |thread| self.graph.analysis.thread(thread).process;
-            // Only the loop's own wait counts: a language's runtime that ends also waits for its other threads, without
-            // a time-out, and that wait is no tick.
+            // Whether this wait is one of the loop. At the end of a process, the runtime of its language may also
+            // wait for the other threads. That wait has no time-out and is not part of the loop.
             let is_loops = reason == stretch.reason && stretch.timeout != Timeout::NONE;
             stopped = is_loops && by.is_some_and(|by| process(by) == process(thread));
             last = timed.then_some(stretch);
             if timed {
                 timeouts.push(stretch.from);
             }
-            // The wait has the loop's reason and time-out, so it belongs to the loop even if it is short: a request
-            // came right after the last tick, or a signal ended the server then.
+            // A wait with the reason and the time-out of the loop is part of the loop even if it is short, because
+            // a request may have come, or a signal may have ended the server, right after a tick.
             let waits_again = stretch.reason == reason
                 && timeout.least().is_some()
                 && stretch.timeout.least() == timeout.least();
@@ -100,16 +102,15 @@ impl Builder<'_> {
                 between = between.saturating_add(length);
                 continue;
             }
-            // If the thread of an event loop then answers or starts another process, its timer was set for this work,
-            // so the time-out was no tick of the next wait.
+            // In an event loop, a time-out after which the thread woke or started another process was no tick: the
+            // timer had been set for this work.
             if reason == Reason::Poll && self.woke_another(thread, ended, stretch.from) {
                 open.clear();
             }
             if timed {
                 ended = stretch.to;
             }
-            // A wait with another reason or without a time-out is not part of the loop, so it counts as time between
-            // the loop's waits.
+            // A wait that is not part of the loop counts like the work between two waits of the loop.
             if !is_loops {
                 between = between.saturating_add(length);
             }
