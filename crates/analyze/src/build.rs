@@ -99,7 +99,8 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     }
 }
 
-/// The kinds of facts that exceeded a limit of the analysis, and the number of facts left out.
+/// For each table with a limited size, such as that of TCP connections: its name in messages, and how many entries
+/// the limit left out.
 fn left_out(collected: &Collectors) -> impl Iterator<Item = (&'static str, u64)> {
     let beyond = [
         (
@@ -207,11 +208,11 @@ impl Order {
         }
     }
 
-    /// The process of the model that a tracked process belongs to, also if the events of one process were
-    /// moved to another one.
+    /// The process of the model for a process of the tracker. The tracker can find out that two of its processes
+    /// are the same one; then they are also one process in the model.
     fn process(&self, tracker: &Tracker, mut ix: ProcIx) -> Option<ProcessIx> {
-        // A process is moved once, or twice when its events come before its snapshot. The bound of four steps ends the
-        // loop also in a damaged trace.
+        // The events of a process are moved to another process of the tracker at most twice (twice if they come
+        // before the snapshot of the process). The limit of four steps ends the loop in a damaged trace, too.
         for _ in 0..4 {
             match tracker.processes[ix].moved {
                 Some(new) => ix = new,
@@ -376,8 +377,8 @@ fn process_of(
 /// Returns the number of cycles.
 fn cut_cycles(analysis: &mut Analysis) -> u64 {
     let mut cut = 0;
-    // For each process, the start of the first walk up the tree that reached it. A walk that reaches a process of its
-    // own has found a cycle.
+    // From each process, the loop below follows the parents upwards. `met` has for each process the one from which
+    // it was reached first. Reaching a process a second time from the same start means that there is a cycle.
     let mut met: Arena<ProcessIx, Option<ProcessIx>> =
         analysis.processes.iter().map(|_| None).collect();
     for first in met.ids() {

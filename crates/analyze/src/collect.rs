@@ -1,5 +1,5 @@
-//! The collectors of an analysis. Each one takes the events about one subject, and has the facts that the
-//! model keeps of them.
+//! The collectors of an analysis. Each one takes the events about one subject, such as disks or TCP connections,
+//! and keeps from them what becomes a part of the model.
 
 pub(crate) mod containers;
 pub mod disks;

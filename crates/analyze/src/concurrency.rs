@@ -30,18 +30,17 @@ pub struct Concurrency {
     unseen_cpus: Option<usize>,
     /// The time from which on each CPU has switched at least once, if every switch of all CPUs is recorded.
     pub all_cpus_seen_from: Option<Ktime>,
-    /// For each n, the time in ns in which exactly n tasks were running. The times do not include the recent time,
-    /// which an event may still make unknown.
+    /// For each n, the time in ns in which exactly n tasks were running. The changes in `recent` are not added yet.
     times: Vec<u64>,
-    /// The recent time, which an event may still make unknown. Each entry has a time, and the number of tasks that
-    /// run from that time until the next entry, if it is known.
+    /// The latest changes of the number of running tasks: the time of each change, and how many tasks run from then
+    /// on (`None` if unknown). They are kept apart because a later event may show that the number was wrong.
     recent: VecDeque<(Ktime, Option<u32>)>,
 }
 
 /// The number of the epoch before the first loss of events.
 const FIRST: Epoch = 1;
 
-/// The number of recent changes in the count of running tasks that an event may still make unknown. Older changes
+/// The largest number of changes in [`Concurrency::recent`], which a later event can still correct. Older changes
 /// are final.
 const RECENT: usize = 1 << 14;
 
@@ -101,7 +100,7 @@ impl Concurrency {
         }
     }
 
-    /// Makes the oldest part of the recent time final: it is added to the times by the number of running tasks.
+    /// Moves the oldest entry of `recent` to `times`: its time is added to the sum for its number of running tasks.
     fn settle(&mut self) {
         let Some((from, running)) = self.recent.pop_front() else {
             return;
@@ -112,9 +111,9 @@ impl Concurrency {
         }
     }
 
-    /// Makes the number of running tasks unknown for the time from `from` to `now`, because a task may have been
-    /// running without being counted, or may have been counted without running. Time whose number is final stays as
-    /// it is.
+    /// Makes the number of running tasks unknown from `from` to `now`, because a running task may have been left
+    /// out, or a task that did not run may have been counted. Times that are already in `times` are final and stay
+    /// as they are.
     pub fn take_back(&mut self, from: Ktime, now: Ktime) {
         self.advance(now);
         let mut from = from.max(self.start);
@@ -189,7 +188,7 @@ impl Concurrency {
         self.epoch
     }
 
-    /// The times in ns of the whole span in which n tasks were running, by n.
+    /// Returns for each n the time in ns of the whole span in which exactly n tasks were running.
     pub fn finish(&mut self) -> Vec<u64> {
         self.advance(self.end);
         while !self.recent.is_empty() {
@@ -208,8 +207,9 @@ impl Concurrency {
 mod tests {
     use super::*;
 
-    /// The times in ns by the number of running tasks, for two tasks. The first task runs all the time, and nothing
-    /// is known about the second one. The second CPU switches for the first time at 20, and at 60 events are lost.
+    /// Returns for each n how many ns exactly n tasks were running, in a recording of two tasks. The first task
+    /// runs all the time, and the state of the second one is unknown. The second CPU switches for the first time at
+    /// 20, and at 60 events are lost.
     ///
     /// ```text
     /// one   ====|===========|loss======

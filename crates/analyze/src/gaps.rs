@@ -55,8 +55,8 @@ pub struct Gaps {
 }
 
 impl Gaps {
-    /// Adds a gap, a span of time in which events of a stream are missing. A gap of the lifecycle stream
-    /// does not affect the scheduling events.
+    /// Adds a gap, which is a span of time in which events of a stream are missing. Gaps of the lifecycle stream
+    /// are kept apart from gaps in the scheduling events of a CPU.
     pub fn insert(&mut self, stream: Stream, since: Ktime, until: Ktime) {
         if stream == Stream::Lifecycle {
             self.lives.insert(since, until);

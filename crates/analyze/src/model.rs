@@ -129,8 +129,8 @@ pub struct Disks {
 pub struct Memory {
     /// The waits for memory and the kills for lack of memory, in the order of time.
     pub events: Vec<MemoryEvent>,
-    /// The threads whose page faults waited for memory, not for pages of a file; empty unless
-    /// [`Options::timeline`](crate::Options::timeline) is set.
+    /// The threads that waited in page faults because the machine lacked memory, and not for a file to be read;
+    /// empty unless [`Options::timeline`](crate::Options::timeline) is set.
     pub short: HashSet<ThreadIx>,
     /// Whether the kernel counts waits for pages from swap (`kernel.task_delayacct`).
     pub swap_told: bool,
@@ -178,12 +178,12 @@ pub struct Imported {
     pub whole: bool,
     /// The largest possible error of the imported span's beginning and end, in ns.
     pub error: u64,
-    /// The reason why the place of the imported span in time is not proven; `None` if it is proven. Reports give no
-    /// times for a span without a proven place.
+    /// The reason why it is not proven at which time the imported span ran; `None` if it is proven. Reports give no
+    /// times for a span whose place in time is not proven.
     pub doubt: Option<Doubt>,
 }
 
-/// The reason why the place in time of an imported span is not proven.
+/// The reason why it is not proven at which time an imported span ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
     /// The place of an imported span in time is known only with an error of this many ns, which is too large for
@@ -196,7 +196,8 @@ pub enum Doubt {
     Stamp,
     /// The times in the file of the other tool have no time zone, and they fit the recording with several zones.
     Zone,
-    /// The length of the test's suite does not prove the place of the imported test in time.
+    /// The file gives the time of the imported test's suite, and the length of the suite does not prove where in
+    /// the recording the test ran.
     Suite,
     /// Another process or thread, which ran at the same time, may have executed the imported span.
     Runner,
@@ -482,8 +483,8 @@ impl Thread {
         }
     }
 
-    /// The times of the thread by state in ns, without what is known only from the kernel's accounting. The
-    /// stretches of the thread in the timeline add up to these times.
+    /// The times of the thread by state in ns, as far as its events show them. What only the kernel's totals show
+    /// counts as unknown here. The stretches of the thread in the timeline add up to these times.
     pub fn times_by_events(&self) -> Times {
         let ByKernel { on_cpu, run_queue } = self.by_kernel;
         let off_cpu = self.times.asleep_or_blocked;

@@ -69,12 +69,13 @@ fn rank(event: &Event) -> u8 {
     }
 }
 
-/// The misfit of an event that can come next only if other events are missing. It is the largest return value of
-/// the function that [`Order::next_fitting`] calls. The number is part of the layout of a key for sorting.
+/// How badly an event fits if it contradicts the states of its tasks, so that it can come next only if other events
+/// are missing. The function that [`Order::next_fitting`] calls returns no larger value. The number is part of the
+/// layout of a key for sorting.
 pub(crate) const MISSING: u8 = 2;
 
-/// The rank of a context switch among events with equal times, as part of the layout of a key for sorting:
-/// switches come after all other events.
+/// The rank of a context switch among events with equal times; see [`rank`]. It is the highest rank, so switches
+/// come after all other events. The number is part of the layout of a key for sorting.
 const SWITCH: u8 = 5;
 
 /// An event in a compact form that is sorted by time. It takes 24 bytes.
@@ -89,19 +90,19 @@ pub(crate) struct Record {
     pub(crate) to: u32,
     pub(crate) state: u16,
     pub(crate) cpu: u16,
-    /// The flags of a scheduling event as in [`tr_format::sched::SchedBlock::flags`], or [`LIFE`] for an event of
-    /// another kind.
+    /// The flags of a scheduling event as in [`tr_format::sched::SchedBlock::flags`]; [`LIFE`] for an event of
+    /// another stream.
     pub(crate) flags: u8,
-    /// The number of the reason for the sleep that begins with a switch, as in
+    /// If the event is a switch into a sleep: the code of the reason for the sleep, as in
     /// [`tr_format::sched::SchedBlock::reason`].
     pub(crate) reason: u8,
-    /// The number of the time-out of the sleep that begins with a switch, as in
+    /// If the event is a switch into a sleep: the code of the system call's time-out, as in
     /// [`tr_format::sched::SchedBlock::timeout`].
     pub(crate) timeout: u8,
 }
 
-/// The flag of a record for sorting that stands for a lifecycle event or an event of the recorder, not for a
-/// scheduling event.
+/// The value of [`Record::flags`] for a lifecycle event or an event of the recorder. Scheduling events never have
+/// this bit.
 pub(crate) const LIFE: u8 = 0x80;
 
 impl Record {
@@ -285,7 +286,7 @@ struct Ties {
     places: BTreeMap<u32, usize>,
     /// For each stream with events at the present time, the first event of its queue.
     heads: BinaryHeap<Reverse<Head>>,
-    /// For each time and task, the number of queued switches at that time that switch in that task.
+    /// How many switches to the same task are queued for the same time. The key is the time and the task.
     arrivals: HashMap<(u64, u32), u32>,
     last: u64,
 }
@@ -336,22 +337,21 @@ impl Ties {
         }
     }
 
-    /// Whether an event is a switch, and the last switch of its stream with this time. The task that it
-    /// switches in stays on the CPU, so the switch came after all other switches into that task at this time.
+    /// Whether an event is the last switch of its CPU at this time, so that the task that it switches to stays on
+    /// the CPU. If other CPUs switch to that task at this time, too, this switch must have come last.
     fn stays(&self, head: &Head) -> bool {
         let queue = self.queues.get(head.queue);
         let after = queue.and_then(|queue| queue.get(1));
         head.rank == SWITCH && after.is_none_or(|after| after.time > head.time)
     }
 
-    /// Whether several switches with this time switch in the same task.
+    /// Whether several queued switches go to the task of this switch at its time.
     fn comes_again(&self, record: &Record) -> bool {
         let arrivals = record.arrival().and_then(|key| self.arrivals.get(&key));
         arrivals.is_some_and(|count| *count > 1)
     }
 
-    /// Notes that a switch has been returned, so that it no longer counts among the switches with its time that switch
-    /// in the same task.
+    /// Notes that a switch has been returned, so that [`Ties::comes_again`] no longer counts it.
     fn forget(&mut self, record: Option<&Record>) {
         let Some(key) = record.and_then(Record::arrival) else {
             return;

@@ -179,8 +179,8 @@ impl Keeper {
                 Event::Sched(..) => {}
                 Event::Life(event) => {
                     self.lives.life(event);
-                    // Most losses were found before all other events (`RecorderFacts`). New is only the loss of a frame
-                    // that turned out to be damaged when it was read.
+                    // Most losses are known from `RecorderFacts`, which was read before all other events. Only the
+                    // loss of a frame that turned out to be damaged when it was read is new here.
                     if let Some(span) = loss(event).filter(|span| self.lost.insert(*span)) {
                         tracker.lost(span.stream, span.since, span.until);
                     }

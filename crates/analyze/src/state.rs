@@ -40,7 +40,7 @@ pub enum Wait {
     Vfork,
     /// The task is in an uninterruptible wait that is none of the other kinds of waits.
     Blocked,
-    /// The task's state has a bit for which the trace has no name from its kernel.
+    /// The task's state has a bit that the trace's table of state names does not contain.
     Unknown,
 }
 
@@ -191,8 +191,7 @@ impl StateTimes {
         self.unknown = self.unknown.saturating_sub(part.listed());
     }
 
-    /// Moves time back from the states that [`StateTimes::take_from_unknown`] moved it to, so that it counts as
-    /// unknown again. `part` has the time of each of these states.
+    /// Undoes [`StateTimes::take_from_unknown`]: the times in `part` count as unknown again.
     pub fn give_to_unknown(&mut self, part: &StateTimes) {
         self.on_cpu = self.on_cpu.saturating_sub(part.on_cpu);
         self.run_queue = self.run_queue.saturating_sub(part.run_queue);

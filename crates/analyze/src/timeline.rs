@@ -252,7 +252,8 @@ impl Timeline {
         Stretches::new(self, thread, number)
     }
 
-    /// The stretches of a thread's timeline. To be faster, the walk skips many stretches that no task has ended.
+    /// The stretches of a thread's timeline, but many of those that no other task ended are left out, which makes
+    /// the iteration faster.
     pub(crate) fn around_tasks(&self, thread: ThreadIx) -> Stretches<'_> {
         self.of(thread).around_tasks()
     }

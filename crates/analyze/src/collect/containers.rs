@@ -1,4 +1,5 @@
-//! Collects the facts that events have about the processes of container runtimes.
+//! Collects from the events which processes belong to container runtimes, and the ids, names and images of their
+//! containers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -58,7 +59,7 @@ impl Containers {
         }
     }
 
-    /// Takes the facts of an event about a process of a container runtime into account.
+    /// Stores the id, the name and the image of a container, which an event about a process of its runtime reports.
     pub fn take(&mut self, process: ProcIx, container: &Container) {
         let known = |text: &mut Arc<[u8]>, new: &Arc<[u8]>| {
             if !new.is_empty() {

@@ -22,8 +22,8 @@ const BLOCKS: usize = 1 << 12;
 /// The number of blocks in a batch that is enough work for all threads. A batch with so many blocks may have fewer
 /// events. A guess; it changes only the speed, never the order.
 const ENOUGH: usize = 32;
-/// The part of [`EVENTS`] with which a batch is complete if it has enough blocks: one eighth. Measured: smaller batches
-/// of small blocks stay in a cache, and builds on 64 CPUs were analyzed 12 % faster.
+/// A divisor: a batch that has [`ENOUGH`] blocks is complete with one eighth of [`EVENTS`]. Measured: smaller
+/// batches of small blocks stay in a cache, and builds on 64 CPUs were analyzed 12 % faster.
 const PART: u64 = 8;
 /// The approximate number of sorted runs into which a batch of [`EVENTS`] events is cut, so that a core can sort one
 /// run in its second-level cache. A smaller batch is cut into fewer runs of the same size.
@@ -40,8 +40,8 @@ pub struct SortedRun {
     pub(crate) limit: Option<u64>,
 }
 
-/// The place of an event that was read: the number of its stream's chain of blocks, of its block in the chain, and
-/// of the event in the block.
+/// The place of an event that was read, as three indices: the chain of its stream, the block in the chain, and the
+/// event in the block.
 type Place = (usize, usize, usize);
 
 /// The blocks of a stream that have been read, with the events that are not yet in a sorted run.

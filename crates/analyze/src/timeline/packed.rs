@@ -39,7 +39,8 @@ const STATE: u8 = (1 << DOING_BITS) - 1;
 struct Segment {
     /// The time of the first change of state in the segment.
     from: Ktime,
-    /// The offset of the segment among all packed bytes of the task, and the bit [`Segment::BY_TASK`].
+    /// Two values in one number: the offset of the segment among all packed bytes of the task, and the bit
+    /// [`Segment::BY_TASK`].
     place: u64,
 }
 
@@ -368,7 +369,8 @@ fn packed_actor(task: usize, actor: ActorRef) -> u64 {
         }
         None => match actor.outside_tid() {
             Some(tid) => u64::from(tid.0) << 3 | 1,
-            // The kinds 2 to 7 are the constants such as [`ActorRef::UNKNOWN`], which count down from `u32::MAX`.
+            // The constants, such as [`ActorRef::UNKNOWN`], are the numbers from `u32::MAX` downwards. They get the
+            // kinds from 2 upwards.
             None => u64::from(u32::MAX - actor.0) + 2,
         },
     }
