@@ -50,8 +50,8 @@ pub struct AloneSum {
 /// The reason why no task of the build ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Idle {
-    /// No task of the build ran while the critical path was in a wait of this kind. With [`TimeKind::RunQueue`], unrecorded
-    /// tasks kept the CPUs busy.
+    /// No task of the build ran while the critical path was in a wait of this kind. With [`TimeKind::RunQueue`],
+    /// tasks that are not recorded kept the CPUs busy.
     Waits(TimeKind),
     /// No task of the build ran while there was no critical path: the time is before the path's beginning or after its
     /// end, or the path is not known.

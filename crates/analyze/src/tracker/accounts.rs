@@ -26,7 +26,7 @@ fn figures(last: &Reading) -> KernelFigures {
 }
 
 impl Tracker {
-    /// Begins to count the totals of a new task, which are 0 at its fork.
+    /// Starts the account of a new task: its totals are 0 at its fork.
     pub(super) fn open_account(&mut self, ix: TaskIx, time: Ktime) {
         if self.basis == Basis::Events {
             return;
@@ -40,9 +40,9 @@ impl Tracker {
         self.accounts.insert(ix, account);
     }
 
-    /// Prepares the totals of a process's tasks for a new program. The times before the last reading of the
-    /// totals stay with the earlier programs. But the time that a new process has used before its first program,
-    /// as a copy of its parent, counts as time of the first program.
+    /// Prepares the accounts of a process's tasks for a new program. Times up to the last reading of the totals
+    /// belong to the programs before. Before its first program, a process is a copy of its parent, and that time is
+    /// counted as time of the first program.
     pub(super) fn keep_accounts_of(&mut self, process: ProcIx, time: Ktime) {
         if self.basis == Basis::Events {
             return;

@@ -87,7 +87,7 @@ impl Tracker {
         })
     }
 
-    /// Adds a task whose fork is missing, but whose first waking, by its parent, is recorded, to the tables.
+    /// Adds a task to the tables whose fork is missing. Its first waking, by its parent, is recorded.
     pub(super) fn appear_child(&mut self, tid: Tid, parent: TaskIx, time: Ktime) -> TaskIx {
         let ix = self.appear(tid, Tgid(tid.0), time);
         let parents = self.tasks[parent].process;
