@@ -18,8 +18,8 @@ use crate::questions::ticks::Ticks;
 use crate::servers;
 use crate::tracker::{Exited, ProcIx, ProcessEntry, Task, TaskIx, Tracker};
 
-/// The number of processes or threads from which on dividing the work between two threads of `tr` saves more time than
-/// starting the second thread costs.
+/// The number of processes or threads above which their work is divided between two threads of `tr`. With fewer,
+/// starting the second thread costs more time than it saves.
 const FEW: usize = 1 << 10;
 
 /// Fills in all parts of the analysis that come from the tracker, after the tracker has seen all events of the trace.

@@ -108,8 +108,8 @@ impl ClockCheck {
         !self.overlaps.is_empty() || !self.births.is_empty()
     }
 
-    /// Records that `cpu` switches away from the task `prev`. `goes_on(cpu, time)` returns whether a CPU has had no
-    /// switch since its switch at `time`, as far as is known, and has lost no events since.
+    /// Records that `cpu` switches away from the task `prev`. `goes_on(cpu, time)` returns whether a CPU still runs
+    /// the task to which it switched at `time`: no later switch of it is known, and no events of it are lost.
     pub fn switch_out(
         &mut self,
         cpu: CpuId,

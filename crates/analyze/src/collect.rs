@@ -32,7 +32,7 @@ const BLOCKS: usize = 1 << 16;
 /// three days has this many.
 const SAMPLES: usize = 1 << 18;
 
-/// The collectors of a trace. No collector influences the states of tasks.
+/// The collectors of a trace. They only gather facts for the model, and never change the states of tasks.
 #[derive(Default)]
 pub(crate) struct Collectors {
     pub cgroups: BTreeMap<CgroupId, Box<[u8]>>,
@@ -56,7 +56,7 @@ pub(crate) struct Collectors {
 }
 
 impl Collectors {
-    /// Takes a sample of the machine's counters into account.
+    /// Stores a sample of the machine's counters.
     pub fn sample(&mut self, time: Ktime, counters: &Counters) {
         if self.counters.len() < SAMPLES {
             let counters = self.parts.continued(time, counters);

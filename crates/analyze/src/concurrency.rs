@@ -28,7 +28,8 @@ pub struct Concurrency {
     /// The number of CPUs that have not switched yet, if every switch of all CPUs is recorded. A task whose
     /// state is unknown may have been on such a CPU since before the recording.
     unseen_cpus: Option<usize>,
-    /// The time from which on each CPU has switched at least once, if every switch of all CPUs is recorded.
+    /// The time at which the last of all CPUs switched for the first time, if every switch of all CPUs is recorded
+    /// and that time has come.
     pub all_cpus_seen_from: Option<Ktime>,
     /// For each n, the time in ns in which exactly n tasks were running. The changes in `recent` are not added yet.
     times: Vec<u64>,

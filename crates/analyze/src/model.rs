@@ -41,7 +41,8 @@ pub struct Analysis {
     pub end: Ktime,
     /// The length of the whole recording in ns.
     pub whole: u64,
-    /// How far the analysis can be trusted: losses of events, contradictions and the clocks.
+    /// Whether the analysis can be trusted: lost events, events that contradict each other, and CPUs whose clocks
+    /// disagree.
     pub quality: Quality,
     pub events: Events,
     /// The sums of times and figures over all processes of the recording.
@@ -52,8 +53,8 @@ pub struct Analysis {
     /// are ordered by start time, then by tid.
     pub threads: Vec<Thread>,
     pub concurrency: Concurrency,
-    /// The time from which on a task whose state is unknown is certainly on no CPU, as long as no events are lost:
-    /// every switch is recorded, and every CPU has switched since the recording began.
+    /// The time at which every CPU had switched at least once. From then on, if every switch is recorded and none
+    /// is lost, a task whose state is unknown is certainly on no CPU.
     pub all_cpus_seen_from: Option<Ktime>,
     pub machine: Machine,
     /// The paths of the cgroups that events name, in the order of their ids.
@@ -459,7 +460,7 @@ impl Thread {
         self.end.since(self.start)
     }
 
-    /// Makes a thread of the model of which only the ids and the time of its life are known.
+    /// Makes a thread from its ids and the time of its life. All other fields are unknown or 0.
     pub fn new(tid: Tid, process: ProcessIx, (start, end): (Ktime, Ktime)) -> Thread {
         Thread {
             tid,

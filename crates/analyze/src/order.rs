@@ -196,8 +196,8 @@ impl Order {
         used
     }
 
-    /// Offers the next events in their order to `take`, which returns the number of events that it takes. The
-    /// other events are returned by [`Order::next_fitting`].
+    /// Offers the next events, in their order, to the function `take`, which returns how many of them it has
+    /// processed. Those count as returned. The rest is left for [`Order::next_fitting`].
     pub(crate) fn offer(&mut self, take: impl FnOnce(&[Record]) -> usize) {
         if !self.ties.is_empty() {
             return;
@@ -210,8 +210,8 @@ impl Order {
         self.at += taken;
     }
 
-    /// Returns the next event and its time. Among several events with equal times it is the event for which
-    /// `misfit` returns the smallest number. Returns `None` if the next run of events is needed first.
+    /// Returns the next event and its time. Among events with equal times, it is the one for which `misfit` returns
+    /// the smallest number. Returns `None` if the next run of events has to be pushed first.
     #[inline]
     pub fn next_fitting(&mut self, misfit: impl Fn(&Event) -> u8) -> Option<(Ktime, Event<'_>)> {
         let record = self.next_record(misfit)?;
@@ -250,7 +250,7 @@ impl Order {
         self.ties.pick(&self.lives, misfit)
     }
 
-    /// Whether all events with this time have been read, so that no other event with an equal time can still come.
+    /// Whether no further event with this time can come, because all events up to this time have been read.
     #[inline]
     fn is_certain(&self, time: u64) -> bool {
         self.limit.is_none_or(|limit| time < limit)
@@ -269,7 +269,7 @@ impl Order {
     }
 }
 
-/// A placeholder that is left in a list where a lifecycle event has been moved away.
+/// A placeholder that replaces a lifecycle event that was moved out of its list.
 fn nothing() -> LifeEvent {
     LifeEvent {
         time: Ktime(0),

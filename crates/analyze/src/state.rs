@@ -27,7 +27,7 @@ pub enum State {
     Dead,
 }
 
-/// The kinds of waits, as far as the state bits of the waiting task show them.
+/// The kinds of waits that the state bits of a waiting task distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// The task is in an interruptible sleep (it waits for a timer, a pipe, a child or input), or it is a

@@ -92,7 +92,7 @@ pub struct Tracker {
     /// The task that has just left a tid by an exec, with this tid and the time of the exec. Events with this time
     /// may still name the task by the old tid.
     renamed: Option<(Ktime, Tid, TaskIx)>,
-    /// The tasks that were on a CPU according to their snapshots, but of which it is not known on which CPU.
+    /// Tasks whose snapshots show them on a CPU, but not on which one.
     unplaced: Vec<TaskIx>,
     /// The gaps in the events of a CPU that begin later than the events so far: the time and the CPU of each. The
     /// one that begins first is the last in the list.
@@ -370,7 +370,7 @@ impl Tracker {
         }
     }
 
-    /// Takes the gaps of recorded events into account that have begun at or before `now`.
+    /// Handles the gaps in the recorded events that have begun by `now`.
     fn pass_gaps(&mut self, now: Ktime) {
         if self.renamed.is_some_and(|(time, ..)| time != now) {
             self.renamed = None;

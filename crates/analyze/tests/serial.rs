@@ -440,7 +440,7 @@ impl Answer {
         self.groups.name(group).to_owned()
     }
 
-    /// The time of a program on the path, of those kinds for which `fits` is true.
+    /// The time that a program is on the path, in those kinds of time that `fits` accepts.
     fn time(&self, program: &str, fits: impl Fn(TimeKind) -> bool) -> u64 {
         let segments = self.path.segments.iter();
         segments
@@ -551,7 +551,7 @@ fn of_a_fan_out_the_longest_is_the_path() {
     about(is.alone("long"), 4 * MS);
 }
 
-/// Four jobs on one CPU wait for it, while one of the others has it.
+/// Four jobs share one CPU, so while one of them runs, the others wait for the CPU.
 #[test]
 fn one_cpu_for_all_is_waited_for() {
     let make = vec![fork(1), fork(1), fork(2), fork(1), Op::WaitAll];

@@ -39,7 +39,7 @@ impl Containers {
         }
     }
 
-    /// Takes the snapshot of a process into account. Returns whether it is a process of a container runtime.
+    /// Notes that the snapshot of a process has come. Returns whether it is a process of a container runtime.
     pub fn begin(&mut self, pid: Tgid, process: ProcIx) -> bool {
         let adopted = self.adopted.remove(&pid);
         if let Some(container) = &adopted {
@@ -48,7 +48,7 @@ impl Containers {
         adopted.is_some()
     }
 
-    /// Notes the time for which a quota has throttled the container with this id so far, in ns.
+    /// Stores for how many ns a quota has throttled the container with this id so far.
     pub fn throttle(&mut self, id: &[u8], ns: u64) {
         let mut all = self
             .runtimes

@@ -1,4 +1,5 @@
-//! Joins the totals of the machine's counters, which begin anew in each part of a rotated recording.
+//! Makes running totals of the machine's counters in a rotated recording, in which each part of the recording
+//! counts from 0 again.
 
 use std::collections::VecDeque;
 

@@ -28,7 +28,8 @@ const PART: u64 = 8;
 /// The approximate number of sorted runs into which a batch of [`EVENTS`] events is cut, so that a core can sort one
 /// run in its second-level cache. A smaller batch is cut into fewer runs of the same size.
 const RUNS: u64 = 16;
-/// The approximate number of events of a run that are sampled to find the times at which runs are cut.
+/// The approximate number of events of each run that are sampled to find the times at which a batch is cut into
+/// runs.
 const SAMPLES: usize = 64;
 
 /// A sorted run of events: all events after the previous run, up to a time.
@@ -136,7 +137,7 @@ impl<B: Blocks> Batches<B> {
         (self.read, self.all)
     }
 
-    /// Takes back the memory of a sorted run, whose events have been used, for reuse.
+    /// Takes back a used run, so that its memory can be used again.
     pub fn spare(&self, run: SortedRun) {
         self.runs.put(run);
     }
@@ -300,7 +301,7 @@ fn count_before(block: &SchedBlock, at: usize, limit: Option<u64>) -> usize {
     times.partition_point(|time| is_before(*time, limit))
 }
 
-/// Moves lifecycle events out of the blocks in which they were read, into the sorted runs that refer to them.
+/// Moves lifecycle events from the blocks in which they were read to the sorted runs that they belong to.
 fn share(runs: &mut [SortedRun], chains: &mut [Chain], places: &[Place]) {
     if places.is_empty() {
         return;

@@ -82,8 +82,7 @@ struct Sums {
 }
 
 impl Slice {
-    /// The times for which a CPU ran the build's tasks and other tasks, summed up to `ns` after the beginning of the
-    /// slice.
+    /// How long the CPU had run the build's tasks, and other tasks, when `ns` of this slice had passed.
     fn sums(&self, ns: u64) -> Sums {
         let mut sums = self.before;
         let sum = match self.other {
@@ -256,7 +255,8 @@ impl Times {
 pub(crate) struct Slices {
     cpus: BTreeMap<CpuId, Vec<Slice>>,
     own: Own,
-    /// The times for which the analysis needs to know which tasks had the CPUs; `None` for all times.
+    /// The times in which recorded tasks wait for a CPU, outside of which nothing has to be collected; `None` to
+    /// collect for all times.
     times: Option<Times>,
 }
 
@@ -315,7 +315,7 @@ impl Slices {
         }
     }
 
-    /// Adds the times for which unrecorded tasks had the CPUs, and puts the times of each CPU in order.
+    /// Adds the times that unrecorded tasks had the CPUs, and sorts the times of each CPU.
     pub(crate) fn finish(mut self, analysis: &Analysis) -> Contention {
         let lost = unsummed(analysis);
         let outside = &analysis.others.outside;
@@ -378,7 +378,7 @@ impl Contention {
         Some(slices.finish(analysis))
     }
 
-    /// The times in ns for which the build's tasks and other tasks had a CPU up to a moment.
+    /// How many ns the CPU had run the build's tasks, and other tasks, up to a moment.
     fn before(slices: &[Slice], time: Ktime) -> Sums {
         let at = slices.partition_point(|slice| slice.to <= time);
         match (slices.get(at), slices.last()) {
@@ -498,8 +498,8 @@ impl Contention {
     }
 }
 
-/// The time in ns that recorded tasks have waited for a CPU up to a moment, summed over all waiting tasks. Each call
-/// must give a moment that is not before the previous one.
+/// Adds up how many ns recorded tasks have waited for a CPU up to a moment. If two tasks wait at once, both are
+/// counted. Each call must give a moment that is not before the previous one.
 struct Waited<'a> {
     changes: Peekable<std::slice::Iter<'a, (Ktime, bool)>>,
     now: Ktime,

@@ -46,7 +46,7 @@ pub struct Job {
     pub barrier: u32,
 }
 
-/// The jobs of a recording's build tools, as far as the order of their jobs is known.
+/// The jobs of the build tools in a recording. Tools whose order of jobs is not known are left out.
 #[derive(Clone, Debug, Default)]
 pub struct Tools {
     /// The jobs of all build tools in the order of their starts.
@@ -84,8 +84,8 @@ fn tool(analysis: &Analysis, process: ProcessIx) -> Option<(Family, Starts, Unto
 }
 
 impl Tools {
-    /// Finds the jobs of build tools in an analysis. `limit` reads from the arguments of a tool how many jobs it runs
-    /// at once; `Some(None)` stands for any number, and `None` means that no argument sets it.
+    /// Finds the jobs of build tools in an analysis. `limit` reads from the arguments of a tool how many jobs it
+    /// runs at once: `None` if no argument says it, and `Some(None)` if the number is not limited.
     pub fn new(analysis: &Analysis, limit: impl Fn(ProcessIx) -> Option<Option<u64>>) -> Tools {
         let Some(graph) = Graph::new(analysis) else {
             return Tools::default();

@@ -57,8 +57,8 @@ pub fn gave_up(analysis: &Analysis, thread: ThreadIx, at: Ktime) -> bool {
 }
 
 impl Graph<'_> {
-    /// The task for which a process waited when a signal cut its wait short. The outer `None` means that no signal cut
-    /// the wait short, and the inner `None` that no such task is known.
+    /// If a signal cut a wait of a process short, `Some` with the task for which the process waited, or
+    /// `Some(None)` if that task is not known. `None` if no signal cut the wait short.
     pub fn cut(&self, thread: ThreadIx, wait: &Stretch) -> Option<Option<ThreadIx>> {
         let was_cut = self.was_cut(thread, wait);
         was_cut.then(|| self.below_cut(thread, wait))

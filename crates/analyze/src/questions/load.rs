@@ -99,7 +99,8 @@ impl Loads {
 /// list has no end and stays as it is.
 fn coarser(list: &[Load], length: u64) -> Vec<Load> {
     let mut all: Vec<Load> = Vec::new();
-    // For each load since the moment `from`, given as running tasks and demand, the time in ns for which it lasted.
+    // How many ns each load has lasted since the moment `from`. A load is the number of running tasks and the
+    // demand.
     let mut times: BTreeMap<(usize, usize), u64> = BTreeMap::new();
     let mut from = list.first().map_or(Ktime(0), |first| first.from);
     let mut flush = |times: &mut BTreeMap<(usize, usize), u64>, from: &mut Ktime| {

@@ -37,7 +37,7 @@ impl Alone {
     }
 }
 
-/// The time in ns for which the programs of one group were the only ones of the build that ran.
+/// How long the programs of one group were the only programs of the build that ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AloneSum {
     /// The time in nanoseconds in which a task of the group of programs was the only task that ran.
@@ -70,7 +70,7 @@ pub struct Parallelism {
     pub unknown: u64,
     /// The longest serial phases, in which only one process ran or waited for a CPU, the longest phase first.
     pub alone: Vec<Alone>,
-    /// For each group of programs, the time in which its tasks were the only ones that ran.
+    /// For each group of programs, how long its tasks were the only tasks that ran.
     pub alone_by_group: BTreeMap<Group, AloneSum>,
     /// The time in ns in which no task of the build ran. The key is the reason, and the group of programs that waited
     /// on the critical path.
@@ -249,8 +249,8 @@ struct Sweep<'a> {
     now: Ktime,
     counts: Counts,
     forks_missing_from: Ktime,
-    /// The time from which on a task whose state is unknown is on no CPU, because every CPU has switched and no
-    /// switch is lost.
+    /// From this time on, a task whose state is unknown is certainly on no CPU, because every CPU has switched and
+    /// no switch is lost.
     unknown_is_off_from: Ktime,
     alone: Option<Alone>,
     /// The longest serial phases so far. The top of the heap is the phase that is dropped first: the shortest one and,

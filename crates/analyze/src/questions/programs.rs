@@ -16,8 +16,8 @@ pub type Group = u32;
 pub struct Groups {
     names: Vec<String>,
     numbers: HashMap<String, Group>,
-    /// For each process, the groups of programs that it belonged to, each with the time from which on it belonged to
-    /// the group. The first group is valid from the beginning of the process. No list is empty.
+    /// For each process, its groups of programs in the order of time: when the process began to belong to the
+    /// group, and the group. The first group is valid from the beginning of the process. No list is empty.
     spans: Arena<ProcessIx, Vec<(Ktime, Group)>>,
 }
 
@@ -89,8 +89,8 @@ impl Groups {
         Some(*group)
     }
 
-    /// The groups of programs that a process belonged to from `time` on, each with the time from which on it belonged
-    /// to the group.
+    /// The groups of programs that a process belonged to from `time` on, each with the time at which the process
+    /// began to belong to it.
     fn since(&self, process: ProcessIx, time: Ktime) -> &[(Ktime, Group)] {
         let spans = &self.spans[process];
         let after = spans.partition_point(|(from, _)| *from <= time);

@@ -25,9 +25,9 @@ const PROMPT: u64 = 100_000;
 /// passes on.
 const WORKED: u64 = 20_000_000;
 
-/// The number of short sleeps from which on a program counts as one that checks again and again whether a process has
-/// ended. [`NAP`] is the longest such sleep in ns. Both numbers are guesses: with fewer or longer sleeps, ordinary
-/// pauses before a kill would count as such loops.
+/// If a program has slept briefly at least this many times in a row, it counts as checking in a loop whether a
+/// process has ended. [`NAP`] is the longest such sleep in ns. Both numbers are guesses: with fewer or longer
+/// sleeps, ordinary pauses before a kill would count as such loops.
 const LOOKS: usize = 5;
 const NAP: u64 = 100_000_000;
 
@@ -35,7 +35,7 @@ const NAP: u64 = 100_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sender {
     pub process: ProcessIx,
-    /// Whether a signal is the only reason for which the sender can have woken the killed process at that moment.
+    /// Whether the sender can have woken the killed process at that moment only by a signal.
     pub is_proven: bool,
     /// Whether the sender sent the signal because of a time-out.
     pub time_out: TimeOut,

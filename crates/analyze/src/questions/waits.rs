@@ -94,8 +94,8 @@ fn side(stretch: &Stretch) -> Side {
     }
 }
 
-/// The parts of a thread's time for which `keep` is true, in the order of time. Successive stretches off CPU
-/// are joined to one piece.
+/// The parts of a thread's time in the states that `keep` accepts, in the order of time. Successive stretches off
+/// CPU are joined to one piece.
 fn pieces(
     analysis: &Analysis,
     ix: ThreadIx,

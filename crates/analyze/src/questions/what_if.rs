@@ -52,7 +52,7 @@ pub struct Stay {
     pub thread: ThreadIx,
     /// The moment in the recording at which the chain of work and waits leaves the thread.
     pub at: Ktime,
-    /// The time in ns for which the chain of work and waits stays in the thread.
+    /// How many ns the chain of work and waits stays in the thread.
     pub ns: u64,
 }
 
@@ -100,8 +100,8 @@ impl Without {
         Without::own(|kind, _| kind == TimeKind::OnCpu, Some(of))
     }
 
-    /// A scenario that leaves out those kinds of the threads' own time for which `own` is true, in the groups of
-    /// programs for which `of` is true, as in [`Without::of`].
+    /// A scenario that leaves out certain parts of the threads' own time: the kinds that `own` accepts, in the
+    /// groups of programs that `of` selects (see [`Without::of`]).
     pub fn own(own: fn(TimeKind, Reason) -> bool, of: Option<Box<[bool]>>) -> Without {
         Without {
             own,

@@ -20,7 +20,7 @@ pub(crate) struct Draft {
     pub(super) scratch: Option<&'static Scratch>,
     /// The number of packed bytes of timelines in memory.
     pub(super) held: usize,
-    /// The number of packed bytes of timelines in memory from which on some of them are moved to the scratch file.
+    /// If there are more packed bytes of timelines in memory than this, some of them are moved to the scratch file.
     pub(super) moves_at: usize,
     /// How many more packed bytes have to be collected in memory after a move to the scratch file before the next
     /// move.

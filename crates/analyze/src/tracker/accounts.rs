@@ -63,8 +63,8 @@ impl Tracker {
         }
     }
 
-    /// Takes a new reading of a living task's totals into account. The times since the previous reading are known
-    /// then, but not the order of the states.
+    /// Adds what a living task has done since the previous reading of its totals. The times in each state are known
+    /// then, but not their order.
     pub(super) fn account_totals(&mut self, time: Ktime, account: &Account) {
         let Some(ix) = self.task(account.tid) else {
             return;
@@ -91,7 +91,8 @@ impl Tracker {
         self.accounts.insert(ix, account);
     }
 
-    /// Takes the last totals of a dead task into account. The kernel reports them when it releases the task.
+    /// Adds what a task has done until its end, from its last totals. The kernel reports them when it releases the
+    /// task.
     fn last_totals(&mut self, ix: TaskIx, account: &Account) {
         let Some(end) = self.tasks[ix].end.filter(|end| *end <= self.end) else {
             return;
@@ -171,7 +172,7 @@ impl Tracker {
         }
     }
 
-    /// Takes an event into account by which a recorder without scheduling events reports that a task has ended.
+    /// Ends a task. The event comes from a recorder without scheduling events.
     pub(super) fn end(&mut self, time: Ktime, end: &TaskEnd) {
         let ix = match self.task(end.tid) {
             _ if time >= self.end => return,

@@ -199,10 +199,10 @@ impl<'a> Evidence<'a> {
         working.or(threads.first().copied())
     }
 
-    /// The thread at the other end of the pipe that a thread waits for at a time, as far as it can be guessed, because
-    /// a recording does not contain the pipes. It belongs to the process that ended the thread's previous wait for a
-    /// pipe, or else to a process that the same parent has started. Processes that wait for a pipe themselves, or for
-    /// this thread, are not considered.
+    /// The thread at the other end of a pipe for which a thread waits. It is a guess, because a recording does not
+    /// contain pipes: a thread of the process that ended the thread's previous wait for a pipe, or else of a
+    /// process that the same parent started. Processes that wait for a pipe themselves, or for this thread, are
+    /// left out.
     fn other_end(&self, thread: ThreadIx, now: Ktime) -> Option<ThreadIx> {
         let analysis = self.graph.analysis;
         let stretch = self.graph.timeline.before(thread, now)?;

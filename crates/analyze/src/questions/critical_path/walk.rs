@@ -24,8 +24,9 @@ pub(super) type Inside<'a> = &'a dyn Fn(ThreadIx, Ktime) -> bool;
 /// For each process, its leader, if the leader ended the process while other threads lived.
 type Enders = Arena<ProcessIx, Option<Ender>>;
 
-/// Returns the segments of the critical path from `from` to `to`, in the order of time. The path ends in `thread`. It
-/// leaves the threads for which `inside` is true only for the length of a wait.
+/// Returns the segments of the critical path from `from` to `to`, in the order of time. The path ends in `thread`.
+/// If it goes from threads for which `inside` is true to other threads, it stays there only as long as the wait
+/// that led there.
 pub(super) fn segments<'a>(
     graph: Graph<'a>,
     programs: &'a Programs,

@@ -52,8 +52,8 @@ pub(super) struct Builder<'a> {
     pub(super) background: Arena<ProcessIx, bool>,
     /// For each process, whether another process that ended by itself waited for one of its descendants.
     pub(super) serves_by_children: Arena<ProcessIx, bool>,
-    /// For each process for which `Builder::serves` has been called, the result: whether it serves clients that are not
-    /// in the background.
+    /// The results of `Builder::serves` for the processes that were already looked up: whether a process serves
+    /// clients that are not in the background.
     pub(super) serves: HashMap<ProcessIx, bool>,
 }
 

@@ -37,8 +37,8 @@ impl Builder<'_> {
             StretchCause::Thread(by) if self.is_chance(thread, by, stretch) => {
                 self.graph.wait(thread, stretch, false)
             }
-            // The thread that ended the wait is no part of the run or has ended, so it is not known how long the wait
-            // would be.
+            // The thread that ended the wait has ended itself or is not part of the simulated run, so the
+            // simulation cannot show how long the wait would be.
             StretchCause::Thread(_) => TimeKind::Unknown,
         };
         if let Bucket::RunQueue { preempted } = stretch.doing {

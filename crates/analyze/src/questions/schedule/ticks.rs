@@ -26,8 +26,8 @@ const TIMED: [Reason; 7] = [
     Reason::OtherDescriptor,
 ];
 
-/// The number of time-outs from which on a thread that ends with its process counts as a periodic thread in the
-/// background. The number is a guess: with fewer, a thread that waited for its work several times would count as such.
+/// A thread that ends with its process counts as a periodic background thread if at least this many time-outs ended
+/// its waits. A guess: with fewer, a thread that waited for its work several times would count as such.
 const PERIODIC: usize = 8;
 /// The largest number of other threads of a process that are searched for a wait for a thread's end, and the largest
 /// number of stretches (times in one state) that are searched in each of them.
