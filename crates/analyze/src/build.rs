@@ -324,8 +324,8 @@ fn process_of(
     // A process with an exit status has ended, even if the last switch-out of its last thread is missing.
     let alive = entry.status.is_none() && threads().any(|t| t.alive);
     let mut execs = entry.execs;
-    // In a damaged trace a program can begin before the program that the process executed earlier. The times are made
-    // to increase, because looking up the program at a time needs sorted times.
+    // Looking up the program at a time needs programs in the order of time. In a damaged trace the start of a
+    // program can be before that of the program before, so the starts are made to increase.
     for at in 1..execs.len() {
         if let Some([last, next]) = execs.get_mut(at - 1..=at) {
             next.start = next.start.max(last.start);
@@ -372,9 +372,8 @@ fn process_of(
     }
 }
 
-/// Removes the parent of one process, the first one, in each cycle of parents. A damaged trace can have
-/// such cycles. Afterwards every walk up the tree ends, and a walk down visits each process once.
-/// Returns the number of cycles.
+/// Breaks cycles of parents, which a damaged trace can have: in each cycle, the first process loses its parent.
+/// Afterwards no process is its own ancestor. Returns the number of cycles.
 fn cut_cycles(analysis: &mut Analysis) -> u64 {
     let mut cut = 0;
     // From each process, the loop below follows the parents upwards. `met` has for each process the one from which

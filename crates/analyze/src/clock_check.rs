@@ -35,7 +35,7 @@ const UNBORN: usize = 1 << 10;
 #[derive(Clone, Copy, Debug)]
 struct Overlap {
     tid: Tid,
-    /// The start of the overlapping task's run on the CPU that had the task first.
+    /// The time at which the CPU that ran the task first had switched to it.
     first: Ktime,
     cpu: CpuId,
     since: Ktime,

@@ -39,8 +39,8 @@ pub(crate) struct Collectors {
     pub marks: Vec<(Ktime, Mark)>,
     pub counters: Vec<(Ktime, Counters)>,
     pub blocks: Vec<(Ktime, Box<Block>)>,
-    /// The notes of the recorder that facts are missing from a time on: the time, and the missing facts as
-    /// text.
+    /// Notes of the recorder which say that certain facts are missing from a time on: the time, and the missing
+    /// facts as text.
     pub degraded: Vec<(Ktime, Box<[u8]>)>,
     pub calls: syscalls::Calls,
     pub stacks: stacks::Collected,

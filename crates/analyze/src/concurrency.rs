@@ -179,8 +179,8 @@ impl Concurrency {
         self.known = 0;
     }
 
-    /// Confirms after a loss of events the state of a task on a CPU that has lost none. Returns the task's new epoch
-    /// (the number of the time between two losses), in which its state is known if it was known before the loss.
+    /// Confirms after a loss of events that the state of a task is still known, because the task's CPU has lost
+    /// none. Returns the new epoch if the state was known right before the loss, otherwise the old one.
     pub fn vouch(&mut self, epoch: Epoch) -> Epoch {
         if epoch.saturating_add(1) != self.epoch {
             return epoch;

@@ -237,8 +237,8 @@ fn link_polls(analysis: &Analysis, timeline: &mut Timeline, container: &Containe
     end_waits(analysis, timeline, container, ((begin, at), timer));
 }
 
-/// The largest number of stretches that are searched backwards from the end of a container for a sleep, because the
-/// thread may have been running or waiting for a CPU at the end.
+/// The largest number of stretches that are searched backwards from the end of a container to find a thread's last
+/// sleep before it. The thread may have been running or waiting for a CPU at that end.
 const QUERY: usize = 64;
 
 /// The sleep of a thread during which a container ended, and its index among the stretches of the thread's
@@ -348,7 +348,7 @@ pub(crate) fn first_waiter(
 /// end, the beginning and the task.
 struct Active(Vec<(Ktime, Ktime, ThreadIx)>);
 
-/// The largest number of tasks of a container that are checked among those that run at one time.
+/// The largest number of a container's tasks that are checked to find one that ran at a given time.
 const AT_ONCE: usize = 64;
 
 impl Active {
@@ -385,7 +385,7 @@ impl Active {
     ) {
         let first = timeline.at(thread, begin).unwrap_or(0);
         let last = timeline.at(thread, end).unwrap_or(0);
-        // The last wait comes first, because dividing a wait changes the numbers of all stretches after it.
+        // The last wait is handled first, because splitting a wait changes the numbers of all stretches after it.
         for number in (first..=last).rev() {
             let Some(wait) = timeline.get(thread, number) else {
                 continue;
@@ -448,8 +448,8 @@ fn waiting<'a>(
     })
 }
 
-/// The threads of a client that waited for the container daemon at a time, with their waits: the waits that an
-/// unrecorded task ended. If there are none, they are the waits for a descriptor.
+/// The threads of a client that waited for the container daemon at a time, with their waits. These are the waits
+/// that an unrecorded task ended or, if there is no such wait, the waits for a descriptor.
 fn waiters(
     analysis: &Analysis,
     timeline: &Timeline,

@@ -62,8 +62,8 @@ impl Gaps {
             self.lives.insert(since, until);
         }
         if let Stream::Cpu(cpu) = stream {
-            // The gap ends 1 ns later, because an event of another stream that has the same time as the last lost event
-            // may be taken before that event.
+            // Events of other streams at the time of the last lost event may really have come before it. So that
+            // moment is part of the gap, which ends 1 ns later.
             let until = Ktime(until.0.saturating_add(1));
             self.any.insert(since, until);
             self.cpus.entry(cpu).or_default().insert(since, until);

@@ -142,8 +142,8 @@ pub struct Memory {
 pub struct Containers {
     /// The containers with recorded processes, in the order of the start of their first recorded process.
     pub list: Vec<Container>,
-    /// The number of processes of container runtimes that are not recorded, because a recorded client and
-    /// other clients had connections to the daemon.
+    /// The number of processes of container runtimes that are not recorded, because they may have been started for
+    /// a recorded client or for another one: both had connections to the daemon.
     pub not_recorded: u64,
 }
 
@@ -350,7 +350,8 @@ pub struct Quality {
     /// For each kind of event that contradicts earlier ones (a task on two CPUs, a task running before its fork,
     /// …), the number of such events. The list is empty for a good trace.
     pub anomalies: Vec<(&'static str, u64)>,
-    /// The notes of the recorder that facts are missing from a time on: the time, and the missing facts as text.
+    /// Notes of the recorder which say that certain facts are missing from a time on: the time, and the missing
+    /// facts as text.
     pub degraded: Vec<(Ktime, Box<[u8]>)>,
     /// The pair of CPUs whose clocks disagree, if there is one. All times of the trace are doubtful then.
     pub clocks: Option<ClockDisagreement>,

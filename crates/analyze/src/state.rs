@@ -157,8 +157,8 @@ pub struct StateTimes {
 }
 
 impl StateTimes {
-    /// Divides `ns` of a task's time by its totals: its run time and its time in run queues. `told` is whether the
-    /// rest can only be sleeps and blocked waits; otherwise the rest is unknown.
+    /// Splits `ns` of a task's time by the totals `run_time` and `run_delay` (the time in run queues). `told` is
+    /// whether the rest can only be sleeps and blocked waits; otherwise the rest counts as unknown.
     pub fn by_totals(ns: u64, run_time: u64, run_delay: u64, told: bool) -> StateTimes {
         let on_cpu = run_time.min(ns);
         let run_queue = run_delay.min(ns - on_cpu);

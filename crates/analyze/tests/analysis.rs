@@ -48,7 +48,7 @@ fn causes(causes: &model::Causes) -> Causes {
     }
 }
 
-/// Checks the sums that are right in the analysis of any trace.
+/// Checks sums that must be right in the analysis of any trace, even a damaged one.
 fn check_sums(analysis: &Analysis) -> Result<(), TestCaseError> {
     let span = analysis.end.since(analysis.start);
     let mut totals = model::Times::default();

@@ -831,8 +831,8 @@ fn waits_are_divided_by_who_had_the_cpu() {
     let (sum, names) = of(10);
     assert_eq!((sum.own, sum.others, sum.rest), (100, 200, 0));
     assert_eq!(names, [(named(b"rustc"), 150), (named(b"python3"), 50)]);
-    // Task 11 waits 90 ns for cpu0, which task 10 has, and then 100 ns for cpu1, which task 90 has. Only the end of
-    // that time of task 90 is recorded.
+    // Task 11 waits for cpu0 for 90 ns, while task 10 runs there, and then for cpu1 for 100 ns, while task 90 runs
+    // there. The trace does not show when task 90 came to cpu1.
     let (sum, names) = of(11);
     assert_eq!((sum.own, sum.others, sum.rest), (90, 100, 0));
     assert_eq!(names, [(named(b"rustc"), 100)]);
@@ -981,7 +981,7 @@ fn a_wait_without_a_switch_is_in_no_sums() {
     assert_eq!(names, expected);
 }
 
-/// The waits of a task for a CPU, divided by the tasks that had the CPU.
+/// How long a task waited for CPUs, split by the tasks that had the CPUs.
 fn contention_of(hand: &Hand, tid: u32) -> (Division, Vec<(Occupant, u64)>) {
     let options = Options {
         timeline: true,

@@ -17,7 +17,7 @@ use crate::questions::own::Own;
 use crate::share::share;
 use crate::timeline::{Bucket, StateChange, Stretch, Timeline};
 
-/// The time in ns that tasks waited for a CPU, divided by which tasks had the CPU meanwhile.
+/// How long tasks waited for a CPU, in ns, split by the kind of tasks that had the CPU meanwhile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Division {
     /// The part of the waits for a CPU in which recorded tasks had the CPU, in nanoseconds. In a recording of the whole
@@ -171,8 +171,8 @@ fn divide_by_sums(
     put(from, slice.to, other);
 }
 
-/// Divides `ns` of waiting for a CPU among the unrecorded tasks whose times on the CPU are part of a sum, in proportion
-/// to these times, and adds the parts to `names`.
+/// Distributes `ns` of waiting for a CPU over the unrecorded tasks whose times on the CPU a sum contains, in
+/// proportion to these times, and adds the parts to `names`.
 fn add_shares(names: &mut HashMap<Occupant, u64>, sum: &Sum, ns: u64) {
     let whole = sum.others.sum_us();
     let mut rest = ns;
@@ -408,8 +408,8 @@ impl Contention {
         Division { own, others, rest }
     }
 
-    /// The waits of a thread in run queues for a known CPU. Waits for an unknown CPU cannot be divided by the tasks
-    /// that had it.
+    /// The waits of a thread in run queues. Waits for a CPU that is not known are left out, because nothing shows
+    /// which tasks had it.
     pub fn waits(analysis: &Analysis, thread: ThreadIx) -> impl Iterator<Item = Wait> + '_ {
         let timeline = analysis.timeline.iter();
         timeline.flat_map(move |timeline| {
@@ -434,8 +434,9 @@ impl Contention {
         Some((cpu, from, to.min(end)))
     }
 
-    /// Divides waits for a CPU by the tasks that had the CPU meanwhile. Also lists these tasks by name with their times
-    /// in nanoseconds, the longest time first. If two tasks wait for one CPU at the same time, both waits are counted.
+    /// Splits waits for a CPU by the kind of tasks that had the CPU meanwhile. Also lists these tasks by name with
+    /// their times in nanoseconds, the longest time first. If two tasks wait for one CPU at the same time, both
+    /// waits are counted.
     pub fn by_name(
         &self,
         analysis: &Analysis,

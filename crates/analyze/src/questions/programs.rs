@@ -97,8 +97,8 @@ impl Groups {
         spans.get(after.saturating_sub(1)..).unwrap_or_default()
     }
 
-    /// Divides the time `from..to` of a process by the groups of programs that it belonged to. Calls `each` with
-    /// the group and the beginning and end of each part.
+    /// Splits the time `from..to` of a process where the process changed to another group of programs. Calls `each`
+    /// with the group, the beginning and the end of each part.
     pub fn split(
         &self,
         process: ProcessIx,

@@ -62,7 +62,8 @@ struct Extent {
     place: u64,
 }
 
-/// The facts about a task that earlier packed changes of a segment have stated. Later changes do not repeat them.
+/// The values in earlier changes of a segment while it is packed or unpacked. A later change does not repeat a
+/// value that stays the same.
 #[derive(Clone, Copy, Debug)]
 struct LastChanges {
     from: u64,

@@ -125,8 +125,8 @@ impl Tracker {
         }
     }
 
-    /// Divides the time of a task since its present program began by the task's totals. The totals of a running
-    /// task lag by up to a tick, so a later division replaces an earlier one.
+    /// Splits the time of a task since its present program began into states, by the growth of the task's totals.
+    /// The totals of a running task lag by up to a tick, so a later result replaces an earlier one.
     fn spend_totals(&mut self, ix: TaskIx, before: LastAccount, now: Reading) -> LastAccount {
         let LastAccount { first, spent, .. } = before;
         let ran = now.run_time.saturating_sub(first.run_time);

@@ -83,8 +83,8 @@ impl Tracker {
         }
     }
 
-    /// Notes as a contradiction that a scheduling event has two unknown tasks. Only events of recorded tasks are
-    /// recorded, so the fork of one of the two was lost.
+    /// Counts a scheduling event of two unknown tasks as a contradiction. Only events of recorded tasks are
+    /// recorded, so the fork of one of the two must be missing.
     fn concerns(&mut self, time: Ktime, one: Tid, other: Tid) {
         let concerned = |tid: Tid| {
             let task = self.task(tid).filter(|_| tid != Tid::IDLE);

@@ -30,8 +30,8 @@ pub struct Exited {
     pub io: Option<(u64, u64)>,
 }
 
-/// The divisor that decides whether the time-out of a system call explains a wait in it: the call may begin before the
-/// wait by at most this part of the wait's length. The number is a guess: a call that begins earlier has done other
+/// A divisor: a wait is taken to have ended by its call's time-out even if it was shorter than the time-out by 1/16
+/// of its length, because the call begins before the wait. A guess: a call that begins still earlier has done other
 /// work.
 const LATE: u64 = 16;
 

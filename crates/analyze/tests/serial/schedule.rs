@@ -196,7 +196,8 @@ fn work_in_unknown_time_is_work() {
         let threads = || answer.analysis.threads.iter();
         let jobs = || threads().filter(|thread| thread.process != make);
         work += jobs().map(|job| job.by_kernel.on_cpu).sum::<u64>();
-        // Unknown time that the totals do not explain either keeps its length in the simulation.
+        // The rest of the unknown time, which the kernel's totals do not explain, keeps its length in the
+        // simulation.
         let rest: u64 = jobs().map(|job| job.times.unknown).sum();
         let all: u64 = threads().map(|thread| thread.times.unknown).sum();
         left += rest;

@@ -32,8 +32,8 @@ pub(super) struct Waiter {
 pub(super) struct Entry {
     /// The thread of the process that waited, and the beginning of its wait.
     pub waiter: Waiter,
-    /// If the waiting thread does not belong to the path's subject (for example a step): the last thread on the
-    /// path that did belong to it, to which the path returns later.
+    /// The value of `Walk::away` when the wait was entered: the last thread on the path that belongs to the path's
+    /// subject (for example a step), if the waiting thread does not.
     pub away: Option<Waiter>,
     /// The number of steps that the walk over the critical path had made before it left the waiting thread.
     pub steps: u64,

@@ -74,8 +74,8 @@ impl<'a> Evidence<'a> {
         let of = analysis.thread(thread);
         let start = of.start;
         let process = analysis.process(of.process);
-        // If the process began earlier, the thread is a further thread of it; otherwise the process is new and its
-        // parent counts.
+        // If the process began before the thread, another thread of the process started it. Otherwise the process
+        // is new, and a thread of the parent process started it.
         let parent = if process.start < start {
             of.process
         } else {
@@ -155,7 +155,7 @@ impl<'a> Evidence<'a> {
         if living.iter().any(goes_on) {
             living.retain(goes_on);
         }
-        // Among several children, the oldest one that is busy counts. If none is busy, the youngest one counts.
+        // If several children live, the oldest busy one is taken, or the youngest one if none is busy.
         let busy = || living.iter().find(|ix| self.busy()[**ix]);
         let child = match living.as_slice() {
             [] => None,

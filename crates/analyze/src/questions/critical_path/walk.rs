@@ -452,8 +452,8 @@ impl Walk<'_> {
         !alive && rest.all(|(n, it)| n < LAST && !matches!(it.doing, Bucket::Wait(_)))
     }
 
-    /// Adds a time of a thread to the critical path. The time is divided where the thread's process executed another
-    /// program.
+    /// Adds a time of a thread to the critical path, as several segments if the thread's process executed another
+    /// program in that time.
     fn add(
         &mut self,
         thread: ThreadIx,

@@ -11,8 +11,8 @@ use crate::arena::{Arena, Ix};
 use crate::model::{ProcessIx, ThreadIx};
 
 impl Builder<'_> {
-    /// Notes the actions of all threads that other threads depend on. Returns the threads that no other thread of the
-    /// run starts.
+    /// Notes for each thread the actions that other threads depend on. Returns the threads that no other thread of
+    /// the run starts.
     pub(super) fn mark(&mut self) -> Vec<ThreadIx> {
         let analysis = self.graph.analysis;
         let mut first = Vec::new();
@@ -67,7 +67,7 @@ impl Builder<'_> {
         first
     }
 
-    /// Notes the starts and the ends of all children of the run's processes. A child ends when it wakes a parent that
+    /// Notes when the children of the run's processes started and ended. A child ends when it wakes a parent that
     /// waits for it. If the parent did not wait, the child ends when its last thread exits.
     fn mark_children(&mut self, ended: &Arena<ProcessIx, Option<(ThreadIx, Ktime)>>) {
         let analysis = self.graph.analysis;

@@ -106,8 +106,8 @@ impl Builder<'_> {
     }
 }
 
-/// The division of a thread's unknown time by the kernel's totals for its whole life, in ns. The totals do not show
-/// when the thread ran, so each part of the unknown time is divided in the same proportion.
+/// What a thread's unknown time consists of according to the kernel's totals for its whole life, in ns. The totals
+/// do not show when the thread ran, so each part of the unknown time is split in the same proportion.
 #[derive(Clone, Copy)]
 struct Hidden {
     on_cpu: u64,
@@ -116,8 +116,8 @@ struct Hidden {
 }
 
 impl Hidden {
-    /// Divides a part of a thread's unknown time. Returns its CPU time, and the rest that is neither work nor a wait in
-    /// a run queue, both in ns.
+    /// Splits a part of a thread's unknown time. Returns the CPU time in it, and the rest that is neither work nor
+    /// a wait in a run queue, both in ns.
     fn divide(self, ns: u64) -> (u64, u64) {
         let part = |of: u64| share(ns, of, self.all).min(ns);
         let (work, queue) = (part(self.on_cpu), part(self.run_queue));

@@ -1,6 +1,6 @@
-//! Runs the simulation of a recorded run. Tasks that share the CPUs advance evenly, so the CPU time that each
-//! of them has got (its service) is one clock for all. A task leaves this clock when it has got the service
-//! that it needs.
+//! Runs the simulation of a recorded run. Tasks that share the CPUs advance evenly, so one clock counts the CPU
+//! time that each of them has got since the beginning. A task is done with its work when this clock has advanced by
+//! the length of the work.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -17,9 +17,9 @@ use crate::arena::{Arena, Ix};
 use crate::model::{ProcessIx, ThreadIx};
 use crate::share::{share, share_up};
 
-/// All interchangeable wakings with one number in a simulated run: how many of them (`done`) are left over for
-/// later waits, and the threads that wait for one. If `done` is negative, so many later wakings do not count,
-/// because their waits were left out.
+/// The wakings of a simulated run that have one number, so that they are interchangeable: how many of them are left
+/// over for later waits (`done`; negative if so many later wakings must not count), and the threads that wait for
+/// one.
 #[derive(Clone, Debug, Default)]
 struct Waking {
     done: i64,

@@ -75,8 +75,8 @@ impl Builder<'_> {
                     continue;
                 }
                 Bucket::Wait(Wait::Sleep) => {}
-                // A tracer stops a task in the system call whose time-out has already ended, so the stop counts as time
-                // between two waits.
+                // A tracer can stop the task after the time-out, while it is still in the system call. Such a stop
+                // is no wait of the loop but counts as time between two waits.
                 Bucket::Wait(_) => {
                     between = between.saturating_add(length);
                     continue;
