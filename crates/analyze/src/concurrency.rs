@@ -10,9 +10,9 @@ use crate::state::State;
 /// counted from 1. 0 means that the state is not known.
 pub type Epoch = u32;
 
-/// Counts the running tasks as long as the state of every living task is known. A loss makes all states
-/// unknown, and the next event of a task makes its state known again. If every switch of all CPUs is
-/// recorded, a task whose state is unknown is on no CPU from the time at which each CPU has switched once
+/// Counts the running tasks as long as the state of every living task is known. A loss of events makes all states
+/// unknown, and the next event of a task makes its state known again. If every switch of all CPUs is recorded,
+/// tasks of unknown state do not disturb the count once each CPU has switched, because they are certainly on no CPU
 /// until events are lost.
 #[derive(Debug, Default)]
 pub struct Concurrency {

@@ -408,8 +408,8 @@ impl Active {
     }
 }
 
-/// The unrecorded task that started a container, which is one of the daemon. It is found as the task that ends the
-/// client's next wait after the time `after`.
+/// The daemon's task that started a container. It is found as the unrecorded task that ends the client's next wait
+/// after the time `after`.
 fn daemon(
     analysis: &Analysis,
     timeline: &Timeline,

@@ -19,8 +19,8 @@ use super::{nothing, Record, LIFE};
 pub const EVENTS: u64 = 1 << 17;
 /// The largest number of blocks that are read as one batch, however few events they have.
 const BLOCKS: usize = 1 << 12;
-/// The number of blocks in a batch that is enough work for all threads. A batch with so many blocks may have fewer
-/// events. A guess; it changes only the speed, never the order.
+/// The number of blocks in a batch that is enough work for all threads, so that the batch is complete even with
+/// fewer events. A guess; it changes only the speed, never the order.
 const ENOUGH: usize = 32;
 /// A divisor: a batch that has [`ENOUGH`] blocks is complete with one eighth of [`EVENTS`]. Measured: smaller
 /// batches of small blocks stay in a cache, and builds on 64 CPUs were analyzed 12 % faster.
@@ -226,8 +226,8 @@ impl<B: Blocks> Batches<B> {
         done
     }
 
-    /// Returns the lifecycle events and the recorder's events before the time `limit` that are not yet in a run:
-    /// their records for sorting, sorted by time, and their places.
+    /// Returns the lifecycle events and the recorder's events before the time `limit` that are not yet in a run.
+    /// The first list has a compact record for each, sorted by time; the second has their places in the blocks.
     fn life_before(&self, limit: Option<u64>) -> (Vec<Record>, Vec<Place>) {
         let (mut life, mut places) = (Vec::new(), Vec::new());
         for (nth, chain) in self.chains.iter().enumerate() {
@@ -251,8 +251,7 @@ impl<B: Blocks> Batches<B> {
         (life, places)
     }
 
-    /// Returns for each block of scheduling events that was read the part that is before the time `limit` and not
-    /// yet in a run.
+    /// Returns, for each block of scheduling events, its events before the time `limit` that are not yet in a run.
     fn pieces_before(&self, limit: Option<u64>) -> Vec<Piece<'_>> {
         let rest = self.chains.iter().flat_map(|chain| &chain.rest);
         let piece = |rest| match rest {

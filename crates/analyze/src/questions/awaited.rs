@@ -15,8 +15,8 @@ use crate::timeline::{Actor, Bucket, Stretch, Wait};
 /// as idleness.
 const PARKED: u64 = 10_000_000;
 
-/// The largest number of steps upwards from a thread to the thread that started it, and on to the thread that started
-/// that one.
+/// The largest number of steps that are followed from a thread to the thread that started it, and on to the thread
+/// that started that one.
 const DEEPEST: usize = 16;
 
 named! {
@@ -41,8 +41,7 @@ named! {
         /// The thread waits on a futex, and another thread of the same process ended the wait: it released a lock,
         /// or it finished its work.
         Thread = "thread", "another thread";
-        /// The thread has no work and waits until it gets some, or until its process ends. The thread that ended
-        /// the wait is the one that started this thread, or one that this thread did not start itself.
+        /// The thread has no work, and waits until another thread gives it some or its process ends.
         Idle = "idle", "idle";
         /// The thread waits for the other end of a socket.
         Socket = "socket", "a socket";
@@ -108,14 +107,16 @@ impl WaitReason {
     /// open DNS query then, or a packet ended the wait.
     pub(super) fn kind(self, by_task: bool, network: bool) -> TimeKind {
         match self {
-            // `by_task` does not matter here, because a kernel thread may do the last step of block I/O.
+            // The wait counts as one for a disk even if a task ended it, because a kernel thread may do the last
+            // step of block I/O.
             WaitReason::Disk | WaitReason::File => TimeKind::Disk,
-            // `by_task` does not matter here: the thread was stopped, whoever let it continue.
+            // The thread was stopped, whatever let it continue.
             WaitReason::Continue => TimeKind::Stopped,
-            // `by_task` does not matter here, because the other end of the connection may be a server of this machine.
-            // A wait for a Unix socket is no wait for the network.
+            // The wait counts as one for the network even if a task ended it, because the other end of the
+            // connection may be a server of this machine. A wait for a Unix socket is no wait for the network.
             WaitReason::Socket if network => TimeKind::Network,
-            // `by_task` does not matter here, because a kernel worker passes on what a user types.
+            // The wait counts as one for the terminal even if a task ended it, because a kernel worker passes on
+            // what a user types.
             WaitReason::Terminal => TimeKind::Terminal,
             _ if by_task => TimeKind::Outside,
             WaitReason::Unknown => TimeKind::Unknown,
@@ -281,8 +282,8 @@ impl Analysis {
         self.is_child_at_end(thread, waker, stretch)
     }
 
-    /// Whether a thread that waited and the thread that woke it are clients of a job server. (A client that
-    /// waits for a child is woken by the child's exit.)
+    /// Whether a thread waited for a job slot, because both it and the thread that woke it are clients of a job
+    /// server. A wait for a child does not count: its waker has begun to exit.
     fn is_slot(&self, thread: ThreadIx, stretch: &Stretch) -> bool {
         let Actor::Thread(waker) = stretch.waker() else {
             return false;

@@ -1,8 +1,8 @@
 //! Determines which tasks had the CPUs while recorded tasks waited for one.
 //!
-//! A wait in a run queue belongs to the CPU on which the task runs after the wait. The wait is divided by the tasks
-//! that had this CPU meanwhile: recorded tasks, other tasks, or no task that the recording knows. In the last case the
-//! CPU was idle, a hypervisor or a quota had it, or the task was moved from another CPU.
+//! A wait in a run queue belongs to the CPU on which the task runs after the wait. The wait is split by the tasks
+//! that had this CPU meanwhile: recorded tasks, other tasks, or no task that the recording knows. In the last case
+//! the CPU was idle, a hypervisor or a quota had it, or the task was moved from another CPU.
 
 use std::collections::{BTreeMap, HashMap};
 use std::iter::Peekable;

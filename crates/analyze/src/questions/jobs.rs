@@ -348,7 +348,7 @@ fn by_ends(lives: &Lives, start: Ktime, limit: u64) -> (Option<ProcessIx>, Optio
     }
 }
 
-/// The moment from which the parent could know that a process had ended: the exit of its first thread.
+/// The earliest moment at which the parent could know that a process had ended: the exit of its first thread.
 fn ended(analysis: &Analysis, process: ProcessIx) -> Ktime {
     let process = analysis.process(process);
     let first = process

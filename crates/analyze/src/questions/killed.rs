@@ -182,9 +182,9 @@ impl Graph<'_> {
         children.any(|child| child.start < at && at <= child.end && failed(child.status))
     }
 
-    /// Whether a process was killed by a signal that ends builds. If the process was still alive at the end of the
-    /// recording, the signal of its nearest ancestor that had ended counts. make handles the signal itself, and fails
-    /// after its children.
+    /// Whether a signal that ends builds killed a process. If the process was still alive at the end of the
+    /// recording, its nearest ancestor that had ended decides. make is recognized by its failed children, because
+    /// it handles the signal itself and fails after them.
     fn was_killed(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         let has = |ix: ProcessIx| has_signal(self.analysis.process(ix));

@@ -21,9 +21,9 @@ pub struct Used {
 /// The unit in which the kernel reports CPU time to all programs, in ns (`USER_HZ`, time(7)).
 const TICK: u64 = 10_000_000;
 
-/// The divisor of a span's length for the largest distance between an end of the span and the nearest sample
-/// of counters: one twentieth. The number is a guess: with a larger distance, reports would print figures of
-/// the machine for spans that the samples do not cover.
+/// A divisor: a span is covered by samples of counters if the nearest samples are at most one twentieth of the
+/// span's length away from its ends. A guess: with a larger distance, reports would print figures of the machine
+/// for spans that the samples do not cover.
 const RESOLVED: u64 = 20;
 
 /// The samples of the machine's counters, such as CPU time and free memory, in the order of time.

@@ -261,8 +261,8 @@ struct Sweep<'a> {
 }
 
 impl Sweep<'_> {
-    /// Counts the time up to a change of a thread's state with the present numbers of tasks, and then takes over the
-    /// change. Changes come in the order of time.
+    /// Adds the time up to a change of a thread's state to the sums for the present numbers of tasks, and then
+    /// applies the change. Changes come in the order of time.
     fn take(&mut self, change: &StateChange) {
         self.advance(change.at);
         let (running, demand) = self.counts.at_once();

@@ -44,7 +44,7 @@ fn of(analysis: &Analysis, timeline: &Timeline, process: &Process) -> Option<End
 /// otherwise the thread that ended last.
 pub(super) fn last(analysis: &Analysis, process: &Process) -> Option<ThreadIx> {
     let end_of = |ix: &ThreadIx| analysis.thread(*ix).end;
-    // If several threads end together, the first one counts.
+    // If several threads end at the same time, the first one of the list is taken.
     let last = process.threads.iter().rev().copied().max_by_key(end_of)?;
     let timeline = analysis.timeline.as_ref();
     let ender = timeline.and_then(|timeline| of(analysis, timeline, process));

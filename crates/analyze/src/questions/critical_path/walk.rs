@@ -64,7 +64,7 @@ const AT_ONCE: usize = 64;
 /// with more stretches left is taken to go on.
 const LAST: usize = 8;
 
-/// A step of the walk backwards over the critical path from a moment of a thread.
+/// A step of the walk, which goes backwards over the critical path.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     /// The walk over the critical path goes to another thread at the same moment.
@@ -125,8 +125,8 @@ struct Walk<'a> {
     evidence: Evidence<'a>,
     from: Ktime,
     to: Ktime,
-    /// The threads inside the path's subject whose waits led the walk over the critical path to its present thread, the
-    /// outermost thread first.
+    /// The threads of the path's subject (for example a step) whose waits led the walk over the critical path to
+    /// its present thread, the outermost thread first.
     waiters: Vec<Waiter>,
     /// Two threads of one process: the one that waits for the present thread of the walk, and the present thread.
     /// `None` if no thread of the process waits for the present one.

@@ -106,8 +106,8 @@ impl Builder<'_> {
     }
 }
 
-/// What a thread's unknown time consists of according to the kernel's totals for its whole life, in ns. The totals
-/// do not show when the thread ran, so each part of the unknown time is split in the same proportion.
+/// The parts of a thread's unknown time according to the kernel's totals for its whole life, in ns. The totals do
+/// not show when the thread ran, so each piece of the unknown time is split in the same proportion.
 #[derive(Clone, Copy)]
 struct Hidden {
     on_cpu: u64,
