@@ -42,8 +42,8 @@ pub struct Container {
     pub process: ProcessIx,
     /// The first process inside the container, which has the pid 1 there.
     pub main: Option<ProcessIx>,
-    /// The time for which a quota of the container's cgroup throttled it, in ns, summed over all CPUs;
-    /// `None` if it is unknown.
+    /// How long a quota of the container's cgroup throttled it, in ns, summed over all CPUs; `None` if it is
+    /// unknown.
     pub throttled: Option<u64>,
 }
 

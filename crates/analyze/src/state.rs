@@ -92,8 +92,8 @@ impl States {
         }
     }
 
-    /// Returns the kind of wait that a task with these state bits is in. The bits are not 0. `vfork` is whether the
-    /// task has a child that runs in its memory.
+    /// Returns the kind of wait that a task with the state bits `state` is in. `state` must not be 0. `vfork` is
+    /// whether the task has a vfork child that runs in its memory.
     pub fn wait(&self, state: u16, iowait: bool, vfork: bool) -> Wait {
         if state & !self.known != 0 {
             Wait::Unknown
@@ -116,7 +116,7 @@ impl States {
     }
 }
 
-/// The kind of a task's time, by which it is summed: on a CPU, in a run queue, waiting or unknown.
+/// The kinds of time by which a task's time is summed: on a CPU, in a run queue, waiting or unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bucket {
     /// The task was on a CPU. The value is the CPU, if it is known.

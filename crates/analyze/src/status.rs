@@ -82,8 +82,8 @@ pub fn is_timeout(status: u32) -> bool {
     matches!(code(status), Some(124 | 137))
 }
 
-/// Whether the status of a process shows that the program took too long: `timeout` ended it, or a signal that
-/// is sent for that purpose.
+/// Whether the status of a process shows that the program took too long: `timeout` ended it, or a signal that is
+/// sent to programs that take too long.
 pub fn ended_in_time(status: u32) -> bool {
     is_timeout(status) || ended_by(status).is_some_and(|signal| is_for(signal, Late))
 }

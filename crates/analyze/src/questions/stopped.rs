@@ -165,7 +165,7 @@ pub fn may_have_sent(analysis: &Analysis, killed: ProcessIx, by: ProcessIx) -> b
     })
 }
 
-/// Whether a thread had reached a time-out before its action at a moment, such as sending a signal.
+/// Whether a thread acted at the time `at`, for example by sending a signal, because a time-out had come.
 fn time_out(timeline: &Timeline, thread: ThreadIx, at: Ktime) -> TimeOut {
     let Some(wait) = last_wait(timeline, thread, at) else {
         return TimeOut::No;

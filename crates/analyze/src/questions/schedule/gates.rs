@@ -27,7 +27,7 @@ pub struct Planned {
     pub length: u64,
 }
 
-/// All jobs of build tools in a run that are planned anew.
+/// The jobs of the build tools in a run, with what is needed to plan their starts anew.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     jobs: Vec<Planned>,

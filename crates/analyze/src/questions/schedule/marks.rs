@@ -40,8 +40,8 @@ impl Builder<'_> {
                 let Some(by) = self.waker(thread, &stretch) else {
                     continue;
                 };
-                // In a process in the background, only the last wait of a thread counts, which the end of the process
-                // ends. The wakings that ended earlier waits are left out with these waits.
+                // If the process is in the background, only the thread's last wait counts, which ends with the
+                // process. The earlier waits are left out, and so are the wakings that ended them.
                 let is_pause = last_pause.is_some_and(|last| stretch.from < last);
                 if is_pause || self.is_beat(thread, by) {
                     continue;

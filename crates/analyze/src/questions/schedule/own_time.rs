@@ -21,8 +21,9 @@ const LARGE: u64 = 8 << 20;
 const REFILL: u64 = 4_000_000;
 
 impl Builder<'_> {
-    /// Adds to the operations of a thread a stretch (a time in one state) that depends on no other thread, and the
-    /// actions in it that other threads depend on. `cold` is whether another task had the CPU before.
+    /// Adds a stretch (a time in one state) that depends on no other thread to the operations of a thread. The
+    /// thread's actions in it, such as wakings, are added as well, because other threads depend on them. `cold` is
+    /// whether another task had the CPU before.
     pub(super) fn own_time(
         &self,
         list: &mut List,

@@ -37,7 +37,7 @@ struct Children {
 /// The conditions under which a run is simulated.
 pub(super) struct On<'p> {
     pub machine: Machine,
-    /// The jobs of build tools that are planned anew, and the assumption about what they need.
+    /// The plan for the jobs of build tools; it is used if the simulation plans these jobs anew.
     pub plan: &'p Plan,
     pub effect: Effect,
     /// The set of changes that the simulation assumes.
