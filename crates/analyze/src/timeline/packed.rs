@@ -25,8 +25,8 @@ use tr_format::event::Ktime;
 /// changes; with fewer, the beginnings of segments take more memory. No result depends on it.
 pub(super) const LENGTH: usize = 64;
 
-/// The largest number of bytes of a packed change: one byte, up to 8 bytes for the time, 10 for an actor, and 5 for
-/// the CPU or the reason.
+/// The largest number of bytes of a packed change: one byte, up to 8 for the time, 10 for an actor, and 5 for the
+/// reason, the time-out and the CPU.
 const MOST: usize = 24;
 
 /// The possible numbers of bytes of a packed time. The index is in two bits of the change's first byte.
