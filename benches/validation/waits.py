@@ -4,7 +4,8 @@
 usage: benches/validation/waits.py [--tr TR] [--around idle,load,quota] [--rows FILE] [--csv FILE] [--screens DIR [--again]]
                            [--out PAGE] [PLANT...]
 
-The plants are those of plants/waits.py, plants/waits_blind.py, plants/waits_later.py, plants/waits_fourth.py, plants/waits_fifth.py, plants/waits_sixth.py, plants/waits_seventh.py and plants/waits_eighth.py. Each is run with and without its fault: the difference
+The plants are those of plants/waits.py, plants/waits_blind.py, plants/waits_later.py, plants/waits_fourth.py, plants/waits_fifth.py, plants/waits_sixth.py, plants/waits_seventh.py, plants/waits_eighth.py,
+plants/waits_ninth.py and plants/waits_tenth.py. Each is run with and without its fault: the difference
 is its gain, in the time of the build with its CPUs for itself. It is recorded once in each surrounding (see validate.py); the runs of the surrounding "idle" have a
 real-time priority, so that the machine's other tasks do not matter. "shared" is the machine as it is, beside what others run. Of a plant
 with known times on a quiet machine nothing is measured. The first screen is
@@ -44,8 +45,10 @@ import waits_eighth as eighth  # noqa: E402
 import waits_fifth as fifth  # noqa: E402
 import waits_fourth as fourth  # noqa: E402
 import waits_later as later  # noqa: E402
+import waits_ninth as ninth  # noqa: E402
 import waits_seventh as seventh  # noqa: E402
 import waits_sixth as sixth  # noqa: E402
+import waits_tenth as tenth  # noqa: E402
 
 NOTHING = re.compile(r"no change is known|nothing stands out|Verdict the machine:")
 MACHINE = ("others", "throttled", "stolen")
@@ -61,6 +64,8 @@ PLANTS = [
     *sixth.PLANTS,
     *seventh.PLANTS,
     *eighth.PLANTS,
+    *ninth.PLANTS,
+    *tenth.PLANTS,
 ]
 HEADER = [
     "plant",

@@ -37,11 +37,11 @@ pub struct Audit {
     /// of the task's switches, in nanoseconds. This is the distance between the events' and the kernel's timestamps of
     /// a switch. Tasks with unknown time are left out.
     pub switch_differences_ns: [u64; 4],
-    /// The sum in nanoseconds of the differences of the tasks that have more CPU time by the recorded events than by
-    /// the kernel. The sum includes what the kernel does not count: interrupts and steal time.
+    /// For the tasks with more CPU time by the recorded events than by the kernel: the sum of these differences in
+    /// nanoseconds. It includes the time that the kernel does not count: interrupts and steal time.
     pub events_more_ns: u64,
-    /// The sum in nanoseconds of the differences of the tasks that have more CPU time by the kernel than by the
-    /// recorded events. Time in which the state of these tasks is unknown is subtracted.
+    /// For the tasks with more CPU time by the kernel than by the recorded events: the sum of these differences in
+    /// nanoseconds. Time in which the state of these tasks is unknown is subtracted.
     pub kernel_more_ns: u64,
     /// The comparison of the tasks' time in run queues by the events and by the kernel; `None` if the kernel does not
     /// count the time in run queues.

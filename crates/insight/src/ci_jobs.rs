@@ -25,9 +25,9 @@ pub struct CiJob {
     pub runner: Option<String>,
 }
 
-/// The largest difference in ns between the clocks of a runner and of the CI system with which a recording still counts
-/// as part of a CI job. A guess: the CI system reports whole seconds, and network time may not have adjusted the clocks
-/// yet.
+/// A recording may lie outside of the times of its CI job by this much, in ns, because the clocks of the runner and of
+/// the CI system differ. A guess: the CI system reports whole seconds, and network time may not have adjusted the
+/// clocks yet.
 const SLACK: u64 = 5_000_000_000;
 
 /// A recording for which the CI job is searched. The times are in nanoseconds since 1970.

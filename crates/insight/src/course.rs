@@ -11,8 +11,8 @@ pub const PARTS: usize = 10;
 /// second, so a shorter recording has too few samples for ten columns.
 const SHORTEST: u64 = 2_000_000_000;
 
-/// The beginning and the end of each of the equal parts of a recording, for a picture of its course; empty if the
-/// recording is too short.
+/// Divides a recording into equal parts for a picture of its course, and returns the beginning and the end of each
+/// part. The list is empty if the recording is too short.
 pub(crate) fn parts(analysis: &Analysis) -> Vec<(Ktime, Ktime)> {
     let wall = analysis.wall();
     if wall < SHORTEST {
@@ -27,9 +27,9 @@ pub(crate) fn parts(analysis: &Analysis) -> Vec<(Ktime, Ktime)> {
         .collect()
 }
 
-/// The largest memory in bytes of all processes together in each of the equal parts of a recording, by the samples in
-/// the part and next to it. The list is empty if there is a part without samples, or if all values are 0, because no
-/// memory was sampled.
+/// For each of the equal parts of a recording, the largest memory in bytes of all processes together, by the samples in
+/// the part and next to it. The list is empty if a part has no samples, or if all values are 0, because no memory was
+/// sampled.
 pub fn memory(analysis: &Analysis) -> Vec<u64> {
     let samples = Samples::of(analysis);
     let parts = parts(analysis).into_iter();

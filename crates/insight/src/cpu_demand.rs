@@ -13,7 +13,8 @@ pub fn machines(cpus: u64) -> impl Iterator<Item = u64> {
     std::iter::once(cpus).chain(larger.filter(move |count| *count > cpus))
 }
 
-/// The larger numbers of CPUs that the tasks of the recording could have used at once.
+/// The number of CPUs in the recording, and those larger numbers with which the recorded tasks could have used more CPU
+/// time than with half as many CPUs.
 pub fn machines_of_use(found: &Parallelism, cpus: u64) -> impl Iterator<Item = u64> + '_ {
     let used = |cpus| found.could_use(cpus);
     machines(cpus).filter(move |n| *n == cpus || used(cpus.max(n / 2)) < used(*n))
@@ -32,7 +33,7 @@ pub struct CpuDemand {
     pub machines: Vec<MachineSize>,
 }
 
-/// The use that the tasks of a recorded build could make of another number of CPUs.
+/// A number of CPUs, and how much of their time the tasks of a recorded build could have used.
 #[derive(Clone, Copy)]
 pub struct MachineSize {
     pub cpus: u64,

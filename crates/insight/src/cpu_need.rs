@@ -3,10 +3,10 @@
 use tr_analyze::schedule::{Done, Schedule};
 use tr_analyze::share;
 
-/// The percentage of its time in which a job wants at most the number of CPUs that is reported for it. A guess: with
-/// 100 %, one short burst would decide the size of the machine. Seven real jobs ran on the proposed sizes (`size.py`).
+/// The number of CPUs that is reported for a job is enough for it during this percentage of its time. A guess: with 100
+/// %, one short burst would decide the size of the machine. Seven real jobs ran on the proposed sizes (`size.py`).
 pub const MOST_OF_THE_TIME_PERCENT: u64 = 90;
-/// The percentage by which a build may take longer on fewer CPUs if these still count as enough. A guess: the times of
+/// Fewer CPUs still count as enough if the build takes at most this percentage longer on them. A guess: the times of
 /// most builds vary by as much. Seven real jobs ran on the proposed sizes (`size.py`).
 const LONGER_PERCENT: u64 = 5;
 

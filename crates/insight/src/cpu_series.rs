@@ -9,8 +9,8 @@ use crate::view::View;
 
 /// The length in nanoseconds of a series' intervals, unless `--interval` is given: a value is printed for each second.
 const INTERVAL: u64 = 1_000_000_000;
-/// The largest numbers of values in a series. `VALUES` values take some 200 MB of JSON. A recording also has at most
-/// `FEW.0` values plus `FEW.1` for each of its events, so that a small forged file has few values. The interval is
+/// The largest number of values in a series. `VALUES` values take some 200 MB of JSON. A small forged file must not
+/// lead to so many, so the limit is also `FEW.0` values plus `FEW.1` for each event of the recording. The interval is
 /// doubled until the values fit.
 const VALUES: u64 = 1 << 20;
 const FEW: (u64, u64) = (1 << 14, 64);
@@ -20,8 +20,8 @@ pub struct CpuSeries<'a> {
     pub view: View<'a>,
     /// The length in nanoseconds of the intervals of the series.
     pub interval: u64,
-    /// The length in nanoseconds of the intervals that the user requested. An interval with too many values is doubled
-    /// until they fit.
+    /// The length in nanoseconds of the intervals that the user requested. If the series then has too many values,
+    /// `interval` is longer.
     pub asked: u64,
     /// The largest number of values (processes times intervals with CPU time) that the series may have for this
     /// recording.
@@ -90,7 +90,8 @@ impl<'a> CpuSeries<'a> {
         lines
     }
 
-    /// The processes whose CPU time per interval CSV and JSON have: all, or with `--top` those with the most CPU time.
+    /// The processes that CSV and JSON show with their CPU time per interval: all processes, or with `--top` those with
+    /// the most CPU time.
     pub fn shown(&self) -> Vec<&ProcessSeries<'a>> {
         match self.view.ask.limit {
             None => self.lines.iter().collect(),

@@ -17,8 +17,8 @@ use crate::advice::facts::{BuildFacts, Execution};
 
 /// The options and redirections after which a command line names a file that the command makes.
 const OUTPUT: &[&str] = &["-o", "-MF", "--output", ">", ">>", "--out-dir"];
-/// The largest number of jobs that may name a file which no job makes, if the file still connects these jobs. A guess:
-/// with a larger number, jobs would be connected by headers that a few of them share.
+/// A file that no job makes still connects the jobs that name it, if at most this many jobs do so. A guess: with a
+/// larger number, jobs would be connected by headers that a few of them share.
 const RARE: usize = 3;
 
 /// The text that is put before the name of a Rust crate if the crate counts as an output of a job. It distinguishes the
@@ -69,8 +69,8 @@ pub fn follow(facts: &BuildFacts<'_>) -> BTreeSet<String> {
     facts.all().filter_map(name).collect()
 }
 
-/// The largest number of ancestors of a process that are examined as jobs to which the process's files belong. In a
-/// chain of makes, a process is a part of several jobs. A bound of the work.
+/// A process belongs to every job among its ancestors, which are several in a chain of makes. At most this many
+/// ancestors are examined. A bound of the work.
 const DEEP: usize = 64;
 
 /// For a job of a build, the other jobs that it certainly needs, those that it probably needs, and those that it needs
@@ -127,8 +127,8 @@ fn after(facts: &BuildFacts<'_>, tools: &Tools) -> Vec<After> {
 enum Needs {
     /// A job needs the jobs that make the files which its command line names.
     Files,
-    /// A job surely needs only the jobs that a test's properties or a rule declare. Common files show which other jobs
-    /// it may need.
+    /// The properties of a test, or a rule, declare which jobs a job surely needs. Files that jobs have in common show
+    /// which other jobs it may need.
     Declared,
     /// No job needs another job, because the build tool has no way to declare that one job needs another.
     None,
@@ -192,7 +192,8 @@ fn of_owner(tools: &Tools, files: &[Files], jobs: &[usize], after: &mut [After])
             // itself.
             best.extend(made.filter(ended).map(|job| job.process).next_back());
             let named = naming.entry(name).or_default();
-            // Names from cargo's jobs are left out here, because they are no files and their maker is known.
+            // Names from cargo's jobs do not connect jobs here: they are no names of files, and the job that makes them
+            // is known.
             if named.len() < RARE && !is_of_cargo(name) {
                 likely.extend(
                     named

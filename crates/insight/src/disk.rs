@@ -23,8 +23,8 @@ pub struct DiskSum {
     /// Whether the bytes read and written are incomplete, because a process or some of its threads had not exited.
     pub part: bool,
     pub major_faults: Option<u64>,
-    /// The time in nanoseconds for which the threads waited for block I/O, or for files without block I/O by the
-    /// thread itself.
+    /// The time in nanoseconds for which the threads waited for block I/O or for files. A wait for a file counts even
+    /// if the thread itself did no block I/O.
     pub waited: u64,
     /// The part of the waits for disks and files (`waited`) that was in fsync and related calls, in nanoseconds.
     pub sync: u64,

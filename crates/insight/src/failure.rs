@@ -68,7 +68,7 @@ const BESIDE: usize = 3;
 enum Rank {
     /// The kernel killed the process for lack of memory, or a signal killed it that is never sent on purpose.
     Killed,
-    /// The process explains COMMAND's failure, or is a failed test, and was stopped after a time-out.
+    /// The process was stopped after a time-out, and it explains COMMAND's failure or is a failed test.
     Late,
     /// The process explains COMMAND's failure, or is a failed test.
     Failed,
@@ -154,7 +154,7 @@ impl Finder<'_> {
                     calm.insert(*ix);
                 }
                 Some(rank) => found.push(RankedFailure::new(rank, self.uppermost(*ix))),
-                // A failed test is reported later, by its step.
+                // A process that is a failed test is skipped here, because failed tests are reported later, as steps.
                 None if self.tests.is_failed.contains(ix) => {}
                 None => {
                     calm.insert(*ix);
@@ -199,7 +199,8 @@ impl Finder<'_> {
         let above = found.iter().flat_map(|found| &found.failed.above);
         let led = above.filter(|above| !above.perhaps && !above.is_hidden);
         let led = led.filter_map(|above| above.process);
-        // Processes that are not reported also belong to `led` if another failure certainly explains theirs.
+        // The set `led` also has processes outside of the reported chains, if another failure certainly explains
+        // theirs.
         let others = chosen.difference(&in_chain).copied();
         let others = others.filter(|ix| self.is_explained(*ix));
         let led = led.chain(others).collect();
@@ -242,8 +243,8 @@ impl Finder<'_> {
         others.map(|(_, found)| found).collect()
     }
 
-    /// For each failed test runner in a list of failures, the indexes of the failed tests that explain its failure;
-    /// both are indexes into the list. Such a runner exits with 1 or with the number of its failed tests.
+    /// For each test runner in a list of failures, the failed tests in the list that explain the runner's failure; all
+    /// are given by their indexes in the list. Such a runner exits with 1 or with the number of its failed tests.
     fn tests_of_runners(&self, found: &[RankedFailure]) -> BTreeMap<usize, Vec<usize>> {
         let is_reported = |failed: &Failure| matches!(failed.end, FailureEnd::Reported(_));
         let runner = |RankedFailure { rank, failed, .. }: &RankedFailure| {
@@ -357,8 +358,8 @@ impl Finder<'_> {
         tests
     }
 
-    /// The failures that the failure of a test led to, if the test is a job of a make that may have ignored the
-    /// failure. The test's failure is then only a possible reason for the failure of the make. Empty otherwise.
+    /// The further failures that the failure of a test perhaps led to, if the test is a job of a make: make may have
+    /// ignored the failure, so it is only a possible reason for make's own failure. Empty if the test is no such job.
     fn above_a_job(&self, test: Option<ProcessIx>) -> Vec<Failure> {
         let Some(test) = test.filter(|ix| self.is_maybe(*ix)) else {
             return Vec::new();

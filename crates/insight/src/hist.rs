@@ -43,7 +43,8 @@ impl Hist {
         self.cut
     }
 
-    /// The quantile of the durations in nanoseconds, by the nearest rank. `permille` is its rank in thousandths.
+    /// The quantile of the durations in nanoseconds: the smallest one that at least `permille` thousandths of the
+    /// durations do not exceed (nearest rank).
     pub fn quantile(&self, permille: usize) -> Option<u64> {
         let rank = (self.lengths.len() * permille).div_ceil(1000);
         self.lengths.get(rank.max(1) - 1).copied()

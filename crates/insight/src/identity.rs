@@ -9,9 +9,9 @@ use tr_format::meta::Metadata;
 
 use tr_text::units::hex;
 
-/// The identifier of a recording, which is made from three clocks at the start of the recording (and COMMAND's pid and
-/// the kernel): no two recordings begin at equal nanoseconds of all three clocks. A copy that `tr redact` or `tr
-/// recover` makes has the identifier of its original.
+/// The identifier of a recording: a hash of three clocks at the start of the recording, COMMAND's pid and the kernel.
+/// No two recordings begin at equal nanoseconds of all three clocks. A copy that `tr redact` or `tr recover` makes has
+/// the identifier of its original.
 pub fn id(meta: &Metadata) -> String {
     let mut hash = Sha256::new();
     let Ktime(start) = meta.start;

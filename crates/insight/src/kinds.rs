@@ -56,7 +56,7 @@ pub struct Column {
 }
 
 /// The columns of a table that divides times of the critical path by kind. Each kind of time is in exactly one column.
-/// If a recording has only totals, time that these do not divide is in the column for an unknown state.
+/// If a recording has only total times, the time that they do not explain is in the column for an unknown state.
 pub const COLUMNS: [Column; 7] = [
     column("CPU", &[TimeKind::OnCpu], "on_cpu"),
     column(RUN_QUEUE, &[TimeKind::RunQueue], "run_queue"),
@@ -93,15 +93,16 @@ impl Column {
         times.of_all(self.kinds.iter().copied())
     }
 
-    /// The sum of `times` that this table column shows; `None` if a recording whose times come from this source
-    /// (events, totals or run times) does not show it.
+    /// The sum of `times` that this table column shows; `None` if the recording does not have it. `basis` says whether
+    /// the recording's times come from events, totals or run times.
     pub fn told(&self, times: &ByKind, basis: Basis) -> Option<u64> {
         let told = |kind: &TimeKind| is_told(*kind, basis);
         self.kinds.iter().any(told).then(|| self.of(times))
     }
 }
 
-/// Whether a recording whose times come from this source (events, totals or run times) shows the time of a kind.
+/// Whether a recording shows the time of this kind. `basis` says whether the recording's times come from events, totals
+/// or run times.
 pub fn is_told(kind: TimeKind, basis: Basis) -> bool {
     match basis {
         Basis::Events => true,
@@ -113,8 +114,8 @@ pub fn is_told(kind: TimeKind, basis: Basis) -> bool {
     }
 }
 
-/// The kinds of time into which the time of a step is divided. Only the kinds count that occur in a recording with
-/// scheduling events.
+/// The kinds of time into which the time of a step is divided: all kinds except the two vague ones, which only
+/// recordings without scheduling events have.
 pub fn of_steps() -> impl DoubleEndedIterator<Item = TimeKind> + Clone {
     let known = |kind: &TimeKind| !matches!(kind, TimeKind::SleepOrBlocked | TimeKind::Lived);
     TimeKind::ALL.into_iter().filter(known)

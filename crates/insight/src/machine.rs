@@ -104,8 +104,8 @@ impl<'a> Interval<'a> {
         self.samples.range(counter, self.span)
     }
 
-    /// The value of a counter of the machine in this part of the analyzed span. For times and counts it is the
-    /// increase, and for sizes and frequencies the mean at the end of the part.
+    /// The value of a counter of the machine in this part of the analyzed span. For times and counts, it is the
+    /// increase during the part; for sizes and frequencies, it is the mean of the samples at the end of the part.
     pub fn value(&self, counter: Counter) -> Option<u64> {
         let end = (self.span.1, self.span.1);
         match counter.unit() {

@@ -11,15 +11,16 @@ use tr_format::meta::{Extra, Hardware, Metadata};
 
 use crate::known::{major_faults, processes_of};
 
-/// The least number of direct reclaims by a build's threads for which the build counts as short of memory: then pages
-/// of files were evicted and read again. A guess: a build with enough memory reclaims some pages, too.
+/// A build counts as short of memory if its threads entered direct reclaim at least this often: then pages of files
+/// were evicted and read again. A guess: a build with enough memory reclaims some pages, too.
 const MANY_RECLAIMS: u64 = 100;
 
 pub(crate) fn evicts(reclaims: u64) -> bool {
     reclaims >= MANY_RECLAIMS
 }
 
-/// Whether the page faults on the pages of files show that a build was short of memory.
+/// Whether the build was so short of memory that pages of files were evicted. Then page faults on such pages read them
+/// again.
 pub(crate) fn reads_again(analysis: &Analysis) -> bool {
     let reclaims = waits(analysis).filter_map(|wait| wait.reclaims);
     evicts(reclaims.fold(0, u64::saturating_add))
@@ -111,7 +112,7 @@ impl Resident {
         let values = samples(analysis)
             .enumerate()
             .flat_map(|(at, (_, reading))| {
-                // The peak in the first sample may be older than the analyzed time, so it is left out.
+                // The peak in the first sample may lie before the analyzed time, so it is left out.
                 let peak = reading.get(Counter::ResidentPeak).filter(|_| at > 0);
                 [reading.get(Counter::Resident), peak]
             });
@@ -132,8 +133,8 @@ impl Resident {
         }
     }
 
-    /// The largest resident memory in bytes that the recorder has read for all processes together; `None` if the
-    /// readings (once a second) have missed the peak of a process.
+    /// The largest resident memory in bytes of all processes together, by the recorder's readings once a second. `None`
+    /// if a single process had more than that, because then the readings missed a peak.
     pub fn whole(&self) -> Option<u64> {
         let most = self.peak.max(self.inside);
         self.read.filter(|read| *read > 0 && *read >= most)

@@ -66,8 +66,8 @@ impl Host {
 pub struct Remotes {
     /// For each address, the DNS name whose query returned it.
     names: HashMap<Address, String>,
-    /// For each remote end of TCP connections, the program of this machine that is not recorded and that ended the
-    /// waits for it; `None` if the waits name several programs.
+    /// For each remote end of TCP connections, the program behind it, if it runs on this machine and is not recorded.
+    /// Waits for the remote end show this program, because it ended them; `None` if they show several programs.
     servers: HashMap<Host, Option<Comm>>,
 }
 

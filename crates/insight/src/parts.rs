@@ -73,8 +73,8 @@ impl WallPart {
         }
     }
 
-    /// Whether the build ran in this part of a wall time, or waited for a CPU that its own tasks had. The sum of these
-    /// parts depends only on the number of CPUs that the build has.
+    /// Whether the build's own tasks had a CPU in this part of a wall time: the build ran, or it waited for a CPU that
+    /// its own tasks had. The sum of these two parts depends only on the number of CPUs that the build has.
     pub fn is_run(self) -> bool {
         matches!(self, WallPart::Work | WallPart::Own)
     }
@@ -128,8 +128,8 @@ impl PartTimes {
         self.add(WallPart::Nobody, ns.saturating_sub(known));
     }
 
-    /// Moves the time that the hypervisor and a CPU quota took in a span from the parts that contain it to the parts
-    /// for the hypervisor and the quota. `throttled` has two times in nanoseconds that the quota took: between the last
+    /// Moves the time that the hypervisor and a CPU quota took during `span` to the parts for these two causes. Until
+    /// then, other parts contain it. `throttled` has the time of the quota in nanoseconds twice: between the last
     /// counter sample before the span and the first one after it, and in the span itself.
     pub fn withhold(&mut self, analysis: &Analysis, span: (Ktime, Ktime), throttled: (u64, u64)) {
         let work = self.get(WallPart::Work);

@@ -106,6 +106,7 @@ impl PathUse {
                 format!("wait for {}, not recorded", who::comm(&task))
             }
             kind => match self.remote {
+                Some(Host::From(_, port)) => format!("wait for clients of port {port}"),
                 Some(host) => format!("wait for {}", remotes.text(host)),
                 None => kinds::title(kind).into(),
             },

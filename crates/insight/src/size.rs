@@ -23,9 +23,8 @@ use crate::view::View;
 /// The percentage that is added to the largest memory of a job to get a proposed size: pages of files, the kernel
 /// itself and larger inputs need memory, too. A guess; seven real jobs ran on the proposed sizes (`size.py`).
 pub const MARGIN_PERCENT: u64 = 25;
-/// The divisor of the space that was free at the start in the file system of the recorded command. A job that uses more
-/// than a tenth of this space has a line about its disk. A guess: with a smaller limit, every job would have such a
-/// line.
+/// The report on a job has a line about disk space if the job used more than a tenth of the space that was free at its
+/// start in the file system of its command. A guess: with a smaller limit, every job would have such a line.
 const NOTICEABLE: u64 = 10;
 /// The smallest size of memory that is proposed for a job, in bytes. Larger proposed sizes are this size times a power
 /// of two, because runners are sold in such sizes.

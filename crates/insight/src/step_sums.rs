@@ -39,12 +39,12 @@ pub struct StepSum {
     pub queued: u64,
     /// The number of the steps of this name that failed or were slow, because something held them back.
     pub held_back: Option<u64>,
-    /// The reason that delayed the first of the steps that were held back, with the evidence.
+    /// The cause that delayed the first of the steps that were held back, with the evidence.
     pub held: Option<String>,
-    /// The verdict on the longest of the steps, in words, and the time in nanoseconds of the part of its wall time that
-    /// the verdict names. If some steps were held back, it is the verdict on the longest one of these.
+    /// The verdict on the longest of the steps in words, and the length in nanoseconds of the part of its wall time
+    /// that the verdict names. If some steps were held back, it is the verdict on the longest one of these.
     pub verdict: Option<(String, u64)>,
-    /// Whether the step to which `verdict` belongs was held back, and the step's wall time in nanoseconds.
+    /// For the step that `verdict` is about: whether it was held back, and its wall time in nanoseconds.
     pub judged: (bool, u64),
 }
 
@@ -62,8 +62,8 @@ impl StepSum {
         }
     }
 
-    /// The time in nanoseconds that one part of the steps' wall time has. Here the part `Work` has only the time on a
-    /// CPU, and the part `Own` has the time in run queues while the steps' own tasks had the CPUs.
+    /// The length in nanoseconds of one part of the steps' wall time. Here, the time in run queues while the steps' own
+    /// tasks had the CPUs belongs to the part `Own` and not to the part `Work`.
     pub fn part(&self, part: WallPart) -> Option<u64> {
         let mut parts = self.parts.clone()?;
         parts.take(WallPart::Work, self.queued, WallPart::Own);

@@ -23,14 +23,15 @@ use crate::who;
 use crate::Recording;
 use tr_programs::steps::StepKind;
 
-/// The least share of a step's wall time that the part named by a verdict must have (two fifths), and the least time of
-/// that part in nanoseconds. With these limits, `verdicts.py` found 160 of 165 planted faults, and reported a fault for
-/// 2 of 111 failures without one.
+/// The part of a step's wall time that a verdict names has at least this share of the wall time (two fifths), and at
+/// least `LEAST` nanoseconds. With these limits, `verdicts.py` found 160 of 165 planted faults, and reported a fault
+/// for 2 of 111 failures without one.
 const OF_WALL: (u64, u64) = (2, 5);
 const LEAST: u64 = 200_000_000;
-/// The least times in nanoseconds without a CPU for which a failed test counts as one that may have exceeded its time
-/// limit, even if nothing else shows this: for a test in a suite, and for a test that may itself be a whole suite.
-/// Without this rule, `verdicts.py` had failures on a busy machine that were wrongly explained by their run-queue wait.
+/// A failed test may have exceeded a time limit that nothing shows. It counts as such if it lacked a CPU for at least
+/// this long, in nanoseconds: the first value is for a test in a suite, the second for a test that may itself be a
+/// whole suite. Without this rule, `verdicts.py` had failures on a busy machine that were wrongly explained by their
+/// run-queue wait.
 const LATE: [u64; 2] = [500_000_000, 1_000_000_000];
 /// The divisor of a step's wall time for its unknown part: a step has no verdict if more than a tenth of its wall time
 /// is unknown. A decision: a printed figure never hides more than a tenth.
@@ -56,8 +57,8 @@ pub struct StepVerdict {
     pub ns: u64,
     /// The wall time in nanoseconds of the step that the verdict is about.
     pub wall: u64,
-    /// For a test, the median of a percentage over the other tests of its suite: the part of the wanted CPU time that a
-    /// test got.
+    /// For a test, the median over the other tests of its suite of the following percentage: the CPU time that a test
+    /// got, divided by the CPU time that it wanted.
     pub median: Option<u64>,
     /// The wall time of the step divided into all of its parts, in nanoseconds.
     pub parts: PartTimes,
@@ -182,7 +183,7 @@ pub struct JudgedTimes {
 
 impl JudgedTimes {
     /// Computes the times of a recording's steps and the verdicts on them; `path` is the recording's critical path. If
-    /// a fineness is given, the times have the courses of the steps, too: their wall time in order.
+    /// `fineness` is given, the times also have each step's course: the parts of its wall time in the order of time.
     pub fn new(
         analysis: &Analysis,
         steps: &Steps,
@@ -363,8 +364,8 @@ fn judge(
     Some(StepVerdict { told, ..held })
 }
 
-/// For each suite and each of its tests, the percentage of the wanted CPU time that the test got. Medians are computed
-/// from these percentages. A suite consists of the tests directly inside one step.
+/// For each suite and each of its tests, the percentage of the wanted CPU time that the test got, in ascending order,
+/// so that medians can be read off. A suite consists of the tests directly inside one step.
 struct Medians(BTreeMap<Option<StepIx>, Vec<(u64, StepIx)>>);
 
 impl Medians {
@@ -382,8 +383,8 @@ impl Medians {
         Medians(suites)
     }
 
-    /// The median of a percentage over the other tests in the suite of a step: the part of the wanted CPU time that a
-    /// test got.
+    /// The percentage of the wanted CPU time that a test got, as the median over the other tests in the suite of this
+    /// step.
     fn of(&self, step: &Step, at: StepIx, divided: &StepParts) -> Option<u64> {
         let suite = self.0.get(&step.parent)?;
         let own = suite.binary_search(&(divided.times.share()?, at)).ok()?;

@@ -218,8 +218,8 @@ pub fn is_cut(analysis: &Analysis) -> bool {
     analysis.summary.is_none() || analysis.quality.stopped.is_some()
 }
 
-/// Whether the trace was cut so early that no time and no process is known, because it has no moment up to which all
-/// events are recorded.
+/// Whether the trace was cut so early that at no moment all events up to it are recorded. Then no time and no process
+/// is known.
 pub fn is_blank(analysis: &Analysis) -> bool {
     is_cut(analysis) && analysis.end == analysis.start && analysis.processes.is_empty()
 }

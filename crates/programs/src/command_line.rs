@@ -441,6 +441,12 @@ pub fn handles_files(program: &str) -> bool {
     tool_of(program).is_some_and(|(tool, _)| tool.handles_files)
 }
 
+/// Whether a call of the program with this name for a small file spends most of its time on the start
+/// of its runtime, and one call can process many files.
+pub fn warms_up(program: &str) -> bool {
+    tool_of(program).is_some_and(|(tool, _)| tool.warms_up)
+}
+
 /// Whether scripts run the program with this name again and again until its output no longer
 /// changes, as they do with LaTeX.
 pub fn converges(program: &str) -> bool {

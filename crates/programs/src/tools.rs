@@ -218,6 +218,9 @@ pub struct KnownProgram {
     /// Whether one call of the program can process many files, so that a script needs to call it
     /// only once.
     pub(crate) handles_files: bool,
+    /// Whether a call of the program for a small file spends most of its time on the start of a runtime that compiles
+    /// itself (a Java virtual machine), and one call can process many files.
+    pub(crate) warms_up: bool,
     /// Whether scripts run the program repeatedly until its output no longer changes, because each
     /// run reads what the previous one wrote (LaTeX).
     pub(crate) converges: bool,
@@ -268,6 +271,7 @@ pub(crate) const PROGRAM: KnownProgram = KnownProgram {
     limits: false,
     pins: false,
     handles_files: false,
+    warms_up: false,
     converges: false,
     drives: false,
     labels: "",

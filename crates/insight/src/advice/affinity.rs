@@ -44,8 +44,8 @@ impl Affinity {
         let all = sum(&facts.on_cpus(|_| true));
         let is_used = |ns: &&u64| ns.saturating_mul(STRAY) >= below;
         let cpus = by_cpu.values().filter(is_used).count() as u64;
-        // The simulation puts all work on the CPUs of the limit, but work outside the limited part may use other CPUs.
-        // So there is no advice if much work is outside.
+        // The simulation runs all work on the CPUs that the restricted part of the build may use. Work outside of that
+        // part may use other CPUs, so there is no advice if there is much of it.
         let beside = all.saturating_sub(below);
         if cpus == 0 || cpus >= facts.cpus || beside.saturating_mul(STRAY) > all {
             return None;

@@ -172,6 +172,25 @@ pub(super) fn asked_work(facts: &BuildFacts<'_>, slept: &[Nap]) -> u64 {
     slept.map(work).fold(0, u64::saturating_add)
 }
 
+/// Whether other threads of the sleeping process run, or wait for a CPU, for three quarters of a sleep or more. The process
+/// then does not sleep, but works for a time that it measures, or looks at its work from time to time.
+pub(super) fn is_beside_work(facts: &BuildFacts<'_>, nap: &Nap) -> bool {
+    let Some(timeline) = &facts.analysis.timeline else {
+        return false;
+    };
+    let process = facts.analysis.thread(nap.thread).process;
+    let threads = &facts.analysis.process(process).threads;
+    let others = threads.iter().filter(|other| **other != nap.thread);
+    let works = others.take(THREADS).flat_map(|other| {
+        let parts = timeline.since(*other, nap.from).take(PARTS);
+        let parts = parts.take_while(|part| part.from < nap.to);
+        parts.filter(|part| matches!(part.doing, Bucket::OnCpu(_) | Bucket::RunQueue { .. }))
+    });
+    let works = works.map(|work| work.to.min(nap.to).since(work.from.max(nap.from)));
+    let works = works.fold(0, u64::saturating_add);
+    works.saturating_mul(4) >= nap.length().saturating_mul(3)
+}
+
 /// For each thread that the napping thread woke just before it waited for a condition variable: the entries of the
 /// woken thread's timeline until it waits again.
 fn asked_parts(facts: &BuildFacts<'_>, nap: &Nap) -> Vec<Vec<Stretch>> {

@@ -56,6 +56,8 @@ pub struct Advice {
     /// that it saves.
     pub at_least: u64,
     pub gain: u64,
+    /// Whether the advised change saves nothing if the build means to take that time, as a test of a rate does.
+    pub unless_meant: bool,
     /// The beginning (`from`) and the end (`to`) of the span of the recording in which the evidence for the advice
     /// lies.
     pub from: Ktime,
@@ -99,6 +101,8 @@ pub(crate) struct Candidate {
     pub(super) mostly_wait: bool,
     /// Whether the proposed change may save nothing.
     pub(super) unsure: bool,
+    /// Whether the proposed change saves nothing if the build means to take the affected time.
+    pub(super) unless_meant: bool,
     /// Whether the proposed change also removes time that is not on the critical path, while another proposed change
     /// removes only the time on the path.
     pub(super) beside: bool,
@@ -121,6 +125,7 @@ impl Candidate {
             stays: false,
             mostly_wait: false,
             unsure: false,
+            unless_meant: false,
             beside: false,
             evidence: Vec::new(),
         }
@@ -156,7 +161,7 @@ impl AdviceKind {
             | AdviceKind::Wrapper => 50,
             // Every machine loses some CPU time to other tasks, and every build has a longest task, so a small gain is
             // no finding.
-            AdviceKind::Others | AdviceKind::Stolen | AdviceKind::Last | AdviceKind::Alone => 10,
+            AdviceKind::Others | AdviceKind::Stolen | AdviceKind::Last => 10,
             // Every build has shorter parts of these kinds, which are not worth a line of advice.
             _ => 20,
         }

@@ -62,8 +62,8 @@ pub(super) fn combined(
             continue;
         }
         let saved = |changes, effect| own.saturating_sub(schedule.wall(changes, effect));
-        // The sum of the single gains limits the common gain, because a rule may know a smaller bound than the
-        // simulation. More changes also never save less than the largest certain gain of one change.
+        // Together, the changes save at most the sum of their single gains: a rule of advice may know a smaller limit
+        // of a gain than the simulation finds. They also save at least the certain gain of the best single change.
         let most = saved(all, Effect::Best).min(sum);
         let least = saved(sure, Effect::Worst).clamp(least.min(most), most);
         list.push(Combined {

@@ -25,9 +25,9 @@ use tr_text::units;
 /// The largest number of characters of a program's name in the evidence for a line of advice.
 const NAME: usize = 24;
 
-/// The divisor of a build's CPU time that finds the CPUs to which a program such as `taskset` restricted the build: a
-/// CPU on which less than a fiftieth of the time was spent was not an allowed one. `taskset` itself starts on another
-/// CPU. A guess.
+/// A CPU counts as one that a restricted build (`taskset -c 0,1 make`) was allowed to use if it has at least a fiftieth
+/// of the build's CPU time. Other CPUs may have a little of that time, because `taskset` itself starts on any CPU. A
+/// guess.
 pub const STRAY: u64 = 50;
 
 /// One execution of a program: the time from its exec to the next exec or the end of the process, or the whole life of
@@ -40,12 +40,12 @@ pub struct Execution {
     pub program: String,
     /// The CPU time that the process had during this execution of a program, in nanoseconds.
     pub on_cpu: u64,
-    /// The execution of a program that forked the process of this execution.
+    /// The execution during which the parent process forked the process of this execution.
     pub owner: Option<Group>,
 }
 
-/// The facts about a build that the rules of advice use. A `Group` is here the number of one execution of a program:
-/// times are summed up for each execution.
+/// The facts about a build that the rules of advice use. Times are summed up for each execution of a program; a `Group`
+/// is here the number of an execution.
 pub struct BuildFacts<'a> {
     pub recording: &'a Recording,
     pub analysis: &'a Analysis,
@@ -88,8 +88,8 @@ impl<'a> BuildFacts<'a> {
         Some(BuildFacts::by(recording, path, groups, parallelism))
     }
 
-    /// Like [`BuildFacts::new`], but also returns the tasks that had the CPUs ([`Contention::new`]). Computing both together
-    /// costs less than computing them one after the other.
+    /// Like [`BuildFacts::new`], but also returns the tasks that had the CPUs ([`Contention::new`]). Computing both
+    /// together costs less than computing them one after the other.
     pub fn with_contention(
         recording: &'a Recording,
         path: &'a CriticalPath,
@@ -148,9 +148,9 @@ impl<'a> BuildFacts<'a> {
         facts
     }
 
-    /// The executions of programs in a recording, in the order in which the groups of times are numbered: first all
-    /// execs, then the processes that have a group of their own without an exec, because their parent's program is not
-    /// known.
+    /// The executions of programs in a recording. The number of an execution (its group) is its place in this list.
+    /// First come all execs, then the processes that count as executions without an exec, because their parent's
+    /// program is not known.
     fn all_executions(&self) -> Vec<Execution> {
         let execution = |ix: ProcessIx, exec: Option<usize>| {
             let process = self.analysis.process(ix);
@@ -246,8 +246,8 @@ impl<'a> BuildFacts<'a> {
         [self.role(group), file].contains(&Some(Role::Shell))
     }
 
-    /// Whether an execution of a program is that of a container runtime's client (`docker`, `podman`). Such a program
-    /// decides itself which programs it starts, and when.
+    /// Whether an execution runs the client of a container runtime (`docker`, `podman`). Such a program decides itself
+    /// which programs it starts, and when.
     pub fn runs_containers(&self, group: Group) -> bool {
         let tool = self.process(group).and_then(Process::tool);
         tool.is_some_and(|tool| tool.family == Family::Container)
@@ -280,8 +280,8 @@ impl<'a> BuildFacts<'a> {
         processes.len()
     }
 
-    /// Words that name several executions: the name of the first one with the number of the other processes, and the
-    /// ending of the verb that follows (`s` for one process, nothing for several).
+    /// Words that name several executions, such as `cc1 main.c and 3 more`, and the ending of the verb that follows
+    /// (`s` for one process, nothing for several).
     pub fn names(
         &self,
         first: Group,
@@ -348,7 +348,7 @@ impl<'a> BuildFacts<'a> {
         sums
     }
 
-    /// The execution of a program that forked the process in which the given execution (`group`) ran.
+    /// The execution during which the parent process forked the process of the given execution (`group`).
     pub fn owner(&self, group: Group) -> Option<Group> {
         self.execution(group)?.owner
     }
@@ -435,7 +435,7 @@ impl<'a> BuildFacts<'a> {
         sums.map_or(0, |sums| sums.serial)
     }
 
-    /// The load in each stretch of time between `from` and `to` in which it did not change: the length in nanoseconds,
+    /// For each stretch of time between `from` and `to` in which the load does not change: its length in nanoseconds,
     /// the number of the build's tasks that ran, and the number of those that ran or wanted a CPU.
     pub fn load(&self, from: Ktime, to: Ktime) -> impl Iterator<Item = (u64, usize, usize)> + '_ {
         let first = self
@@ -458,7 +458,8 @@ impl<'a> BuildFacts<'a> {
             })
     }
 
-    /// The mean number of CPUs that the build used in each of the equal parts of the recording, in hundredths of a CPU.
+    /// Divides the recording into equal parts. Returns for each part the mean number of CPUs that the build used in it,
+    /// in hundredths of a CPU.
     pub(super) fn in_use(&self) -> Vec<u64> {
         let parts = course::parts(self.analysis).into_iter();
         let means = parts.map(|(from, to)| {
@@ -531,6 +532,7 @@ impl<'a> BuildFacts<'a> {
             action: candidate.action,
             at_least: gain.at_least,
             gain: gain.at_most,
+            unless_meant: candidate.unless_meant,
             from: from.unwrap_or(self.path.from).max(self.path.from),
             to: to.unwrap_or(self.path.to).min(self.path.to),
             processes,

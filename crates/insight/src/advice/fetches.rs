@@ -18,8 +18,8 @@ use crate::label;
 use crate::network::{Host, Remotes};
 use tr_text::units;
 
-/// The largest number of DNS queries before a wait that are searched for one without an answer, and the largest number
-/// of connections that are searched. This bounds the work.
+/// A bound of the work: at most this many DNS queries before a wait are searched for one without an answer. Likewise,
+/// at most this many connections are searched.
 const QUERIES: usize = 1000;
 
 /// A wait for the network on the critical path of a build.
@@ -86,7 +86,8 @@ fn fetched<'f>(facts: &'f BuildFacts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
         // from the network.
         let own = among_themselves.contains(&execution.process);
         let near = silent.is_none() && waited.local;
-        // A wait that ended by the program's own time-out proves a missing answer, so it counts for every server.
+        // If the program's own time-out ended the wait, an answer is certainly missing. Then the wait counts even if
+        // the server belongs to the build or runs on this machine.
         let unanswered = silent.is_some() && wait.waker() == Actor::Timeout { asked: true };
         let counts = unanswered || !own && !near;
         if !counts || has_connection_to_itself(analysis, waited.process, segment.from) {

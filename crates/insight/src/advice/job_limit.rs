@@ -39,8 +39,8 @@ impl Limit {
     }
 }
 
-/// For each execution of a program, the number of jobs that the arguments of the nearest make set. The nearest make is
-/// the execution itself or one of its ancestors; `None` if no ancestor is a make that sets a number.
+/// For each execution of a program, the number of jobs that the nearest make allows by its arguments. The nearest make
+/// is the execution itself or one of its ancestors; `None` if no ancestor is a make that sets a number.
 pub(super) fn told_makes(facts: &BuildFacts<'_>) -> Vec<Option<Option<u64>>> {
     facts.down(|group, above: Option<&Option<Option<u64>>>| {
         let program = facts

@@ -325,7 +325,6 @@ impl Order {
             action: "run them at once, as none writes what another one reads".into(),
             without: Without::own(|_, _| true, Some(facts.below(&row.others))),
             cap: row.cap,
-            superfluous: 0,
             jobs: vec![row.jobs],
             evidence: row.groups.clone(),
             stays: true,
@@ -351,7 +350,6 @@ impl Order {
         let count = units::count(row.groups.len() as u64);
         let length = units::time(row.length);
         Some(Candidate {
-            kind: AdviceKind::FewJobs,
             finding: format!("{name} runs {count} {program} one after the other, {length}"),
             action: format!("{action}, if they are targets of their own"),
             without: Without::own(|_, _| true, Some(facts.below(&row.others))),
@@ -363,7 +361,7 @@ impl Order {
             stays: true,
             unsure: true,
             mostly_wait: row.mostly_wait,
-            beside: false,
+            ..Candidate::of(AdviceKind::FewJobs)
         })
         .filter(|_| !action.is_empty() && facts.role(row.owner) == Some(Role::Jobs))
     }
@@ -528,12 +526,12 @@ fn of_rows(facts: &BuildFacts<'_>, program: &str, rows: &[Row]) -> Option<Candid
     let program = if are_builds { own } else { program };
     let others: Vec<Group> = rows.iter().flat_map(|row| &row.others).copied().collect();
     let length = rows.iter().map(|row| row.length).max()?;
+    let kind = if is_runner(facts, first.owner) {
+        AdviceKind::Tests
+    } else {
+        AdviceKind::FewJobs
+    };
     Some(Candidate {
-        kind: if is_runner(facts, first.owner) {
-            AdviceKind::Tests
-        } else {
-            AdviceKind::FewJobs
-        },
         finding: format!(
             "{name} run{s} {} × {program} {at_once}, {}",
             units::count(all().count() as u64),
@@ -562,8 +560,7 @@ fn of_rows(facts: &BuildFacts<'_>, program: &str, rows: &[Row]) -> Option<Candid
         stays: true,
         unsure: rows.iter().any(|row| row.unsure),
         mostly_wait: rows.iter().all(|row| row.mostly_wait),
-        superfluous: 0,
-        beside: false,
+        ..Candidate::of(kind)
     })
 }
 

@@ -18,8 +18,8 @@ use crate::timeout::{ran, timed_out};
 use crate::{exit, label};
 use tr_text::units;
 
-/// The largest number of threads of a process that are searched, and below it of entries in a thread's timeline. Both
-/// bound the work.
+/// A bound of the work: at most `THREADS` threads of a process are searched, and at most `PARTS` entries in the
+/// timeline of each thread.
 const THREADS: usize = 200;
 const PARTS: usize = 10_000;
 
@@ -35,9 +35,9 @@ const SIGKILL: u32 = 9;
 /// kills because of it. A guess: in this time the parent has to get a CPU, and the child has to exit.
 const KILLED: u64 = 100_000_000;
 
-/// Advice on processes that signal another process, wait for its end, and finally kill it. Each candidate stands with
-/// the waiting process. The first signal is proven if the waiting process woke the other one and then slept again and
-/// again until it killed it.
+/// Advice on a process that sends a signal to another process, waits for its end in vain, and finally kills it. Each
+/// candidate for a line of advice is returned with the waiting process. The first signal counts as proven if the
+/// waiting process woke the other one and then slept again and again until it killed it.
 pub(super) fn killed_after_grace(facts: &BuildFacts<'_>) -> Vec<(ProcessIx, Candidate)> {
     let analysis = facts.analysis;
     let all = facts.all().map(|(_, execution)| execution.process);
@@ -107,8 +107,8 @@ pub(super) fn killed_after_grace(facts: &BuildFacts<'_>) -> Vec<(ProcessIx, Cand
     killed.filter_map(candidate).collect()
 }
 
-/// Advice on the wait of a process for a child with a time-out, after which the process kills the child. The critical
-/// path goes through the child, because nothing ended the child's own wait before the kill.
+/// Advice on a process that waits for a child with a time-out, and kills the child when the time-out ends the wait. The
+/// critical path goes through the child, because nothing ended the child's own wait before the kill.
 pub(super) fn given_up_at_once(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let mut waited: BTreeMap<ProcessIx, (Vec<Group>, u64)> = BTreeMap::new();
     for (segment, group, reason) in facts.segments() {

@@ -13,9 +13,9 @@ use super::facts::BuildFacts;
 use crate::label;
 use tr_text::units;
 
-/// The shortest wait for a CPU in nanoseconds that counts as time withheld by the machine. An idle CPU may need a
-/// shorter time to start a task. A guess: with a smaller limit, every build would seem to wait for CPUs that other
-/// tasks have.
+/// The shortest wait for a CPU in nanoseconds that counts as time withheld by the machine. A shorter wait may be the
+/// time that an idle CPU needs to start a task. A guess: with a smaller limit, every build would seem to wait for CPUs
+/// that other tasks have.
 const WAKE_UP: u64 = 500_000;
 
 /// The time in nanoseconds that the machine withheld from a build, by other tasks on its CPUs or by a CPU quota.
@@ -23,7 +23,8 @@ pub(super) struct WithheldTime {
     /// The time in nanoseconds for which the build was throttled by the CPU quota of its cgroup.
     pub throttled: u64,
     pub others: u64,
-    /// The largest error in nanoseconds of the simulated time of the build, because the simulation has no time slices.
+    /// The largest error in nanoseconds of the simulated time of the build. There is an error because the simulation
+    /// does not model time slices.
     error: u64,
     waiting: Vec<Group>,
     /// Whether other tasks or a CPU quota take so much of the CPUs that another number of jobs gains little, or gains
@@ -38,12 +39,11 @@ pub(super) struct WithheldTime {
     whose: String,
 }
 
-/// Two divisors that decide when other tasks keep `tr` from advising another number of jobs. No other number is advised
-/// if the build lost a twentieth (`CONTENDED`) of its wall time to other tasks. If other tasks use a tenth (`FOREIGN`)
-/// of the CPU time that the build leaves, another number may gain nothing; if they use half of it and less than one CPU
-/// stays idle, none is advised. Measured by `validate.py`: when a tenth of a CPU was enough to advise none, the builds
-/// of bzip2, less and tcc beside a little other work got another first line of advice, although `-j2` halves their
-/// time.
+/// Two divisors that decide whether other tasks keep `tr` from advising another number of jobs. They do if they cost
+/// the build a twentieth (`CONTENDED`) of its wall time, or if they use half of the CPU time that the build leaves and
+/// less than one CPU stays idle. If they use a tenth (`FOREIGN`) of the time that the build leaves, the advice is
+/// given, but may gain nothing. Measured by `validate.py`: when a tenth of a CPU was enough to give no advice, the
+/// builds of bzip2, less and tcc beside a little other work lost their best advice, `-j2`, which halves their time.
 const CONTENDED: u64 = 20;
 const FOREIGN: u64 = 10;
 
@@ -73,8 +73,8 @@ impl WithheldTime {
         let all = machine.throttled_ns.unwrap_or(0);
         // More CPU time saves at most the difference between the recorded and the simulated time.
         let lost = starved.min(facts.wall.saturating_sub(own));
-        // The kernel sums the throttled time over all CPUs, but the critical path waits for one CPU at a time, so only
-        // its share counts.
+        // The kernel sums up the throttled time of all CPUs, but the critical path waits for only one CPU at a time. So
+        // only a share of the sum counts: the path's share of all CPU time that the build wanted and did not get.
         let throttled = share(all, starved, wanted).min(lost);
         let taken = all.max(starved).saturating_mul(CONTENDED) >= facts.wall;
         let container = container(facts, all);
@@ -100,8 +100,8 @@ impl WithheldTime {
         }
     }
 
-    /// Adds the sleeps of loops that checked for work which itself waited for a CPU to the time that the machine
-    /// withheld, because the build could not shorten such sleeps. `naps` marks each segment of the critical path that
+    /// Adds to the time that the machine withheld the sleeps of loops that checked for some work, if that work itself
+    /// waited for a CPU: the build could not shorten such sleeps. `naps` marks each segment of the critical path that
     /// is a sleep of such a loop. `superfluous` is the time in nanoseconds by which waiting work made other sleeps
     /// longer.
     pub fn add_polled(&mut self, facts: &BuildFacts<'_>, naps: &[bool], superfluous: u64) {
@@ -116,10 +116,10 @@ impl WithheldTime {
         self.others = self.others.saturating_add(starved - by_quota);
     }
 
-    /// Whether a proposed change is not shown because the machine withheld so much CPU time that another number of jobs
-    /// would change little. Advice on jobs that ran one after the other without a limit on their number is still shown
-    /// beside other tasks: such jobs compete for the CPUs as only one task. A quota hides this advice, because it
-    /// covers all tasks of the build together. Advice on jobs that mostly wait is always shown.
+    /// Whether a proposed change is hidden because the machine withheld so much CPU time that another number of jobs
+    /// would change little. Advice on jobs that mostly wait is always shown. If the cause is other tasks and not a
+    /// quota, advice on jobs that ran one after the other without a limit on their number is shown, too: only one such
+    /// job at a time competes with the other tasks. A quota applies to all tasks of the build together.
     pub fn silences(&self, candidate: &Candidate) -> bool {
         let jobs = matches!(candidate.kind, AdviceKind::FewJobs | AdviceKind::Tests);
         let needs_cpus = !candidate.mostly_wait;
@@ -278,7 +278,8 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         None => machine.stolen_ns.unwrap_or(0) / facts.cpus,
     };
     let stalled = machine.memory_stalled_ns.unwrap_or(0);
-    // The counter also covers tasks outside of the build. The build gains no more than its own tasks waited for memory.
+    // The kernel's counter also covers tasks outside of the build. So the gain is limited to the time for which the
+    // build's own tasks waited for memory.
     let (mut waited, mut own_ns): (Vec<Group>, u64) = (Vec::new(), 0);
     for wait in waits(facts.analysis) {
         let process = facts.analysis.thread(wait.thread).process;
@@ -315,10 +316,9 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     ]
 }
 
-/// Finds the waits for a CPU on the critical path while fewer of the build's tasks ran than there are CPUs, because
-/// other tasks had the CPUs or a quota forbade their use. Returns the time of these waits in nanoseconds, the CPU time
-/// in nanoseconds that the build's tasks wanted meanwhile and did not get although CPUs were free of them, and the
-/// executions that waited.
+/// Finds the waits for a CPU on the critical path that other tasks or a quota caused: meanwhile, fewer of the build's
+/// tasks ran than there are CPUs. Returns the time of these waits in nanoseconds, the CPU time in nanoseconds that the
+/// build's tasks wanted meanwhile and did not get although none of them had those CPUs, and the executions that waited.
 fn starved(facts: &BuildFacts<'_>) -> (u64, u64, Vec<Group>) {
     let (mut starved, mut wanted) = (0u64, 0u64);
     let mut groups = Vec::new();

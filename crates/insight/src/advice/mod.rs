@@ -153,12 +153,15 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
     let superfluous = superfluous.map(|candidate| candidate.superfluous);
     let superfluous = superfluous.fold(0, u64::saturating_add);
     candidates.sort_by_key(|candidate| (std::cmp::Reverse(candidate.cap), candidate.kind));
-    // One place is left for the last change, which runs commands at once that no candidate covers.
-    candidates.truncate(schedule::MOST - 1);
+    // Two places are left for changes that are no candidates: the waits without a proven cause, and the change that runs
+    // commands at once which no candidate covers.
+    candidates.truncate(schedule::MOST - 2);
     let orders = jobs::orders(facts);
-    let last: Changes = 1 << candidates.len();
+    let unproven: Changes = 1 << candidates.len();
+    let last: Changes = unproven << 1;
     let order = jobs::order_of_all(facts, &orders);
     let changes = candidates.iter().map(Candidate::change);
+    let changes = changes.chain([rating::without_unproven_waits()]);
     let changes: Vec<Change> = changes.chain(order).collect();
     let schedule = Schedule::new(facts.analysis, facts.path, &facts.groups, &changes)?;
     let run = schedule.alone();
@@ -166,7 +169,7 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
     let affinity = Affinity::of(facts, &schedule, own);
     let limited = affinity.as_ref().map_or(own, |affinity| affinity.own);
     let mut withheld = WithheldTime::new(facts, limited);
-    let (rated, silenced) = rated(facts, candidates, &schedule, own, &withheld)?;
+    let (rated, silenced) = rated(facts, candidates, &schedule, unproven, &withheld)?;
     let (mut kept, covered) = distinct(facts, rated);
     withheld.add_polled(facts, &polled, superfluous);
     kept.sort_by_key(|(advice, _)| rank(advice));
@@ -174,16 +177,26 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
     // Perhaps work that runs alone can neither be divided nor left out, so the common gain does not count it.
     let alone_from = kept.partition_point(|(advice, _)| advice.kind != AdviceKind::Alone);
     let counted = kept.get(..alone_from).unwrap_or_default();
-    let all = counted.iter().fold(0, |all, (_, bit)| all | bit);
+    let all = counted.iter().fold(0, |all, (_, changes)| all | changes);
     let gains = counted.iter().map(|(advice, _)| advice.gain);
     let sum = gains.fold(0, u64::saturating_add);
     // The sum of the gains is an upper limit, because a rule may know a smaller gain than the simulation.
-    let together = own
-        .saturating_sub(schedule.wall(all, Effect::Best))
-        .min(sum);
+    let is_whole = rating::is_whole(facts, own);
+    let together = own.saturating_sub(schedule.wall(all, Effect::Best));
+    let together = if is_whole {
+        together.min(sum)
+    } else {
+        // No gain is larger than that of all.
+        let most = counted.iter().map(|(advice, _)| advice.gain).max();
+        together.min(sum).max(most.unwrap_or(0))
+    };
     let alone = facts.wall.saturating_sub(withheld.others);
     let alone = alone.saturating_sub(withheld.throttled);
-    let combined = combined(&schedule, own, alone, counted);
+    let combined = if is_whole {
+        combined(&schedule, own, alone, counted)
+    } else {
+        Vec::new()
+    };
     let mut changes: Vec<Advice> = kept.into_iter().map(|(advice, _)| advice).collect();
     let pin = affinity
         .as_ref()
@@ -192,9 +205,7 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
     changes.extend(pin);
     changes.sort_by_key(rank);
     let together = together.saturating_add(more_cpus);
-    let has_own = changes
-        .iter()
-        .any(|advice| !advice.kind.is_machine() && advice.kind != AdviceKind::Alone);
+    let has_own = own_changes(&changes).next().is_some();
     let had = CpuOwners::of(facts.analysis, facts.path, withheld.others);
     changes.extend(withheld.advice(facts, &had.names));
     changes.truncate(MOST);
@@ -289,6 +300,13 @@ fn rank(advice: &Advice) -> (bool, std::cmp::Reverse<u64>, AdviceKind) {
     )
 }
 
+/// The advised changes of the build itself whose gains the verdict counts. Perhaps work that runs alone can neither be
+/// divided nor left out, so it does not count.
+fn own_changes(changes: &[Advice]) -> impl Iterator<Item = &Advice> {
+    let is_own = |advice: &&Advice| !advice.kind.is_machine() && advice.kind != AdviceKind::Alone;
+    changes.iter().filter(is_own)
+}
+
 /// The cause of most of a build's waiting. It is returned only if the CPUs of this machine need less than half of the
 /// recorded time for the work of the build. `bound` is the time in nanoseconds that they need.
 fn waits(facts: &BuildFacts<'_>, bound: u64) -> Option<Mostly> {
@@ -371,6 +389,7 @@ fn verdict(
         quota_of: withheld.container.clone(),
         stolen: stolen.map_or(0, |advice| advice.gain),
         changes: saved.unwrap_or(0),
+        unless_meant: own_changes(changes).all(|line| line.unless_meant),
         bound,
         // A wait longer than the build's own time is not shown: a part of it comes from other tasks, as for a loop that
         // checks for slowed work.

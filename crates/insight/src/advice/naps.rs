@@ -13,7 +13,7 @@ use tr_analyze::what_if::Without;
 use tr_format::event::{Ktime, Reason};
 use tr_programs::tools::Role;
 
-use super::awaited::{asked_work, starting, superfluous};
+use super::awaited::{asked_work, is_beside_work, starting, superfluous};
 use super::candidate::{AdviceKind, Candidate};
 use super::facts::BuildFacts;
 use super::limits::{ended_by_limit, given_up_at_once, killed_after_grace};
@@ -27,6 +27,8 @@ use tr_text::units;
 /// The least number of unequal sleeps that count as tries to get what another process has, such as a database's lock.
 /// A guess: sqlite's busy handler sleeps seven times within the first 80 ms.
 const TRIES: usize = 8;
+/// A second in nanoseconds.
+const SECOND: u64 = 1_000_000_000;
 /// The longest sleep in ns that may belong to a language's runtime, which sleeps between checks of its own threads.
 /// Nobody can change such sleeps (Go's `sysmon` doubles its sleeps up to 10 ms, runtime/proc.go).
 const RUNTIMES: u64 = 12_000_000;
@@ -34,6 +36,7 @@ const RUNTIMES: u64 = 12_000_000;
 /// Advice on sleeps on the critical path, as one proposed change for each program that decided to sleep.
 pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let mut by_process: BTreeMap<ProcessIx, Vec<Nap>> = BTreeMap::new();
+    let mut works = false;
     let mut segments = facts.segments().peekable();
     while let Some((segment, group, reason)) = segments.next() {
         let (TimeKind::Sleep, Some(group)) = (segment.kind, group) else {
@@ -60,7 +63,9 @@ pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             to: segment.to,
             ran: queued.map_or(segment.to, |queued| queued.to),
         };
-        if !is_tools(facts, &slept) {
+        if is_beside_work(facts, &slept) {
+            works = true;
+        } else if !is_tools(facts, &slept) {
             by_process.entry(process).or_default().push(slept);
         }
     }
@@ -100,11 +105,7 @@ pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             continue;
         }
         let mut own: BTreeMap<Sleeper<'_>, Vec<Nap>> = BTreeMap::new();
-        // A program that sleeps in a rhythm is probably meant to keep that rate, so it gets no advice.
-        if is_paced(&slept) {
-            keeps_rate = true;
-            continue;
-        }
+        let is_paced = is_paced(&slept);
         for nap in slept {
             if let Some(sleeper) = of(nap.by) {
                 own.entry(sleeper).or_default().push(nap);
@@ -113,6 +114,12 @@ pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         for (sleeper, slept) in own {
             let naps = Naps::of(facts, slept);
             let polls = naps.checks.is_some();
+            // A program that sleeps in a rhythm is probably meant to keep that rate, so it gets no advice. A loop that
+            // provably checks for something may have a rhythm, too.
+            if is_paced && !polls {
+                keeps_rate = true;
+                continue;
+            }
             by_sleeper.entry((sleeper, polls)).or_default().push(naps);
         }
     }
@@ -147,7 +154,7 @@ pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         candidates.extend(beside);
     }
     candidates.extend(stopping);
-    if candidates.is_empty() && !gives_up && !keeps_rate {
+    if candidates.is_empty() && !gives_up && !keeps_rate && !works {
         candidates.extend(off_path(facts));
     }
     candidates.extend(abandoned);
@@ -163,12 +170,33 @@ const BEATS: usize = 10;
 /// for a fixed time again and again, the lengths are more regular than the ends.
 const REGULAR: u64 = 4;
 
-/// Whether the naps of a thread end in a rhythm: the times between their ends are more alike than their lengths,
-/// because the program subtracts the time of its work from each nap. A program does this to keep a rate; a loop that
-/// checks for something does not.
+/// The farthest in nanoseconds that the end of a nap lies from a moment that the program computed in advance. A guess: a
+/// timer may be 50 µs late (`PR_SET_TIMERSLACK`, prctl(2)). The ends of ten naps of one length drift twice as far, because
+/// of the work between them.
+const NEAR: u64 = 60_000;
+/// The shortest time in nanoseconds by which the ends of two naps of one length drift from a rhythm, because of the work
+/// between them and the delay of a timer. A guess: a task of real-time priority that only reads a clock needs 15 µs.
+const DRIFT: u64 = 15_000;
+/// The distance in nanoseconds of the moments at which a program that follows a timetable acts. A guess: its times are
+/// whole milliseconds.
+const TIMETABLE: u64 = 1_000_000;
+
+/// Whether a nap has at least a tenth of the length of the longest one. A shorter one belongs to something else than the
+/// longest one.
+fn is_long(nap: &Nap, longest: u64) -> bool {
+    nap.length().saturating_mul(10) >= longest
+}
+
+/// Whether the naps of a process end at moments that the program computed in advance. Either the times between their ends
+/// are more alike than their lengths, because the program subtracts the time of its work from each nap, or the ends lie
+/// on the moments of a timetable. A program does this to keep a rate; a loop that checks for something does not.
 fn is_paced(slept: &[Nap]) -> bool {
-    let same = |pair: &&[Nap]| matches!(pair, [one, next] if one.thread == next.thread);
-    if slept.len() < BEATS || !slept.windows(2).all(|pair| same(&pair)) {
+    // Some runtimes divide a nap into whole milliseconds and the rest.
+    let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
+    let long = slept.iter().filter(|nap| is_long(nap, longest));
+    let slept: Vec<Nap> = long.copied().collect();
+    let slept = slept.as_slice();
+    if slept.len() < BEATS {
         return false;
     }
     let between = slept.windows(2).filter_map(|pair| match pair {
@@ -177,7 +205,42 @@ fn is_paced(slept: &[Nap]) -> bool {
     });
     let between: Vec<u64> = between.collect();
     let lengths: Vec<u64> = slept.iter().skip(1).map(Nap::length).collect();
-    spread(between).saturating_mul(REGULAR) < spread(lengths)
+    let same = |pair: &[Nap]| matches!(pair, [one, next] if one.thread == next.thread);
+    let is_one_thread = slept.windows(2).all(same);
+    if is_one_thread && spread(between).saturating_mul(REGULAR) < spread(lengths) {
+        return true;
+    }
+    let (first, last) = (slept.first(), slept.last());
+    let whole = first
+        .zip(last)
+        .map_or(0, |(first, last)| last.to.since(first.to));
+    // So many times a second, if the program keeps a rate.
+    let mean = whole / (slept.len() as u64 - 1);
+    let rate = (SECOND + mean / 2).checked_div(mean).unwrap_or(0);
+    let period = SECOND.checked_div(rate).unwrap_or(0);
+    // Shorter naps all end near such a moment.
+    let grids = [TIMETABLE, period].into_iter();
+    let mut grids = grids.filter(|grid| (TIMETABLE..=mean + NEAR).contains(grid));
+    grids.any(|grid| end_on_grid(slept, grid))
+}
+
+/// Whether four fifths of the naps end at moments that are a multiple of `grid` nanoseconds apart.
+fn end_on_grid(slept: &[Nap], grid: u64) -> bool {
+    // The more naps there are, the farther are the ends of naps of one length from any rhythm. The timers of some runtimes
+    // are late by as much as a millisecond.
+    let drift = DRIFT.saturating_mul(slept.len() as u64);
+    let near = NEAR.max((drift / 3).min(grid / 10));
+    let is_near = |from: &Nap, to: &Nap| {
+        let past = to.to.since(from.to).checked_rem(grid).unwrap_or(grid);
+        past.min(grid.saturating_sub(past)) <= near
+    };
+    // The end of the first nap may itself be early or late.
+    slept.iter().take(LOOP + slept.len() / 20).any(|first| {
+        let near = slept
+            .iter()
+            .filter(|nap| nap.to >= first.to && is_near(first, nap));
+        near.count() * 5 >= slept.len() * 4
+    })
 }
 
 /// The median of the distances between the given times and their median, in nanoseconds.
@@ -347,6 +410,7 @@ fn off_path(facts: &BuildFacts<'_>) -> Option<Candidate> {
             Some(facts.set(longest.groups.iter().copied())),
         ),
         cap: longest.ns,
+        unless_meant: Pauses::Plain.may_be_meant(),
         evidence: longest.groups.into_iter().collect(),
         ..Candidate::of(AdviceKind::Sleep)
     })
@@ -430,6 +494,7 @@ fn with_sleeps_beside(
             .copied()
             .chain(longest.groups)
             .collect(),
+        unless_meant: true,
         beside: !is_loop,
         ..Candidate::of(AdviceKind::Sleep)
     })
@@ -510,6 +575,7 @@ fn of_naps(
         let (interval, loops) = naps.checks?;
         Some(interval.saturating_mul(loops))
     });
+    let mut unless_meant = false;
     let (kind, finding, action, cap) = match (intervals().min(), intervals().max()) {
         (Some(least), Some(most)) => (
             AdviceKind::Poll,
@@ -546,8 +612,9 @@ fn of_naps(
                     cap,
                 ),
                 None => {
-                    let (finding, action) =
-                        Pauses::of(facts, &slept).words(&name, s, &time, &times);
+                    let pauses = Pauses::of(facts, &slept);
+                    unless_meant = pauses.may_be_meant();
+                    let (finding, action) = pauses.words(&name, s, &time, &times);
                     (AdviceKind::Sleep, finding, action, cap)
                 }
             }
@@ -563,6 +630,7 @@ fn of_naps(
             .iter()
             .map(|naps| naps.superfluous)
             .fold(0, u64::saturating_add),
+        unless_meant,
         evidence: slept.iter().map(|nap| nap.group).collect(),
         ..Candidate::of(kind)
     })
@@ -590,8 +658,8 @@ impl Naps {
     fn of(facts: &BuildFacts<'_>, slept: Vec<Nap>) -> Naps {
         let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
         // A sleep that is shorter than a tenth of the longest one does not belong to the loop.
-        let long = |nap: &&Nap| nap.length().saturating_mul(10) >= longest;
-        let long: Vec<Nap> = slept.iter().filter(long).copied().collect();
+        let long = slept.iter().filter(|nap| is_long(nap, longest));
+        let long: Vec<Nap> = long.copied().collect();
         let checks = interval(facts, &long);
         Naps {
             count: long.len(),
@@ -618,7 +686,11 @@ enum Sleeper<'f> {
 /// Whether a build tool itself slept, which nobody can change. A sleep(1) that make or xargs starts does not count,
 /// because it belongs to whoever wrote the recipe.
 fn is_tools(facts: &BuildFacts<'_>, slept: &Nap) -> bool {
-    let has_role = !matches!(facts.role(slept.by), None | Some(Role::Shell | Role::Tests));
+    let role = facts.role(slept.by);
+    let has_role = !matches!(
+        role,
+        None | Some(Role::Shell | Role::Tests | Role::Packages)
+    );
     slept.group == slept.by && (has_role || facts.runs_containers(slept.by))
 }
 
@@ -749,6 +821,22 @@ mod tests {
         assert!(is_paced(&rate));
         assert!(!is_paced(&pause));
         assert!(!is_paced(&rate[..5]));
+        // Twelve times a second, with work of 20 µs and timers that are up to 30 µs late.
+        let twelve = naps(|n| {
+            let end = |n: u64| n * SECOND / 12 + n * 7 % 31 * 1000;
+            (end(n) + 20_000, end(n + 1))
+        });
+        assert!(is_paced(&twelve));
+        // A replay of events whose times are multiples of 10 ms.
+        let replay = naps(|n| {
+            let at = |n: u64| (n * n % 13 + n * 20) * 10_000_000 + n * 11 % 37 * 1000;
+            (at(n) + 200_000, at(n + 1))
+        });
+        assert!(is_paced(&replay));
+        // The timers of a task of real-time priority are not late, and its work between two naps takes 15 µs.
+        let exact = naps(|n| (n * 100_015_000, n * 100_015_000 + 100_000_000));
+        assert!(!is_paced(&exact));
+        assert!(!is_paced(&exact[..BEATS]));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use tr_analyze::critical_path::{Segment, TimeKind};
 use tr_analyze::programs::sleeper;
+use tr_analyze::share;
 use tr_analyze::Analysis;
 
 use super::facts::BuildFacts;
@@ -33,6 +34,7 @@ impl OpenKind {
             TimeKind::Sleep => Some(OpenKind::Sleep),
             TimeKind::Outside => Some(OpenKind::Outside),
             TimeKind::Unknown => Some(OpenKind::Unknown),
+            TimeKind::Terminal => Some(OpenKind::Terminal),
             _ => None,
         }
     }
@@ -40,7 +42,7 @@ impl OpenKind {
     fn is_wait(self) -> bool {
         matches!(
             self,
-            OpenKind::Sleep | OpenKind::Outside | OpenKind::Unknown
+            OpenKind::Sleep | OpenKind::Outside | OpenKind::Unknown | OpenKind::Terminal
         )
     }
 }
@@ -183,16 +185,18 @@ pub(super) fn one_by_one(
     jobs: &OneByOne<'_>,
     own: u64,
 ) -> Option<OpenPoint> {
-    if jobs.most.saturating_mul(MUCH) < own {
+    // Beside others and under a quota the jobs took longer than on CPUs of their own.
+    let most = share(jobs.most, own.min(facts.wall), facts.wall);
+    if most.saturating_mul(MUCH) < own {
         return None;
     }
     let (name, program, count) = (facts.name(jobs.owner), jobs.program, jobs.count);
-    let most = units::time(jobs.most);
+    let time = units::time(most);
     Some(OpenPoint {
         kind: OpenKind::Jobs,
-        ns: jobs.most,
+        ns: most,
         text: format!(
-            "number of jobs: not judged ({name} runs {count} × {program} one after the other, at once up to {most} less)"
+            "number of jobs: not judged ({name} runs {count} × {program} one after the other, at once up to {time} less)"
         ),
     })
 }

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::model::ProcessIx;
+use tr_analyze::status::is_crash;
 use tr_analyze::timeline::{Actor, Bucket};
 use tr_format::event::{Ktime, Reason};
 
@@ -108,6 +109,12 @@ impl Pauses {
         }
     }
 
+    /// Whether the sleeps may be what the program is for, such as the waits of a test of a rate. The action names that
+    /// condition.
+    pub fn may_be_meant(self) -> bool {
+        matches!(self, Pauses::TimeOuts | Pauses::Plain)
+    }
+
     /// The finding and the action of a line of advice. `name` is the name of the program, and `s` the ending of its
     /// verb. `time` says how long the program slept, and `times` says after a comma how often.
     pub fn words(self, name: &str, s: &str, time: &str, times: &str) -> (String, &'static str) {
@@ -182,7 +189,11 @@ fn follow_failures(facts: &BuildFacts<'_>, process: ProcessIx, slept: &[Nap]) ->
     });
     let children = analysis.process(process).children.iter().take(TRIES);
     let children = children.map(|child| analysis.process(*child));
-    let children = children.filter(|child| exit::failed(child.status));
+    // A child that a signal ended was stopped on purpose, as a server of a test is.
+    let children = children.filter(|child| {
+        let signal = exit::killed_by(child.status);
+        exit::failed(child.status) && signal.is_none_or(is_crash)
+    });
     let failures = connections
         .filter_map(|connection| connection.closed)
         .chain(children.map(|child| child.end));

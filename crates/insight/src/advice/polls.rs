@@ -18,13 +18,13 @@ use super::nap::{Nap, LOOP};
 /// The largest number of entries in a child thread's timeline that are searched for work which a loop of the parent
 /// waits for. This bounds the work.
 const PARTS: usize = 10_000;
-/// The time in ns that a loop which sleeps and checks may work between two of its sleeps; with less, a loop on a busy
-/// machine, where caches are cold, falls apart into single sleeps. A guess; the script `waits.py` tests the rule that
-/// uses it, also beside two busy loops.
+/// The longest time in ns for which a loop that sleeps and checks may work between two of its sleeps. A guess: with a
+/// smaller limit, a loop on a busy machine, where caches are cold, would be taken for single sleeps. The script
+/// `waits.py` tests the rule that uses this limit, also beside two busy loops.
 const WORK: u64 = 10_000_000;
-/// The divisor of the length of a loop that sleeps and checks for another process: the start-up of that process ends
-/// with its first wait that is longer than a hundredth of the loop. A guess; the script `waits.py` tests the rule that
-/// uses it. A server that reads its own files at its start waits for a shorter time.
+/// The divisor of the length of a loop that sleeps until another process has started up. A wait of that process counts
+/// as long if it takes more than a hundredth of the loop, and the first long wait ends the start-up. A guess: a server
+/// that reads its own files at its start waits for a shorter time. The script `waits.py` tests the rule that uses it.
 pub(super) const LONG_WAIT: u64 = 100;
 
 /// The number of loops in which a process sleeps and checks for the work of a child. `None` if most of the sleeps in
@@ -50,8 +50,8 @@ pub(super) fn loops(facts: &BuildFacts<'_>, slept: &[Nap], longest: u64) -> Opti
 /// The largest number of other processes that are searched for the work that a loop of sleeps waits for. A bound of the
 /// work.
 const OTHERS: usize = 200;
-/// The divisor of the length of a loop that sleeps and checks: the process that the loop waits for may end later than
-/// the loop by a tenth of the loop's length. A guess: on a busy machine an exiting program waits for a CPU.
+/// The divisor of the length of a loop that sleeps until another process has ended: that process may end a tenth of the
+/// loop's length after the loop. A guess: on a busy machine, an exiting program waits for a CPU.
 const LATE: u64 = 10;
 
 /// Another process of the build that works during most of the given sleeps and ends when they end. The sleeping
@@ -177,8 +177,8 @@ impl<'f> Evidence<'f> {
         Evidence { facts, children }
     }
 
-    /// For each child that a loop checks for, the number of sleeps in the series that belong to this loop. In a series,
-    /// each sleep follows the previous one after a short time.
+    /// For each child whose work the process waits for by a loop of sleeps, the number of sleeps in the series that
+    /// belong to the loop for this child. In a series, each sleep follows the previous one after a short time.
     fn checked(&self, series: &[Nap]) -> Vec<usize> {
         let (Some(first), Some(last)) = (series.first(), series.last()) else {
             return Vec::new();

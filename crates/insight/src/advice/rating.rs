@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use tr_analyze::critical_path::NoPath;
+use tr_analyze::critical_path::{NoPath, TimeKind};
 use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
-use tr_analyze::schedule::{Changes, Effect, Schedule};
+use tr_analyze::schedule::{Change, Changes, Effect, Schedule};
+use tr_analyze::what_if::Without;
 use tr_programs::tools::Role;
 
 use super::candidate::{Advice, AdviceKind, Candidate, Gain, MOST};
@@ -23,15 +24,16 @@ pub(super) const WORTH: u64 = 20_000_000;
 const FIFTH: u64 = 5;
 
 /// The proposed changes that save enough for a line of advice. Some changes are not shown because other tasks have the
-/// CPUs; the one of them that saves most is also returned. `own` is the simulated time of the build without changes, in
-/// nanoseconds.
+/// CPUs; the one of them that saves most is also returned. `unproven` is the number of the change
+/// [`without_unproven_waits`] in the schedule, as a set of changes.
 pub(super) fn rated(
     facts: &BuildFacts<'_>,
     candidates: Vec<Candidate>,
     schedule: &Schedule,
-    own: u64,
+    unproven: Changes,
     withheld: &WithheldTime,
 ) -> Result<(Vec<RatedCandidate>, Option<Silenced>), NoPath> {
+    let own = schedule.wall(0, Effect::Best);
     let mut rated: Vec<RatedCandidate> = Vec::new();
     let mut silenced: Option<Silenced> = None;
     // A change that only divides or moves work saves at most `spare`, because the CPUs still need the time for all
@@ -41,7 +43,7 @@ pub(super) fn rated(
     } else {
         own
     };
-    for (candidate, bit) in candidates.into_iter().zip(0..) {
+    for (candidate, number) in candidates.into_iter().zip(0..) {
         // Other tasks on the machine also make waits for disks, memory and locks longer, so these are compared with the
         // recorded time and not with the simulated time.
         let whole = match candidate.kind {
@@ -56,8 +58,22 @@ pub(super) fn rated(
         if !enough(candidate.cap) {
             continue;
         }
-        let saved = |effect| own.saturating_sub(schedule.wall(1 << bit, effect));
-        let gain = saved(Effect::Best).saturating_sub(candidate.superfluous);
+        let bit: Changes = 1 << number;
+        // Without a sleep, another task may go on earlier whose wait has no proven cause.
+        let most = match candidate.kind {
+            AdviceKind::Sleep | AdviceKind::Poll => bit | unproven,
+            _ => bit,
+        };
+        let saved = |changes, effect| own.saturating_sub(schedule.wall(changes, effect));
+        let gain = match candidate.kind {
+            AdviceKind::Sleep | AdviceKind::Poll
+                if !is_whole(facts, own) && has_threads(facts, &candidate) =>
+            {
+                candidate.cap
+            }
+            _ => saved(most, Effect::Best),
+        };
+        let gain = gain.saturating_sub(candidate.superfluous);
         let gain = gain.min(candidate.cap);
         let gain = if candidate.stays {
             gain.min(spare)
@@ -80,14 +96,14 @@ pub(super) fn rated(
                 // Beside other tasks, more tasks of the build may not get more CPU time.
                 _ if jobs && withheld.shared => 0,
                 kind if candidate.jobs.is_empty() && kind.remains().1 >= 1000 => 0,
-                _ => saved(Effect::Worst).min(gain),
+                _ => saved(bit, Effect::Worst).min(gain),
             };
             rated.push(RatedCandidate {
                 gain: Gain {
                     at_least,
                     at_most: gain,
                 },
-                bit: 1 << bit,
+                changes: most,
                 candidate,
             });
         }
@@ -103,16 +119,49 @@ pub(super) struct Silenced {
     pub gain: u64,
 }
 
+/// Whether all processes that are the evidence for a proposed change have several threads.
+fn has_threads(facts: &BuildFacts<'_>, candidate: &Candidate) -> bool {
+    let mut processes = candidate
+        .evidence
+        .iter()
+        .filter_map(|group| facts.process(*group));
+    processes.all(|process| process.threads.len() > 1)
+}
+
+/// Whether the simulation has all waits of the critical path. `own` is the simulated time of the build without changes, in
+/// nanoseconds. The simulation leaves out waits that it takes for those of a thread in the background. The threads of some
+/// runtimes, such as Go's, hand their waits to each other, so that they look like that.
+pub(super) fn is_whole(facts: &BuildFacts<'_>, own: u64) -> bool {
+    own.saturating_mul(5) >= facts.worked.saturating_mul(4)
+}
+
+/// The change that leaves out all waits whose cause the recording does not prove. It is assumed together with a proposed
+/// change where the most that the latter saves is asked for.
+pub(super) fn without_unproven_waits() -> Change {
+    let is_unproven = |kind: TimeKind, _| {
+        matches!(
+            kind,
+            TimeKind::Terminal | TimeKind::Outside | TimeKind::Unknown | TimeKind::SleepOrBlocked
+        )
+    };
+    Change {
+        time: Without::own(is_unproven, None),
+        remains: (0, 1000),
+        jobs: Vec::new(),
+    }
+}
+
 /// Whether the jobs of a proposed change are builds themselves, such as a make that another make starts.
 fn of_builds(facts: &BuildFacts<'_>, candidate: &Candidate) -> bool {
     let mut jobs = candidate.evidence.iter();
     jobs.any(|group| facts.role(*group) == Some(Role::Jobs))
 }
 
-/// A proposed change with its gain, and with the bit that stands for it in a set of changes.
+/// A proposed change with its gain.
 pub(super) struct RatedCandidate {
     pub gain: Gain,
-    pub bit: Changes,
+    /// The changes that a simulation assumes for the most that the proposed change saves.
+    pub changes: Changes,
     pub candidate: Candidate,
 }
 
@@ -173,7 +222,7 @@ pub(super) fn distinct(
             explained.extend(&told.processes);
         }
         kept.push((kind, covers));
-        advice.push((told, rated.bit));
+        advice.push((told, rated.changes));
     }
     let mut covered = vec![false; facts.path.segments.len()];
     for (_, covers) in &kept {

@@ -18,7 +18,8 @@ use crate::warnings;
 pub(super) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<BuildVerdict> {
     let wall = path.length();
     let sampled = |origin: Origin| origin.facts.switches == Known::Sampled;
-    // A sum that is only a lower bound does not show how much of the build's time remains for the machine.
+    // If the recorded times are only lower bounds, they do not show how much of the build's time the machine can have
+    // taken.
     let least = analysis.meta.origin.is_some_and(sampled) || warnings::is_lower_bound(analysis);
     let is_part = analysis.meta.scope != Scope::All;
     // If the build was limited to some CPUs, foreign tasks on the other CPUs took nothing from it, so no verdict is
@@ -60,6 +61,7 @@ pub(super) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<BuildV
             .filter(|ns| ns.saturating_mul(AdviceKind::Stolen.least()) >= wall)
             .unwrap_or(0),
         changes: 0,
+        unless_meant: false,
         bound: None,
         mostly: None,
         waits: 0,

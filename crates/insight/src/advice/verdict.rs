@@ -28,6 +28,8 @@ named! {
         Sleep = "sleep", "sleep";
         Outside = "outside", "waits for tasks that are not recorded";
         Unknown = "unknown", "waits of unknown cause";
+        /// The recording does not show who wrote to the terminal: a worker of the kernel passes on what is written.
+        Terminal = "terminal", "waits for the terminal";
         Jobs = "jobs", "the number of jobs";
         Order = "order", "the order of commands";
         /// The recorded command gave itself a lower priority or fewer CPUs, and this was not judged.
@@ -73,6 +75,8 @@ pub struct BuildVerdict {
     pub stolen: u64,
     /// The most time in nanoseconds that all advised changes save together.
     pub changes: u64,
+    /// Whether no advised change saves anything if the build means to take the affected time.
+    pub(super) unless_meant: bool,
     /// For a build for which no change is advised: the least time in nanoseconds that the machine's CPUs need for the
     /// build's work.
     pub bound: Option<u64>,
@@ -142,8 +146,7 @@ impl BuildVerdict {
             _ => format!("with the CPUs to itself it takes {range}"),
         }];
         if self.changes > 0 {
-            let changes = units::time(self.changes);
-            parts.push(format!("the changes below save up to {changes} of that"));
+            parts.push(format!("{} of that{}", self.saved(), self.condition()));
         }
         parts
     }
@@ -189,6 +192,20 @@ impl BuildVerdict {
         self.changes > 0
     }
 
+    /// The words for the time that the advised changes save.
+    fn saved(&self) -> String {
+        format!("the changes below save up to {}", units::time(self.changes))
+    }
+
+    /// The condition under which the advised changes save something, as words that follow [`Verdict::saved`].
+    fn condition(&self) -> &'static str {
+        if self.unless_meant {
+            ", unless that time is meant"
+        } else {
+            ""
+        }
+    }
+
     fn whose_quota(&self, own: &str) -> String {
         match &self.quota_of {
             Some(container) => format!("the CPU quota of {container}"),
@@ -207,10 +224,7 @@ impl BuildVerdict {
         if let Some(mostly) = &self.mostly {
             let (name, ns) = (&mostly.name, units::time(mostly.ns));
             let end = if self.has_changes() {
-                format!(
-                    "; the changes below save up to {}",
-                    units::time(self.changes)
-                )
+                format!("; {}{}", self.saved(), self.condition())
             } else if mostly.open.is_some_and(|kind| self.is_open(kind)) {
                 ", not judged".to_owned()
             } else {
@@ -242,10 +256,7 @@ impl BuildVerdict {
             ns => format!("{alone} of its own, mostly waits ({})", units::time(ns)),
         };
         if self.has_changes() {
-            format!(
-                "{work}; the changes below save up to {}",
-                units::time(self.changes)
-            )
+            format!("{work}; {}{}", self.saved(), self.condition())
         } else {
             work
         }

@@ -111,8 +111,8 @@ fn disk(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     kinds.into_iter().filter_map(candidate).collect()
 }
 
-/// Advice on programs that wait for many calls of fsync. With fewer transactions, there is also less work between the
-/// calls.
+/// Advice on programs with many calls of fsync, one for each transaction: they should do more in each transaction. The
+/// work between the calls also becomes less, so it counts for the largest possible gain.
 fn transactions(
     facts: &BuildFacts<'_>,
     finding: String,

@@ -38,6 +38,9 @@ const SHORT: (u64, u64) = (100, 20_000_000);
 /// The least number of executions of a program that takes the same CPU time for each of its files, and the longest such
 /// CPU time in ns, which is then the time of the program's start. A guess: the start of a runtime takes 20 to 100 ms.
 const START_UP: (usize, u64) = (10, 120_000_000);
+/// Like [`START_UP`], for programs whose runtime compiles itself at each start. A guess: javac needs 0.9 s for a file of a
+/// few lines, and a large source file takes other times than its neighbours.
+const WARM_UP: (usize, u64) = (3, 3_000_000_000);
 /// The largest number of programs that ran between two equal executions and are examined for changes of files. This
 /// bounds the work for a forged file with thousands of programs.
 const EDITS: usize = 1000;
@@ -116,21 +119,58 @@ fn phase(facts: &BuildFacts<'_>, role: Role, kind: AdviceKind) -> Vec<Candidate>
     }
     let candidate = |(program, roots): (&str, Vec<Group>)| {
         let below = facts.below(&roots);
-        let time = facts.on_path(&below, |_, _| true);
+        let whole = facts.on_path(&below, |_, _| true);
+        // A cache of packages does not change waits for servers that send none.
+        let waits = kind != AdviceKind::Install || has_downloads(facts, &below);
+        let without = if waits {
+            everything(below)
+        } else {
+            Without::own(is_no_wait_for_servers, Some(below))
+        };
+        let time = facts.length(&facts.covers(&without));
+        if time.saturating_mul(2) < whole {
+            return None;
+        }
         let name = match facts.runs(roots.iter().copied()) {
             0 | 1 => facts.name(*roots.first()?),
             many => format!("{many} × {program}"),
         };
         Some(Candidate {
-            finding: format!("{name} takes {}", units::time(time)),
+            finding: format!("{name} takes {}", units::time(whole)),
             action: changes::of_role(role).into(),
-            without: everything(below),
+            without,
             cap: time,
             evidence: roots,
             ..Candidate::of(kind)
         })
     };
     by_program.into_iter().filter_map(candidate).collect()
+}
+
+/// The least number of bytes that count as a download of packages. A guess: an index or an answer with an error is
+/// smaller.
+const DOWNLOADED: u64 = 1 << 20;
+
+/// Whether the executions in a set received packages over TCP connections that are closed.
+fn has_downloads(facts: &BuildFacts<'_>, of: &[bool]) -> bool {
+    let groups = (0..).zip(of).filter(|(_, is_in)| **is_in);
+    let executions = groups.filter_map(|(group, _)| facts.execution(group));
+    let processes: BTreeSet<ProcessIx> = executions.map(|execution| execution.process).collect();
+    let connections = facts.analysis.network.connections.iter();
+    let received = connections.filter_map(|connection| {
+        let process = facts.analysis.thread(connection.thread?).process;
+        let (_, received) = connection.bytes?;
+        processes.contains(&process).then_some(received)
+    });
+    received.fold(0, u64::saturating_add) >= DOWNLOADED
+}
+
+/// Whether a time is neither a wait for a peer nor a sleep, such as the pause before a try is repeated.
+fn is_no_wait_for_servers(kind: TimeKind, _: Reason) -> bool {
+    !matches!(
+        kind,
+        TimeKind::Network | TimeKind::Outside | TimeKind::Sleep | TimeKind::Unknown
+    )
 }
 
 /// Advice on single executions of programs that run on the critical path while no other task of the build can run.
@@ -184,7 +224,11 @@ fn alone(facts: &BuildFacts<'_>) -> Vec<Candidate> {
                     _ if whole => "divide its work among the CPUs, if its parts are independent",
                     _ => "split it, if its parts are independent",
                 },
-                cap,
+                // All CPUs together need as long for its parts as one needs for it.
+                match role {
+                    Some(Role::Compiler | Role::Shell) => cap,
+                    _ => cap - cap / facts.cpus,
+                },
             ),
         };
         Some(Candidate {
@@ -829,9 +873,10 @@ fn start_ups(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     type Own = fn(TimeKind, Reason) -> bool;
     let mut by_owner: BTreeMap<(Group, &str), BTreeMap<ProcessIx, Group>> = BTreeMap::new();
     for (group, execution) in facts.all() {
-        let starts = |owner: &Group| facts.is_shell(*owner);
+        let warms_up = command_line::warms_up(&execution.program);
+        let starts = |owner: &Group| warms_up || facts.is_shell(*owner);
         if let Some(owner) = execution.owner.filter(starts) {
-            if execution.exec.is_some() && facts.role(group).is_none() {
+            if execution.exec.is_some() && (warms_up || facts.role(group).is_none()) {
                 let all = by_owner.entry((owner, &execution.program)).or_default();
                 all.insert(execution.process, group);
             }
@@ -851,7 +896,8 @@ fn start_ups(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     all.sort_by_key(|(_, groups)| Reverse(groups.iter().map(on_cpu).fold(0, u64::saturating_add)));
     all.truncate(MOST);
     let candidate = |((owner, program), groups): ((Group, &str), Vec<Group>)| {
-        let (least, longest) = START_UP;
+        let warms_up = command_line::warms_up(program);
+        let (least, longest) = if warms_up { WARM_UP } else { START_UP };
         let lines: BTreeSet<Vec<&[u8]>> = groups.iter().map(|group| facts.args(*group)).collect();
         let has_children = |group: &Group| {
             let process = facts.process(*group);
@@ -870,7 +916,8 @@ fn start_ups(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             return None;
         }
         let set = facts.set(groups.iter().copied());
-        let time = facts.on_path(&set, |kind, _| kind != TimeKind::RunQueue);
+        // The threads of one program also wait for each other's CPUs. The simulation knows the waits for those of others.
+        let time = facts.on_path(&set, |_, _| true);
         let asleep = facts.on_path(&set, |kind, _| kind == TimeKind::Sleep);
         // Sleeps that take less than half of the time are naps of a starting runtime, which the change saves as well.
         let (without, time): (Own, u64) = if asleep.saturating_mul(2) > time {
@@ -886,7 +933,11 @@ fn start_ups(facts: &BuildFacts<'_>) -> Vec<Candidate> {
                 units::count(count as u64),
                 units::time(each)
             ),
-            action: "start it once for all, if it takes several".into(),
+            action: if warms_up {
+                "give all files to one call, if none needs another one's result".into()
+            } else {
+                "start it once for all, if it takes several".into()
+            },
             without: Without::own(without, Some(set)),
             cap: time.saturating_sub(time / count as u64),
             unsure: true,

@@ -281,11 +281,13 @@ fn without(
     finding: impl FnOnce(String) -> String,
 ) -> Candidate {
     let set = facts.set(groups.iter().copied());
-    let time = facts.on_path(&set, |kind, _| kind != TimeKind::RunQueue);
+    // A sleep of such a program is meant, or has a line of its own.
+    let is_own = |kind: TimeKind, _| !matches!(kind, TimeKind::RunQueue | TimeKind::Sleep);
+    let time = facts.on_path(&set, is_own);
     Candidate {
         finding: finding(units::time(time)),
         action: action.into(),
-        without: Without::own(|_, _| true, Some(set)),
+        without: Without::own(|kind, _| kind != TimeKind::Sleep, Some(set)),
         cap: time,
         evidence: groups,
         ..Candidate::of(AdviceKind::Wrapper)

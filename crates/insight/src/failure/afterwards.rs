@@ -77,8 +77,8 @@ impl Finder<'_> {
     }
 
     /// Whether a shell ended because of a child's failure (`set -e`), so that only the shell's trap started programs
-    /// afterwards. The evidence: after the child, the shell only cleaned up and reported, and its exit status is that
-    /// of the child, or that of its last child if this one failed while cleaning up.
+    /// afterwards. Two facts show this: after the child, the shell only cleaned up and reported, and it ended with the
+    /// exit status of the child, or with that of its last child if this one failed while cleaning up.
     pub(super) fn is_end_before_tidying(&self, child: &Process, above: ProcessIx) -> bool {
         let shell = self.analysis.process(above);
         let is_tidy = |process: &Process| !process.execs.is_empty() && tidies(process);
@@ -119,7 +119,7 @@ impl Finder<'_> {
         step.is_some_and(|step| fails(step) && is_step(step))
     }
 
-    /// Whether a parent soon ended after a child and started only programs that clean up in between, at least one of
+    /// Whether a parent ended soon after a child, and in between started only programs that clean up, at least one of
     /// which failed.
     pub(super) fn gave_up_before_tidying(&self, child: &Process, above: ProcessIx) -> bool {
         self.after(child, above).take(TIDYING).any(fails)
@@ -162,7 +162,8 @@ impl Finder<'_> {
         all <= most || all.saturating_sub(queued()) <= most
     }
 
-    /// The longest time in nanoseconds that any thread of a process has waited for a CPU in total since the given time.
+    /// The time in nanoseconds for which a process has waited for a CPU since the given time. The waits of each thread
+    /// are summed up, and the largest of these sums counts.
     fn queued_since(&self, time: Ktime, ix: ProcessIx) -> u64 {
         let Some(timeline) = &self.analysis.timeline else {
             return 0;
@@ -179,7 +180,8 @@ impl Finder<'_> {
     }
 
     /// Whether a parent did not wait between the starts of two of its children. Then both children are members of one
-    /// pipe, or one of them runs in the background, even if the first one ended before the other one began.
+    /// pipe, or one of them runs in the background. In both cases, the first one may have ended before the other one
+    /// began.
     pub(super) fn is_beside(&self, child: &Process, next: &Process) -> bool {
         if next.start < child.end {
             return true;
@@ -260,8 +262,8 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether a process that a make started after the end of a child can be the next line of a recipe that was running
-    /// at the same time as that child. The make then did not begin a new job after the child.
+    /// Whether a process that a make started after a child had ended can be the next line of another recipe, which
+    /// already ran beside that child. The make then did not begin a new job after the child.
     fn is_next_line(&self, child: &Process, above: ProcessIx, start: Ktime) -> bool {
         let (before, _) = self.divided(child, above);
         let mut others = before.iter().rev().map(|ix| self.analysis.process(*ix));
@@ -273,9 +275,9 @@ impl Finder<'_> {
             })
     }
 
-    /// Whether a shell ran another useful program successfully after a child had failed with another status than the
-    /// shell's own. The shell then tolerated the failure, unless it runs one program again and again and counts
-    /// failures.
+    /// Whether a shell tolerated the failure of a child: another useful program succeeded afterwards, and the shell
+    /// ended with another status than the child. A shell that runs one program again and again does not count, because
+    /// it may count the failures.
     pub(super) fn was_tolerated(&self, child: &Process, above: ProcessIx) -> bool {
         let shell = self.analysis.process(above);
         let is_useful = |next: &Process| {
@@ -286,9 +288,9 @@ impl Finder<'_> {
         code(child) != code(shell) && went_on() && !self.is_one_of_many(child, above)
     }
 
-    /// Whether a shell may have kept the failure of a child until its own end (`|| failed=1`). In this case it ended
-    /// with the status of the child (`rc=$?`), with the number of its failed steps, or with 1 although each step after
-    /// the child succeeded. Failures of steps that scripts often tolerate do not count.
+    /// Whether a shell may have remembered the failure of a child until its own end (`|| failed=1`): it ended with the
+    /// status of the child (`rc=$?`), with the number of its failed steps, or with 1 although each step after the child
+    /// succeeded. Failures of steps that scripts often tolerate do not count.
     pub(super) fn may_have_been_kept(&self, child: &Process, above: ProcessIx) -> bool {
         let counts = |process: &Process| {
             is_step(process) && !is_often_ignored(process) && !is_optional(process)

@@ -21,8 +21,8 @@ use crate::exit;
 /// which two ranks differ decides, and the child with the larger value is chosen.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
-    /// For a certain explanation: whether the child exceeded its time limit. For a possible explanation: whether the
-    /// child was not stopped in an orderly way, because an orderly stop explains less than a failure.
+    /// If the child certainly explains the failure: whether it exceeded its time limit. If the child only may explain
+    /// it: whether the child failed by itself. A child that was stopped in an orderly way explains less.
     is_first: bool,
     /// The failed child is a member of the last pipe that its parent ran, or the parent only cleaned up after it.
     is_end: bool,
@@ -31,8 +31,8 @@ struct Rank {
     is_own: bool,
     /// The rank of the failed child among several possible reasons for its parent's failure ([`Finder::weight`]).
     weight: u8,
-    /// The wall time in ns of the failed child; if the child explains its parent's failure for certain, the time at
-    /// which the child ended.
+    /// For a child that may explain its parent's failure, its wall time in ns. For a child that certainly explains it,
+    /// the time at which the child ended.
     ns: u64,
 }
 
@@ -165,9 +165,10 @@ impl<'a> Finder<'a> {
         chain
     }
 
-    /// The rank of a child's failure among several possible reasons for the failure of its parent. The rank is 2 for an
-    /// error of a longer step that the parent may have remembered, or for the only failed one of many runs in a script.
-    /// It is 1 for a remembered error of a shorter step, or if the parent ended right after the child, and otherwise 0.
+    /// The rank of a child's failure among several possible reasons for its parent's failure. Rank 2: the parent may
+    /// have remembered the error of a longer step, or the child is the only failed one of many runs in a script. Rank
+    /// 1: the parent may have remembered the error of a shorter step, or it ended right after the child. Otherwise, the
+    /// rank is 0.
     fn weight(&self, child: &Process, above: ProcessIx) -> u8 {
         // A status of 1 may be a negative answer, but any other failure status is an error.
         let is_error = !is_question(child) && code(child) != Some(1);
@@ -188,7 +189,7 @@ impl<'a> Finder<'a> {
         fails(self.analysis.process(ix)) || self.sure.out_of_memory.contains_key(&ix)
     }
 
-    /// Whether a process is a forked child of a test that crashed while the test went on. The test may have expected
+    /// Whether a process is a forked child of a test, and crashed while the test went on. The test may have expected
     /// the crash, so the crash is reported after the causes of COMMAND's failure.
     pub(super) fn is_death_test(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);

@@ -17,8 +17,8 @@ use crate::exit;
 const STOPS: [u32; 3] = [1, INTERRUPT, 15];
 
 impl Finder<'_> {
-    /// How the script of a failed shell, or the commands of a failed subshell, went: which child belongs to which
-    /// command, and how it ended. `None` if the script's text is not known or does not fit the children.
+    /// The course of a failed shell's script, or of a failed subshell's commands: which child was started by which
+    /// command, and how the script ended. `None` if the script's text is not known or does not fit the children.
     pub(super) fn course(&self, ix: ProcessIx) -> Option<Rc<ShellCourse>> {
         if let Some(known) = self.texts.courses.borrow().get(&ix) {
             return known.clone();

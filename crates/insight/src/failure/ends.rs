@@ -26,7 +26,7 @@ pub const PERHAPS: &str = "perhaps ";
 const AWAITED: usize = 40;
 
 /// The divisor of the life of a worker process that was stopped after a time-out: if another worker of its pool ended
-/// successfully during the last tenth of that life, the pool was being closed. A guess: Jest gives a worker half a
+/// successfully during the last tenth of that life, the pool was only being closed. A guess: Jest gives a worker half a
 /// second to end by itself, which is some percent of the time of a suite.
 const CLOSING: u64 = 10;
 
@@ -67,13 +67,15 @@ pub enum FailureEnd {
         by: &'static str,
         is_proven: bool,
         status: u32,
-        /// The label of the program that the process was waiting for, if its command line does not name it.
+        /// The label of the program that the stopped process was waiting for; `None` if it waited for none, or if its
+        /// own command line already names that program.
         awaited: Option<String>,
     },
     /// The program itself exceeded its time limit, and reported that by this exit status.
     TimedOut {
         status: u32,
-        /// The label of the program that the process was waiting for, if its command line does not name it.
+        /// The label of the program that the process was waiting for; `None` if it waited for none, or if its own
+        /// command line already names that program.
         awaited: Option<String>,
     },
     /// The kernel killed the failed process for lack of memory. The sizes are in bytes.
@@ -265,7 +267,8 @@ impl<'a> ProcessEnds<'a> {
         }
     }
 
-    /// Whether a process was killed by a signal that programs do not send to end another program in good order.
+    /// Whether a process was killed by a signal that shows a crash, and not by one that programs send to end another
+    /// program in an orderly way.
     pub(super) fn is_crash(process: &Process) -> bool {
         let signal = exit::killed_by(process.status);
         signal.is_some_and(status::is_crash)
@@ -277,7 +280,8 @@ impl<'a> ProcessEnds<'a> {
         is_kill && !self.kills_told && !timed_out(process)
     }
 
-    /// Whether another program ended a process by a signal that is sent for this purpose.
+    /// Whether another program ended a process on purpose: by a signal that asks programs to end, or by SIGKILL if the
+    /// kernel certainly did not send it for lack of memory.
     pub(super) fn on_purpose(&self, ix: ProcessIx, process: &Process) -> bool {
         let by_kill = || self.kills_told && !self.out_of_memory.contains_key(&ix);
         let signal = exit::killed_by(process.status).filter(|_| !timed_out(process));

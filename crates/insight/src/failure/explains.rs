@@ -56,8 +56,8 @@ impl Finder<'_> {
         children.chain(inside.copied())
     }
 
-    /// Whether a process's failure is one of several possible reasons for the failure of the process that it can
-    /// explain.
+    /// Whether the failure of a process is only one of several possible reasons for the failure of the process above
+    /// it, such as its parent.
     pub(super) fn is_maybe(&self, ix: ProcessIx) -> bool {
         let above = self.above(ix);
         let explains = above.and_then(|above| self.explains(ix, above));
@@ -145,7 +145,7 @@ impl Finder<'_> {
         match passes(parent) {
             Passes::Status => {
                 let explains = self.to_a_shell(ix, above);
-                // By its text, the script ended because of this child or another one.
+                // The script's text shows that this child or another one made the script end.
                 explains.or(by_script.map(|_| Explains::Maybe))
             }
             // A fork without an exec is no job but belongs to the tool itself.
@@ -206,7 +206,8 @@ impl Finder<'_> {
             Passes::Last if self.is_wanted(child, above) => None,
             // A test program of Go panics by an error of its own, not because of a child's status.
             Passes::Last if has_panicked_in_go(parent) => None,
-            // A program that makes a check only once accepts a negative answer.
+            // A program that repeats a check waits for a positive answer. If it makes the check only once, it accepts a
+            // negative answer, which is then no reason for its failure.
             Passes::Last
                 if is_question(child)
                     && !asks_for_packages(child)
@@ -250,8 +251,8 @@ impl Finder<'_> {
                 || self.was_killed_for_another(child, shell)
                 || self.was_stopped_for_another(child, shell)
         };
-        // If the shell stopped the child whose status it has, the real reason is why it stopped the child, which the
-        // text does not show.
+        // If the shell ended with the status of a child that it had stopped itself, the real reason is why it stopped
+        // the child. The text does not show that.
         if course.reasons().any(was_stopped) {
             return None;
         }
@@ -311,7 +312,8 @@ impl Finder<'_> {
             TimeOut::Perhaps => {
                 let is_reaction = self.was_killed_for_another(ix, above);
                 let is_end = gave_up && !self.waited_after(child, above);
-                // A test runner that kills a test continues with the next one, so its own end need not follow.
+                // A test runner that kills a test goes on with the next test. So in this case the parent need not end
+                // soon after the child.
                 let is_killed = exit::killed_by(child.status) == Some(KILL);
                 let in_a_test = is_killed && runs_tests(self.analysis.process(above));
                 ((is_end || in_a_test) && !is_reaction).then_some(Explains::Maybe)
@@ -365,8 +367,8 @@ impl Finder<'_> {
         if self.is_end_before_tidying(child, above) {
             return Some(Explains::Maybe);
         }
-        // The remaining cases are `make || exit 1` and scripts that count failures and go on. A short child long before
-        // the end may be only a check.
+        // Two kinds of scripts remain: `make || exit 1`, and scripts that count failures and go on. In both, a short
+        // child that ended long before the script may have been only a check.
         if is_question(child) || self.asks_only(child) {
             return None;
         }
@@ -382,10 +384,10 @@ impl Finder<'_> {
         (counts && (is_same || !on_purpose)).then_some(Explains::Maybe)
     }
 
-    /// How the failure of a shell's last child explains the shell's failure, if the shell ended with a status that it
-    /// can also have by itself. The explanation may be uncertain, because the script may ignore the child's failure
-    /// (`|| true`) and then fail by a builtin. A shell also ends with the status of the last command of a pipe, unless
-    /// `pipefail` is set.
+    /// How the failure of a shell's last child explains the shell's failure, if the shell ended with a status such as 1
+    /// that it can also have by itself. The explanation may be uncertain: the script may ignore the child's failure
+    /// (`|| true`) and then fail by a builtin, and without `pipefail` only the last command of a pipe decides the
+    /// status.
     fn with_a_common_status(&self, ix: ProcessIx, above: ProcessIx) -> Option<Explains> {
         let (child, shell) = (self.analysis.process(ix), self.analysis.process(above));
         let sets_pipefail = |word: &[u8]| words::contains(word, b"pipefail");
@@ -399,7 +401,8 @@ impl Finder<'_> {
         if shell.argv.args().any(sets_pipefail) && scripts::runs_programs_alone(shell) {
             return Some(Explains::Last);
         }
-        // A plain sh (not bash) counts as a shell without `pipefail`: there the reader's success hides the failure.
+        // A plain sh (not bash) is assumed to have no `pipefail`. There, the success of the pipe's last program, which
+        // read the child's output, hides the child's failure.
         let args: Vec<&[u8]> = shell.argv.args().collect();
         let is_plain = Options::of(&args).is_some_and(|options| !options.is_bash);
         let hides = is_plain && self.reads(reader, ix);

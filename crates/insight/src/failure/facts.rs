@@ -31,7 +31,7 @@ impl Default for FailedTask {
     }
 }
 
-/// The reason that delayed a failed process or step while it ran, such as other tasks on the CPUs.
+/// A cause that delayed a failed process or step while it ran, such as other tasks on the CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
     /// The name of the step that was held back, if it is another step than the failed one.
@@ -71,7 +71,7 @@ pub struct Failure {
     pub(super) at: Ktime,
     /// The step of the recording that failed; `None` if the failure is that of a process and not of a step.
     pub(super) step: Option<StepIx>,
-    /// The reason that delayed the process or step while it ran, with the evidence.
+    /// The cause that delayed the failed process or step while it ran, with the evidence.
     pub held: Option<Held>,
     /// Whether a time limit ended the failed process or step, so that a delay can be the reason for the failure.
     pub was_late: bool,
@@ -156,9 +156,9 @@ pub struct Failures {
     /// The number of COMMAND's processes that failed and for which the recording does not show whether the failure had
     /// consequences.
     pub unclear: usize,
-    /// The longest-running of the failed processes without known consequences, in the order of time. Their parent is
-    /// the last process in the reported chain that is certainly connected with COMMAND's failure. The children of a
-    /// configure script are left out, because they are probes.
+    /// The longest-running of the failed processes whose consequences are not known, in the order of time. All are
+    /// children of the last process in the reported chain that is certainly connected with COMMAND's failure. The
+    /// children of a configure script are left out, because they are probes.
     pub beside: Vec<Failure>,
     /// The processes that failed without consequences. Processes outside of COMMAND are included.
     pub calm: BTreeSet<ProcessIx>,

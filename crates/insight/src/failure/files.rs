@@ -117,8 +117,8 @@ fn by_options<'a>(args: &[&'a [u8]]) -> Vec<&'a [u8]> {
     pairs.chain(values).collect()
 }
 
-/// The names of the files that a command writes, if its program names them in its own way and not by the usual options,
-/// and the targets of redirections if the command is a shell's script.
+/// The names of the files that a command writes, if its program does not name them by the usual options such as `-o`
+/// but in its own way. For a shell's script, the targets of its redirections.
 fn by_program<'a>(args: &[&'a [u8]], program: &str) -> Vec<&'a [u8]> {
     let after = |is_option: fn(&[u8]) -> bool| {
         let mut pairs = args.windows(2);
@@ -208,9 +208,8 @@ pub(super) fn has_name_of(argv: &Argv, output: &Output) -> bool {
     names.any(|name| base(plain(name)) == base(&output.name))
 }
 
-/// Whether an argument of the command `other` names one of the files of `script`, except the last one. It is assumed
-/// that a script reads all its files except the last one and writes the last one. So a match means that both commands
-/// read the same file.
+/// Whether the command `other` names one of the files that `script` reads. A script is assumed to write the last file
+/// on its command line and to read the files before it. So a match means that both commands read the same file.
 pub(super) fn reads_the_same(script: &Argv, other: &Argv) -> bool {
     let args: Vec<&[u8]> = script.args().skip(2).collect();
     let files: Vec<&[u8]> = operands(&args).collect();
@@ -219,8 +218,8 @@ pub(super) fn reads_the_same(script: &Argv, other: &Argv) -> bool {
     inputs.iter().any(named)
 }
 
-/// Whether two commands name the same file, apart from the script of their program. Only a name with an extension or a
-/// directory counts as a file.
+/// Whether the arguments of two commands name the same file. The file of the program or script that they run does not
+/// count. A name counts as a file only if it has an extension or a directory.
 pub(super) fn share_a_file(one: &Argv, other: &Argv, program: &str) -> bool {
     let is_file = |name: &&[u8]| {
         let is_program = base(name) == program.as_bytes();

@@ -20,13 +20,14 @@ pub(super) struct Finder<'a> {
     pub(super) texts: Texts<'a>,
     pub(super) tests: Tests,
     pub(super) root: Option<ProcessIx>,
-    /// For each process, the sorted ends of the children that failed and were not stopped on purpose.
+    /// For each process, the times at which its failed children ended, in order. Children that were stopped on purpose
+    /// are left out.
     pub(super) failures: BTreeMap<ProcessIx, Vec<Ktime>>,
     /// The processes that have a failed child which was not stopped on purpose. A fork without a program counts as a
     /// child.
     pub(super) unstopped: BTreeSet<ProcessIx>,
-    /// The processes whose failed children all are repeated tries of one command line, or jobs that ran at the same
-    /// time.
+    /// The processes whose failed children are all alike: repeated tries of one command line, or jobs that ran at the
+    /// same time.
     pub(super) alike: BTreeSet<ProcessIx>,
     /// For each process, the end of the child that ended last before the process itself ended.
     pub(super) last_ends: Arena<ProcessIx, Ktime>,

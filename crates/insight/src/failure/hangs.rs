@@ -8,9 +8,8 @@ use crate::timeout::timed_out;
 use crate::{exit, label};
 
 impl Finder<'_> {
-    /// The label of the innermost program that a process was waiting for when it was stopped. `None` if the process
-    /// waited for nothing but the program that its own command line names, or if it is no shell, no wrapper and no
-    /// `timeout`.
+    /// The label of the innermost program that a process was waiting for when it was stopped. `None` if the process is
+    /// no shell, no wrapper and no `timeout`, or if it only waited for the program that its own command line names.
     pub(super) fn awaited(&self, stopped: ProcessIx) -> Option<String> {
         let mut at = stopped;
         let mut is_named = false;

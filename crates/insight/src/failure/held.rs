@@ -94,8 +94,8 @@ fn silent_tests(judged: &StepVerdicts<'_>) -> HashMap<ProcessIx, StepIx> {
     longest
 }
 
-/// For each step of the recording, the innermost step that was held back: the step itself, or a step around it. Steps
-/// in `shown` do not count, because they have lines of their own in the report.
+/// For each step of the recording, the step itself if it was held back, or else the innermost step around it that was.
+/// Steps in `shown` do not count, because they have lines of their own in the report.
 fn judged_around(judged: &StepVerdicts<'_>, shown: &BTreeSet<StepIx>) -> Vec<Option<StepIx>> {
     let verdicts = judged.verdicts();
     let list = judged.steps.list();

@@ -50,8 +50,8 @@ impl Chain {
     }
 }
 
-/// The largest number of missing files that connect a chain of failures. A guess: two are common, as for a compilation,
-/// the link that lacks its object, and the program that was not linked.
+/// The largest number of missing files by which failures are connected to one chain. A guess: two are common. For
+/// example, a compilation fails, so the link lacks an object, and then a script lacks the linked program.
 const MISSING: usize = 4;
 
 impl Finder<'_> {
@@ -121,9 +121,9 @@ impl Finder<'_> {
         found.next()
     }
 
-    /// For a chain of failures, the index of a step that failed in a repeated run of a script although it had succeeded
-    /// in an earlier, failed run, and that earlier run. The earlier run failed for another reason and perhaps left
-    /// something behind, such as a lock, that makes the repeated run fail.
+    /// A script may be run again after it failed, and then fail in a step that had succeeded in the earlier run.
+    /// Perhaps the earlier run left something behind, such as a lock. Returns the index of this step in the chain of
+    /// failures, and the earlier run.
     fn first_try(&self, chain: &[ProcessIx]) -> Option<(usize, ProcessIx)> {
         let pairs = chain.iter().zip(chain.iter().skip(1)).enumerate();
         let mut found = pairs.take(DEEP).filter_map(|(at, (step, script))| {

@@ -12,9 +12,9 @@ use super::passes::{
 };
 use crate::label;
 
-/// The largest numbers of later jobs (`NEAR`) and of programs in each of these jobs (`PROGRAMS`) that are examined for
-/// a failed job of make. Both are a bound of the work: the command lines are compared with the files that the failed
-/// job should have made.
+/// To find out whether a later job used a file that a failed job should have made, the command lines of later jobs are
+/// searched. At most `NEAR` jobs are searched, and at most `PROGRAMS` programs in each of them. Both are a bound of the
+/// work.
 const NEAR: usize = 256;
 const PROGRAMS: usize = 4;
 

@@ -77,8 +77,8 @@ impl Finder<'_> {
             && !parent.is_some_and(|parent| is_probe(process, parent))
     }
 
-    /// The last child of a server that failed right before the server ended the client's last wait. The client ended
-    /// soon after this wait.
+    /// A child of a server that failed, so that the server's answer ended the last wait of the client. It is the last
+    /// child that failed right before that moment. The client ended soon after this wait.
     fn by_answer(&self, client: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(client);
         let timeline = self.analysis.timeline.as_ref()?;
@@ -113,7 +113,8 @@ impl Finder<'_> {
     /// The script then probably read the status from a file (`exit $(cat status)`).
     fn by_status(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
-        // A program that runs tests has a status of its own, because it fails by a test.
+        // Only a script, or a program that reads text, can have taken its status from a file. A test runner is
+        // excluded, because its status shows the failure of a test.
         let has_own_status = runs_tests(process) || !is_script(process) && !is_reader(process);
         if passes(process) != Passes::Status && has_own_status {
             return None;
@@ -158,8 +159,8 @@ impl Finder<'_> {
         let script = self.analysis.process(shell);
         let jobs = others.iter().copied().rev().filter(|ix| {
             let job = self.analysis.process(*ix);
-            // A `sleep` that ends right after the job looks like the reader of a pipe, so the timeline must show that
-            // the reader read from the job.
+            // A `sleep` that ends right after the job looks like a program that reads the job's output in a pipe. So if
+            // there is a timeline, it must show that the program really read from the job.
             let is_read = |reader| self.analysis.timeline.is_none() || self.reads(reader, *ix);
             let is_piped = || self.reader(job, script).is_some_and(is_read);
             let top = self.top_of_subshells(*ix);
@@ -242,9 +243,9 @@ impl Finder<'_> {
         polls.next().is_some()
     }
 
-    /// The only failed script that was run by a shell which nevertheless succeeded. Another shell that reads the
-    /// script's results from a text sees no exit status. Scripts inside of tests are left out, because tests start
-    /// programs that are expected to fail.
+    /// The only failed script whose shell nevertheless succeeded. Another shell, which read the script's results from a
+    /// text, saw no exit status. Scripts inside of tests are left out, because tests start programs that are expected
+    /// to fail.
     fn by_result(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let reader = self.analysis.process(last);
         if passes(reader) != Passes::Status {
@@ -274,9 +275,9 @@ impl Finder<'_> {
         self.only_hidden(last, is_test_runner, failed.iter().copied())
     }
 
-    /// The only hidden failure in the whole build, if COMMAND's last failure is a check that had already been made
-    /// several times without success. A failure is hidden if no ancestor of the failed process shows it. The returned
-    /// process ended before the first of these checks.
+    /// The only hidden failure in the whole build. It counts if COMMAND's last failure is a check that had been made
+    /// several times without success, and if it came before the first of these checks. A failure is hidden if no
+    /// ancestor of the failed process shows it.
     fn by_polled_state(
         &self,
         poll: ProcessIx,
@@ -380,10 +381,9 @@ impl Finder<'_> {
         stretch.is_some_and(|stretch| stretch.from < time && is_nap(&stretch))
     }
 
-    /// The first member of a pipe that failed before the pipe's last program failed. The last program then perhaps
-    /// lacked the output of that member. A member that ended after the last program does not count, because it may have
-    /// failed only since its reader had ended. Jobs that run at the same time but do not read from each other do not
-    /// count either.
+    /// The first program of a pipe that failed before the pipe's last program failed, which perhaps lacked its output.
+    /// A program that ended after the last one does not count, because it may have failed only since its reader had
+    /// ended. Jobs that run at the same time but do not read from each other do not count either.
     fn by_writer(&self, reader: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(reader);
         let shell = process.parent?;
@@ -462,10 +462,10 @@ impl Finder<'_> {
         })
     }
 
-    /// The last failed step before a later step of the same script that failed by itself, if the script probably did
-    /// not ignore the earlier failure on purpose. The earlier step wrote data into a pipe, or is a build right before
-    /// the later step, or its last argument is a file that the later step names, or it ran the same program on the same
-    /// file and the script does not use its status.
+    /// An earlier failed step of a script that may explain why a later step of the same script failed by itself. It is
+    /// the last failure before the later step that the script probably did not ignore on purpose: the earlier step
+    /// wrote data into a pipe, or is a build right before the later step, or its last argument is a file that the later
+    /// step names, or it ran the same program on the same file and the script does not use its status.
     fn by_ignored_step(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
         let script = process.parent?;

@@ -53,8 +53,8 @@ pub(super) fn passes(process: &Process) -> Passes {
     }
 }
 
-/// Whether a shell or a build tool was killed by a signal that was sent to it directly. If only a child died by a
-/// signal, such a program would exit with a status. An exception is SIGINT: if it killed a child, a shell sends it to
+/// Whether a shell or a build tool was killed by a signal that was sent to it directly. If only its child is killed,
+/// such a program exits with a status. SIGINT does not count: a shell whose child was killed by SIGINT sends it to
 /// itself as well.
 pub(super) fn is_killed_itself(process: &Process) -> bool {
     let signal = exit::killed_by(process.status);
@@ -309,8 +309,8 @@ fn has_option(process: &Process, letters: &str, long: &str) -> bool {
 /// the failures that the script `failures.py` plants in builds.
 pub(super) const LONG: u64 = 20;
 
-/// The longest time in nanoseconds that a program takes to end after the failure of a child that made it end: half a
-/// second, or a twentieth of the program's life if that is longer.
+/// If a program ends within this time, in nanoseconds, after the failure of a child, the failure is taken for the
+/// reason: half a second, or a twentieth of the program's life if that is longer.
 pub(super) fn soon(process: &Process) -> u64 {
     (process.wall() / 20).max(AT_ONCE)
 }

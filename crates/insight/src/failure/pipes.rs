@@ -32,8 +32,8 @@ impl Finder<'_> {
         if hidden.is_empty() {
             return Vec::new();
         }
-        // For each command line, the start of the last run that succeeded. A hidden failure does not count if the
-        // command succeeded later.
+        // A hidden failure does not count if the same command line succeeded later. So the start of the last run that
+        // succeeded is noted for each command line.
         let mut good: BTreeMap<&[u8], Ktime> = BTreeMap::new();
         for process in &self.analysis.processes {
             if process.status == Some(0) {
@@ -87,8 +87,8 @@ impl Finder<'_> {
         self.top_of(ix, |above| above != script)
     }
 
-    /// The outermost subshell around a process, going up as long as `is_one` accepts the subshell; the process itself
-    /// if it accepts none.
+    /// The outermost subshell around a process. The search goes up as long as `is_one` accepts the next subshell; if it
+    /// accepts none, the result is the process itself.
     fn top_of(&self, ix: ProcessIx, is_one: impl Fn(ProcessIx) -> bool) -> ProcessIx {
         let above = self.analysis.ancestors(ix).take(SUBSHELLS);
         let forks =

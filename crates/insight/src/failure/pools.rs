@@ -47,8 +47,8 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether a process is a forked worker that crashed, after which its parent stopped another worker at once. A pool
-    /// of workers ends in this way. A test that expects a crash does not stop other processes.
+    /// Whether a process is a forked worker that broke its pool: it crashed, and its parent stopped another worker at
+    /// once. A test that expects a crash does not stop other processes.
     pub(super) fn broke_a_pool(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let worker = self.analysis.process(ix);
         let children = self.analysis.process(above).children.iter().rev();
@@ -80,8 +80,8 @@ impl Finder<'_> {
         self.sure.was_stopped_late(ix) || self.is_hung_test(ix)
     }
 
-    /// Whether a process was killed because another process had failed, by its parent or by the program that ended its
-    /// parent.
+    /// Whether a process was killed because another child of its parent had failed. Its parent killed it, or the
+    /// program that ended its parent did.
     pub(super) fn was_killed_for_another(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let child = self.analysis.process(ix);
         self.sure.on_purpose(ix, child)
@@ -104,8 +104,8 @@ impl Finder<'_> {
         other.is_some_and(|end| child.start < end && end < child.end)
     }
 
-    /// The time of the last failure of a child of `above` before `time`, if it is so close to `time` that `above` may
-    /// have reacted to it at `time`. Stopped children do not count as failed.
+    /// The time at which a child of `above` failed most recently before `time`; `None` if this is too long before for
+    /// `above` to have reacted to it at `time`. Stopped children do not count as failed.
     fn failed_shortly_before(&self, time: Ktime, above: ProcessIx) -> Option<Ktime> {
         let failures = self.failures.get(&above).map_or(&[][..], Vec::as_slice);
         let before = failures.partition_point(|end| *end <= time);

@@ -87,9 +87,9 @@ impl Finder<'_> {
         }
     }
 
-    /// The last child of a test runner that failed with a status of common errors, if the very last child ran the same
-    /// program and failed with a status that a test probably expects. `runs` has the children in the order of their
-    /// starts.
+    /// If the very last child of a test runner failed with a status that a test probably expects, the last child that
+    /// ran the same program and failed with a status of common errors; otherwise `None`. `runs` has the children in the
+    /// order of their starts.
     fn unexpected(&self, runs: &[ProcessIx]) -> Option<ProcessIx> {
         let last = self.analysis.process(*runs.last()?);
         let name = label::program(last);

@@ -50,16 +50,16 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether a program of unknown kind ended with the status of a failed child, although another run of the child's
-    /// program had failed with another status. The program is then a test that expected the other status.
+    /// Whether a program of unknown kind ended with the status of one failed child, while another run of the child's
+    /// program had failed with a different status. The program is then a test that expected the different status.
     fn has_the_status_of(&self, child: &Process, above: ProcessIx) -> bool {
         let is_wanted = |other: &Process| code(other) != code(child);
         has_the_error_of(child, self.analysis.process(above))
             && self.others_failed(child, above, is_wanted)
     }
 
-    /// Whether a test probably expected the failure of a child: the child's status differs from the status of the
-    /// program that started it, and an earlier run of the child's program failed with that program's status.
+    /// Whether a test probably expected the failure of a child: the test ended with another status than the child,
+    /// namely with the one with which an earlier run of the child's program had failed.
     pub(super) fn is_wanted(&self, child: &Process, above: ProcessIx) -> bool {
         let runner = self.analysis.process(above);
         let is_reason =
@@ -67,8 +67,8 @@ impl Finder<'_> {
         code(child) != code(runner) && self.others_failed(child, above, is_reason)
     }
 
-    /// Whether a process also ran the program of a child with other arguments, and one of these runs failed and
-    /// satisfies the condition `fits`.
+    /// Whether a process also ran the program of a child with other arguments, and one of these runs failed and is
+    /// accepted by `fits`.
     fn others_failed(
         &self,
         child: &Process,

@@ -216,8 +216,8 @@ fn a_pool_that_was_closed_is_no_reason() {
     }
 }
 
-/// If a test expects the status 2 of a program, another run of the program with a common error status is the reason for
-/// the failure.
+/// A test may expect a program to end with status 2. If another run of the program ended with a common error status,
+/// that run is the reason for the failure.
 #[test]
 fn a_status_that_a_test_wants_is_no_reason() {
     for (status, name) in [(1, "./cli b"), (3, "./cli x")] {
@@ -238,8 +238,8 @@ fn a_status_that_a_test_wants_is_no_reason() {
     }
 }
 
-/// An earlier check of the file that the failed step reads is not the reason. If the script ignores the earlier
-/// command's status, that command is the reason.
+/// An earlier check of a file is not the reason for the failure of a later step that reads the file. But if the script
+/// ignores the status of the earlier command, that command is the reason.
 #[test]
 fn a_question_about_a_file_is_no_reason() {
     let rows = [

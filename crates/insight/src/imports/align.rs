@@ -12,27 +12,27 @@ use super::lookup::{signed, LATE};
 pub struct Span {
     pub from: i64,
     pub to: i64,
-    /// Whether the record may come from another run of the tool. Then its times prove nothing, and its process must
-    /// have a matching name.
+    /// Whether the record may come from another run of the tool. Then its times prove nothing, so only a process with a
+    /// matching name can belong to it.
     pub needs_name: bool,
 }
 
-/// The largest difference, in nanoseconds, between a process's times and its record's times in a tool's log, if the
-/// record's name matches no process. A guess; it is smaller than `LATE` because only the times show that the two belong
-/// together.
+/// If the name of a record in a tool's log matches no process, the record can belong to a process whose times differ
+/// from its times by at most this much, in nanoseconds. A guess; it is smaller than `LATE` because only the times show
+/// that the two belong together.
 const LATE_UNNAMED: u64 = 50_000_000;
 
-/// The largest number of processes that are tried for a record of a tool's log without a name. If more processes begin
-/// at once, none of them is the only possible one. A bound of the work.
+/// The largest number of processes that are tried for a record of a tool's log without a name. A bound of the work: if
+/// more processes begin at once, none of them is the only possible one.
 const NEAR: usize = 256;
 
-/// The largest difference in nanoseconds between start times of a tool that several records of its log suggest, if they
-/// still count as one start. A guess: with a larger limit, the log of a second run of the tool would be mistaken for
-/// that of the first run.
+/// Each record of a tool's log suggests a time at which the tool started. Suggested times count as one start if they
+/// differ by at most this much, in nanoseconds. A guess: with a larger limit, the log of a second run of the tool would
+/// be mistaken for that of the first run.
 const SAME: u64 = 50_000_000;
 
-/// The longest time in nanoseconds from the start of a tool until it reads the clock from which the times in its log
-/// count. A tool that first reads its files reads the clock later. A guess: with a larger limit, the times of an
+/// The longest time in nanoseconds from the start of a tool to the moment from which the times in its log count. A tool
+/// that first reads its files reads the clock for that moment late. A guess: with a larger limit, the times of an
 /// earlier run would fit, too.
 const SOON: u64 = 150_000_000;
 
@@ -128,8 +128,8 @@ pub fn align(
     found
 }
 
-/// The middle of the largest group of start times that differ from each other by at most `SAME` nanoseconds. If several
-/// such groups are equally large, the first one counts.
+/// The start time on which most of the given times agree: the middle of the largest group of times that differ from
+/// each other by at most `SAME` nanoseconds. If several such groups are equally large, the first one counts.
 pub fn most_frequent(mut values: Vec<i64>) -> Option<i64> {
     values.sort_unstable();
     let mut best: &[i64] = &[];

@@ -38,8 +38,8 @@ use placer::{Placer, WORK};
 use proof::find_doubts;
 pub use report::{Attributes, Case, Date, Report, Suite};
 
-/// The largest delay in nanoseconds with which a file system's clock stamps a written file: a tick of the kernel, which
-/// is at most 10 ms (CONFIG_HZ=100).
+/// The time stamp of a written file can be this much too early, in nanoseconds, because file systems use a clock that
+/// advances once for each tick of the kernel. A tick is at most 10 ms (CONFIG_HZ=100).
 const COARSE: i64 = 10_000_000;
 /// The longest time in nanoseconds from the end of the last test until a runner has written its report. It is used to
 /// find the right time zone, so it must be much less than the difference between two zones. A guess: the nearest zones
@@ -125,9 +125,9 @@ impl Report {
         placer.placed
     }
 
-    /// Finds the time zone that is assumed for the times of a report without a zone. The right zone is the one in which
-    /// the last of these times is just before the report was written. If no zone or several zones fit, the zone nearest
-    /// to UTC is assumed in which the first of these times lies in the recording.
+    /// Finds the time zone to assume for a report whose times have none. The right zone is the one in which the last of
+    /// these times is just before the report was written. If no zone or several zones fit, it is the zone nearest to
+    /// UTC in which the first of these times lies in the recording.
     fn zone(&self, written: Option<i64>, lookup: &Lookup<'_>) -> Zone {
         let Some(first) = self.local_dates().next().map(|(date, _)| date) else {
             return Zone::UTC;
@@ -145,8 +145,8 @@ impl Report {
         let quarters = std::iter::once(0).chain(quarters);
         let quarters = quarters.filter(|quarters| *quarters >= -48);
         let fitting: Vec<i64> = quarters.filter(is_inside).collect();
-        // The times may be beginnings or ends of tests. So both the latest time and the latest time plus length are
-        // compared with the time of writing.
+        // The times may be beginnings or ends of tests. So the time of writing is compared with the latest of these
+        // times, and also with the latest sum of a time and the length of its test.
         let by_file = |quarters: &i64| {
             let ends = self.local_dates().flat_map(|(date, length)| {
                 let time = at(date, *quarters);
@@ -226,7 +226,7 @@ fn runners(path: &[u8], lookup: &Lookup<'_>) -> [Vec<ProcessIx>; 3] {
 
 /// The time zone that is assumed for the times of a report which have no zone.
 struct Zone {
-    /// The difference in nanoseconds by which the assumed time zone is ahead of UTC.
+    /// The number of nanoseconds by which clocks in the assumed time zone are ahead of UTC.
     ahead: i64,
     /// Whether the time zone is proven: with any other zone, the times of the report would lie outside of the
     /// recording.

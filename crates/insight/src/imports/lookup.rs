@@ -1,5 +1,5 @@
-//! Offers the analysis of a recording in the terms of other tools' files: times since 1970, pids, words of command
-//! lines.
+//! Looks up the records of other tools' files in a recording: converts their times since 1970, and finds processes by
+//! pid or by words of their command lines.
 
 use std::collections::HashMap;
 

@@ -65,8 +65,8 @@ fn is_too_deep(step: &Step) -> bool {
 }
 
 /// For each step, its position in a depth-first order of the steps, and the position after the last step inside it.
-/// Step A lies inside step B exactly if the position of A is between these two positions of B. In `list`, a step comes
-/// before the steps inside it.
+/// Exactly the steps with a position between these two lie inside the step. In `list`, a step comes before the steps
+/// inside it.
 fn places(list: &[Step]) -> Vec<(usize, usize)> {
     // For each step, the number of steps in its tree: the step itself and all steps inside it.
     let mut sizes = vec![1; list.len()];
@@ -100,7 +100,7 @@ struct Build<'a> {
     /// For each process, the times of its execs, each with the way in which the executed program runs tests from then
     /// on (such as in threads).
     tests: Vec<Vec<(Ktime, Tests)>>,
-    /// The steps that are the whole life of a process, according to files of other tools.
+    /// The steps from other tools' files that stand for the whole life of a process.
     whole: HashSet<StepIx>,
     list: Vec<Step>,
     /// The first step of the process that is being divided into steps, as an index. Steps before it belong to other
@@ -111,8 +111,8 @@ struct Build<'a> {
     containers: HashMap<ProcessIx, &'a Container>,
 }
 
-/// A change of the steps that a process or thread is in. The numbers in the variants are indexes of spans between
-/// marks or of executed programs.
+/// A moment at which a process or thread enters or leaves a step. The number in a variant is the index of a span
+/// between marks, or of an executed program.
 enum Change<'a> {
     End(usize),
     /// The process or thread enters or leaves a step in which its parent is, so the surrounding step changes.
@@ -127,7 +127,7 @@ struct Open {
     /// The steps that have begun and not ended, the innermost one last. A step that was made from a span also has the
     /// number of the span.
     steps: Vec<(StepIx, Option<usize>)>,
-    /// The spans that have ended while a span inside them was still open.
+    /// The spans that ended before a span inside them had ended.
     ended: HashSet<usize>,
 }
 
@@ -328,8 +328,8 @@ impl Build<'_> {
         }))
     }
 
-    /// The exit status of the last child of a wrapper process that ran the given command line. If there is no such
-    /// child, the exit status of the process itself.
+    /// The exit status of a command that a wrapper process runs: the status of the wrapper's last child with this
+    /// command line, or of the wrapper itself if there is no such child.
     fn wrapped(&self, process: &Process, program: &[&[u8]]) -> Option<u32> {
         let mut children = process.children.iter().map(|ix| self.analysis.process(*ix));
         let ran = |child: &&Process| {

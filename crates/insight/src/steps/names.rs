@@ -14,8 +14,8 @@ const CUT: char = '…';
 const SIMILAR: usize = 30;
 
 impl Steps {
-    /// The full name of the steps that a user means by `name`. `name` is the name or the title of a step, or a
-    /// shortened name that fits only one name; `None` if no name or several names fit.
+    /// The full name of the steps that a user means by `name`, which is a step's name or title, or a shortened name.
+    /// `None` if no step's name fits, or if several names fit the shortened name.
     pub fn whole_name<'a>(&'a self, name: &'a str) -> Option<&'a str> {
         let names: BTreeSet<&str> = self.list.iter().map(|step| step.name.as_str()).collect();
         if names.contains(name) || self.titles().iter().any(|title| title == name) {

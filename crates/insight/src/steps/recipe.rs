@@ -13,7 +13,8 @@ const SHORTEST: u64 = 20_000_000;
 /// The largest number of processes of one recipe that are examined for the name of its step.
 const MOST: usize = 64;
 
-/// The name of the step for a child of make or ninja, if the rules for programs say little about the child.
+/// The name of the step for a recipe of make or ninja, if less than half of the recipe's time is in programs that are
+/// steps by themselves. `process` is the child that runs the recipe.
 pub(super) fn name(analysis: &Analysis, process: &Process) -> Option<String> {
     let wall = process.wall();
     if wall < SHORTEST || !is_recipe(analysis, process) {

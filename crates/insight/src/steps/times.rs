@@ -176,7 +176,7 @@ fn spent(path: &[OwnSegment]) -> ByKind {
 }
 
 impl Fineness {
-    /// The length in nanoseconds of the stretches into which the wall time of a step is divided in order (its course).
+    /// A step's wall time in the order of time (its course) is divided into stretches of this length in nanoseconds.
     /// `wall` is the wall time of the step, and `whole` the wall time of all steps together.
     fn stretch(self, wall: u64, whole: u64) -> u64 {
         (wall / self.of_step.max(1)).max(whole / self.of_all.max(1))

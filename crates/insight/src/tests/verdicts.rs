@@ -184,8 +184,8 @@ fn a_starved_step_that_failed_has_to_have_had_a_limit_of_time() {
     // A failed assertion of a test and an error of a compiler do not depend on time.
     assert!(!told(test, 256, &starved, None));
     assert!(!told(unit, 256, &starved, None));
-    // The lack of CPU time is reported if the other tests of the suite had the CPU, and below also if `timeout` or a
-    // signal ended the step, or a shell reports such a signal.
+    // The lack of CPU time is reported if the other tests of the suite got the CPU time that they wanted (90 %).
+    // Further below, it is also reported if `timeout` or a signal ended the step, or a shell reports such a signal.
     assert!(told(test, 256, &starved, Some(90)));
     let less = divided(&[(WallPart::Work, 300 * MS), (WallPart::Others, 450 * MS)]);
     assert!(!told(test, 256, &less, Some(60)));

@@ -48,8 +48,9 @@ pub(super) struct StepParts {
     /// The time in nanoseconds that the step waited for pages that were not in memory. The part `Disk` includes this
     /// time.
     pub(super) faults: u64,
-    /// The time in nanoseconds of waits that a timer of the step itself ended while another thread of the step had no
-    /// CPU or waited for a disk. The waits for a CPU of a process that was killed while it worked count, too.
+    /// The time in nanoseconds of two kinds of waits: those that a timer of the step itself ended while another thread
+    /// of the step had no CPU or waited for a disk, and the waits for a CPU of a process that was killed while it
+    /// worked.
     pub timers: u64,
 }
 
@@ -98,8 +99,8 @@ impl<'a> Divider<'a> {
             for (.., step) in steps.parts(analysis, thread) {
                 for step in steps.around(step) {
                     let all = threads.entry(step).or_default();
-                    // If the thread is already in this step's list, or the list is full, the same holds for all steps
-                    // around it.
+                    // The loop goes from the innermost step to the outermost one. If the thread is already in a step's
+                    // list, or the list is full, then the lists of all steps around it need no change either.
                     if all.last() == Some(&thread) || all.len() >= THREADS {
                         break;
                     }
@@ -206,8 +207,9 @@ impl<'a> Divider<'a> {
         processes.any(|ix| self.no_memory.contains(&ix))
     }
 
-    /// Divides the step's waits for CPUs that tasks of the build had. A part counts as work of the step, in proportion
-    /// to the CPU time of the step's own tasks: if a step has too many threads, it waits for itself.
+    /// Divides the step's waits for CPUs that tasks of the build had. Some of these tasks are the step's own: with too
+    /// many threads, a step waits for itself. In proportion to the CPU time of its own tasks, the waits count as its
+    /// work.
     fn share(&self, at: StepIx, path: &[OwnSegment], divided: &mut StepParts) {
         let (Some((first, _)), Some((last, _))) = (path.first(), path.last()) else {
             return;
@@ -259,8 +261,8 @@ impl<'a> Divider<'a> {
         Contention::within(self.analysis, segment.thread, segment.from, segment.to)
     }
 
-    /// Adds a run of path segments in which tasks outside of the step worked until they ended a wait of the step.
-    /// `then` is the segment after the run, in which the step goes on.
+    /// Adds the time of several segments in a row in which the step waited while tasks outside of it worked. `then` is
+    /// the next segment, in which the step goes on.
     fn outside(&self, run: &[OwnSegment], then: Option<&OwnSegment>, divided: &mut StepParts) {
         let ns = run.iter().fold(0u64, |sum, (segment, _)| {
             sum.saturating_add(segment.length())
@@ -426,9 +428,9 @@ impl<'a> Divider<'a> {
         cut.filter(|stretch| stretch.from < stretch.to)
     }
 
-    /// The part of the step's wall time to which a sleep belongs, if another thread of the step was in the state
-    /// `stretch` meanwhile; `None` if this state is no reason for the sleep. A wait for a CPU still has to be divided
-    /// among the tasks that had the CPU.
+    /// The part of the step's wall time to which a sleep belongs, if the state `stretch` of another thread of the step
+    /// at that time explains the sleep; otherwise `None`. A wait for a CPU still has to be divided among the tasks that
+    /// had the CPU.
     fn explains(
         &self,
         at: StepIx,
@@ -454,17 +456,17 @@ impl<'a> Divider<'a> {
                 _ => return None,
             },
         };
-        // A wait that a thread of the step ended was a wait for the step itself and is no reason, unless the waker
-        // killed the waiting thread.
+        // If a thread of the step ended the wait, the step waited for itself, which explains nothing. An exception is a
+        // waker that killed the waiting thread.
         let killed = exit::killed_by(self.analysis.thread(thread).status).is_some();
         let own = match stretch.waker() {
             Actor::Thread(waker) => self.is_inside(at, waker, stretch.to),
             Actor::Outside(_) => false,
-            // If no thread ended the wait, a wait for a lock (futex) is that of an idle thread in a pool, which waits
-            // for the step itself.
+            // No task ended the wait here. Then a thread that waits for a lock (futex) is an idle thread of a pool,
+            // which waits for work from the step itself.
             _ => stretch.reason == Reason::Lock,
         };
-        // The end of a killed thread that waited for a futex proves nothing, because idle threads of a pool wait so
+        // A killed thread that waited for a futex is no such exception, because idle threads of a pool wait for a futex
         // until they are killed.
         let killed = killed && stretch.reason != Reason::Lock;
         (given_up || !own || killed).then_some(part)
@@ -477,8 +479,8 @@ impl<'a> Divider<'a> {
             return;
         };
         let span = (step.from, step.to);
-        // A counter of throttling does not show at which time between two samples the quota throttled. Waits for a CPU
-        // that was idle show this.
+        // A counter of throttling shows how long the quota throttled between two samples, but not when. Waits for a CPU
+        // that was idle show when.
         let throttled = self.throttled(step.from, step.to);
         divided.times.withhold(self.analysis, span, throttled);
         let memory = self.memory.get(&at).copied().unwrap_or_default();

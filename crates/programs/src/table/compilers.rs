@@ -110,8 +110,14 @@ pub(super) const ROWS: &[KnownProgram] = &[
         ..PROGRAM
     },
     KnownProgram {
-        names: "cicc kotlinc scalac tsc",
+        names: "cicc",
         role: Some(Role::Compiler),
+        ..PROGRAM
+    },
+    KnownProgram {
+        names: "kotlinc scalac tsc",
+        role: Some(Role::Compiler),
+        warms_up: true,
         ..PROGRAM
     },
     KnownProgram {
@@ -145,6 +151,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
     KnownProgram {
         names: "javac",
         role: Some(Role::Compiler),
+        warms_up: true,
         version: Some(version("java", "java jdk")),
         ..PROGRAM
     },

@@ -43,7 +43,12 @@ fn starts(hand: &mut Hand, parent: u32, at: i64, pid: u32, cpu: u16) {
 }
 
 /// Lets a thread leave its CPU and wait from a time on.
-fn sleeps(hand: &mut Hand, (tid, cpu): (u32, usize), from: i64, (reason, state): (Reason, u16)) {
+fn sleeps(hand: &mut Hand, task: (u32, usize), from: i64, sleep: (Reason, u16)) {
+    sleeps_at(hand, task, from * MS, sleep);
+}
+
+/// Like [`sleeps`], with the time in nanoseconds.
+fn sleeps_at(hand: &mut Hand, (tid, cpu): (u32, usize), at: i64, (reason, state): (Reason, u16)) {
     let sleep = SchedKind::Switch {
         prev: Tid(tid),
         next: Tid(0),
@@ -53,13 +58,18 @@ fn sleeps(hand: &mut Hand, (tid, cpu): (u32, usize), from: i64, (reason, state):
         reason,
         timeout: Timeout::UNKNOWN,
     };
-    hand.sched(cpu, from * MS, sleep);
+    hand.sched(cpu, at, sleep);
 }
 
 /// Lets the task `waker` end a thread's wait; 0 stands for a timer.
-fn wakes(hand: &mut Hand, waker: u32, at: i64, (tid, cpu): (u32, usize)) {
-    hand.waking(cpu, at * MS, waker, tid)
-        .switch(cpu, at * MS + 1, 0, RUNNING, tid);
+fn wakes(hand: &mut Hand, waker: u32, at: i64, task: (u32, usize)) {
+    wakes_at(hand, waker, at * MS, task);
+}
+
+/// Like [`wakes`], with the time in nanoseconds.
+fn wakes_at(hand: &mut Hand, waker: u32, at: i64, (tid, cpu): (u32, usize)) {
+    hand.waking(cpu, at, waker, tid)
+        .switch(cpu, at + 1, 0, RUNNING, tid);
 }
 
 /// Sets the status of the process whose exit was recorded last.

@@ -25,9 +25,84 @@ fn sleeps_after_failed_tries_name_them() {
     let text = advice(&analyzed(&tries(EXIT_1)));
     let words = "sleeps 1.50 s, 3 times, after tries that fail: find out why they fail";
     assert!(text.contains(words), "{text}");
-    let text = advice(&analyzed(&tries(0)));
-    assert!(!text.contains("tries"), "{text}");
-    assert!(text.contains("unless the time is meant"), "{text}");
+    // A server that a test kills has not failed.
+    for status in [0, TERM] {
+        let text = advice(&analyzed(&tries(status)));
+        assert!(!text.contains("tries"), "{text}");
+        assert!(text.contains("wait for an event, unless"), "{text}");
+    }
+}
+
+/// An installer naps between two tries to reach a server, and does nothing else for long. It received no packages that
+/// it could keep.
+#[test]
+fn an_installation_that_downloads_nothing_needs_no_cache() {
+    let mut hand = command(2_000);
+    starts(&mut hand, 10, 2, 11, 1);
+    becomes(&mut hand, 3, 11, "/usr/bin/pip install kit");
+    sleeps(&mut hand, (10, 0), 4, (Reason::Child, SLEEPS));
+    for nap in 0..3 {
+        naps(&mut hand, (11, 1), 10 + 510 * nap, 510 + 510 * nap);
+    }
+    ends_for_command(&mut hand, 11, 1, 1_540);
+    ends(&mut hand, (10, 0), 1_545, 0);
+    let text = advice(&analyzed(&hand));
+    assert!(
+        text.contains("pip install kit sleeps 1.50 s, 3 times"),
+        "{text}"
+    );
+    assert!(!text.contains("cache"), "{text}");
+}
+
+/// A thread naps for a second, for most of which another thread of its process either works or naps, too.
+#[test]
+fn a_nap_beside_work_of_the_process_is_no_sleep_of_it() {
+    for (work, is_judged) in [(100, true), (900, false)] {
+        let mut hand = command(1_300);
+        hand.fork(0, 2 * MS, 10, 11, 10)
+            .first_waking(0, 2 * MS + 1, 10, 11, false)
+            .switch(1, 2 * MS + 2, 0, RUNNING, 11);
+        naps(&mut hand, (10, 0), 10, 1_010);
+        sleeps(&mut hand, (11, 1), 10 + work, (Reason::Lock, SLEEPS));
+        wakes(&mut hand, 10, 1_020, (11, 1));
+        ends(&mut hand, (10, 0), 1_030, 0);
+        let text = advice(&analyzed(&hand));
+        assert_eq!(text.contains("sleeps 1.00 s"), is_judged, "{work}: {text}");
+    }
+}
+
+/// A program starts a compiler for each of five files. Each call works on three CPUs for 0.5 s.
+#[test]
+fn a_compiler_that_warms_up_takes_several_files() {
+    for (compiler, is_told) in [("/usr/bin/javac", true), ("/usr/bin/gcc", false)] {
+        let mut hand = command(2_700);
+        becomes(&mut hand, 1, 10, "/w/wrapper");
+        for file in 0..5 {
+            let (pid, at) = (11 + file, 10 + 520 * i64::from(file));
+            starts(&mut hand, 10, at, pid, 1);
+            becomes(
+                &mut hand,
+                at + 1,
+                pid,
+                &format!("{compiler} -d out F{file}"),
+            );
+            sleeps(&mut hand, (10, 0), at + 2, (Reason::Child, SLEEPS));
+            for cpu in 2..4u16 {
+                let (tid, on) = (pid + 10 * u32::from(cpu), usize::from(cpu));
+                hand.fork(1, (at + 3) * MS, pid, tid, pid)
+                    .first_waking(1, (at + 3) * MS + 1, pid, tid, false)
+                    .switch(on, (at + 3) * MS + 2, 0, RUNNING, tid);
+                hand.exit(cpu, (at + 500) * MS, tid, pid, false)
+                    .switch(on, (at + 500) * MS + 1, tid, DEAD, 0)
+                    .last(cpu, (at + 500) * MS + 2, tid);
+            }
+            ends_for_command(&mut hand, pid, 1, at + 502);
+        }
+        ends(&mut hand, (10, 0), 2_630, 0);
+        let text = advice(&analyzed(&hand));
+        let words = "starts javac 5 times, 1.49 s of CPU time each whatever its arguments are: give all files";
+        assert_eq!(text.contains(words), is_told, "{text}");
+    }
 }
 
 #[test]

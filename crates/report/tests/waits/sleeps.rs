@@ -3,7 +3,9 @@
 use tr_format::event::{Argv, LifeKind, Reason, SchedKind, Tid, Timeout};
 
 use super::super::kinds::hand::{Hand, BLOCKED, DEAD, RUNNING, SLEEPS};
-use super::{advice, analyzed, command, ends, sleeps, starts, wakes, MS, TERM};
+use super::{
+    advice, analyzed, command, ends, sleeps, sleeps_at, starts, wakes, wakes_at, MS, TERM,
+};
 
 const KILL: u32 = 9;
 const NAP: (Reason, u16) = (Reason::Timer, SLEEPS);
@@ -48,9 +50,10 @@ fn a_runtimes_end_makes_no_ticks_of_its_naps() {
         .switch(1, 2 * MS + 2, 0, RUNNING, 11);
     sleeps(&mut hand, (11, 1), 3, (Reason::Lock, SLEEPS));
     for nap in 0..10 {
-        // Node and Tcl nap in the system call poll.
-        sleeps(&mut hand, (10, 0), 10 + 100 * nap, (Reason::Poll, SLEEPS));
-        wakes(&mut hand, 0, 105 + 100 * nap, (10, 0));
+        // Node and Tcl nap in the system call poll. The work between two naps takes 4.7 ms.
+        let from = 10 * MS + 99_700_000 * nap;
+        sleeps_at(&mut hand, (10, 0), from, (Reason::Poll, SLEEPS));
+        wakes_at(&mut hand, 0, from + 95 * MS, (10, 0));
     }
     // The main thread tells the other one to end, and waits for that.
     hand.waking(1, 1_010 * MS, 10, 11)
@@ -70,6 +73,77 @@ fn a_runtimes_end_makes_no_ticks_of_its_naps() {
         text.contains("of its own, mostly sleep in") && !text.contains("of its own work"),
         "{text}"
     );
+}
+
+/// The main thread of an event loop naps five times, and then waits for an answer of its own thread until this has come.
+/// The run went on because of the naps, which are not the ticks of the wait for the answer.
+#[test]
+fn naps_on_the_critical_path_are_no_ticks() {
+    let mut hand = command(1_100);
+    hand.fork(0, 2 * MS, 10, 11, 10)
+        .first_waking(0, 2 * MS + 1, 10, 11, false)
+        .switch(1, 2 * MS + 2, 0, RUNNING, 11);
+    sleeps(&mut hand, (11, 1), 3, (Reason::Lock, SLEEPS));
+    for nap in 0..5 {
+        sleeps(&mut hand, (10, 0), 10 + 200 * nap, (Reason::Poll, SLEEPS));
+        wakes(&mut hand, 0, 208 + 200 * nap, (10, 0));
+    }
+    // Its own thread works for 15 ms.
+    hand.waking(1, 1_010 * MS, 10, 11)
+        .switch(1, 1_010 * MS + 1, 0, RUNNING, 11);
+    sleeps(&mut hand, (10, 0), 1_011, (Reason::Poll, SLEEPS));
+    wakes(&mut hand, 11, 1_026, (10, 0));
+    hand.exit(1, 1_026 * MS + 10, 11, 10, false)
+        .switch(1, 1_026 * MS + 11, 11, DEAD, 0)
+        .last(1, 1_026 * MS + 12, 11);
+    ends(&mut hand, (10, 0), 1_030, 0);
+    let text = advice(&analyzed(&hand));
+    assert!(
+        text.contains("≤ 990 ms") && text.contains("990 ms for timers or time-outs, 5 times"),
+        "{text}"
+    );
+}
+
+/// A driver naps for 0.2 s after each of four keys. The program in the terminal waits for the keys, which a worker of the
+/// kernel hands on, so the recording does not show that the driver ends these waits.
+#[test]
+fn waits_without_a_proven_cause_do_not_bound_sleeps() {
+    let mut hand = command(1_000);
+    starts(&mut hand, 10, 2, 11, 1);
+    becomes(&mut hand, 3, 11, "/w/menu");
+    sleeps(&mut hand, (11, 1), 4, (Reason::Terminal, SLEEPS));
+    for key in 0..4 {
+        let from = 10 + 210 * key;
+        naps(&mut hand, (10, 0), from, from + 200);
+        // The worker of the kernel, which is not recorded, wakes the program.
+        wakes(&mut hand, 999, from + 202, (11, 1));
+        if key < 3 {
+            sleeps(&mut hand, (11, 1), from + 203, (Reason::Terminal, SLEEPS));
+        }
+    }
+    sleeps(&mut hand, (10, 0), 845, (Reason::Child, SLEEPS));
+    ends_for_command(&mut hand, 11, 1, 850);
+    ends(&mut hand, (10, 0), 855, 0);
+    let text = advice(&analyzed(&hand));
+    assert!(text.contains("≤ 800 ms"), "{text}");
+}
+
+/// COMMAND naps until each tenth of a second, twelve times. It keeps a rate, which may be what it is for.
+#[test]
+fn naps_that_keep_a_rate_are_not_judged() {
+    let mut hand = command(1_300);
+    for nap in 0..12 {
+        let work = 20_000 + 3_000 * (nap * 5 % 7);
+        sleeps_at(&mut hand, (10, 0), nap * 100 * MS + 10 * MS + work, NAP);
+        wakes(&mut hand, 0, nap * 100 + 110, (10, 0));
+    }
+    ends(&mut hand, (10, 0), 1_215, 0);
+    let text = advice(&analyzed(&hand));
+    assert!(
+        text.contains("mostly sleep in old (1.20 s), not judged"),
+        "{text}"
+    );
+    assert!(!text.contains("save"), "{text}");
 }
 
 /// COMMAND starts a server, which first naps for a second, and a client, which tries every 0.2 s whether the server
@@ -361,7 +435,9 @@ fn a_loop_that_looks_for_a_worker_that_sleeps_names_it() {
         naps(&mut hand, (11, 1), 10 + 501 * nap, 510 + 501 * nap);
     }
     for nap in 0..48 {
-        naps(&mut hand, (10, 0), 12 + 21 * nap, 32 + 21 * nap);
+        let from = 12 * MS + 20_930_000 * nap;
+        sleeps_at(&mut hand, (10, 0), from, NAP);
+        wakes_at(&mut hand, 0, from + 20 * MS, (10, 0));
     }
     sleeps(&mut hand, (11, 1), 1_012, (Reason::Poll, SLEEPS));
     wakes(&mut hand, 10, 1_030, (11, 1));

@@ -1,6 +1,8 @@
 //! Turns the timeline of every thread into the operations that the simulation of a run does.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+
+use tr_format::event::Ktime;
 
 use super::builder::{Builder, WAKE_UP};
 use super::change::{Change, Jobs};
@@ -9,7 +11,7 @@ use super::merge::{Merger, MOST_OPS};
 use super::ops::{List, Op, What};
 use crate::arena::Arena;
 use crate::containers::WaitedFor;
-use crate::critical_path::CriticalPath;
+use crate::critical_path::{CriticalPath, TimeKind};
 use crate::model::{ProcessIx, ThreadIx};
 use crate::own::Own;
 use crate::programs::Groups;
@@ -49,6 +51,7 @@ pub(super) fn threads(
         plan,
         from: path.from,
         to: path.to,
+        sleeps: sleeps(path),
         containers: WaitedFor::of(analysis),
         own: Own::below(analysis, path.process),
         ends: lists(),
@@ -85,6 +88,15 @@ pub(super) fn threads(
         last: path.last_thread(analysis),
         wakings: builder.wakings.len(),
     }
+}
+
+/// The sleeps on the critical path: each sleeping thread with the time at which the sleep began.
+fn sleeps(path: &CriticalPath) -> HashSet<(ThreadIx, Ktime)> {
+    let segments = path.segments.iter();
+    let sleeps = segments.filter(|segment| segment.kind == TimeKind::Sleep);
+    sleeps
+        .map(|segment| (segment.thread, segment.from))
+        .collect()
 }
 
 impl Builder<'_> {

@@ -1,7 +1,7 @@
 //! The state that is needed while the operations of a simulated run's threads are collected, and functions that
 //! look up in the recording, for example, which thread ended a wait.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tr_format::event::Ktime;
 
@@ -31,6 +31,9 @@ pub(super) struct Builder<'a> {
     pub(super) plan: &'a Plan,
     pub(super) from: Ktime,
     pub(super) to: Ktime,
+    /// The sleeps on the critical path: each sleeping thread with the time at which the sleep began. The run went on
+    /// because such a sleep ended.
+    pub(super) sleeps: HashSet<(ThreadIx, Ktime)>,
     /// The containers that processes of the simulated run wait for.
     pub(super) containers: WaitedFor,
     pub(super) own: Own,

@@ -32,6 +32,9 @@ const PERIODIC: usize = 8;
 /// The largest number of other threads of a process that are searched for a wait for a thread's end, and the largest
 /// number of stretches (times in one state) that are searched in each of them.
 const MOST: usize = 64;
+/// The largest number of entries of a thread's timeline that are searched for work beside another thread's sleeps. A bound
+/// of the work.
+const PARTS: usize = 10_000;
 /// The longest time in ns that a thread may work between the moment at which its process begins to end and its own end.
 /// The number is a guess: with a longer time, a thread's last work would be taken for its end.
 const ENDING: u64 = 1_000_000;
@@ -125,7 +128,12 @@ impl Builder<'_> {
                 }
                 (false, true) => {
                     if by.is_some() {
-                        ticks.extend(open.iter().copied());
+                        // The run went on when a sleep on its critical path ended, and not because of the other thread.
+                        ticks.extend(
+                            open.iter()
+                                .copied()
+                                .filter(|from| !self.decides(thread, *from)),
+                        );
                     }
                     open.clear();
                 }
@@ -135,9 +143,53 @@ impl Builder<'_> {
         if timeouts.len() >= PERIODIC
             && (stopped || last.is_some_and(|last| self.is_joined(thread, &last)))
         {
-            ticks.extend(timeouts);
+            let is_beside = self.is_beside_work(thread, &timeouts);
+            let is_tick = |from: &Ktime| is_beside || !self.decides(thread, *from);
+            ticks.extend(timeouts.into_iter().filter(is_tick));
         }
         ticks
+    }
+
+    /// Whether a sleep of a thread that began at the given time is on the critical path.
+    fn decides(&self, thread: ThreadIx, from: Ktime) -> bool {
+        self.sleeps.contains(&(thread, from))
+    }
+
+    /// Whether the sleeps of a thread that are on the critical path lie beside work of the other threads of its process.
+    /// The critical path comes to a thread in the background if another thread finally waits for its end. `from` has
+    /// the beginnings of the thread's sleeps.
+    fn is_beside_work(&self, thread: ThreadIx, from: &[Ktime]) -> bool {
+        let analysis = self.graph.analysis;
+        let timeline = &self.graph.timeline;
+        let mut decisive = from.iter().filter(|from| self.decides(thread, **from));
+        let (Some(first), Some(last)) = (decisive.next(), decisive.next_back()) else {
+            return true;
+        };
+        let own = &analysis.process(analysis.thread(thread).process).threads;
+        let others = own.iter().filter(|other| **other != thread).take(MOST);
+        let works = others.flat_map(|other| {
+            let parts = timeline.since(*other, *first).take(PARTS);
+            let parts = parts.take_while(|part| part.from < *last);
+            parts.filter(|part| self.is_work(*other, part))
+        });
+        let works = works.map(|work| work.to.min(*last).since(work.from.max(*first)));
+        let works = works.fold(0, u64::saturating_add);
+        works.saturating_mul(2) > last.since(*first)
+    }
+
+    /// Whether a thread is not idle in a part of its time: it runs, waits for a CPU, or waits for a disk or for another
+    /// process.
+    fn is_work(&self, thread: ThreadIx, part: &Stretch) -> bool {
+        let process = |thread| self.graph.analysis.thread(thread).process;
+        match part.doing {
+            Bucket::OnCpu(_) | Bucket::RunQueue { .. } => true,
+            Bucket::Wait(Wait::Sleep) => {
+                let by = self.waker(thread, part);
+                by.is_some_and(|by| process(by) != process(thread))
+            }
+            Bucket::Wait(_) => true,
+            Bucket::Unknown => false,
+        }
     }
 
     /// Whether a thread ended a wait of another process, or started one, in the time between two moments.

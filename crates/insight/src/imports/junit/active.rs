@@ -9,15 +9,15 @@ use tr_analyze::timeline::{Bucket, Timeline};
 
 use crate::imports::lookup::signed;
 
-/// The stretches of time in which a process may have been on a CPU, in nanoseconds. They may also belong to several
-/// processes, each of which began after the end of the one before it.
+/// The stretches of time in which a process may have been on a CPU, in nanoseconds. A single list can have the
+/// stretches of several processes that lived one after the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Active {
     /// The stretches in which the process may have run, as pairs of beginning and end in nanoseconds, in the order of
     /// time. No two of them touch.
     stretches: Vec<(i64, i64)>,
-    /// If the stretches belong to several processes, the time at which each process after the first one began, in
-    /// nanoseconds.
+    /// If the stretches belong to several processes, the times in nanoseconds at which the second and each later
+    /// process began.
     begins: Vec<i64>,
 }
 

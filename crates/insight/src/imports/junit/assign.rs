@@ -1,5 +1,5 @@
-//! Assigns suites of a report to processes if, by its own tests, a suite can have run in several processes. A process
-//! can run only one suite at a time, which excludes many assignments.
+//! Assigns the suites of a report to processes. By its tests alone, a suite can sometimes have run in any of several
+//! processes. But a process can run only one suite at a time, which excludes many assignments.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ const SUITES: usize = 512;
 pub struct AssignedSuites {
     /// For each suite, the index of the schedule that it has in the first possible assignment that was found.
     pub first: Vec<Option<usize>>,
-    /// For each suite, the indexes of the schedules that it has in any possible assignment.
+    /// For each suite, the indexes of all schedules that it has in at least one possible assignment.
     pub of_suites: Vec<BTreeSet<usize>>,
 }
 

@@ -8,9 +8,9 @@ use super::even::Bounds;
 use super::placer::Times;
 use super::serial;
 
-/// The largest number of threads of a process for which the usual proof is enough. If a process has more threads, one
-/// of them may fit a suite's tests by chance, so one more test must fit. A guess: of the 23 threads of a Java program,
-/// one fitted to tests of another process.
+/// The largest number of threads of a process with which the usual proof that one thread ran a suite's tests is enough.
+/// With more threads, one of them may fit by chance, so one more test must fit. A guess: of the 23 threads of a Java
+/// program, one fitted to tests of another process.
 const FEW: usize = 4;
 
 /// A schedule of a suite: the processes that can have run the suite's tests, and the place of each test in time.
@@ -22,7 +22,8 @@ pub struct Schedule {
     pub times: Vec<Option<Times>>,
     /// For each test of the suite, the process that ran it.
     pub of_tests: Vec<Option<ProcessIx>>,
-    /// The child processes of the runner that each began and ended within a single test of the suite.
+    /// The child processes of the runner that each lived within a single test of the suite, so that it is known which
+    /// test they belong to.
     pub decided: Vec<ProcessIx>,
 }
 
@@ -34,7 +35,7 @@ pub struct Scheduled {
     pub processes: Vec<ProcessIx>,
     /// Whether in each of these processes a single thread ran the tests, and no other thread can have run them.
     pub is_one_thread: bool,
-    /// The number of threads of a process for which it was tried whether one of them alone ran the tests.
+    /// The number of threads in a process that were tried, one by one, as the only thread that ran the tests.
     pub threads: usize,
 }
 

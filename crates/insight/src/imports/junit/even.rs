@@ -101,8 +101,8 @@ pub fn is_even(analysis: &Analysis, possible: &[Possible], shown: (i64, i64)) ->
     all.all(|(sums, bounds)| sums.range_is_near(bounds, wanted, most))
 }
 
-/// Sums of the times that all threads of a process together spent in each thread state. There is a sum for each moment
-/// at which a thread changed its state, counted from a fixed beginning.
+/// For each moment at which a thread of a process changed its state, the time that all threads together have spent in
+/// each state up to this moment, counted from a fixed beginning.
 struct Sums {
     /// The times in nanoseconds at which a thread of the process changes its state, in order.
     times: Vec<i64>,
@@ -177,9 +177,9 @@ impl Sums {
         sums
     }
 
-    /// Whether the times of the process's threads by state differ from the sums `wanted` by at most `most`, in
-    /// nanoseconds, at every place that the bounds of a test allow. The sums are linear between changes of state, so
-    /// only places are checked at which the test begins or ends at such a change.
+    /// Whether the times that the process's threads spend in each state during a test are near the sums `wanted`,
+    /// wherever the test lies within its bounds: they differ by at most `most`, in nanoseconds. The times are linear
+    /// between changes of state, so it is enough to check the places at which the test begins or ends at such a change.
     fn range_is_near(&self, bounds: &Bounds, wanted: [i128; STATES], most: [i128; STATES]) -> bool {
         let shortest = bounds.length.saturating_sub(bounds.error);
         let longest = bounds.length.saturating_add(bounds.error);
@@ -205,8 +205,8 @@ impl Sums {
     }
 }
 
-/// The amounts by which one nanosecond in the given state increases the sum for each thread state: one for that state,
-/// and zero for the others.
+/// The increase of the sum for each thread state while a thread is in the given state for one nanosecond: 1 for that
+/// state, and 0 for the others.
 fn slope(doing: Bucket) -> [i128; STATES] {
     let mut times = model::Times::default();
     *doing.sum_in(&mut times) = 1;

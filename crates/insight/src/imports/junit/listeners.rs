@@ -10,8 +10,8 @@ use super::choice::Schedule;
 use super::placer::Placer;
 use crate::imports::lookup::{ktime, signed};
 
-/// The number of stretches of a timeline that can be read in the time in which the place of one test is computed. A
-/// guess: reading a stretch takes some ns.
+/// The cost of reading a timeline is counted in computed test places: reading this many stretches of a timeline takes
+/// as long as computing the place of one test. A guess: reading a stretch takes some ns.
 const STRETCHES: usize = 16;
 
 impl Placer<'_> {
@@ -39,8 +39,8 @@ impl Placer<'_> {
         };
         let (heard, mut rest): (Vec<Schedule>, Vec<Schedule>) =
             found.into_iter().partition(is_listener);
-        // A process that received messages may also have measured the lengths of the tests, so schedules without a
-        // proof become doubtful.
+        // A process that only received messages may also have measured the lengths of the tests. So if there is such a
+        // process, all other schedules without a proof become doubtful.
         let is_open = |schedule: &&mut Schedule| !heard.is_empty() && !schedule.is_measured();
         rest.iter_mut().filter(is_open).for_each(Schedule::doubt);
         (rest, listeners)

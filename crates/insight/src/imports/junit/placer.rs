@@ -20,13 +20,13 @@ use crate::imports::lookup::{signed, Lookup, Placed};
 /// tests the places of 35 runners' tests.
 pub(super) const LONGER: i64 = 100_000_000;
 
-/// The longest time in nanoseconds between two readings of a test runner: of the time of the day, and of the clock that
-/// measures a test's length. A guess: a larger limit would needlessly allow tests to begin before their shown
-/// beginning.
+/// The longest time in nanoseconds from the moment at which a test runner reads the time of the day to the moment at
+/// which it reads the clock that measures a test's length. A guess: a larger limit would needlessly allow tests to
+/// begin before their shown beginning.
 const BETWEEN_CLOCKS: i64 = 1_000_000;
 
-/// The largest number of test places that are computed for a report, at about 100 ns each, so that the search for the
-/// runners of very many suites ends within some seconds. A bound of the work.
+/// A bound of the work: how often the place of a test may be computed for one report. One computation takes about 100
+/// ns, so the search for the runners of very many suites ends within some seconds.
 pub(super) const WORK: u64 = 20_000_000;
 
 /// The number of processes whose lives can be compared with a test in the time in which the place of one test is
@@ -43,7 +43,7 @@ pub(super) struct Placer<'a> {
     /// The child processes of test runners that began and ended within a single test, so that it is known which test
     /// they belong to.
     pub decided: HashSet<ProcessIx>,
-    /// The stretches of time in which the processes that can have run the current suite certainly ran other suites.
+    /// The times at which other suites certainly ran in the processes that can have run the current suite.
     pub others: Active,
     /// The part of the budget [`WORK`] that the search for test places may still use.
     pub work: Cell<u64>,
@@ -58,7 +58,7 @@ pub(super) struct Placer<'a> {
     /// The tests that do not have a process of their own and were therefore placed in the process of their suite.
     pub guesses: Vec<Guess>,
     pub runners: [Vec<ProcessIx>; 3],
-    /// The life of the recorded command in nanoseconds, if no other process can have run the tests.
+    /// The beginning and the end of the recorded command in nanoseconds, if no other process can have run the tests.
     pub of_command: Option<(i64, i64)>,
     /// The test program in whose life all tests of the report ran, if its command line proves that.
     pub writer: Option<ProcessIx>,

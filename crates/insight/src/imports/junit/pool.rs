@@ -193,7 +193,7 @@ mod tests {
         let workers: Vec<Worker<'_>> = actives.iter().map(worker).collect();
         let tests = [test(250), test(100), test(300), test(150)];
         let found = shares(&tests, &workers).unwrap().unwrap();
-        // By its length, the second test can have run in each worker.
+        // By its length, the second test can have run in either worker.
         assert_eq!(sure(&tests, &workers), [Some(1), None, Some(0), Some(1)]);
         let place = found.get(2).unwrap().place.clone();
         assert_eq!(

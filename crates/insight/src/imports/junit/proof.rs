@@ -17,8 +17,8 @@ use crate::imports::lookup::{ktime, program, signed, CLOCKS, TOLERATED};
 /// runners' tests.
 const MOST: u64 = 100_000_000;
 
-/// The largest time in nanoseconds of a test's threads that the recording may lack even for a short test, without the
-/// test losing its figures. A decision: the script `reporters.py` accepts figures with this error.
+/// A short test keeps its figures even if the recording lacks this much of its threads' time, in nanoseconds. A
+/// decision: the script `reporters.py` accepts figures with this error.
 const LEAST_UNSEEN: u64 = 20_000_000;
 
 /// The largest error in nanoseconds of a figure of a test, such as its CPU time, if the figure is small. A decision:
@@ -98,9 +98,9 @@ impl Contradictions {
         });
     }
 
-    /// Notes for a suite which meanings of the report's times allow a schedule of its tests in the recording: the
-    /// meaning as beginnings (`as_begin`) and as ends (`as_end`). A suite without a schedule in both cases was run by
-    /// another process and proves nothing.
+    /// Notes for one suite whether its tests have a schedule in the recording: if the report's times are beginnings
+    /// (`as_begin`), and if they are ends (`as_end`). A suite without a schedule in both cases was run by another
+    /// process and proves nothing.
     pub fn by_fit(&mut self, [as_begin, as_end]: [bool; 2]) {
         self.begin |= as_end && !as_begin;
         self.end |= as_begin && !as_end;
@@ -119,7 +119,7 @@ impl Contradictions {
         }
     }
 
-    /// The meaning of a report's times, beginnings or ends, if facts contradict the one meaning and not the other;
+    /// The meaning of a report's times as beginnings or as ends, if the noted facts contradict only the other meaning;
     /// otherwise `None`.
     pub fn stamp(self) -> Option<Stamp> {
         match (self.begin, self.end) {
@@ -130,7 +130,7 @@ impl Contradictions {
     }
 }
 
-/// The lives of some processes or threads, in the order of their beginnings.
+/// The beginnings and the ends of some processes or threads, in the order of their beginnings.
 #[derive(Debug, Default)]
 struct Lives {
     starts: Vec<i64>,
@@ -225,8 +225,8 @@ struct Company {
     /// The children of the test runner that may run tests at the same time as the runner.
     workers: Lives,
     threads: Lives,
-    /// The threads of a runner that names a thread after each test. All work of such a thread belongs to the test
-    /// during which the thread began.
+    /// The test threads of a runner that names each thread after its test. All work of such a thread belongs to the
+    /// test during which the thread began.
     test_threads: Lives,
 }
 
@@ -352,8 +352,8 @@ pub fn find_doubts(
         let at_boundary = |is: &dyn Fn(i64) -> bool| boundaries.into_iter().any(is);
         let error = guess.error;
         let length = guess.span.to.since(guess.span.from);
-        // The error is limited here, so that for a place with a large error, threads and workers still count that lived
-        // only a little across its boundaries.
+        // The error is limited here. Otherwise, for a place with a large error, threads and workers that lived only a
+        // little across its boundaries would not count.
         let near = error.min(MOST.cast_signed());
         let in_company = at_boundary(&|time| company.workers.are_across(time, near))
             || !(guess.own_stamp || guess.one_thread)

@@ -60,8 +60,9 @@ fn has_failed(result: &str) -> bool {
 }
 
 impl Report {
-    /// Counts the tests of the report that have no place in the recording and are not in it in another way (as a mark).
-    /// Returns the number of such tests, the number of failed tests among them, and the first failed tests.
+    /// Counts the tests of the report that have no place in the recording and that the recording does not show in
+    /// another way either, such as by a mark. Returns the number of such tests, the number of failed tests among them,
+    /// and the first failed tests.
     pub(crate) fn tests_beside(&self, placed: &Placed) -> (TestCount, Vec<UnplacedTest>) {
         let suites = self.suites.iter();
         let cases = suites.flat_map(|suite| suite.cases.iter().map(move |case| (suite, case)));
@@ -83,8 +84,9 @@ impl Report {
     }
 }
 
-/// Collects at most `most` failed tests of a report that have no place in the recording and are not in it in another
-/// way (as a mark). Tests with equal names are counted, because several tests may have the same name.
+/// Collects at most `most` failed tests of a report that have no place in the recording and that the recording does not
+/// show in another way either, such as by a mark. Tests with equal names are counted, because several tests may have
+/// the same name.
 fn unplaced<'r>(
     tests: impl Iterator<Item = (&'r Suite, &'r Case)>,
     placed: &Placed,

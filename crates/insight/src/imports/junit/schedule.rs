@@ -38,8 +38,8 @@ const POSSIBLE: usize = 16;
 /// distribution of the tests would be the only possible one.
 const WORKERS: usize = 16;
 
-/// The tests of a suite, grouped by the test that contains them (`None` for tests that are not inside another one). All
-/// tests are given by their indexes in the suite's list of tests.
+/// For each test that contains other tests of the suite, the tests inside it. The key `None` has the tests that no
+/// other test contains. Tests are given by their indexes in the suite's list of tests.
 type Groups = BTreeMap<Option<usize>, Vec<usize>>;
 
 impl Placer<'_> {
@@ -59,7 +59,8 @@ impl Placer<'_> {
                 return Vec::new();
             }
             let runner = self.around(suite).and_then(|around| self.runner(around));
-            // If several test programs fit, it is not known which of them is the runner.
+            // The runner is used only if it is the only possible one. If several test programs fit, it is not known
+            // which of them ran the suite.
             let known = runner.filter(|runner| runner.is_sure);
             let found = self.possible(suite, known.map(|runner| runner.process));
             found.unwrap_or_default()
@@ -200,9 +201,9 @@ impl Placer<'_> {
         })
     }
 
-    /// The schedules of a suite in the processes that can have run it, among the processes `likely` and their
-    /// descendants. If a group of workers may have run the suite and it cannot be decided whether the tests fit them,
-    /// the result is an error, because no schedule is proven.
+    /// The schedules of a suite in those of the processes `likely`, and of their descendants, that can have run it. If
+    /// a group of workers may have run the suite and it cannot be decided whether the tests fit them, the result is an
+    /// error, because no schedule is proven.
     fn below(
         &mut self,
         suite: &Suite,
@@ -375,8 +376,8 @@ impl Placer<'_> {
             self.spend(places).ok_or(Undecided)?;
             pool::shares(&tests, &all)
         };
-        // Threads with the same number do the same work in all processes of one program, so each number is tried by
-        // itself.
+        // In all processes of one program, the n-th thread does the same work. So for each n, it is tried whether the
+        // n-th threads ran the tests.
         let number = workers
             .iter()
             .map(|(_, _, facts)| facts.threads.len())
@@ -460,8 +461,8 @@ impl Placer<'_> {
             .iter()
             .map(|process| signed(self.lookup.analysis.process(*process).start));
         let starts: Vec<i64> = starts.collect();
-        // Threads with the same number do the same work in all processes of one program, so each number is tried by
-        // itself.
+        // In all processes of one program, the n-th thread does the same work. So for each n, it is tried whether the
+        // n-th threads ran the tests.
         let number = facts.iter().map(|facts| facts.threads.len()).min();
         let threads = (0..number.unwrap_or(0)).filter_map(|thread| {
             let active = starts.iter().zip(&facts);
@@ -724,8 +725,8 @@ impl Placer<'_> {
         let place = |at: usize| places.get(at).and_then(Option::as_ref);
         order.retain(|at| place(*at).is_some());
         order.sort_by_key(|at| place(*at).map(|place| *place.begin.start()));
-        // If each test is placed as late as possible in the common order, the tests do not overlap, so this is a valid
-        // schedule.
+        // At first, each test gets the latest place that its bounds allow. In the common order, these places do not
+        // overlap, so they are a valid schedule.
         let latest = |place: &Place| (*place.begin.end(), *place.end.end());
         let mut spans: Vec<Option<(i64, i64)>> = places
             .iter()

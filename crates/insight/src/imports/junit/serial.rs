@@ -55,7 +55,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The narrowest bounds of a test's place that include both these bounds and the bounds `other`.
+    /// The bounds of a test's place, widened only so far that they also include the bounds `other`.
     pub fn reach(&self, other: &Place) -> Place {
         let reach = |a: &RangeInclusive<i64>, b: &RangeInclusive<i64>| {
             *a.start().min(b.start())..=*a.end().max(b.end())
@@ -66,8 +66,9 @@ impl Place {
         }
     }
 
-    /// Whether the place of a test is known nearly exactly: the test lies between two sleeps of its runner. `error` is
-    /// the largest error of the test's length, which must be small, too: a length with few digits fits by chance.
+    /// Whether the place of a test is known nearly exactly, as it is if the test lies between two sleeps of its runner.
+    /// `error` is the largest error of the test's length. It must be small, too, because a length with few digits fits
+    /// by chance.
     pub fn is_exact(&self, length: i64, error: i64) -> bool {
         self.error().max(error) <= NEARLY && NEARLY < length
     }

@@ -52,8 +52,8 @@ impl Placer<'_> {
         }
     }
 
-    /// Whether the times in a report are beginnings or ends of tests, if only one of these meanings allows a schedule
-    /// for every suite that has a schedule at all.
+    /// Searches a schedule for each suite twice, with the report's times as beginnings and as ends. One of these
+    /// meanings is returned if only the other one leaves suites without a schedule; otherwise `None`.
     fn by_schedule(
         &mut self,
         suites: &[Suite],
@@ -71,7 +71,8 @@ impl Placer<'_> {
                 let schedules = self.possible(suite, known)?;
                 Ok::<bool, Undecided>(!schedules.is_empty())
             });
-            // A suite for which one of the searches was not decided contradicts neither meaning.
+            // If one of the two searches for a suite was not decided, the suite does not show whether the times are
+            // beginnings or ends.
             if let [Ok(as_begin), Ok(as_end)] = fits {
                 found.by_fit([as_begin, as_end]);
             }

@@ -112,7 +112,8 @@ impl Placer<'_> {
         all
     }
 
-    /// Whether a report was written in the recording, or has times of the day that lie in it.
+    /// Whether a suite certainly ran in this recording, because its report was written during the recording or has
+    /// times of the day that lie in it.
     fn is_proven_of_recording(&self, suite: &Suite) -> bool {
         let mut cases = suite.cases.iter().map(|case| case.attributes.at);
         let has_date = suite.attributes.at.is_some() || cases.any(|date| date.is_some());

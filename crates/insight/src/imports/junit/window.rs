@@ -12,8 +12,8 @@ use super::report::{Case, Date, Suite, LEAST_ERROR};
 use super::runner::TRIED;
 use crate::imports::lookup::{imported, ktime, signed};
 
-/// The life of the recorded command, if all tests must have run in it; `None` if other processes without a recorded
-/// parent may have run them, unless the command lived during the whole recording.
+/// The beginning and the end of the recorded command, if all tests must have run during its life: the command lived
+/// during the whole recording, or no other recorded process has an unknown parent. Otherwise `None`.
 pub fn life_of_command(analysis: &Analysis, command: Option<ProcessIx>) -> Option<(i64, i64)> {
     let is_root = |ix: &ProcessIx| analysis.process(*ix).parent.is_none();
     let mut roots = analysis.process_ids().filter(is_root);
@@ -35,8 +35,8 @@ pub fn writer(analysis: &Analysis, runners: &[Vec<ProcessIx>; 3]) -> Option<Proc
 }
 
 impl Guess {
-    /// Sets the error of a test that ran in the assumed process but can have run anywhere in its suite. The test keeps
-    /// its figures if they are equal wherever it ran.
+    /// Sets the error of a placed test that can have run anywhere in its suite. The test keeps its figures only if they
+    /// are equal wherever it ran.
     pub fn loosen(&mut self, case: &Case, placer: &Placer<'_>) {
         self.is_even = false;
         let process = self.span.process;

@@ -7,13 +7,13 @@ use super::{Span, Spans};
 use crate::imports::align::most_frequent;
 use crate::imports::lookup::{signed, Lookup, CLOCKS};
 
-/// The largest number of processes of one span that are used to find the beginning of the file's clock. A bound of the
-/// work.
+/// The largest number of processes that are matched with one span to find the beginning of the file's clock. A bound of
+/// the work.
 const VOTES: usize = 16;
 
-/// The largest time in nanoseconds by which a process may live longer than its span; a tenth of the span is allowed as
-/// well. Processes vote for a beginning of the file's clock, and votes that are at most this far apart agree. A guess:
-/// with a larger limit, votes of unrelated spans would agree by chance.
+/// The largest time in nanoseconds by which a process may live longer than its span, or a tenth of the span if that is
+/// more. Each such process votes for a beginning of the file's clock. Votes agree if they differ by at most this
+/// constant. A guess: with a larger limit, votes of unrelated spans would agree by chance.
 const DIFFERS: i64 = 50_000_000;
 
 /// The least number of spans that must agree on the beginning of a clock which the imported file does not contain. A
@@ -99,7 +99,7 @@ impl<'a> Moments<'a> {
         (at(span.from), at(span.to))
     }
 
-    /// The largest error in nanoseconds of a time of the file that is converted to a time of the recording.
+    /// The largest error in nanoseconds of a time of the file after its conversion to a time of the recording.
     pub fn error(&self) -> u64 {
         self.error
     }

@@ -18,12 +18,12 @@ const NEAR: usize = 256;
 /// so that the search for the processes of very many spans ends within some seconds. A bound of the work.
 const WORK: u64 = 50_000_000;
 
-/// The largest number of arguments of a command line that is compared with a text of a span. A bound of the work: such
-/// a text has at most [`super::WORD`] bytes.
+/// The largest number of arguments of a command line that is compared with a text of a span. A longer command line
+/// cannot be equal to such a text, which has at most [`super::WORD`] bytes.
 const LINE_WORDS: usize = super::WORD / 2;
 
-/// The least work that is counted for a process whose command line is compared with words of spans, in arguments. Even
-/// a process with few arguments costs this much. A guess.
+/// The least work, in arguments, that is counted for comparing a process's command line with the words of spans. Even a
+/// command line with few arguments costs this much. A guess.
 const LEAST_WORK: u64 = 16;
 
 /// For each word of a span, the processes whose command lines contain it, in the order of their starts. Words are
