@@ -32,8 +32,8 @@ const PERIODIC: usize = 8;
 /// The largest number of other threads of a process that are searched for a wait for a thread's end, and the largest
 /// number of stretches (times in one state) that are searched in each of them.
 const MOST: usize = 64;
-/// The largest number of entries of a thread's timeline that are searched for work beside another thread's sleeps. A bound
-/// of the work.
+/// The largest number of stretches of a thread's timeline that are searched for work beside another thread's
+/// sleeps. It bounds the work of `tr`.
 const PARTS: usize = 10_000;
 /// The longest time in ns that a thread may work between the moment at which its process begins to end and its own end.
 /// The number is a guess: with a longer time, a thread's last work would be taken for its end.
@@ -56,8 +56,8 @@ impl Builder<'_> {
             return ticks;
         }
         let mut timeouts: Vec<Ktime> = Vec::new();
-        // The beginnings of the loop's waits so far, which all ended with a time-out. They become ticks when a
-        // thread of the run ends a later wait of the loop.
+        // The beginnings of the loop's waits so far, which all ended with a time-out. If a thread of the run ends a
+        // later wait of the loop, they become ticks, except those on the critical path.
         let mut open: Vec<Ktime> = Vec::new();
         let (mut reason, mut waited, mut between) = (Reason::Unknown, 0, 0u64);
         // `timeout` is the time-out of the loop's last wait. `ended` is the time at which a time-out last ended a
@@ -128,7 +128,8 @@ impl Builder<'_> {
                 }
                 (false, true) => {
                     if by.is_some() {
-                        // The run went on when a sleep on its critical path ended, and not because of the other thread.
+                        // If such a wait is on the critical path, the run went on because the wait ended, and not
+                        // because of the other thread.
                         ticks.extend(
                             open.iter()
                                 .copied()
@@ -155,9 +156,9 @@ impl Builder<'_> {
         self.sleeps.contains(&(thread, from))
     }
 
-    /// Whether the sleeps of a thread that are on the critical path lie beside work of the other threads of its process.
-    /// The critical path comes to a thread in the background if another thread finally waits for its end. `from` has
-    /// the beginnings of the thread's sleeps.
+    /// Whether the other threads of the process together worked for more than half of the time from a thread's
+    /// first sleep on the critical path to its last one. Then the thread is in the background, and on the path only
+    /// because another thread finally waited for its end. `from` has the beginnings of the thread's sleeps.
     fn is_beside_work(&self, thread: ThreadIx, from: &[Ktime]) -> bool {
         let analysis = self.graph.analysis;
         let timeline = &self.graph.timeline;
