@@ -123,7 +123,7 @@ object! {
 
     VerdictRow(verdict: &BuildVerdict) {
         sentence: String = verdict.sentence(),
-        // The sentences about who delayed the build, and about the parts of its time that no rule has judged.
+        // Sentences about who delayed the build, and about the parts of its time for which this is not known.
         more: Vec<String> = verdict.more(),
         // The parts of the critical path's time; the build's own work comes first.
         parts: Vec<(&'static str, u64)> = verdict.parts().into(),

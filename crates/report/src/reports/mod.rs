@@ -198,7 +198,7 @@ impl ReportKind {
         self.extra(false).and_then(|(_, option)| option)
     }
 
-    /// The text for the reader why the recording lacks the facts of this report; `None` if it has them.
+    /// A text that explains to the reader why the recording lacks the facts of this report; `None` if it has them.
     fn unknown(self, view: &View<'_>) -> Option<String> {
         let analysis = view.analysis;
         let meta = &analysis.meta;
