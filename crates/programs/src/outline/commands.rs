@@ -14,8 +14,8 @@ const MOVE: &str = "cp install ln mv";
 const SIGNALS: &str = "1 15 2 HUP INT TERM";
 
 impl Outline {
-    /// The simple commands of the script in the order of its text, without commands that only
-    /// expand words. The redirections of a compound command count as a command without words.
+    /// The simple commands of the script in the order of its text, without those inside of `$(…)`. The redirections of
+    /// a compound command count as a command without words.
     pub fn in_order(&self) -> Vec<&Command> {
         let mut places = Vec::new();
         self.collect(&self.body, &mut places);

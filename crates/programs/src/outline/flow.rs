@@ -115,9 +115,8 @@ pub(super) struct Choice {
 /// A process that the shell of a script starts.
 #[derive(Clone, Debug)]
 pub(super) enum Member {
-    /// The process that the script's shell starts executes a program. The values are the script's
-    /// command and, if they differ from it, the words after the arguments of the called function
-    /// were filled in.
+    /// The process executes a program. The first value is the script's command. The second one has the command's words
+    /// after `$1` and the like were replaced by the arguments of the called function, if that changed them.
     Program(CommandIx, Option<Rc<Vec<Word>>>),
     /// The process that the script's shell starts is a subshell. It executes these commands of the
     /// script, with the given shell options.

@@ -301,8 +301,8 @@ impl<'a> Builder<'a> {
         self.edge(body.failed, ends.failed);
     }
 
-    /// Adds the commands of the files of which a command may execute one in the script's own shell; `None` if no file
-    /// is known.
+    /// Adds the commands of the files of which a command such as `. "$file"` executes one in the script's own shell;
+    /// `None` if none of these files is known.
     fn sourced(&mut self, ix: CommandIx, at: NodeIx) -> Option<Ends> {
         let mut bodies = self.outline.sourced(ix).peekable();
         bodies.peek()?;
@@ -342,8 +342,8 @@ impl<'a> Builder<'a> {
     ) -> Ends {
         match name {
             b"exit" => {
-                // `exit` in a trap changes the shell's status only if it has a number. Without one, or with a variable
-                // that kept the status, it does not.
+                // `exit 4` in a trap changes the shell's exit status. `exit` without a number does not, and neither
+                // does `exit $x` if the variable holds the status from before the trap.
                 let has_number = arguments
                     .first()
                     .is_some_and(|word| number_of(word).is_some());

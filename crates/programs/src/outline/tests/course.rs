@@ -400,8 +400,8 @@ fn only_variables_that_the_script_does_not_set_can_be_unset() {
     assert_eq!(ending("bash x", script, &[("", 128)], 1), want);
 }
 
-/// The statement that uses a variable which is not set ends the script, not the question before it, although a sourced
-/// file of unknown text could have set the variable.
+/// A statement that uses an unset variable ended the script. The failed `test-lock` before it only answered a question,
+/// and the sourced file of unknown text could have set the variable, but neither is the cause.
 #[test]
 fn a_variable_that_is_not_set_ends_a_script_after_a_question() {
     let script = "set -euo pipefail\nregion=$1\n. \"env/$region.sh\"\nmkdir -p www\nif test-lock www; then\n  exit 0\nfi\n\
