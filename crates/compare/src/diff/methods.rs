@@ -7,9 +7,9 @@ use super::run::{Figure, Figures, Run};
 use super::Diff;
 use tr_insight::demands::Demand;
 
-/// The name of the method by which a run was recorded, as far as it decides which times are known. BPF programs
-/// record the same facts whoever attaches them, but with `--light` only totals of each task; an import may also
-/// have only totals.
+/// The name of the method by which a run was recorded. Methods that record the same facts have one name: `sudo`
+/// attaches the same BPF programs as `bpf`. Runs that only have totals of each task (`--light`, some imports) have a
+/// name of their own.
 fn source(run: &Run) -> String {
     match (run.method.as_str(), run.basis) {
         ("bpf" | "sudo", Basis::Events) => "bpf".into(),

@@ -158,7 +158,7 @@ fn others_on_the_new_side_are_the_runner() {
             assert_eq!(fails(&strict), Some(true));
         }
     }
-    // In the other direction, the machine became quieter.
+    // Here the base is the busy side, so the machine became quieter.
     let busy = made(&[(WallPart::Others, 5500)]).beside(12_000);
     let first = conclusion::sentence(&diff(&busy, &base, 4));
     assert!(
@@ -172,7 +172,8 @@ fn cpu_time_that_neighbours_may_cost_is_no_proof() {
     let base = made(&[]);
     let new = |work: u64| made(&[(WallPart::Work, 2000 * work / 3500)]).work(work);
     let whose = |new: &Made| diff(&base, new, 4).causes.whose();
-    // In turn: a task spins on another CPU; no other task runs; the CPU time grows by more than other tasks can cause.
+    // Three new builds: beside a task that spins on another CPU; without other tasks; and with a growth of the CPU time
+    // that is larger than other tasks can cause.
     assert_eq!(whose(&new(4300).beside(2000)), Some(Whose::Unclear));
     assert_eq!(whose(&new(4300)), Some(Whose::Build));
     assert_eq!(whose(&new(6300).beside(2000)), Some(Whose::Build));
@@ -435,8 +436,8 @@ fn unsure(mut runs: Vec<Run>, count: usize) -> Vec<Run> {
     runs
 }
 
-/// A run with much unknown time is left out, so that it neither hides the longer sleep of the others nor makes it look
-/// like another order of the work.
+/// A run with much unknown time is left out. Otherwise it would hide that the other runs sleep longer, or the
+/// difference would be attributed to another order of the work.
 #[test]
 fn unknown_waits_are_no_order() {
     let unsure = [(WallPart::Unknown, 800), (WallPart::Sleep, 100)];
@@ -452,7 +453,7 @@ fn unknown_waits_are_no_order() {
     assert_eq!((causes(&diff), diff.set_aside.len()), (vec![], 0));
 }
 
-/// If it is not known how much work a build did, its longer time is not attributed to another order of equal work.
+/// A longer time is only attributed to the order in which the work ran if it is known that the amount of work is equal.
 #[test]
 fn unknown_work_is_no_order() {
     let base = made(&[]);
@@ -585,7 +586,7 @@ fn waits_for_servers_of_this_machine_are_nobodys() {
     }
     let whose = compare(base.runs(4), more, Figure::Wall, false);
     assert_eq!(whose.causes.whose(), Some(Whose::Build));
-    // The longer sleep of the build alone exceeds the limit, or does not.
+    // With 800 ms, the longer sleep of the build alone exceeds the gate's limit; with 340 ms it does not.
     let slept = |ms| {
         let parts = [
             (WallPart::Outside, 900),
