@@ -460,9 +460,9 @@ fn damaged(error: serde_json::Error) -> Error {
     }
 }
 
-/// The spans that the trace events of a file form; `None` if there is no span. In clang's
-/// `-ftime-trace` file sums over the whole compilation are on threads of their own and are dropped,
-/// and the names are completed by their details.
+/// The spans that the trace events of a file form; `None` if there is no span. In a `-ftime-trace` file of clang, spans
+/// named `Total …` are sums over the whole compilation and are dropped. The names of the other spans are completed by
+/// their details.
 fn spans(mut events: Events, is_compilation: bool) -> Result<Option<Spans>, Error> {
     if events.too_many {
         return Err(Error::Count {

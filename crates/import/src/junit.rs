@@ -47,7 +47,7 @@ struct Parser {
     loose: Option<usize>,
     /// Whether the JUnit report has a length whose comma can only be a decimal comma.
     is_decimal: bool,
-    /// The lengths of the JUnit report whose comma is read as one between thousands, unless another
+    /// The lengths of the JUnit report such as `1,234`. Their comma is read as one between thousands, unless another
     /// length shows that the report has decimal commas.
     grouped: Vec<Grouped>,
 }
@@ -123,7 +123,8 @@ pub fn read(bytes: &[u8]) -> Result<Option<Report>, Error> {
     }
     parser.use_decimal_commas();
     let mut suites = parser.suites;
-    // Some writers cut off zeros, so the digits of `0.3` beside `0.251` are also exact to a millisecond.
+    // Some writers cut off zeros: beside `0.251`, the length `0.3` stands for `0.300`. So all lengths get the same
+    // precision.
     let cases = suites.iter_mut().flat_map(|suite| &mut suite.cases);
     share_digits(cases.map(|case| &mut case.attributes).collect());
     share_digits(
@@ -306,13 +307,13 @@ fn with_length(mut list: XmlAttributes<'_>) -> Result<(Attributes, Option<Length
     Ok((read, known))
 }
 
-/// The number of zeros at the ends of all lengths in a JUnit report that cannot be chance, so that
-/// these digits were not measured: Go rounds to 10 ms and writes `0.300000`.
+/// If all lengths in a JUnit report end with this many zeros, it is no chance: these digits were not measured. Go, for
+/// example, rounds to 10 ms and writes `0.300000`.
 const ZEROS: u32 = 4;
 
-/// Sets the precision of the lengths in a JUnit report: each element gets the finest unit that the last digit of any
-/// length has. Zeros at the end of all lengths were not measured and do not count. gotestsum writes 2.01 s as
-/// `2.009000`, because the binary number is a little smaller and is cut.
+/// Sets the precision of the lengths in a JUnit report. The length with the most digits decides about all of them.
+/// Zeros with which all lengths end were not measured and do not count. gotestsum writes 2.01 s as `2.009000`, because
+/// the binary number is a little smaller and is cut.
 fn share_digits(elements: Vec<&mut Attributes>) {
     let lengths = || elements.iter().filter(|element| element.length.is_some());
     let written = lengths().map(|element| element.digit).min().unwrap_or(0);

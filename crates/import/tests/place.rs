@@ -1,4 +1,5 @@
-//! Tests the places of files' spans where processes are easily mistaken for each other.
+//! Tests how spans of other tools' files are placed on recorded processes, in cases where processes are easily mistaken
+//! for each other.
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::unwrap_used)] // in a test
 
 mod common;
@@ -32,8 +33,8 @@ fn counts(import: &Import) -> (u64, u64, u64) {
     (import.spans, import.placed, import.outside)
 }
 
-/// The log has a command of an earlier run whose output is a word of a command of this run. The command line of the
-/// generator names none of its outputs.
+/// The log of ninja still has a command of an earlier run. Its output is a word in a command line of this run. One
+/// command of this run, a generator, does not name its outputs in its command line.
 #[test]
 fn ninja_runs() {
     let analysis = recording(&[
@@ -54,8 +55,8 @@ fn ninja_runs() {
     assert_eq!(counts(&import), (5, 3, 0));
 }
 
-/// Lines of an earlier run have the times of a command of this run whose command line names no output. If two such
-/// commands run at once, neither gets a name.
+/// Lines of an earlier run in ninja's log have the same times as a command of this run that names no output. If two
+/// such commands run at once, neither gets a name.
 #[test]
 fn ninja_lines_of_the_run_before() {
     let lines: &[Line] = &[
@@ -79,8 +80,8 @@ fn ninja_lines_of_the_run_before() {
     assert_eq!(spans, "2 1310-1400 app -\n");
 }
 
-/// The log has a line of an earlier build with nearly the same times as a command whose line names none of its outputs,
-/// and after it a line of this build. The line of the earlier build is never used, even if that of this build is
+/// A command of this build names none of its outputs. A line of an earlier build in ninja's log has nearly the same
+/// times, and a line of this build comes after it. The earlier line is never used, even if this build's line is
 /// missing.
 #[test]
 fn ninja_lines_of_earlier_builds() {
@@ -553,7 +554,7 @@ fn a_process_of_bats_is_its_test_however_late_the_test_begins() {
     let imports = Imports::place(&[tool_file(b"out.xml", file)], &analysis);
     let found = imports.spans.iter().filter(|span| span.process.0 > 0);
     let found: Vec<_> = found.map(|span| (span.process.0, span.doubt)).collect();
-    // The test was anywhere in its process.
+    // The test may have run at any time within its process.
     assert_eq!(found, [(1, Some(Doubt::Off(900 * MS)))]);
 }
 

@@ -78,8 +78,8 @@ fn place(report: &str, written: Option<i64>, analysis: &Analysis) -> Imports {
     Imports::place(&[file], analysis)
 }
 
-/// For each test of a report, whether its place is proven. Also verifies that the true time is within the error of each
-/// place, even if the error is too large for figures.
+/// For each test of a report, whether its place in the recording is proven. Also verifies for each test that the true
+/// time differs from the place by no more than the stated error, even if the error is too large for figures.
 fn proven(report: &str, written: Option<i64>, analysis: &Analysis) -> Vec<bool> {
     let imports = place(report, written, analysis);
     let real = analysis.meta.start_clock.real as i64;
@@ -207,7 +207,7 @@ fn the_order_of_a_report_by_result_proves_nothing() {
         let first = first.concat().replace("/>", "><failure/></testcase>");
         [rest[0], &first, &rest[1..].concat()].concat()
     };
-    // Only one place fits the nap, whatever the order is.
+    // The nap fits into only one place of the recording, so its place is proven whatever the order is.
     assert_eq!(
         proven(&moved("naps"), written, &analysis),
         [true, false, true, true, true]
@@ -216,8 +216,8 @@ fn the_order_of_a_report_by_result_proves_nothing() {
     assert!(proven(&moved("computes"), written, &analysis).contains(&false));
 }
 
-/// The runner also computes before a test that computes, so the test has the same figures wherever it was. A nap has
-/// not.
+/// The runner computes before a test, and the test computes as well. So the test has the same figures at each of its
+/// possible places. A test that naps has not.
 #[test]
 fn a_test_with_the_same_figures_everywhere_needs_no_place() {
     let analysis = recording();
@@ -257,8 +257,8 @@ fn tests_that_can_be_elsewhere_have_no_place() {
     assert_eq!(proven(&other, Some(written), &analysis), Vec::<bool>::new());
 }
 
-/// A runner that repeats failed tests at the end has another order than its report. Here no sleep of the runner shows
-/// the order, and the report has another order than the run.
+/// A runner that repeats failed tests at the end runs them in another order than its report lists them. Here the
+/// reported tests do not sleep, so nothing in the recording shows the order.
 #[test]
 fn an_order_that_no_sleep_proves_proves_no_place() {
     let analysis = recording();
