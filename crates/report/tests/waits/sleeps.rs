@@ -38,8 +38,8 @@ pub(super) fn ends_for_command(hand: &mut Hand, pid: u32, cpu: usize, at: i64) {
         .last(own, at * MS + 4, pid);
 }
 
-/// The main thread of a language's runtime naps ten times and ends, after it has waited for the end of its other
-/// thread. The naps are not the ticks of a background thread.
+/// The main thread of a language's runtime naps ten times, waits for the end of its other thread, and ends. Regular
+/// naps of a thread in the background are ignored, but these naps are not.
 #[test]
 fn a_runtimes_end_makes_no_ticks_of_its_naps() {
     let mut hand = command(1_100);
@@ -73,7 +73,7 @@ fn a_runtimes_end_makes_no_ticks_of_its_naps() {
 }
 
 /// COMMAND starts a server, which first naps for a second, and a client, which tries every 0.2 s whether the server
-/// listens. Without the client's sleeps alone nothing would be saved.
+/// listens. If only the client did not sleep, nothing would be saved.
 #[test]
 fn a_client_and_its_server_sleep_together() {
     let mut hand = command(1_300);
