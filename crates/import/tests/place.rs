@@ -408,8 +408,8 @@ fn a_process_near_a_boundary_belongs_to_no_test() {
     }
 }
 
-/// In turn: two suites of one run have its time; a test contains another test; and the recording is so long that two
-/// time zones are possible.
+/// Three reports whose tests have no proven place: two suites of one run have the same time; a test contains another
+/// test; and the recording is so long that two time zones are possible.
 #[test]
 fn junit_places_that_no_length_proves() {
     let lines: &[Line] = &[(1, None, 900, 9_000, "run out.xml")];

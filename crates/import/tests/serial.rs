@@ -47,7 +47,7 @@ fn stamp(unix: i64, has_ms: bool) -> String {
     let (seconds, ms) = (unix / 1_000_000_000, unix / MS % 1000);
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
     let days = seconds / 86_400;
-    // The recording lies within one day, whose date is computed from the number of the day.
+    // All times of the recording lie within one day. The date is computed from the number of days since 1970.
     let (year, month, day) = date(days);
     let ms = if has_ms {
         format!(".{ms:03}")
@@ -92,7 +92,8 @@ fn proven(report: &str, written: Option<i64>, analysis: &Analysis) -> Vec<bool> 
             .iter()
             .skip(1)
             .position(|name| name.as_bytes() == &*span.name);
-        // A test without a known place can have figures, too.
+        // A test without a known place can have figures, too. So only tests with a place are compared with the true
+        // times.
         let length = span.to.since(span.from);
         let is_proven = span.doubt.is_none() && span.error <= length / 10;
         let has_place = is_proven || span.doubt.is_some_and(Doubt::has_place);
@@ -158,8 +159,8 @@ fn tests_are_in_their_places_whatever_times_the_report_has() {
     }
 }
 
-/// A time in whole seconds is cut and not rounded, so the suite did not begin earlier. In this test, a second begins
-/// just before the first test.
+/// A time in whole seconds is cut and not rounded, so the suite did not begin earlier. The clock is set so that a full
+/// second begins just before the first test.
 #[test]
 fn a_suite_begins_in_the_second_that_its_time_names() {
     let mut analysis = recording();
@@ -340,7 +341,7 @@ fn very_many_suites_cost_seconds() {
     assert!(note.contains("more suites"), "{note}");
 }
 
-/// Suites inside another suite ran in the order of the file. Suites beside each other may have run at any time.
+/// Suites inside another suite ran in the order of the file. Suites that are not inside one may have run at any time.
 #[test]
 fn suites_inside_one_suite_are_one_sequence() {
     let analysis = recording();

@@ -142,7 +142,7 @@ fn tests_are_in_the_worker_that_can_have_run_them() {
     let case = case!("workers");
     let found = proven(&case.place(case.report));
     assert!(found.len() >= 4, "{found:?}");
-    // Failed tests that come before the others have no known order, and so no known worker.
+    // The report lists failed tests first, so its order does not show when they ran, nor in which worker.
     let failed = case.report.replacen("/>", "><failure/></testcase>", 1);
     assert_eq!(proven(&case.place(&failed)), Vec::<String>::new());
 }

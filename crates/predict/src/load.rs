@@ -1,10 +1,12 @@
-//! The tasks outside of a run that use CPUs beside it, and how the kernel divides the CPUs between them and the run.
+//! The tasks outside of a run that use CPUs at the same time, and how the kernel divides the CPUs between them and the
+//! run.
 //!
-//! Tasks of one session (`sched_autogroup`) or of one cgroup have equal shares, and so have sessions and cgroups beside
-//! each other, however many tasks each of them has. A recording does not have the groups. But it shows which processes
-//! had the CPUs while the run's tasks waited, and how many of the run's tasks ran while a number of them wanted to:
-//! four tasks beside two others have two thirds of the CPUs among tasks, and half of them between two groups. Two tasks
-//! beside two others have half of the CPUs either way.
+//! Tasks of one session (`sched_autogroup`) or of one cgroup have equal shares of the CPUs. Several sessions or cgroups
+//! also have equal shares, however many tasks each of them has. A recording does not show these groups. But it shows
+//! which processes had the CPUs while the run's tasks waited, and how many of the run's tasks ran while a certain
+//! number of them wanted to. Four tasks beside two others get two thirds of the CPUs if the CPUs are divided among
+//! tasks, and half of them if they are divided between two groups. Two tasks beside two others have half of the CPUs
+//! either way.
 
 use std::collections::BTreeMap;
 
@@ -21,11 +23,10 @@ use tr_insight::shares::CpuShares;
 /// The tasks outside of the recorded run that use CPUs beside it, as the simulation assumes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Load {
-    /// The number of tasks outside of the run that use CPUs all the time, in thousandths of a task.
-    /// If the run has one share of the CPUs, it is the share of the others, in thousandths of the
-    /// run's share.
+    /// The number of tasks outside of the run that use CPUs all the time, in thousandths of a task. With `grouped`, it
+    /// is the share of the CPUs that the others have, in thousandths of the run's share.
     pub others: u64,
-    /// Whether the run as a whole has one share of the CPUs, however many of its tasks run at once.
+    /// Whether the kernel gives the run as a whole one share of the CPUs, however many of its tasks run at once.
     pub grouped: bool,
     /// The time in ns that the simulation of the recorded run on its own machine takes beside this
     /// load.
@@ -86,9 +87,8 @@ enum Division {
     Groups,
 }
 
-/// The smallest load of other tasks (in thousandths of a task that never sleeps) for which it
-/// matters how the kernel divides the CPUs. A guess: a quarter of a task; below it, forecasts have
-/// no note.
+/// The smallest load of other tasks (in thousandths of a task that never sleeps) for which forecasts have a note on how
+/// the kernel divides the CPUs. A guess: less than a quarter of a task hardly matters.
 pub(crate) const BESIDE: u64 = 250;
 /// The divisor of the recorded time: the recording must show for at least a fifth of it how the kernel divides the
 /// CPUs. A guess: a shorter time consists of only a few time slices.

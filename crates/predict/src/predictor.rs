@@ -365,7 +365,8 @@ impl Predictor {
         let replayed = self.load.replayed;
         let recorded = self.without_quota(self.load);
         let nearest = bounded(recorded, replayed);
-        // A forecast without other tasks or with a quota does not contain the effects missing from the simulation.
+        // A forecast without other tasks, or with a quota, is not multiplied by the difference between recording and
+        // simulation.
         let is_without = self.wanted.alone || self.wanted.quota.is_some();
         let forecast = match self.recorded_cpus {
             1 => replayed,

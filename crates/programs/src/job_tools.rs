@@ -113,7 +113,7 @@ impl JobTool {
     /// order that is not known.
     pub fn follows(&self, args: &[&[u8]]) -> bool {
         let told = self.told(args).unwrap_or_default();
-        // A value that is no number, such as `50%` or `num-cpus`, follows the number of CPUs.
+        // A value such as `50%` or `num-cpus`, which is no number, also makes the number of workers depend on the CPUs.
         let untold = self.starts.is_none() && self.unless_told == Untold::Seen;
         self.is_auto(&told) || (untold && told.parse::<u64>().is_err())
     }

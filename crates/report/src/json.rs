@@ -30,8 +30,8 @@ use tr_text::json;
 use tr_text::json::text;
 use tr_text::object;
 
-/// The key `audit` in the JSON document. If the document has the part [`All`], that part already contains the audit,
-/// and the value of the report `audit` is dropped.
+/// The key of the audit in the JSON document. The part [`All`] of the document has the audit under this key as well. If
+/// the document has that part, the value of the report `audit` is dropped.
 const AUDIT: &str = "audit";
 
 #[derive(Serialize)]

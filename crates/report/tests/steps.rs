@@ -489,8 +489,8 @@ fn times_add_up() {
     }
 }
 
-/// Verifies the courses of steps (the uses of their time in order): a course has the time of each kind, at most one
-/// part of a kind in each stretch, and no two neighbours of one kind.
+/// Verifies the courses of steps. A course shows how a step's time was used, in the order of time. It has the time of
+/// each kind, at most one part of a kind in each stretch, and no two parts of one kind in a row.
 fn courses_add_up(steps: &Steps, times: &AllTimes, fineness: Fineness) {
     let holders = steps.holders();
     let mut several = 0;
@@ -1236,7 +1236,7 @@ fn a_time_out_is_told_by_its_program() {
         "Failed   timeout 2 make -C sub -j2   timed out (exit 124) after 790 ns (pid 1)\n         \
          → the command exit 2"
     );
-    // timeout also sends SIGKILL to its own group. A SIGKILL before the time is over came from somebody else.
+    // timeout also sends SIGKILL to its own group. If a SIGKILL comes before the time is over, timeout has not sent it.
     let killed: &[Line] = &[
         (None, 0, 600_000_000, &[(0, "make")]),
         (
@@ -1575,7 +1575,8 @@ fn a_pipeline_hides_no_failure() {
         text.ends_with("→ the command exit 0 all the same"),
         "{text}"
     );
-    // Pipelines such as `make -q | cat` or `find | xargs grep | cat` only ask a question.
+    // Pipelines such as `make -q | cat` or `find | xargs grep | cat` are only run to get an answer. Their failures do
+    // not count.
     for line in [
         "make -q all",
         "make -pqr all",
@@ -1595,7 +1596,8 @@ fn a_pipeline_hides_no_failure() {
         }
         assert_eq!(first_screen(&analysis), "", "{line}");
     }
-    // In turn: `make || make -j1`; `make || true` beside a server; and `make || true` before other commands.
+    // Failures that the script expects: `make || make -j1`; `make || true` beside a server; `make || true` before other
+    // commands.
     let mut again = lines.to_vec();
     again.push((
         Some(0),
@@ -1849,7 +1851,8 @@ fn a_script_among_others_may_be_the_reason_of_a_runner() {
     // Only one of three scripts failed, so its status may differ from the runner's.
     let text = screen(lines, &[1 << 8, 3 << 8, 0, 0]);
     assert!(text.starts_with("Failed   a.rb   exit 3"), "{text}");
-    // In turn: the script succeeded in a second run; the failed program only asks a question.
+    // Two cases in which the failure does not count: the script succeeds in a second run; or the failed program only
+    // gives an answer, as `test -e` does.
     let mut again = lines.to_vec();
     again[2].3 = &[(SECOND + 11, "ruby spec/a.rb")];
     let mut asked = lines.to_vec();
@@ -1899,7 +1902,7 @@ fn a_program_that_went_on_may_have_kept_a_failure() {
     assert!(text.starts_with("Failed   upload a   exit 3"), "{text}");
     let text = screen(&short, &[1 << 8, 3 << 8, 0]);
     assert!(text.starts_with("Failed   release.rb"), "{text}");
-    // git fails because there is no tag, which is only an answer.
+    // git fails because there is no tag. The script only wanted to know that.
     short[1].3 = &[(11, "git describe --tags")];
     let text = screen(&short, &[1 << 8, 128 << 8, 0]);
     assert!(text.starts_with("Failed   release.rb"), "{text}");

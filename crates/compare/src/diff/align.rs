@@ -162,7 +162,7 @@ fn find(slots: &[Slot], run: &Run) -> Vec<Option<usize>> {
                 else {
                     continue;
                 };
-                // A parent without a match is new so far, and so are its children.
+                // The parent has no match so far, so this process is not searched among the children of a match.
                 let Some(parent) = search.place_of_parent(process) else {
                     continue;
                 };

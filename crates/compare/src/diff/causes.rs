@@ -25,7 +25,7 @@ named! {
     pub enum DifferenceCause {
         /// The build's own tasks need more CPU time than before, or less.
         Work = "work", "CPU time of its own";
-        /// The build's own tasks need as much CPU time as before, but less of the work runs at the same time, or more.
+        /// The build's own tasks need as much CPU time as before, but less or more of the work runs at the same time.
         Order = "order", "work that runs one after the other";
         Others = "others", "other tasks";
         Quota = "quota", "the CPU quota";
@@ -156,16 +156,16 @@ pub fn work(run: &Run) -> Option<u64> {
     Some(run.machine.work.unwrap_or(on_cpu))
 }
 
-/// Removes the parts of the wall time from runs in which too much time is unknown: more than a twentieth of the
-/// wall time or of the CPU time, because unknown time may belong to any part. Keeps them if the other runs are too
-/// few to know the spread. Returns a sentence for each run whose parts were removed.
+/// Removes the parts of the wall time from runs in which more than a twentieth of the wall time or of the CPU time is
+/// unknown, because unknown time may belong to any part. Does nothing if the other runs are too few to know the spread.
+/// Returns a sentence for each run whose parts were removed.
 pub fn set_aside(base: &mut [Run], new: &mut [Run]) -> Vec<String> {
     let unknown = |run: &Run| {
         let times = &run.parts.as_ref()?.times;
         let unknown = times.get(WallPart::Unknown);
         let much = unknown.saturating_mul(20) > times.sum(|_| true);
         let unknown = unknown.max(run.figures.get(Figure::Unknown).unwrap_or(0));
-        // If so much time is unknown, the true critical path may go elsewhere.
+        // With so much unknown time, the true critical path may be another one, and so may be its parts.
         (much || work(run).is_none()).then_some(unknown)
     };
     let sure = |runs: &[Run]| runs.iter().filter(|run| unknown(run).is_none()).count();
@@ -251,10 +251,12 @@ impl Causes {
         let is_with = |share: &Share| !differs || share.ns.signum() == wall.difference().signum();
         let counts = |share: &Share| {
             let size = share.ns.unsigned_abs();
-            // A share in the other direction than the difference of the wall time is no part of it.
+            // A part that changed in the other direction than the wall time does not explain the wall time's
+            // difference.
             let of_wall = differs && size >= least && is_with(share);
             let of_own = match share.cause {
-                // Time that the machine took explains nothing if the wall time does not differ.
+                // Other tasks, a quota or a hypervisor only lengthen the wall time. If it does not differ, they explain
+                // nothing.
                 DifferenceCause::Others | DifferenceCause::Quota | DifferenceCause::Hypervisor => {
                     false
                 }
@@ -262,7 +264,8 @@ impl Causes {
                 // too. Then the CPU time is only a cause if the wall times do not differ.
                 DifferenceCause::Work if self.doubt.is_some() => !differs,
                 _ if known => size * OF_OWN >= u128::from(alone),
-                // Even if the spread is not known, CPU time that grew by more than sharing can cause is the build's.
+                // The spread of the runs is not known. But CPU time that grew by more than shared caches can cause is
+                // the build's own.
                 DifferenceCause::Work => size * OF_DIFFERENCE >= u128::from(alone),
                 _ => false,
             };
@@ -272,7 +275,8 @@ impl Causes {
         let waits = waits.filter_map(|(part, cause)| self.waits(sides, part, cause));
         let mut all: Vec<Share> = waits.collect();
         let waited = all.iter().map(|share| share.ns).sum::<i128>();
-        // The time before and after COMMAND and unknown time are no work of the build either.
+        // The time before and after COMMAND, and unknown time, are no work of the build. They are subtracted like the
+        // waits.
         let beside = [WallPart::Around, WallPart::Unknown].into_iter();
         let beside = beside.filter_map(|part| Some(self.part(part)?.difference()));
         all.extend(self.run(sides, waited + beside.sum::<i128>()));
@@ -472,8 +476,8 @@ const WAITS: [(WallPart, DifferenceCause); 6] = [
     (WallPart::Other, DifferenceCause::Other),
 ];
 
-/// The causes by which the machine took CPU time from the build (other tasks, a quota, a hypervisor), as far as they
-/// exceed what is expected from the base.
+/// The causes by which the machine took CPU time from the build (other tasks, a quota, a hypervisor). Only the time
+/// beyond that which the base lets expect counts.
 fn withheld(sides: Sides<'_>) -> impl Iterator<Item = Share> + '_ {
     let all = [
         (WallPart::Others, DifferenceCause::Others),
@@ -484,13 +488,14 @@ fn withheld(sides: Sides<'_>) -> impl Iterator<Item = Share> + '_ {
     all.filter_map(move |(part, cause)| withheld_by(sides, part, cause))
 }
 
-/// The time that the machine took from the build in one part, beyond what it took for each second of the build's work
-/// in the base; `None` if it is within the spread or unknown.
+/// The time that the machine took from the new build in one part of the wall time, minus the time that it would have
+/// taken at the rate of the base for each second of the build's work. `None` if the rates do not differ beyond the
+/// spread, or if a time is unknown.
 fn withheld_by(sides: Sides<'_>, part: WallPart, cause: DifferenceCause) -> Option<Share> {
     const SCALE: u64 = 1_000_000;
     let get = |run: &Run| Some(run.parts.as_ref()?.times.get(part));
     let need = |run: &Run| match part {
-        // A quota limits the CPU time of all tasks, also of those beside the critical path.
+        // A quota limits the CPU time of all tasks, also of tasks that are not on the critical path.
         WallPart::Quota => work(run),
         _ => Some(run.parts.as_ref()?.times.sum(WallPart::is_run)),
     };
@@ -513,8 +518,8 @@ fn withheld_by(sides: Sides<'_>, part: WallPart, cause: DifferenceCause) -> Opti
     })
 }
 
-/// The names of the tasks outside of the build that had its CPUs, each with the difference in ns between the medians
-/// of this time in the base and in the new runs. The largest difference is first.
+/// The names of the tasks outside of the build that had CPUs for which it waited. Each has the difference in ns between
+/// the medians of this time in the base and in the new runs. The largest difference is first.
 fn names(sides: Sides<'_>) -> Vec<(String, i128)> {
     fn all(runs: &[Run]) -> impl Iterator<Item = &BTreeMap<String, u64>> {
         runs.iter()

@@ -115,8 +115,7 @@ fn against(diff: &Diff) -> Option<String> {
     })
 }
 
-/// The conclusion for two builds whose wall times do not differ. It mentions other figures that differ all the
-/// same.
+/// The conclusion for two builds whose wall times do not differ. It mentions other figures that do differ.
 fn same_wall(diff: &Diff, wall: &Difference, inside: Option<String>) -> String {
     let but = besides(diff);
     let but = if but.is_empty() {
@@ -224,7 +223,7 @@ pub(super) fn unknown_work(diff: &Diff) -> Vec<String> {
     said.collect()
 }
 
-/// A clause about a cause that can be the build's own or somebody else's.
+/// A clause about a cause that may be due to the build or to something else, such as another machine.
 pub(super) fn unclear(diff: &Diff, share: &Share) -> String {
     match (share.cause, &diff.causes.work) {
         (DifferenceCause::Work, Some(work)) => {

@@ -26,8 +26,8 @@ fn sources<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<String> {
     names
 }
 
-/// Removes from all runs the facts that not all of them have, so that they are not compared: those that need
-/// scheduling events if the methods of recording differ, and those that need a critical path if a run has none.
+/// Makes figures unknown that not all runs have, so that they are not compared. If the methods of recording differ,
+/// these are the figures from scheduling events; if a run has no critical path, the figures along the path.
 pub(super) fn keep_common(base: &mut [Run], new: &mut [Run]) {
     let methods = sources(base.iter().chain(&*new)).len();
     let pathless = base.iter().chain(&*new).any(|run| run.no_path.is_some());

@@ -104,8 +104,8 @@ pub(super) fn given(jobs: &[Job], graph: &Graph) -> Result<Vec<Vec<usize>>, Stri
         .collect())
 }
 
-/// For each recorded CI job, the indices of the jobs that it needs by the graph of jobs, without those that come
-/// later in the list, which is ordered by time.
+/// For each recorded CI job, the indices of the jobs that it needs by the graph of jobs. The list of jobs is ordered by
+/// time. Needed jobs that come later in it are left out.
 pub(super) fn earlier(jobs: &[Job], graph: &Graph) -> Vec<Vec<usize>> {
     let there = by_name(jobs, graph);
     let needs = (0..jobs.len()).map(|at| {

@@ -359,7 +359,7 @@ impl Waits {
 }
 
 /// The counter of running tasks: the mean number of exported tasks on CPUs in each interval. Its memory and output
-/// depend on the number of stays, not on their claimed length.
+/// depend on the number of stays, and not on their lengths, which a forged file can make very long.
 struct Running {
     start: Ktime,
     interval: u64,

@@ -34,8 +34,7 @@ pub struct Work {
     pub rest: u64,
 }
 
-/// The work of the recorded build for all suites of a JUnit report, and what the runner does
-/// besides.
+/// The work of the recorded build for all suites of a JUnit report, and the work of the runner before and between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Works {
     /// The work of each suite, in the order of the report; `None` for suites whose time is not

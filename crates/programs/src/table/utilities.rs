@@ -17,8 +17,8 @@ pub enum UtilityUse {
     Kill,
     /// The utility program runs another program and exits with that program's status.
     Wrapper,
-    /// Recipes and scripts often ignore the utility program's failure (`-mkdir out`), although the
-    /// program does not just answer a question.
+    /// Recipes and scripts often ignore the utility program's failure (`-mkdir out`), although they do not run the
+    /// program just to get an answer.
     Ignored,
     /// The utility program undoes what a script has set up before, as `rm` does.
     Undoing,

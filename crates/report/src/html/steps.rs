@@ -39,7 +39,7 @@ struct StepRow<'a> {
     /// The row, in the table of steps, of the step that contains this one.
     parent: Option<u32>,
     times: &'a StepTimes,
-    /// The uses of the step's wall time, such as on a CPU or waiting for the disk, in the order of time.
+    /// How the step's wall time was used, from its start to its end: on a CPU, waiting for the disk, and so on.
     course: &'a [CoursePart],
     /// The part of the step's wall time in ns in which none of the steps inside it was running; `None` if it
     /// contains no steps.

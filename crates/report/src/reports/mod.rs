@@ -193,7 +193,8 @@ impl ReportKind {
         }
     }
 
-    /// The option of `tr record` that makes a recording have the facts of this report, if they need one.
+    /// The option of `tr record` without which a recording lacks the facts of this report; `None` if no option is
+    /// needed.
     pub fn option(self) -> Option<&'static str> {
         self.extra(false).and_then(|(_, option)| option)
     }

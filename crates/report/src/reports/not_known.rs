@@ -10,7 +10,7 @@ use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
 
 pub struct NotKnown {
-    /// The title of the report that the recording lacks the facts for.
+    /// The title of the report that cannot be made.
     pub title: &'static str,
     pub why: String,
 }

@@ -207,7 +207,7 @@ fn a_quieter_machine_excuses_no_slower_build() {
             made(&[(WallPart::Own, 800)]),
             "work that runs one after the other +500 ms (+21 %",
         ),
-        // Without other tasks beside it, the work of the build takes less CPU time.
+        // The other tasks no longer share cores with the build, so its work takes less CPU time.
         (
             made(&[(WallPart::Own, 800)]).work(3000),
             "work that runs one after the other +500 ms (+21 %",
@@ -221,13 +221,13 @@ fn a_quieter_machine_excuses_no_slower_build() {
         assert!(first.contains(&but), "{first}");
         assert_eq!(fails(&diff), Some(true), "{first}");
     }
-    // An equal build passes, and so it does on a runner with a slower disk.
+    // A build as fast as before passes the gate, also on a runner with a slower disk.
     let disk = made(&[(WallPart::Disk, 500)]);
     for new in [made(&[]), disk] {
         let diff = diff(&busy, &new, 4);
         assert_eq!(fails(&diff), Some(false), "{}", conclusion::sentence(&diff));
     }
-    // In the other direction, the build became faster while other tasks took more of the CPUs.
+    // Here the build became faster, while other tasks took more of the CPUs.
     let faster = made(&[(WallPart::Others, 5500), (WallPart::Work, 1000)])
         .work(2500)
         .beside(12_000);
@@ -266,7 +266,7 @@ fn a_busier_machine_excuses_no_build_that_works_twice_as_long() {
 
 #[test]
 fn what_others_take_of_more_work_is_no_cause() {
-    // Other tasks have half of the CPUs on both sides.
+    // In both builds, other tasks have half of the CPUs.
     let busy = |work: u64| {
         made(&[(WallPart::Work, work), (WallPart::Others, work + 300)]).work(work + 1500)
     };
@@ -295,7 +295,7 @@ fn what_others_take_of_more_work_is_no_cause() {
     );
 }
 
-/// A quota of 30 % of a CPU stops a build for as long as all of its tasks work, on the path or beside it.
+/// A quota of 30 % of a CPU stops a build in proportion to the CPU time of all its tasks, on the critical path or not.
 #[test]
 fn what_a_quota_takes_of_more_work_is_no_cause() {
     let base = made(&[(WallPart::Work, 442), (WallPart::Quota, 1740)]).work(662);
@@ -308,8 +308,8 @@ fn what_a_quota_takes_of_more_work_is_no_cause() {
     );
 }
 
-/// Other tasks took 16 ms beside 5 ms of work, and 23 ms beside 97 ms of work. In proportion that is far less, but they
-/// cannot have given back more than they had.
+/// Other tasks took 16 ms of the base, which has 5 ms of work, and 23 ms of the new build, which has 97 ms of work. At
+/// the rate of the base, they would have taken far more. But they cannot give back more than they took before.
 #[test]
 fn others_give_no_more_back_than_they_had() {
     let base = made(&[
@@ -378,7 +378,7 @@ fn each_part_is_a_cause() {
     for part in [WallPart::Around, WallPart::Unknown] {
         assert_eq!(of(&made(&[(part, 1000)])), (vec![], None));
     }
-    // The CPU time is the same, but more of it is on the path.
+    // The CPU time is the same, but more of it is on the critical path.
     assert_eq!(
         of(&made(&[(WallPart::Work, 3000)])),
         (vec![DifferenceCause::Order], Some(Whose::Build))

@@ -42,8 +42,8 @@ pub(super) struct Causes<'a> {
     /// Variables, each with the known fact about its value. For these, the commands whose success would have changed
     /// the value were already searched.
     pub(super) noted: HashSet<(Vec<u8>, Usage)>,
-    /// Whether the script made a further test after a failure before it ended because of it. The script may then have
-    /// tolerated other failures.
+    /// Whether the script tested something else between the failure and its end. The script may then tolerate other
+    /// failures, too.
     pub(super) selects: bool,
     /// The causes that lie in sourced files whose text is not known. If a statement in known text sets the shell's exit
     /// status, that statement counts instead of them.
@@ -110,7 +110,7 @@ impl Causes<'_> {
                 self.found.insert(EndingCause::Unclear);
             }
             Search::Jobs | Search::LastJob => {}
-            // At the beginning of the script, nothing has run yet that could have failed.
+            // The search has reached the beginning of the script, before which nothing can have failed.
             Search::Status | Search::TrapStatus | Search::BeforeTraps => {}
             Search::Earlier(child) => self.by_a_trap(*child),
             Search::Guard { otherwise, .. }

@@ -49,8 +49,8 @@ pub(super) struct Walk<'a> {
     pub(super) is_cut: bool,
     pub(super) states: Vec<State>,
     pub(super) steps: Vec<Step>,
-    /// The states reached so far, by the index of the next child process and then by their node in
-    /// the script's graph.
+    /// The states reached so far. The outer key is the index of the next child process, and the inner key is the
+    /// state's node in the script's graph.
     pub(super) waiting: BTreeMap<usize, HashMap<NodeIx, StateIx>>,
     /// The states in which the shell can have ended after starting all of its recorded children.
     pub(super) ends: Vec<StateIx>,

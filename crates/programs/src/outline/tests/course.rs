@@ -719,7 +719,7 @@ fn a_test_of_a_file_after_a_failure_leads_to_the_failure() {
     ];
     let named = ending("sh x", script, &children, 1);
     assert_eq!(named, "diff got/b want/b|diff got/c want/c");
-    // The question of `grep` ends no script by itself, so the test after it is the cause.
+    // `grep -q` only answers a question and ends no script by itself, so the test after it is the cause.
     let script = "if ! grep -q on conf; then\n    [ -e default ] || exit 1\nfi\n";
     let named = ending("sh x", script, &[("grep -q on conf", 1)], 1);
     assert_eq!(named, "2: [ -e default ]");
@@ -788,7 +788,8 @@ fn a_statement_with_the_status_counts_more_than_a_file_that_is_not_known() {
     let want = "5: [ -n \"$1\" ] || exit 71";
     let got = ending("bash x", script, &children, 71);
     assert_eq!(got, want.split(" ||").next().unwrap_or_default());
-    // A builtin in the sourced file can also fail with the status 1, but hardly after the script's own last command.
+    // A builtin in the sourced file can also fail with the status 1. But the sourced file is hardly the cause, because
+    // the script's own `ping` ran after it.
     let script = script.replace("exit 71", "exit 1");
     let named = ending("bash x", &script, &children, 1);
     assert_eq!(named, "5: [ -n \"$1\" ]");
