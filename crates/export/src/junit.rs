@@ -29,7 +29,7 @@ const OURS: &str = "tr.";
 pub fn write(bytes: &[u8], recording: &Recording) -> Result<(Vec<u8>, u64), Error> {
     let start = bytes.trim_ascii_start();
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
-    // A file that can be read here is within all limits.
+    // Reading the report first verifies that the file is within all limits.
     let report = read(start)?.ok_or(Error::Unknown)?;
     let text = std::str::from_utf8(start).map_err(|_| Error::Unknown)?;
     let Recording {

@@ -158,9 +158,9 @@ impl Parser {
         self.loose
     }
 
-    /// Examines the output of a test in a JUnit report. If the JUnit platform wrote the report, the
-    /// order of its tests is not that of their runs. If behave did, the length of a test with several
-    /// steps has a part for each.
+    /// Examines the output of a test in a JUnit report. If the JUnit platform wrote it, the order of the tests in the
+    /// report is not the order in which they ran. If behave wrote it, the length of a test with several steps is the
+    /// sum of the steps' lengths.
     fn text(&mut self, text: &str) {
         if text.trim_start().starts_with(PLATFORM) {
             for suite in &mut self.suites {
@@ -342,7 +342,7 @@ fn share_digit_of_suite(suite: &mut Suite) {
     let off = suite.attributes.length.map_or(i64::MAX, |length| {
         length.saturating_sub(suite.sum()).saturating_abs()
     });
-    // The sum of two coarse lengths has fine digits by chance too often, so at least three are needed.
+    // The sum of only two rounded lengths often agrees with the suite's length by chance. So at least three are needed.
     if cases > 2 && digit > 0 && off <= cases.saturating_mul(digit) {
         for case in &mut suite.cases {
             case.attributes.digit = case.attributes.digit.min(digit);
@@ -350,14 +350,14 @@ fn share_digit_of_suite(suite: &mut Suite) {
     }
 }
 
-/// The smallest number of pairs of tests whose times must agree with their lengths, so that the
-/// lengths are taken to be as precise as the times. A guess: with lengths that were rounded to 100
-/// ms and times in milliseconds, three pairs agree by chance in one of 10,000 files.
+/// The smallest number of pairs of tests whose times must agree with their lengths. Then the lengths are taken to be as
+/// precise as the times. A guess: with lengths that were rounded to 100 ms and times in milliseconds, three pairs agree
+/// by chance in one of 10,000 files.
 const PAIRS: usize = 3;
 
-/// Sets the precision of the lengths of a suite's tests to that of their times of day, if each
-/// length is the difference between two of these times: all tests of GoogleTest can last a multiple
-/// of 100 ms.
+/// Gives the lengths of a suite's tests the precision of the tests' times of day, if each length is the difference
+/// between two consecutive times. Then it was chance that all lengths end with zeros: the tests of a GoogleTest suite
+/// can all last a multiple of 100 ms.
 fn share_digit_of_times(suite: &mut Suite) {
     let tests = suite.cases.iter().map(|case| &case.attributes);
     let tests = tests.map(|test| Some((test.at?, test.length?, test.digit)));

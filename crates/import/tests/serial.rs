@@ -213,7 +213,7 @@ fn the_order_of_a_report_by_result_proves_nothing() {
         proven(&moved("naps"), written, &analysis),
         [true, false, true, true, true]
     );
-    // Several places fit a test that computes, and other tests may have been there.
+    // A test that computes fits into several places, in which other tests may have run instead.
     assert!(proven(&moved("computes"), written, &analysis).contains(&false));
 }
 

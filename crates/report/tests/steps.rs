@@ -369,7 +369,7 @@ fn tests_count_as_their_report_has_them() {
         span("suite adds", Some("passed"), 110, 150),
         span("suite fails", Some("failed"), 160, 160),
         span("suite breaks", Some("error"), 320, 400),
-        // The error of its place puts this test inside the one before.
+        // This test is inside the one before only because its place in time is not exact.
         span("suite subtracts", Some("passed"), 330, 340),
     ];
     let steps = Steps::new(&analysis, &spans);

@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(windows(&[one, one]), None);
         let found = works(&[Some(one), Some(one)], |time| time);
         assert_eq!(found.list, [None, None]);
-        // Both suites fit into the second one after the other.
+        // Two suites of 100 ms each fit into one second, one after the other.
         let short = place(0, S / 10, 0);
         assert!(windows(&[short, short]).is_some());
     }

@@ -285,8 +285,8 @@ impl<'a> Numbers<'a> {
         numbers
     }
 
-    /// Gives a page's number to a stack of the trace. It follows the frames outwards to a caller that already has a
-    /// number, and then numbers the stacks on the way back, so that each frame of the trace is visited once.
+    /// Gives a stack of the trace its number on the page. This follows the frames outwards to a caller that already has
+    /// a number, and then numbers the stacks on the way back. So each frame of the trace is visited only once.
     fn add(&mut self, stack: u32) -> Option<()> {
         let mut frames = Vec::new();
         let mut at = stack;

@@ -156,8 +156,8 @@ impl Report for Top<'_> {
                 let length = Span::new(Paint::Dim, length);
                 above.spans([Span::new(Paint::Bold, title), "   ".into(), length]);
                 let around = critical_path::around(analysis, path);
-                // The other lines are counted, with a blank line, the rest of the path, and a table with its two
-                // titles. The bars get the remaining lines.
+                // The bars get the lines of the screen that remain after all others: the texts above and below, a blank
+                // line, the note on the time around the path, and a table with its two titles.
                 let others = [&above, &middle, &below].map(|page| page.height(style));
                 let others = others.iter().sum::<usize>() + 4 + ROWS;
                 let others = others + usize::from(around.is_some());

@@ -203,7 +203,7 @@ fn linters_of_a_script_can_run_at_once() {
     );
 }
 
-/// COMMAND sleeps for a second, which no rule judges, and other tasks have the CPU for 0.2 s. The verdict must not be
+/// COMMAND waits for a second for an unknown reason, and other tasks have the CPU for 0.2 s. The verdict must not be
 /// that the machine took the time.
 #[test]
 fn a_build_that_waits_is_not_the_machines() {
@@ -301,8 +301,8 @@ fn a_timer_before_an_answer_is_a_sleep() {
     );
 }
 
-/// A supervisor sends its server a request after a timer of a second, gets an answer, and ends the server. The request
-/// was no signal, so the critical path goes on in the supervisor's timer.
+/// A supervisor sends its server a request after a timer of a second, gets an answer, and ends the server. It woke the
+/// server by a request and not by a signal, so the critical path goes on in the supervisor's timer.
 #[test]
 fn a_request_after_a_timer_is_no_time_out_of_the_server() {
     let mut hand = command(1_100);
@@ -374,8 +374,8 @@ fn a_loop_that_looks_for_a_worker_that_sleeps_names_it() {
     );
 }
 
-/// One child sleeps for a second. Another one works for 0.6 s, which takes 1.2 s beside other tasks. Without the other
-/// tasks, the sleep would decide about the length.
+/// One child sleeps for a second. Another one works for 0.6 s, which takes 1.2 s while other tasks use the CPU. Without
+/// the other tasks, the build's length would depend on the sleep.
 #[test]
 fn a_sleep_beside_work_that_others_delay_is_named() {
     let mut hand = command(1_400);

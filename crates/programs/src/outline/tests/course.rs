@@ -693,7 +693,7 @@ fn counters_and_arrays_are_conditions() {
 fn bash_runs_a_script_without_an_interpreter_in_a_fork() {
     let script = "set -e\nlist || true\n./tools/pack.sh x\n";
     assert_eq!(ending("bash x", script, &[("list", 1), ("", 3)], 3), "");
-    // Other shells than bash execute themselves for such a script, so the child would have arguments.
+    // For a script without `#!`, shells other than bash execute `/bin/sh` again, so the child would have arguments.
     assert_eq!(ending("sh x", script, &[("list", 1), ("", 3)], 3), "no way");
     let children = [("list", 1), ("/bin/sh ./tools/pack.sh x", 3)];
     assert_eq!(
