@@ -218,7 +218,8 @@ fn junit_suites() {
     assert_eq!((spans.as_str(), counts(&import)), ("", (2, 0, 2)));
 }
 
-/// A test is placed on its own process, found by name and length; otherwise, its own time is used.
+/// A test is placed on the process that ran it, if one is found by the test's name and length. Otherwise, the test's
+/// own time is used.
 #[test]
 fn junit_processes_and_times() {
     let analysis = recording(&[

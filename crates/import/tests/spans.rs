@@ -160,7 +160,8 @@ fn spans_of_a_program_are_where_its_pid_was() {
     assert!(asleep, "{wait:?}");
 }
 
-/// The units in cargo's log are those of the page of `--timings`, and each is placed on a process.
+/// The units in cargo's log are the same as on the page of `--timings`, and a recorded process is found for each of
+/// them.
 #[test]
 fn units_of_the_log_of_cargo_are_its_processes() {
     let analysis = recorded(include_bytes!("../../../fixtures/spans/cargo.bin"));

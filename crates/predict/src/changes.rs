@@ -26,8 +26,7 @@ fn factor(by: f64) -> u64 {
 #[derive(Default)]
 pub(super) struct ChangeSet {
     pub list: Vec<Change>,
-    /// For each machine of a forecast, the sets of changes that apply to it at best, probably and
-    /// at worst.
+    /// For each machine of a forecast, three sets of changes: those that apply to it at best, probably, and at worst.
     pub variants: Vec<[Changes; 3]>,
     /// The number of tests that a forecast divides among the machines.
     pub tests: usize,

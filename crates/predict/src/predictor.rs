@@ -30,8 +30,8 @@ pub struct Predictor {
     pub(crate) wanted: Wanted,
     pub(crate) recorded: u64,
     pub(crate) recorded_cpus: u64,
-    /// For each machine among which tests are divided, the sets of changes that apply to it at
-    /// best, probably and at worst.
+    /// For each machine among which tests are divided, three sets of changes: those that apply to it at best, probably,
+    /// and at worst.
     pub(crate) variants: Vec<[Changes; 3]>,
     /// The number of recorded tests that the forecast divides among machines.
     pub(crate) tests: usize,

@@ -380,7 +380,7 @@ fn facts(analysis: &Analysis) -> Vec<String> {
     facts
 }
 
-/// The part of the summary about the critical path: its length, and its longest shares by program.
+/// The part of the summary about the critical path: its length, and the programs that have most of its time.
 fn parts(analysis: &Analysis, path: &CriticalPath) -> Path {
     let groups = path::groups(analysis);
     let shares = path::shares(analysis, &groups, path);

@@ -55,8 +55,7 @@ rows! {
         /// The number of CPUs that would suffice for 90 % of the time that the run would take without other tasks
         /// on the machine.
         cpus_p90: Option<u64>,
-        /// The length of the run's critical path in ns. The columns `path_*_ns` have its parts, by how the time was
-        /// used.
+        /// The length of the run's critical path in ns. The columns `path_*_ns` divide it by kind of work or wait.
         path_ns: Option<u64>,
         path_on_cpu_ns: Option<u64>,
         path_run_queue_ns: Option<u64>,

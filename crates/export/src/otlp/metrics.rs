@@ -25,8 +25,8 @@ use super::{request, scope, unix, Encoding, Given, SCHEMA};
 /// OTLP's number for metrics whose values are sums since the start of the job (cumulative temporality).
 const CUMULATIVE: i32 = 2;
 
-/// Writes the figures of a recorded job as an OTLP request of metrics. In the attributes of the resource, those in
-/// `given` replace the recording's.
+/// Writes the figures of a recorded job as an OTLP request of metrics. The attributes in `given` are added to the
+/// attributes of the resource, and replace attributes of the recording that have the same name.
 pub fn write(
     view: &View<'_>,
     encoding: Encoding,

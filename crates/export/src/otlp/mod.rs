@@ -85,8 +85,8 @@ impl Signal {
     }
 }
 
-/// Writes a recording as an OTLP request of spans. In the attributes of the resource, those in `given` replace
-/// the recording's.
+/// Writes a recording as an OTLP request of spans. The attributes in `given` are added to the attributes of the
+/// resource, and replace attributes of the recording that have the same name.
 pub fn write(
     view: &View<'_>,
     encoding: Encoding,

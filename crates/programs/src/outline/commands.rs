@@ -5,8 +5,7 @@ use super::tree::{Command, CommandIx, Link, Outline, Tree};
 use super::words::Word;
 use crate::words;
 
-/// Programs that copy or move files, so that their last argument is a file made of another one;
-/// separated by spaces.
+/// Programs that copy, link or move files: their last argument is made from another argument. Separated by spaces.
 const MOVE: &str = "cp install ln mv";
 
 /// The signals with which other processes end a shell, by their names and numbers, separated by

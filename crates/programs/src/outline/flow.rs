@@ -39,8 +39,7 @@ pub(super) struct Node {
     pub(super) command: Option<CommandIx>,
     /// The nodes of the graph that follow if the command of this node succeeds and if it fails.
     pub(super) ends: Ends,
-    /// The node at which the condition was tested under which this node's command runs. All paths
-    /// to the command pass it.
+    /// The node that tested the condition under which this node's command runs. All paths to the command pass it.
     pub(super) guard: Option<NodeIx>,
     /// Whether the command of this node belongs to a trap of the shell.
     pub(super) is_of_trap: bool,

@@ -59,8 +59,8 @@ columns!(Pieces(step: &PathPiece) {
     inferred: u8 = step.inferred.into(),
 });
 
-/// The critical path in the document of the HTML report, as consecutive pieces, each with its thread and the use of its
-/// time.
+/// The critical path in the document of the HTML report. It consists of consecutive pieces. Each has its thread, and
+/// the step or program that its time belongs to.
 #[derive(Serialize)]
 pub struct Path {
     from: u64,

@@ -27,8 +27,7 @@ const FINENESS: Fineness = Fineness {
     of_step: 64,
     of_all: 4_000,
 };
-/// The whole wall time of a step, in the units in which the HTML report stores how long each use of it lasted:
-/// thousandths.
+/// The HTML report shows how a step's wall time was used in thousandths of the whole time.
 const WHOLE: u64 = 1000;
 
 /// A row about a build's step in the HTML report: the step and the facts about it that other analyses have found.

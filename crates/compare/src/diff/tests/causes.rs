@@ -27,8 +27,8 @@ struct Made {
     near: bool,
 }
 
-/// A build with 2 s of work, 300 ms of waits for its own tasks and 100 ms of sleep on its path, apart from the given
-/// parts.
+/// A build with 2 s of work, 300 ms of waits for its own tasks and 100 ms of sleep on its critical path. `parts`
+/// replaces or adds parts.
 fn made(parts: &[(WallPart, u64)]) -> Made {
     let mut all = vec![
         (WallPart::Work, 2000),
@@ -239,8 +239,8 @@ fn a_quieter_machine_excuses_no_slower_build() {
     );
 }
 
-/// Other tasks took so much time that a build which needs twice the CPU time explains little of the wall time's
-/// difference.
+/// Other tasks took most of the new build's wall time. So a build that needs twice the CPU time explains only little of
+/// the wall time's difference, but it does not pass the gate.
 #[test]
 fn a_busier_machine_excuses_no_build_that_works_twice_as_long() {
     let busy = |work| {

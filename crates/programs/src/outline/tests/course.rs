@@ -436,8 +436,8 @@ fn the_commands_of_conditions_are_asked() {
     assert_eq!(asked, [b"c", b"d", b"f", b"i", b"l"]);
 }
 
-/// A command of a CI job's script failed, and the test after it in the script only decides whether
-/// that counts.
+/// A command of a CI job's script failed. The test `[ "$how" != ignore ]` after it only decides whether that counts, so
+/// the command is the cause.
 #[test]
 fn a_test_of_a_parameter_leads_to_the_test_before_it() {
     let script = "failed=0\nstep() {\n  local how=${2:-}\n  sh steps/$1.sh\n  local rc=$?\n  \
