@@ -21,9 +21,9 @@ use tr_insight::Recording;
 use tr_text::page::Page;
 use tr_text::{escape, units};
 
-/// The difference in ns that is assumed between the clocks of two machines that are set by network time, because no
-/// recording proves more. A guess, above the tens of milliseconds of NTP on the internet: with less, jobs would seem
-/// to start before jobs that they need.
+/// The difference in ns that is assumed between the clocks of two machines that are set by network time, unless a
+/// recording proves a larger one. A guess, above the tens of milliseconds of NTP on the internet: with less, jobs would
+/// seem to start before jobs that they need.
 const CLOCKS: u64 = 100_000_000;
 /// The largest number of steps that are shown for each job of the pipeline.
 const SHOWN: usize = 3;

@@ -29,7 +29,7 @@ const OURS: &str = "tr.";
 pub fn write(bytes: &[u8], recording: &Recording) -> Result<(Vec<u8>, u64), Error> {
     let start = bytes.trim_ascii_start();
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
-    // A file that can be read here is within all limits.
+    // Reading the report first verifies that the file is within all limits.
     let report = read(start)?.ok_or(Error::Unknown)?;
     let text = std::str::from_utf8(start).map_err(|_| Error::Unknown)?;
     let Recording {
@@ -99,7 +99,7 @@ pub fn for_log(text: &str) -> Result<Cow<'_, str>, Error> {
             };
             copied = at + first.len_utf8();
             let reference = format!("&#{};", u32::from(first));
-            // The part of the tag before this place decides whether it is inside of quotes.
+            // The part of the tag before this place shows whether the place is inside of quotes.
             quote = quote_after(quote, text.get(looked..at).unwrap_or_default());
             looked = at;
             match event {
@@ -131,8 +131,8 @@ pub fn for_log(text: &str) -> Result<Cow<'_, str>, Error> {
     Ok(Cow::Owned(out))
 }
 
-/// The quotation mark that is still open after a part of an XML tag; `None` outside of quotes. `open` is the
-/// mark that was open before this part.
+/// The quotation mark that is still open at the end of `part`, a part of an XML tag; `None` outside of quotes. `open`
+/// is the mark that was open at its beginning.
 fn quote_after(open: Option<char>, part: &str) -> Option<char> {
     part.chars().fold(open, |quote, c| match quote {
         Some(open) if open == c => None,
@@ -145,7 +145,7 @@ fn quote_after(open: Option<char>, part: &str) -> Option<char> {
 struct Written {
     /// The properties for one test of the JUnit report, as XML.
     text: String,
-    /// Whether the properties include times: the place of the test in the recording is proven.
+    /// Whether the properties include times. They do if the place of the test in the recording is proven.
     has_figures: bool,
 }
 

@@ -43,9 +43,9 @@ named! {
         Wall = "wall", "wall time, without that of children";
         /// A stack's weight is the time in which its process waited: in run queues, asleep and blocked.
         Waiting = "waiting", "time off CPU: run queue, sleep, blocked";
-        /// A stack of functions has as its weight the time on a CPU that its samples stand for.
+        /// The weight of a stack of functions is the time on a CPU that its samples stand for.
         Stacks = "stacks", "sampled time on a CPU, by function";
-        /// A stack of functions has as its weight the time of the sampled waits in it.
+        /// The weight of a stack of functions is the time of the sampled waits in which the stack was found.
         Waits = "waits", "sampled waits, by function";
     }
 }

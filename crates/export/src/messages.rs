@@ -99,8 +99,8 @@ pub struct FtraceEventBundle {
     pub compact_sched: Option<CompactSched>,
 }
 
-/// The switches and wake-ups on one CPU, in Perfetto's compact form: a list for each field. Each time is
-/// stored as the difference from the previous one.
+/// The switches and wake-ups on one CPU, in Perfetto's compact form: each property of the events is one list with the
+/// values of all events. Each time is stored as the difference from the previous one.
 #[derive(Clone, PartialEq, Message)]
 pub struct CompactSched {
     #[prost(uint64, repeated, tag = "1")]

@@ -1,11 +1,11 @@
 //! A trace for Perfetto: scheduling events in compact form, the process tree, track events.
 //!
 //! The export follows these rules of Perfetto's importer (trace_processor):
-//! - the first switch of a CPU only shows which task runs, so each CPU begins with a switch to swapper;
-//! - the previous task of a switch is the next task of the switch before it in the bundle, so between the stays of
-//!   recorded tasks on a CPU, that CPU's task named "not recorded" runs, or the idle task where that is known;
-//! - a waking belongs to the bundle of the waker's CPU; bits 0x08 and 0x10 of its flags stand for interrupts and
-//!   softirqs;
+//! - The first switch of a CPU only shows which task runs, so each CPU begins with a switch to swapper.
+//! - The importer takes the next task of one switch as the previous task of the following switch on the CPU. So after a
+//!   recorded task has left the CPU, a made-up task "not recorded" runs, or the idle task where that is known.
+//! - A waking belongs to the bundle of the waker's CPU. Bits 0x08 and 0x10 of its flags stand for interrupts and
+//!   softirqs.
 //! - task_newtask begins a new thread, even if its tid was used before.
 //!
 //! All times are those of the recording, as times since boot.

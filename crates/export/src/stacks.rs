@@ -29,7 +29,8 @@ fn stacks(view: &View<'_>, weight: Weight) -> Sums {
     }
 }
 
-/// Sums up a weight of the chosen processes, in ns, for each stack of a process and its ancestors.
+/// For each stack that consists of a process and its ancestors, the sum of `weight` in ns over the chosen processes
+/// that have this stack.
 fn of_processes(view: &View<'_>, weight: impl Fn(&Process) -> u64) -> Sums {
     let mut sums = Sums::new();
     for ix in view.chosen {

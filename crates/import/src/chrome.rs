@@ -418,7 +418,7 @@ pub(crate) fn read_object(bytes: &[u8]) -> Result<Option<Spans>, Error> {
     let started = started.and_then(|other| other.get("profile_start_ts")?.as_i64());
     let clock = match (document.begin_us, started) {
         (Some(us), _) => Clock::Since(us.saturating_mul(1000)),
-        // Bazel's profile has the time in ms.
+        // Bazel's profile has the time at which it began in ms.
         (None, Some(ms)) => Clock::Since(ms.saturating_mul(1_000_000)),
         (None, None) => Clock::Untold,
     };
@@ -460,9 +460,9 @@ fn damaged(error: serde_json::Error) -> Error {
     }
 }
 
-/// The spans that the trace events of a file form; `None` if there is no span. In clang's
-/// `-ftime-trace` file sums over the whole compilation are on threads of their own and are dropped,
-/// and the names are completed by their details.
+/// The spans that the trace events of a file form; `None` if there is no span. In a `-ftime-trace` file of clang, spans
+/// named `Total …` are sums over the whole compilation and are dropped. The names of the other spans are completed by
+/// their details.
 fn spans(mut events: Events, is_compilation: bool) -> Result<Option<Spans>, Error> {
     if events.too_many {
         return Err(Error::Count {

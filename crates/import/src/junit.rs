@@ -47,7 +47,7 @@ struct Parser {
     loose: Option<usize>,
     /// Whether the JUnit report has a length whose comma can only be a decimal comma.
     is_decimal: bool,
-    /// The lengths of the JUnit report whose comma is read as one between thousands, unless another
+    /// The lengths of the JUnit report such as `1,234`. Their comma is read as one between thousands, unless another
     /// length shows that the report has decimal commas.
     grouped: Vec<Grouped>,
 }
@@ -123,7 +123,8 @@ pub fn read(bytes: &[u8]) -> Result<Option<Report>, Error> {
     }
     parser.use_decimal_commas();
     let mut suites = parser.suites;
-    // Some writers cut off zeros, so the digits of `0.3` beside `0.251` are also exact to a millisecond.
+    // Some writers cut off zeros: beside `0.251`, the length `0.3` stands for `0.300`. So all lengths get the same
+    // precision.
     let cases = suites.iter_mut().flat_map(|suite| &mut suite.cases);
     share_digits(cases.map(|case| &mut case.attributes).collect());
     share_digits(
@@ -157,9 +158,9 @@ impl Parser {
         self.loose
     }
 
-    /// Examines the output of a test in a JUnit report. If the JUnit platform wrote the report, the
-    /// order of its tests is not that of their runs. If behave did, the length of a test with several
-    /// steps has a part for each.
+    /// Examines the output of a test in a JUnit report. If the JUnit platform wrote it, the order of the tests in the
+    /// report is not the order in which they ran. If behave wrote it, the length of a test with several steps is the
+    /// sum of the steps' lengths.
     fn text(&mut self, text: &str) {
         if text.trim_start().starts_with(PLATFORM) {
             for suite in &mut self.suites {
@@ -306,13 +307,13 @@ fn with_length(mut list: XmlAttributes<'_>) -> Result<(Attributes, Option<Length
     Ok((read, known))
 }
 
-/// The number of zeros at the ends of all lengths in a JUnit report that cannot be chance, so that
-/// these digits were not measured: Go rounds to 10 ms and writes `0.300000`.
+/// If all lengths in a JUnit report end with this many zeros, it is no chance: these digits were not measured. Go, for
+/// example, rounds to 10 ms and writes `0.300000`.
 const ZEROS: u32 = 4;
 
-/// Sets the precision of the lengths in a JUnit report: each element gets the finest unit that the last digit of any
-/// length has. Zeros at the end of all lengths were not measured and do not count. gotestsum writes 2.01 s as
-/// `2.009000`, because the binary number is a little smaller and is cut.
+/// Sets the precision of the lengths in a JUnit report. The length with the most digits decides about all of them.
+/// Zeros with which all lengths end were not measured and do not count. gotestsum writes 2.01 s as `2.009000`, because
+/// the binary number is a little smaller and is cut.
 fn share_digits(elements: Vec<&mut Attributes>) {
     let lengths = || elements.iter().filter(|element| element.length.is_some());
     let written = lengths().map(|element| element.digit).min().unwrap_or(0);
@@ -341,7 +342,7 @@ fn share_digit_of_suite(suite: &mut Suite) {
     let off = suite.attributes.length.map_or(i64::MAX, |length| {
         length.saturating_sub(suite.sum()).saturating_abs()
     });
-    // The sum of two coarse lengths has fine digits by chance too often, so at least three are needed.
+    // The sum of only two rounded lengths often agrees with the suite's length by chance. So at least three are needed.
     if cases > 2 && digit > 0 && off <= cases.saturating_mul(digit) {
         for case in &mut suite.cases {
             case.attributes.digit = case.attributes.digit.min(digit);
@@ -349,14 +350,14 @@ fn share_digit_of_suite(suite: &mut Suite) {
     }
 }
 
-/// The smallest number of pairs of tests whose times must agree with their lengths, so that the
-/// lengths are taken to be as precise as the times. A guess: with lengths that were rounded to 100
-/// ms and times in milliseconds, three pairs agree by chance in one of 10,000 files.
+/// The smallest number of pairs of tests whose times must agree with their lengths. Then the lengths are taken to be as
+/// precise as the times. A guess: with lengths that were rounded to 100 ms and times in milliseconds, three pairs agree
+/// by chance in one of 10,000 files.
 const PAIRS: usize = 3;
 
-/// Sets the precision of the lengths of a suite's tests to that of their times of day, if each
-/// length is the difference between two of these times: all tests of GoogleTest can last a multiple
-/// of 100 ms.
+/// Gives the lengths of a suite's tests the precision of the tests' times of day, if each length is the difference
+/// between two consecutive times. Then it was chance that all lengths end with zeros: the tests of a GoogleTest suite
+/// can all last a multiple of 100 ms.
 fn share_digit_of_times(suite: &mut Suite) {
     let tests = suite.cases.iter().map(|case| &case.attributes);
     let tests = tests.map(|test| Some((test.at?, test.length?, test.digit)));

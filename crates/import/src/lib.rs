@@ -56,8 +56,8 @@ const READERS: [(&[u8], Reader); 9] = [
     (b"<", |bytes| Ok(junit::read(bytes)?.map(File::Junit))),
 ];
 
-/// The first byte of an OTLP file in protobuf, which stands for the field with the spans of a
-/// resource. It is also a line feed, so that this format is tried last.
+/// The first byte of an OTLP file in protobuf: the key of the field with a resource's spans. The same byte is a line
+/// feed in text files, so this format is tried last.
 const PROTOBUF: u8 = 0x0a;
 
 /// Reads the bytes of a file to import, which may be compressed with gzip. Returns `Ok(None)` for a

@@ -115,8 +115,8 @@ struct Attributes {
 }
 
 impl Attributes {
-    /// Uses an attribute of an OTLP span or resource, if its name belongs to OpenTelemetry's
-    /// semantic conventions for processes and tests. Other values are kept as words of the span.
+    /// Reads an attribute of an OTLP span or resource. Attributes of OpenTelemetry's semantic conventions for processes
+    /// and tests say which process ran the span, and how a test ended. Values of others are kept as words of the span.
     fn add_text(&mut self, key: &str, text: String) {
         match key {
             "test.case.name" | "test.suite.name" => self.is_test |= key == "test.case.name",

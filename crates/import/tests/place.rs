@@ -1,4 +1,5 @@
-//! Tests the places of files' spans where processes are easily mistaken for each other.
+//! Tests how spans of other tools' files are placed on recorded processes, in cases where processes are easily mistaken
+//! for each other.
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::unwrap_used)] // in a test
 
 mod common;
@@ -32,8 +33,8 @@ fn counts(import: &Import) -> (u64, u64, u64) {
     (import.spans, import.placed, import.outside)
 }
 
-/// The log has a command of an earlier run whose output is a word of a command of this run. The command line of the
-/// generator names none of its outputs.
+/// The log of ninja still has a command of an earlier run. Its output is a word in a command line of this run. One
+/// command of this run, a generator, does not name its outputs in its command line.
 #[test]
 fn ninja_runs() {
     let analysis = recording(&[
@@ -54,8 +55,8 @@ fn ninja_runs() {
     assert_eq!(counts(&import), (5, 3, 0));
 }
 
-/// Lines of an earlier run have the times of a command of this run whose command line names no output. If two such
-/// commands run at once, neither gets a name.
+/// Lines of an earlier run in ninja's log have the same times as a command of this run that names no output. If two
+/// such commands run at once, neither gets a name.
 #[test]
 fn ninja_lines_of_the_run_before() {
     let lines: &[Line] = &[
@@ -79,8 +80,8 @@ fn ninja_lines_of_the_run_before() {
     assert_eq!(spans, "2 1310-1400 app -\n");
 }
 
-/// The log has a line of an earlier build with nearly the same times as a command whose line names none of its outputs,
-/// and after it a line of this build. The line of the earlier build is never used, even if that of this build is
+/// A command of this build names none of its outputs. A line of an earlier build in ninja's log has nearly the same
+/// times, and a line of this build comes after it. The earlier line is never used, even if this build's line is
 /// missing.
 #[test]
 fn ninja_lines_of_earlier_builds() {
@@ -217,7 +218,8 @@ fn junit_suites() {
     assert_eq!((spans.as_str(), counts(&import)), ("", (2, 0, 2)));
 }
 
-/// A test is placed on its own process, found by name and length; otherwise, its own time is used.
+/// A test is placed on the process that ran it, if one is found by the test's name and length. Otherwise, the test's
+/// own time is used.
 #[test]
 fn junit_processes_and_times() {
     let analysis = recording(&[
@@ -407,8 +409,8 @@ fn a_process_near_a_boundary_belongs_to_no_test() {
     }
 }
 
-/// In turn: two suites of one run have its time; a test contains another test; and the recording is so long that two
-/// time zones are possible.
+/// Three reports whose tests have no proven place: two suites of one run have the same time; a test contains another
+/// test; and the recording is so long that two time zones are possible.
 #[test]
 fn junit_places_that_no_length_proves() {
     let lines: &[Line] = &[(1, None, 900, 9_000, "run out.xml")];
@@ -553,7 +555,7 @@ fn a_process_of_bats_is_its_test_however_late_the_test_begins() {
     let imports = Imports::place(&[tool_file(b"out.xml", file)], &analysis);
     let found = imports.spans.iter().filter(|span| span.process.0 > 0);
     let found: Vec<_> = found.map(|span| (span.process.0, span.doubt)).collect();
-    // The test was anywhere in its process.
+    // The test may have run at any time within its process.
     assert_eq!(found, [(1, Some(Doubt::Off(900 * MS)))]);
 }
 

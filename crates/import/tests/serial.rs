@@ -47,7 +47,7 @@ fn stamp(unix: i64, has_ms: bool) -> String {
     let (seconds, ms) = (unix / 1_000_000_000, unix / MS % 1000);
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
     let days = seconds / 86_400;
-    // The recording lies within one day, whose date is computed from the number of the day.
+    // All times of the recording lie within one day. The date is computed from the number of days since 1970.
     let (year, month, day) = date(days);
     let ms = if has_ms {
         format!(".{ms:03}")
@@ -78,8 +78,8 @@ fn place(report: &str, written: Option<i64>, analysis: &Analysis) -> Imports {
     Imports::place(&[file], analysis)
 }
 
-/// For each test of a report, whether its place is proven. Also verifies that the true time is within the error of each
-/// place, even if the error is too large for figures.
+/// For each test of a report, whether its place in the recording is proven. Also verifies for each test that the true
+/// time differs from the place by no more than the stated error, even if the error is too large for figures.
 fn proven(report: &str, written: Option<i64>, analysis: &Analysis) -> Vec<bool> {
     let imports = place(report, written, analysis);
     let real = analysis.meta.start_clock.real as i64;
@@ -92,7 +92,8 @@ fn proven(report: &str, written: Option<i64>, analysis: &Analysis) -> Vec<bool> 
             .iter()
             .skip(1)
             .position(|name| name.as_bytes() == &*span.name);
-        // A test without a known place can have figures, too.
+        // A test without a known place can have figures, too. So only tests with a place are compared with the true
+        // times.
         let length = span.to.since(span.from);
         let is_proven = span.doubt.is_none() && span.error <= length / 10;
         let has_place = is_proven || span.doubt.is_some_and(Doubt::has_place);
@@ -158,8 +159,8 @@ fn tests_are_in_their_places_whatever_times_the_report_has() {
     }
 }
 
-/// A time in whole seconds is cut and not rounded, so the suite did not begin earlier. In this test, a second begins
-/// just before the first test.
+/// A time in whole seconds is cut and not rounded, so the suite did not begin earlier. The clock is set so that a full
+/// second begins just before the first test.
 #[test]
 fn a_suite_begins_in_the_second_that_its_time_names() {
     let mut analysis = recording();
@@ -207,17 +208,17 @@ fn the_order_of_a_report_by_result_proves_nothing() {
         let first = first.concat().replace("/>", "><failure/></testcase>");
         [rest[0], &first, &rest[1..].concat()].concat()
     };
-    // Only one place fits the nap, whatever the order is.
+    // The nap fits into only one place of the recording, so its place is proven whatever the order is.
     assert_eq!(
         proven(&moved("naps"), written, &analysis),
         [true, false, true, true, true]
     );
-    // Several places fit a test that computes, and other tests may have been there.
+    // A test that computes fits into several places, in which other tests may have run instead.
     assert!(proven(&moved("computes"), written, &analysis).contains(&false));
 }
 
-/// The runner also computes before a test that computes, so the test has the same figures wherever it was. A nap has
-/// not.
+/// The runner computes before a test, and the test computes as well. So the test has the same figures at each of its
+/// possible places. A test that naps has not.
 #[test]
 fn a_test_with_the_same_figures_everywhere_needs_no_place() {
     let analysis = recording();
@@ -257,8 +258,8 @@ fn tests_that_can_be_elsewhere_have_no_place() {
     assert_eq!(proven(&other, Some(written), &analysis), Vec::<bool>::new());
 }
 
-/// A runner that repeats failed tests at the end has another order than its report. Here no sleep of the runner shows
-/// the order, and the report has another order than the run.
+/// A runner that repeats failed tests at the end runs them in another order than its report lists them. Here the
+/// reported tests do not sleep, so nothing in the recording shows the order.
 #[test]
 fn an_order_that_no_sleep_proves_proves_no_place() {
     let analysis = recording();
@@ -340,7 +341,7 @@ fn very_many_suites_cost_seconds() {
     assert!(note.contains("more suites"), "{note}");
 }
 
-/// Suites inside another suite ran in the order of the file. Suites beside each other may have run at any time.
+/// Suites inside another suite ran in the order of the file. Suites that are not inside one may have run at any time.
 #[test]
 fn suites_inside_one_suite_are_one_sequence() {
     let analysis = recording();

@@ -101,8 +101,8 @@ fn commands_of_cmake_are_the_processes_that_it_started() {
     assert_eq!(whole as u64, placed.import.placed);
 }
 
-/// The file does not say when the run began, and has one pid only, which a process in each sandbox has. An action
-/// begins when it is ready, but its process only when a place is free.
+/// The profile of Bazel does not say when the run began. It has only one pid, which occurs in each sandbox. An action
+/// begins when it is ready, but its process starts later, when one of Bazel's workers is free.
 #[test]
 fn actions_of_bazel_are_their_sandboxes() {
     let analysis = recorded(include_bytes!("../../../fixtures/spans/bazel.bin"));
@@ -160,7 +160,8 @@ fn spans_of_a_program_are_where_its_pid_was() {
     assert!(asleep, "{wait:?}");
 }
 
-/// The units in cargo's log are those of the page of `--timings`, and each is placed on a process.
+/// The units in cargo's log are the same as on the page of `--timings`, and a recorded process is found for each of
+/// them.
 #[test]
 fn units_of_the_log_of_cargo_are_its_processes() {
     let analysis = recorded(include_bytes!("../../../fixtures/spans/cargo.bin"));

@@ -142,7 +142,7 @@ fn tests_are_in_the_worker_that_can_have_run_them() {
     let case = case!("workers");
     let found = proven(&case.place(case.report));
     assert!(found.len() >= 4, "{found:?}");
-    // Failed tests that come before the others have no known order, and so no known worker.
+    // The report lists failed tests first, so its order does not show when they ran, nor in which worker.
     let failed = case.report.replacen("/>", "><failure/></testcase>", 1);
     assert_eq!(proven(&case.place(&failed)), Vec::<String>::new());
 }
@@ -199,7 +199,7 @@ fn with_test_programs() -> Case {
     case
 }
 
-/// By chance, the sleep of one test fits to only one of the workers.
+/// By chance, the sleep of one test fits into only one of the workers.
 #[test]
 fn one_sleep_does_not_tell_which_of_two_test_programs_ran_a_suite() {
     let case = with_test_programs();
@@ -241,7 +241,8 @@ fn one_of_several_test_programs_is_not_known_as_the_runner() {
     }
 }
 
-/// Two workers did the same. It is not known which of them ran a suite, but its figures are known.
+/// Two workers did the same work. So it is not known which of them ran a suite, but the suite has the same figures in
+/// either one.
 #[test]
 fn suites_that_fit_several_processes_have_figures_that_are_equal_in_all() {
     let case = case!("equal");

@@ -7,7 +7,7 @@ use serde_json::{json, Value};
 use tr_text::escape;
 
 /// The largest length in bytes of the text that an answer to an agent contains. The constant `ANSWER` is the largest
-/// length of the whole answer. 2,000 tokens have at least so many bytes, so that no answer is longer than 2,000 tokens.
+/// length of the whole answer. An answer of so few bytes has less than 2,000 tokens.
 const TEXT: usize = 6_000;
 const ANSWER: usize = 7_900;
 /// The largest length in bytes of the part of an answer that has a command's warnings and other

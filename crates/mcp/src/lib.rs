@@ -1,9 +1,9 @@
 //! Serves the analysis of recordings to AI agents by the Model Context Protocol (MCP).
 //!
-//! Of this protocol (<https://modelcontextprotocol.io/specification/2025-06-18>) a server of tools
-//! needs one message in each line and four methods. Each call of a tool runs a `tr` command in a
-//! process of its own: the command has its usual limits, and lowers its priority before it examines
-//! a recording.
+//! A server that only offers tools needs a small part of this protocol
+//! (<https://modelcontextprotocol.io/specification/2025-06-18>): one message in each line, and four methods. Each call
+//! of a tool runs a `tr` command in a process of its own. The command has its usual limits, and lowers its priority
+//! before it examines a recording.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "server")]

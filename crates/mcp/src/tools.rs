@@ -29,8 +29,8 @@ const ANSWER: Duration = Duration::from_secs(45);
 const KILLED: Duration = Duration::from_secs(50);
 /// The number of bytes that are kept from the end of a command's messages.
 const SAID: usize = 4096;
-/// The number of bytes that fit into a pipe by default (pipe(7)). When a command has ended, at most
-/// this much of its output was not read yet.
+/// The number of bytes that fit into a pipe by default (pipe(7)). After a command has ended, at most so many bytes of
+/// its output are still unread.
 const PIPE: usize = 64 << 10;
 /// The smallest exit status of a `tr` command that could not do what was requested.
 const FAILED: i32 = 2;
@@ -351,7 +351,8 @@ fn bounded(mut command: Command, limit: Duration) -> std::io::Result<(ExitStatus
     let (output, input) = std::io::pipe()?;
     command.stdout(input.try_clone()?).stderr(input);
     let mut child = command.spawn()?;
-    // `command` holds a copy of the pipe's writing end, without which the end of the output can be seen.
+    // `command` still holds the pipe's writing end. The end of the output is only seen after all writing ends are
+    // closed.
     drop(command);
     let mut said = CommandOutput {
         output: Some(output),
@@ -419,8 +420,8 @@ impl CommandOutput {
         }
     }
 
-    /// The last part of the command's output, after the command has ended. A process that the
-    /// command left behind may still print: a closed pipe would kill it, but nobody waits for it.
+    /// The last part of the command's output, after the command has ended. A process that the command left behind may
+    /// still print. It would be killed if the pipe were closed, so a thread goes on reading, but nobody waits for it.
     fn rest(mut self) -> Vec<u8> {
         let mut read = 0;
         while let Ok(length @ 1..) = self.read(0) {

@@ -17,7 +17,7 @@ use tr_insight::steps::{StepIx, Steps};
 use tr_programs::steps::StepKind;
 
 fn factor(by: f64) -> u64 {
-    // A change has the remaining time in thousandths.
+    // A change is given as the time that remains, in thousandths of the original time.
     (1000.0 / by.max(0.001)).round().clamp(0.0, 1_000_000.0) as u64
 }
 
@@ -26,8 +26,7 @@ fn factor(by: f64) -> u64 {
 #[derive(Default)]
 pub(super) struct ChangeSet {
     pub list: Vec<Change>,
-    /// For each machine of a forecast, the sets of changes that apply to it at best, probably and
-    /// at worst.
+    /// For each machine of a forecast, three sets of changes: those that apply to it at best, probably, and at worst.
     pub variants: Vec<[Changes; 3]>,
     /// The number of tests that a forecast divides among the machines.
     pub tests: usize,
@@ -106,8 +105,8 @@ fn tests(facts: &BuildFacts<'_>) -> Vec<(u64, Vec<Group>)> {
     let cost = |ix| {
         let process = facts.analysis.process(ix);
         let at = processes.get(&ix).copied();
-        // A process that runs several tests has a cost of its own. Its step only stands for the whole process if it
-        // began no later.
+        // A process that runs several tests has a cost of its own. The step of a test stands for the whole process only
+        // if it began no later than the process.
         let whole = at.filter(|at| {
             steps
                 .list()

@@ -20,8 +20,8 @@ pub struct Wanted {
     pub quota: Option<u64>,
     /// The programs that the forecast assumes to be faster, each with the factor.
     pub faster: Vec<(String, f64)>,
-    /// Regular expressions: executions with a matching command line are left out of the forecast,
-    /// together with their descendants.
+    /// Regular expressions for command lines. Executions that match one are left out of the forecast, together with
+    /// their descendants.
     pub without: Vec<Regex>,
     /// Regular expressions of command lines, each with the share of the matching executions that a
     /// cache answers in the forecast, so that they are left out.
@@ -50,8 +50,8 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Combines two forecasts of one time if it is not known which of them is right. The likely
-    /// time is the geometric mean of both, which is wrong by the same factor in either case.
+    /// Combines two forecasts of one time if it is not known which of them is right. The likely time is the geometric
+    /// mean of both, because it is then wrong by the same factor, whichever is right.
     pub(crate) fn or(self, other: Interval) -> Interval {
         let product = u128::from(self.likely) * u128::from(other.likely);
         Interval {
@@ -62,8 +62,7 @@ impl Interval {
     }
 }
 
-/// A part of the critical path in the simulated run of a forecast: the time on the path of the
-/// processes with one name.
+/// The time that all processes with one name have on the critical path of a forecast's simulated run.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct ProgramOnPath {
     pub name: String,
@@ -75,8 +74,7 @@ pub struct ProgramOnPath {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Knee {
     pub cpus: u64,
-    /// The parts of the critical path with that number of CPUs. They are the reason why more CPUs
-    /// do not help.
+    /// The parts of the critical path with this number of CPUs. They show why more CPUs do not help.
     pub because: Vec<ProgramOnPath>,
 }
 

@@ -1,10 +1,12 @@
-//! The tasks outside of a run that use CPUs beside it, and how the kernel divides the CPUs between them and the run.
+//! The tasks outside of a run that use CPUs at the same time, and how the kernel divides the CPUs between them and the
+//! run.
 //!
-//! Tasks of one session (`sched_autogroup`) or of one cgroup have equal shares, and so have sessions and cgroups beside
-//! each other, however many tasks each of them has. A recording does not have the groups. But it shows which processes
-//! had the CPUs while the run's tasks waited, and how many of the run's tasks ran while a number of them wanted to:
-//! four tasks beside two others have two thirds of the CPUs among tasks, and half of them between two groups. Two tasks
-//! beside two others have half of the CPUs either way.
+//! Tasks of one session (`sched_autogroup`) or of one cgroup have equal shares of the CPUs. Several sessions or cgroups
+//! also have equal shares, however many tasks each of them has. A recording does not show these groups. But it shows
+//! which processes had the CPUs while the run's tasks waited, and how many of the run's tasks ran while a certain
+//! number of them wanted to. Four tasks beside two others get two thirds of the CPUs if the CPUs are divided among
+//! tasks, and half of them if they are divided between two groups. Two tasks beside two others have half of the CPUs
+//! either way.
 
 use std::collections::BTreeMap;
 
@@ -21,20 +23,19 @@ use tr_insight::shares::CpuShares;
 /// The tasks outside of the recorded run that use CPUs beside it, as the simulation assumes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Load {
-    /// The number of tasks outside of the run that use CPUs all the time, in thousandths of a task.
-    /// If the run has one share of the CPUs, it is the share of the others, in thousandths of the
-    /// run's share.
+    /// The number of tasks outside of the run that use CPUs all the time, in thousandths of a task. With `grouped`, it
+    /// is the share of the CPUs that the others have, in thousandths of the run's share.
     pub others: u64,
-    /// Whether the run as a whole has one share of the CPUs, however many of its tasks run at once.
+    /// Whether the kernel gives the run as a whole one share of the CPUs, however many of its tasks run at once.
     pub grouped: bool,
     /// The time in ns that the simulation of the recorded run on its own machine takes beside this
     /// load.
     pub replayed: u64,
 }
 
-/// The loads of other tasks with which the simulated run takes as long as the recorded one: the
-/// likely load, and another one if the recording does not show how the kernel divides the CPUs.
-/// `same` is the recorded machine, and `none` is that machine without other tasks.
+/// Finds a load of other tasks with which the simulated run takes as long as the recorded one. Returns a second such
+/// load if the recording does not show how the kernel divides the CPUs. `same` is the recorded machine, and `none` is
+/// that machine without other tasks.
 pub(crate) fn loads(
     facts: &BuildFacts<'_>,
     schedule: &Schedule,
@@ -86,21 +87,18 @@ enum Division {
     Groups,
 }
 
-/// The smallest load of other tasks (in thousandths of a task that never sleeps) for which it
-/// matters how the kernel divides the CPUs. A guess: a quarter of a task; below it, forecasts have
-/// no note.
+/// The smallest load of other tasks (in thousandths of a task that never sleeps) for which forecasts have a note on how
+/// the kernel divides the CPUs. A guess: less than a quarter of a task hardly matters.
 pub(crate) const BESIDE: u64 = 250;
-/// The divisor of the recorded time for the shortest evidence: the recording shows how the kernel
-/// divides the CPUs if it shows it for a fifth of its time. A guess: a shorter time is one of few
-/// time slices.
+/// The divisor of the recorded time: the recording must show for at least a fifth of it how the kernel divides the
+/// CPUs. A guess: a shorter time consists of only a few time slices.
 const SHOWN: u64 = 5;
-/// The divisor of CPU time for the smallest difference between the two ways to divide CPUs that can
-/// be recognized: the run gets an eighth less by one of them. Measured beside two loops on two
-/// CPUs: four tasks got 1.28 to 1.36 CPUs as tasks, and 1.0 to 1.08 as a group.
+/// The divisor for the smallest difference by which the two ways to divide the CPUs are told apart: the run gets an
+/// eighth less by one of them. Measured beside two loops on two CPUs: four tasks got 1.28 to 1.36 CPUs as tasks, and
+/// 1.0 to 1.08 as a group.
 const DIFFER: u64 = 8;
-/// The divisor of the recorded span for processes outside of the run: one that was seen in the
-/// first and in the last quarter counts as there all the time. A guess: a compiler of another build
-/// ends sooner.
+/// The divisor of the recorded time: a process outside of the run that was seen in the first and in the last quarter of
+/// it counts as if it was there all the time. A guess: a compiler of another build ends sooner.
 const ENDS: u64 = 4;
 /// The divisor of the CPU time of the busiest process outside of the run: a process with less than
 /// a quarter of that time does not count as busy. A guess: of two loops, one may have stayed for
@@ -116,9 +114,9 @@ struct Busy {
     last: Ktime,
 }
 
-/// The number of processes outside of the run that used CPUs beside it all the time, in
-/// thousandths. CPU time of other processes increases the number in proportion. Returns `None` if
-/// those had more than a quarter of the CPU time, or if for half of it the process is not known.
+/// The number of processes outside of the run that used CPUs beside it all the time, in thousandths. The CPU time of
+/// all other processes increases the number in proportion. Returns `None` if they had more than a quarter of the CPU
+/// time, or if for half of the CPU time the process is not known.
 fn busy_processes(outside: &Outside) -> Option<u64> {
     let mut busy: BTreeMap<Tgid, Busy> = BTreeMap::new();
     let mut all = 0u64;
@@ -139,7 +137,7 @@ fn busy_processes(outside: &Outside) -> Option<u64> {
     for (cpu, slices) in &outside.slices {
         let sums = outside.sums.get(cpu).map_or(&[][..], Vec::as_slice);
         for slice in slices.iter().filter(|slice| !slice.is_open) {
-            // The time in which several tasks had the CPU is already in the sums, so only the rest of the slice counts.
+            // `sums` already has the time in which several tasks had the CPU. So only the rest of the slice is added.
             let before = sums.partition_point(|sum| sum.from < slice.to);
             let last = before.checked_sub(1).and_then(|last| sums.get(last));
             let from = last.map_or(slice.from, |sum| sum.to.max(slice.from));
@@ -182,8 +180,8 @@ fn is_near(counted: u64, fitted: u64) -> bool {
     more <= less.saturating_add(less / 2)
 }
 
-/// A level of the run's demand for CPUs: the times in ns in which a certain number of its tasks
-/// wanted a CPU, and the CPU time in ns that they got.
+/// A level of the run's demand for CPUs: how long this number of its tasks wanted a CPU, and the CPU time that they got
+/// meanwhile, both in ns. The highest level also has all larger numbers of tasks.
 #[derive(Clone, Debug, Default)]
 struct Level {
     /// The smallest number of the run's tasks that wanted a CPU at this level.
@@ -209,7 +207,7 @@ fn division(facts: &BuildFacts<'_>, others: u64) -> Option<Division> {
     let demand = &facts.parallelism.demand;
     let mut levels = vec![Level::default(); cpus.saturating_add(1).min(demand.len())];
     for (at, level) in levels.iter_mut().enumerate() {
-        // All demand from the number of CPUs on is one level of the load.
+        // The highest level has all times in which as many tasks as there are CPUs, or more, wanted a CPU.
         let more = if at == cpus { demand.len() } else { at + 1 };
         level.least = at;
         level.wanted = demand.get(at..more)?.to_vec();
@@ -233,7 +231,8 @@ fn divided(levels: &[Level], cpus: u64, others: u64, wall: u64) -> Option<Divisi
     let cpus = cpus.saturating_mul(1000);
     let (mut for_tasks, mut for_groups) = (0u64, 0u64);
     for level in levels {
-        // The sums of the CPUs that the run gets by either division, in ns and then in thousandths of a CPU.
+        // The CPUs that the run would get if every task had an equal share (`among_tasks`), and if the run as a whole
+        // had one share (`one_share`): first as a sum of CPU time in ns, then in thousandths of a CPU.
         let (mut among_tasks, mut one_share, mut all) = (0u64, 0u64, 0u64);
         for (tasks, ns) in (level.least..).zip(&level.wanted) {
             let wanted = (tasks as u64).saturating_mul(1000);
@@ -256,8 +255,8 @@ fn divided(levels: &[Level], cpus: u64, others: u64, wall: u64) -> Option<Divisi
         } else if among_tasks > one_share {
             for_tasks = for_tasks.saturating_add(level.ns);
         }
-        // A task that runs alone beside a group has a CPU for itself only after the kernel has moved the others away.
-        // If it has less, that shows nothing.
+        // In the remaining case nothing is added: a single task beside a group gets a CPU for itself only after the
+        // kernel has moved the others away, so it may get less until then.
     }
     let shown = for_groups.max(for_tasks);
     (shown > 0 && shown.saturating_mul(SHOWN) >= wall).then_some(if for_groups > for_tasks {
@@ -305,7 +304,8 @@ fn fitted(schedule: &Schedule, same: Machine, most: u64, recorded: u64, alone: u
         }
     }
     if wall(high) < recorded {
-        // Other tasks do not explain the recorded time, because even as many as this leave the run too fast.
+        // Even beside this number of tasks the simulated run is faster than the recorded one. So other tasks do not
+        // explain the recorded time, and only half of the number is assumed.
         high / 2
     } else {
         high

@@ -131,8 +131,8 @@ impl Schedules {
     }
 }
 
-/// The processes of the recorded run that the forecast's page draws, in order of their start: the
-/// longest ones among those that start no others or work themselves.
+/// The processes of the recorded run that the forecast's page draws, in order of their start. They are the longest of
+/// those processes that start no others, or that use CPU time themselves.
 fn drawn(predictor: &Predictor, analysis: &Analysis, most: usize) -> Vec<ProcessIx> {
     let on_cpu = |ix: &ProcessIx| analysis.process(*ix).times.on_cpu;
     let work = predictor.own.iter().map(on_cpu);

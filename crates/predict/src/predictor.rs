@@ -30,8 +30,8 @@ pub struct Predictor {
     pub(crate) wanted: Wanted,
     pub(crate) recorded: u64,
     pub(crate) recorded_cpus: u64,
-    /// For each machine among which tests are divided, the sets of changes that apply to it at
-    /// best, probably and at worst.
+    /// For each machine among which tests are divided, three sets of changes: those that apply to it at best, probably,
+    /// and at worst.
     pub(crate) variants: Vec<[Changes; 3]>,
     /// The number of recorded tests that the forecast divides among machines.
     pub(crate) tests: usize,
@@ -42,7 +42,7 @@ pub struct Predictor {
     /// Another load of tasks outside of the run that explains the recorded time equally well. It is
     /// set if the recording does not show how the kernel divides the CPUs.
     pub(crate) other_load: Option<Load>,
-    /// The share of the recorded time that tasks outside of the run cost it, in thousandths.
+    /// The part of the recorded time that the run lost to tasks outside of it, in thousandths.
     pub(crate) taken: u64,
     /// The mean number of the run's tasks that were on CPUs at once in the recording, in
     /// thousandths.
@@ -63,8 +63,8 @@ pub struct Predictor {
     pub(crate) shared: bool,
 }
 
-/// The largest factor between the lower and the upper bound of a forecast that counts as narrow, if
-/// other tasks use the CPUs. A guess: wider ones are printed with the note that they say little.
+/// The largest ratio of the upper to the lower bound of a forecast that counts as narrow, if other tasks use the CPUs.
+/// A guess: wider forecasts are printed with the note that they say little.
 const WIDE: u64 = 3;
 
 /// The sentence that warns of a wide forecast, because other tasks used the CPUs beside the
@@ -259,9 +259,9 @@ impl Predictor {
         size::most_at_once(held.collect::<Option<Vec<HeldMemory>>>()?)
     }
 
-    /// The simulated time in ns without the tasks outside of the run, as a lower bound beside them.
-    /// It applies to a run with a quota, because it then has a cgroup of its own, and to one so
-    /// short that its tasks are done within their first time slices.
+    /// The simulated time in ns without tasks outside of the run. Beside such tasks, it is a lower bound in two cases:
+    /// for a run with a quota, because its cgroup has a share of its own; and for a run so short that its tasks end
+    /// within their first time slices. `None` in other cases.
     fn without_others(&self, machine: Machine) -> Option<u64> {
         if machine.others == 0 {
             return None;
@@ -275,9 +275,9 @@ impl Predictor {
         (machine.quota.is_some() || is_short).then_some(least)
     }
 
-    /// The simulated time in ns if the tasks of a changed run wait for CPUs as long as in the
-    /// recording. A short task that is woken waits until the time slice of another one ends,
-    /// however little work it has.
+    /// The simulated time in ns of a changed run, if its tasks lose as much time to other tasks as in the recording.
+    /// This is likely because a short task that is woken waits for the end of another task's time slice, however little
+    /// work it has.
     fn kept_waits(&self, machine: Machine) -> Option<u64> {
         let same = machine.cpus == self.recorded_cpus && machine.jobs.is_none();
         let is_kept = self.is_beside() && same && machine.quota.is_none() && self.has_other_work();
@@ -316,10 +316,10 @@ impl Predictor {
         other_work || wanted.disk.is_some() || wanted.network.is_some()
     }
 
-    /// The fraction by which a simulated time is multiplied to get the forecast time. It is the
-    /// ratio of the recorded run to its simulation, because a run on other machines has the same
-    /// additional waits, for example for a CPU while another one is idle. On one CPU there are no
-    /// such waits, but the run takes no less time than on two.
+    /// The fraction by which a simulated time is multiplied to get the forecast time. It is the recorded time divided
+    /// by the simulated time of the same run, because the simulation lacks some waits that runs on other machines have,
+    /// too, for example for a CPU while another one is idle. On one CPU there are no such waits, but the run takes no
+    /// less time than on two.
     fn fit(&self, load: Load, machine: Machine, done: &Done) -> (u64, u64) {
         if !self.is_fitted(load, machine) {
             return (1, 1);
@@ -358,14 +358,15 @@ impl Predictor {
         all.then(|| Done::times(done.wall, (self.without_quota(load), load.replayed)))
     }
 
-    /// The recorded time without a quota's waits and the simulated time of the same run, in ns, if
-    /// they differ by more than [`MOST_OFF`]. The effects missing from the simulation are then
-    /// unknown, and are missing from forecasts of changes as well.
+    /// The recorded time in ns without waits for a quota, and the forecast for the same run, if the recorded and the
+    /// simulated time differ by more than [`MOST_OFF`]. The simulation then lacks effects that are not known, and
+    /// forecasts of changes lack them as well.
     fn off(&self) -> Option<(u64, u64)> {
         let replayed = self.load.replayed;
         let recorded = self.without_quota(self.load);
         let nearest = bounded(recorded, replayed);
-        // A forecast without other tasks or with a quota does not contain the effects missing from the simulation.
+        // A forecast without other tasks, or with a quota, is not multiplied by the difference between recording and
+        // simulation.
         let is_without = self.wanted.alone || self.wanted.quota.is_some();
         let forecast = match self.recorded_cpus {
             1 => replayed,
@@ -424,7 +425,8 @@ impl Predictor {
         for shaken in (1..=SHAKEN).filter(|_| chance) {
             let machine = Machine { shaken, ..machine };
             let (shaken, _) = self.slowest(machine, Effect::Likely);
-            // A changed sum of all work is no matter of chance, so it is divided out.
+            // Random lengths also change the sum of all work. That is not what chance does in a real run, so the time
+            // is scaled to the original sum.
             let wall = Done::times(shaken.wall, (done.on_cpu.max(1), shaken.on_cpu));
             (low, high) = (low.min(wall), high.max(wall));
         }
@@ -479,14 +481,15 @@ impl Predictor {
         let off = load.replayed.abs_diff(self.recorded).saturating_mul(1000);
         let off = (off / self.recorded.max(1)).min(MOST_OFF);
         let own = if self.wanted.alone {
-            // A forecast without other tasks contains no time that they took.
+            // A forecast without other tasks does not have their time, so `off` does not make it wrong.
             BASE
         } else {
             BASE + off / 2
         };
         // The time of other tasks is assumed to stay the same, which may be wrong.
         let others = (load.others / 20).min(150);
-        // Beside other tasks the work took more CPU time than it would alone, but by how much is not known.
+        // Other tasks made the run's work take more CPU time than it would take alone, but it is not known how much
+        // more.
         let (beside_less, beside_more) = (self.taken / 4, self.taken / 3);
         // The tasks that run at once share caches and cores. If their number changes, so does the CPU time.
         let occupancy = done.on_cpu.saturating_mul(1000) / done.wall.max(1);
@@ -588,9 +591,9 @@ impl Predictor {
     }
 }
 
-/// The longest run, in ns without other tasks, that may get the CPUs at once although other tasks
-/// use them. A guess: some dozens of time slices; a recorded build whose cached rest took 60 ms had
-/// them.
+/// The length of a run, in ns without other tasks, up to which it may get the CPUs at once although other tasks use
+/// them. A guess: it is some dozens of time slices. A recorded build that took 60 ms, because a cache had the rest of
+/// its work, got them at once.
 const SHORT: u64 = 100_000_000;
 /// The smallest error that every forecast is assumed to have, in thousandths of its time. A guess;
 /// `predict.py` compares the intervals with real runs.
@@ -615,13 +618,12 @@ const SHARED: u64 = 100;
 /// zlib-configure with 121 processes took 18 % longer.
 const MOVED: u64 = 250_000;
 const MOST_MOVED: u64 = 250;
-/// The extra time of a run, in thousandths, if a server process (such as sccache's) answers in
-/// another order. With this value the intervals of sccache's builds (pkgconf-ninja) contain their
-/// real times.
+/// The time in thousandths by which a run may take longer because a server process (such as sccache's) answers in
+/// another order. With this value, the intervals of sccache's builds (pkgconf-ninja) contain their real times.
 const SERVER: u64 = 200;
 
-/// The recorded time in ns minus the time for which a CPU quota throttled the run, but not less
-/// than the simulated time, unless the recorded time itself is less.
+/// The recorded time in ns without the time for which a CPU quota throttled the run. The result is not less than the
+/// simulated time; if the recorded time itself is less, it is returned.
 fn unthrottled(recorded: u64, throttled: u64, replayed: u64) -> u64 {
     let less = recorded.saturating_sub(throttled);
     less.max(replayed.min(recorded))

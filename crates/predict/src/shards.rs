@@ -32,8 +32,8 @@ use windows::{Place, Work};
 /// machines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Test {
-    /// The name by which a test runner can be told to run this test alone, as far as it is known: a
-    /// node id of pytest, a name in Go's package.
+    /// The name with which a test runner can run this test alone, as far as it is known: a node id of pytest, or a name
+    /// in Go's package.
     pub id: String,
     /// The class that the report of the runner gives for the test: a package, a module or a file.
     pub class: String,
@@ -54,8 +54,8 @@ pub struct Tests {
     pub list: Vec<Test>,
     /// The costs of whole test files, as far as the runner's report shows them.
     files: BTreeMap<String, Cost>,
-    /// The cost in ns that each machine has besides its tests, for the start and the end of the
-    /// runner, as far as it is known.
+    /// The cost in ns that each machine has in addition to its tests: the start and the end of the runner. `None` if it
+    /// is not known.
     start: Option<u64>,
 }
 
@@ -159,7 +159,8 @@ impl Tests {
 }
 
 impl Cost {
-    /// The cost of a test that is estimated as `ns`, from its length in a runner's report.
+    /// The cost of a test that is known only from a runner's report. `ns` is the estimated cost, and `length` is the
+    /// reported length of the test.
     fn reported(ns: u64, length: u64) -> Cost {
         Cost {
             ns,
@@ -247,7 +248,8 @@ fn of_reports(costs: &Costs<'_>, reports: &[&Report]) -> Tests {
     let nodes = ids::Nodes::new(costs.steps);
     let mut tests = Merged::default();
     let mut files: BTreeMap<String, Cost> = BTreeMap::new();
-    // The span of time in which the tests of all reports ran, and the longest work of a runner in it before its tests.
+    // `tested` is the span of time in which the tests of all reports ran. `before_tests` is the longest work in it that
+    // a runner did before its first tests.
     let mut tested: Option<(u64, u64)> = None;
     let mut before_tests = 0;
     for report in reports {
@@ -257,7 +259,7 @@ fn of_reports(costs: &Costs<'_>, reports: &[&Report]) -> Tests {
             .iter()
             .map(|suite| cases.find("", &suite.attributes.name))
             .collect();
-        // If there is only one suite, its tests have better places in time than the suite.
+        // The time of a suite is only used if there are several. A single suite is less exactly placed than its tests.
         let several = report.suites.len() > 1;
         let places = report.suites.iter().zip(&suites).map(|(suite, at)| {
             let step = costs.steps.list().get((*at).filter(|_| several)?)?;
@@ -296,8 +298,8 @@ fn of_reports(costs: &Costs<'_>, reports: &[&Report]) -> Tests {
             let sum = suite.sum().unsigned_abs();
             let by_suite = |length| Some(share(work?.tests, length, sum));
             for (case, around) in suite.cases.iter().zip(suite.around()) {
-                // The step of an inner test is taken here, too, so that the next step with its name is left for another
-                // run of the test.
+                // A test inside of another one is also searched. It thereby uses up its step, which a later run of a
+                // test with the same name must not get.
                 let at = cases.find(&case.attributes.class, &case.attributes.name);
                 if around.is_none() {
                     let length = case.attributes.length.map(i64::unsigned_abs);
@@ -477,7 +479,8 @@ impl Plan {
         }
         let longest = self.units.iter().max_by_key(|(_, cost)| cost.ns);
         if let Some((name, cost)) = longest.filter(|(_, cost)| cost.ns > all / self.shards) {
-            // The other machines are done first if they share all other tests evenly.
+            // The machine with the costliest test needs `cost` ns. If the other machines share all other tests evenly,
+            // they need only `others` ns.
             let others = (all - cost.ns) / (self.shards - 1).max(1);
             let (cost, apart) = (units::time(cost.ns), units::time(cost.ns - others));
             let words =

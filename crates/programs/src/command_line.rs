@@ -174,7 +174,7 @@ enum Runs {
 }
 
 fn runs(rest: &[&[u8]], script: &Script) -> Runs {
-    // In `-ec`, the last letter may be an option with a value.
+    // In `-ec`, the last letter may be an option that has its value in the next argument.
     let last = |arg: &[u8]| match arg {
         [b'-', letters @ .., last] if script.clustered && !letters.starts_with(b"-") => {
             Some([b'-', *last])

@@ -92,7 +92,7 @@ impl JobTool {
     /// returned for an option without a number, and `None` without such an option.
     pub fn jobs(&self, args: &[&[u8]]) -> Option<Option<u64>> {
         let told = self.told(args)?;
-        // The value 0 sets no number: as many jobs run as there are.
+        // The value 0 means that the number of jobs has no limit, so it is not returned as a number.
         Some(told.parse().ok().filter(|jobs| *jobs > 0))
     }
 
@@ -113,7 +113,7 @@ impl JobTool {
     /// order that is not known.
     pub fn follows(&self, args: &[&[u8]]) -> bool {
         let told = self.told(args).unwrap_or_default();
-        // A value that is no number, such as `50%` or `num-cpus`, follows the number of CPUs.
+        // A value such as `50%` or `num-cpus`, which is no number, also makes the number of workers depend on the CPUs.
         let untold = self.starts.is_none() && self.unless_told == Untold::Seen;
         self.is_auto(&told) || (untold && told.parse::<u64>().is_err())
     }
@@ -333,7 +333,7 @@ mod tests {
             "cargo-nextest nextest run -j num-cpus"
         ));
         assert!(!follows("cargo-nextest", "cargo-nextest nextest run -j 2"));
-        // The order of cargo's jobs is known, so a forecast plans them anew.
+        // For cargo the order of jobs is known, so a forecast simulates them itself, and `follows` is false.
         assert!(!follows("cargo", "cargo build"));
     }
 }

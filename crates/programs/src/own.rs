@@ -114,7 +114,8 @@ mod tests {
             assert_eq!(named(&rules, line).as_deref(), want, "{line}");
         }
         assert_eq!(named(&[], "make"), None);
-        // Text after the limit of bytes is not matched, and a name has the matched text as it is.
+        // Text after the first `SEEN` bytes is not matched. The name of a step has the matched text unchanged, even if
+        // it contains control characters.
         let long = format!("x {}end", "a".repeat(SEEN));
         assert_eq!(named(&["x=end"], &long), None);
         assert_eq!(

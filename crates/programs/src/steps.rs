@@ -24,8 +24,8 @@ named! {
 pub struct FoundStep {
     pub kind: StepKind,
     pub name: String,
-    /// How the tests that the build step's command runs can be recognized, beside those that are
-    /// steps by a rule.
+    /// How the tests that this build step's command runs can be recognized, in addition to tests that the rules
+    /// recognize by their own command lines.
     pub tests: Tests,
     /// Whether a build step inside another step with the same name counts separately. Otherwise
     /// both are one step: `gcc -o lua` starts `ld -o lua`.

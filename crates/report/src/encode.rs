@@ -34,8 +34,8 @@ pub(crate) struct ShownTimes {
     pub spare: bool,
 }
 
-/// A column of a table with one kind of a task's time. The values of the variants are the places of the
-/// columns from left to right; place 1 is left to the column with the sum of these times.
+/// A table's column for one kind of time of a task, such as its time on a CPU. A variant's value is the column's place
+/// from left to right. Place 1 is free for the column with the sum of these times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimeColumn {
     OnCpu = 0,

@@ -40,7 +40,7 @@ fn table<'a>(
     let all = functions.sum(doing);
     let why = doing == Doing::OffCpu && functions.has_reasons();
     let title = by.map_or("", By::title);
-    // The columns with names share the width that the figures and the least width of a function's name leave.
+    // The figures and the narrowest name of a function take 62 columns. The columns with other names share the rest.
     let names = (width.saturating_sub(62) / 2).clamp(8, 40);
     let binaries = if by.is_some() { names } else { 2 * names };
     Table::new("function", |row: &&FunctionRow| row.name.function.clone())

@@ -68,8 +68,8 @@ pub fn draw(hist: &Hist, out: &mut Page, style: &Style) {
     }
 }
 
-/// Adds the columns that sum up a histogram of durations to a table, whose rows have the histogram `of`: the number of
-/// durations, with the title `what`, their sum and their quantiles.
+/// Adds columns to a table in which each row has a histogram of durations, which `of` returns: the number of durations
+/// (a column with the title `what`), their sum and their quantiles.
 pub fn sums<'a, R: 'a>(table: Table<'a, R>, what: &str, of: fn(&R) -> &Hist) -> Table<'a, R> {
     let quantile = |permille| move |row: &R| Cell::known(of(row).quantile(permille), Cell::Time);
     table
@@ -95,8 +95,8 @@ struct SlotRow<'r> {
     total: u64,
 }
 
-/// CSV with a row for each slot of each histogram of durations, those of the CPUs first, if there are any, and then
-/// those of groups of threads. A last slot has the durations whose whole length is not known.
+/// CSV with a row for each slot of each histogram of durations: first the histograms of the CPUs, if there are any,
+/// then the histograms of groups of threads. The last slot has the durations that are only partly known.
 pub fn csv<'r>(
     cpus: Option<&'r BTreeMap<CpuId, Hist>>,
     groups: impl Iterator<Item = &'r (Members, Hist)>,

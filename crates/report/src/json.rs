@@ -30,8 +30,8 @@ use tr_text::json;
 use tr_text::json::text;
 use tr_text::object;
 
-/// The key `audit` in the JSON document. If the document has the part [`All`], that part already contains the audit,
-/// and the value of the report `audit` is dropped.
+/// The key of the audit in the JSON document. The part [`All`] of the document has the audit under this key as well. If
+/// the document has that part, the value of the report `audit` is dropped.
 const AUDIT: &str = "audit";
 
 #[derive(Serialize)]
@@ -129,7 +129,8 @@ object! {
         lost_events: Option<u64> = lost_events(analysis).and_then(|lost| traced(analysis, lost)),
         warnings: Vec<String> = warnings,
         truncated: bool = analysis.quality.truncated.is_some(),
-        // The method by which the facts were recorded, unless BPF recorded them, whose times are all the kernel's own.
+        // The method of the recording. It is left out for recordings by BPF, because their times are all the kernel's
+        // own.
         #[serde(skip_serializing_if = "Option::is_none")]
         method: Option<String> =
             analysis.meta.origin.map(|_| analysis.meta.recorded_by().to_owned()),
@@ -222,7 +223,8 @@ object! {
             process.execs.iter().map(|exec| Exec::new(exec, analysis.meta.start)).collect(),
     }
 
-    // The process that the server answered first, and the first one that it answered and that is not recorded.
+    // The process that got the server's first answer, and the first process outside of the recording that got an
+    // answer.
     Server(client: Option<u32>, other: Option<u32>) {
         client_pid: Option<u32> = client,
         also_answered_pid: Option<u32> = other,
@@ -278,8 +280,8 @@ pub fn clocks(quality: &model::Quality) -> Option<impl Serialize> {
     quality.clocks.as_ref().map(Clocks::new)
 }
 
-/// The rows of the groups that `--by` requests, as JSON, with the kind of the groups; `None` if `--by` is not given
-/// or requests processes, which the document has in any case.
+/// The rows of groups (such as programs) that `--by` requests, as JSON, with the kind of the groups. `None` without
+/// `--by`, and for `--by process`, because the document lists the processes anyway.
 fn rows(view: &View<'_>) -> Option<(By, Value)> {
     let by = view.ask.by.filter(|by| *by != By::Process)?;
     Some((by, Top::new(view).json_rows()))

@@ -14,15 +14,15 @@ pub trait Report {
         self.page(style).text(style)
     }
 
-    /// The value of this report in the JSON document of `tr analyze`; `None` for a report whose facts every such
-    /// document has.
+    /// The value of this report in the JSON document of `tr analyze`; `None` for a report that only repeats facts which
+    /// every such document has.
     fn json(&self) -> Option<Value>;
 
     /// The report of `tr analyze` as CSV, with all its tables in one.
     fn csv(&self) -> Result<Vec<u8>, csv::Error>;
 
-    /// A warning that a limit, such as the number of values, changed what the user requested. `text` is true for
-    /// output as text: a report whose text already mentions it returns `None` then.
+    /// A warning that a limit, such as the largest number of values, changed what the user requested. With `text`, the
+    /// output is text. A report whose text already mentions the change then returns `None`.
     fn warning(&self, _text: bool) -> Option<String> {
         None
     }

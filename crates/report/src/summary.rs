@@ -62,8 +62,8 @@ pub struct Summary {
     /// The advice about the machine, such as about time that other tasks took from the build.
     machine: Vec<Advice>,
     failures: Failures,
-    /// The names and verdicts of tests that passed but were delayed more than their neighbours, for example by waits
-    /// for a CPU.
+    /// The names and verdicts of tests that passed but were delayed more than the other tests of their suite, for
+    /// example by waits for a CPU.
     slow: Vec<(String, String)>,
     path: Option<Path>,
     steps: Vec<TimedPart>,
@@ -380,7 +380,7 @@ fn facts(analysis: &Analysis) -> Vec<String> {
     facts
 }
 
-/// The part of the summary about the critical path: its length, and its longest shares by program.
+/// The part of the summary about the critical path: its length, and the programs that have most of its time.
 fn parts(analysis: &Analysis, path: &CriticalPath) -> Path {
     let groups = path::groups(analysis);
     let shares = path::shares(analysis, &groups, path);
@@ -402,7 +402,8 @@ fn tests(steps: &Steps, recording: &Recording, fails: impl Fn(&Step) -> bool) ->
     tests.fold(unplaced, TestCount::and)
 }
 
-/// The names and verdicts of the longest tests that passed although they were delayed more than their neighbours.
+/// The names and verdicts of the longest tests that passed although they were delayed more than the other tests of
+/// their suite.
 fn slow(judged: &StepVerdicts<'_>) -> Vec<(String, String)> {
     let steps = &judged.steps;
     if steps.list().iter().all(|step| step.kind != StepKind::Test) {

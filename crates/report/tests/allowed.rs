@@ -27,7 +27,8 @@ fn build() -> Analysis {
     analyze(&trace, &options)
 }
 
-/// The build as if on a machine with 64 CPUs, of which it is allowed either all or only the two of [`build`].
+/// Changes the analysis of [`build`] as if the machine had 64 CPUs. With `few`, the build is allowed to use only two of
+/// them.
 fn on_64(few: bool) -> Analysis {
     let mut analysis = build();
     analysis.meta.cpus = (0..64).map(CpuId).collect();
@@ -80,7 +81,7 @@ fn cpus_that_the_build_did_not_keep_to_are_told() {
     assert!(text.contains(told), "{text}");
 }
 
-/// Other tasks that use the CPUs which the build may not use take nothing from the build.
+/// The build may use only some of the CPUs. Other tasks on the other CPUs take nothing from it.
 #[test]
 fn what_others_do_on_other_cpus_silences_nothing() {
     let busy = |mut analysis: Analysis| {

@@ -373,7 +373,7 @@ fn hostile_command_lines_are_escaped_in_every_output() {
     });
 }
 
-/// A process that runs for 1 ms and starts in the second of its pid.
+/// A process that starts at `pid` milliseconds and runs for 1 ms.
 fn process(pid: u32, parent: Option<u32>, args: &[&str]) -> Process {
     let times = Times {
         on_cpu: 1_000_000,

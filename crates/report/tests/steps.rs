@@ -280,7 +280,8 @@ mark inner 321-390
     assert_eq!(tree(&analysis), want);
 }
 
-/// If two spans overlap and neither is inside the other, it is not known whose the work of their process is.
+/// If two spans overlap and neither is inside the other, it is not known to which of them the work of their process
+/// belongs.
 #[test]
 fn overlapping_spans_have_no_work_of_their_own() {
     let analysis = built(&[
@@ -368,7 +369,7 @@ fn tests_count_as_their_report_has_them() {
         span("suite adds", Some("passed"), 110, 150),
         span("suite fails", Some("failed"), 160, 160),
         span("suite breaks", Some("error"), 320, 400),
-        // The error of its place puts this test inside the one before.
+        // This test is inside the one before only because its place in time is not exact.
         span("suite subtracts", Some("passed"), 330, 340),
     ];
     let steps = Steps::new(&analysis, &spans);
@@ -488,8 +489,8 @@ fn times_add_up() {
     }
 }
 
-/// Verifies the courses of steps (the uses of their time in order): a course has the time of each kind, at most one
-/// part of a kind in each stretch, and no two neighbours of one kind.
+/// Verifies the courses of steps. A course shows how a step's time was used, in the order of time. It has the time of
+/// each kind, at most one part of a kind in each stretch, and no two parts of one kind in a row.
 fn courses_add_up(steps: &Steps, times: &AllTimes, fineness: Fineness) {
     let holders = steps.holders();
     let mut several = 0;
@@ -770,8 +771,8 @@ fn questions_are_no_failures() {
     assert_eq!(text, "Failed   yes   killed by SIGSEGV after 10 ns (pid 5)");
 }
 
-/// The cause of a failure comes first. Questions that a shim asked in the same process before the program started, or
-/// that a shell asked earlier, are no cause.
+/// The cause of a failure comes first. A program such as `readlink`, which a shim or a shell ran earlier just to get an
+/// answer, is no cause.
 #[test]
 fn the_cause_of_a_failure_comes_first() {
     let shim: &[Line] = &[
@@ -808,7 +809,7 @@ fn the_cause_of_a_failure_comes_first() {
         "Failed   cc1 a.c   exit 1 after 590 ns (pid 3)\n         \
          → cc a.c exit 1 → the command exit 2"
     );
-    // The shell has `set -e`, and an earlier question ended with the same status.
+    // The shell has `set -e`. An earlier `grep -q` ended with the same status, but only answered a question.
     let shell: &[Line] = &[
         (None, 0, 900, &[(0, "/bin/sh ./run.sh")]),
         (Some(0), 10, 20, &[(11, "grep -q x y")]),
@@ -868,8 +869,8 @@ fn a_failed_check_is_no_cause_of_a_failed_configuration() {
     }
 }
 
-/// A failed check perhaps explains the failure of a configuration, but only if the configuration started nothing else
-/// after it. A last program such as one that cleans up does not count as something else.
+/// A failed check may explain why a configuration failed, but only if the configuration started nothing else after the
+/// check. A program at the end, such as one that cleans up, does not count as something else.
 #[test]
 fn a_probe_explains_only_what_started_nothing_after_it() {
     const END: u64 = 900_000_000;
@@ -1031,7 +1032,8 @@ fn an_optional_child_of_npm_is_no_certain_cause() {
     }
 }
 
-/// A failed pipeline that is explained by a kill of the kernel takes no line from other hidden failures.
+/// `make | tee log` hides six failures. In five of them, a signal of the kernel killed the compiler. All six are
+/// counted.
 #[test]
 fn a_hidden_failure_is_not_displaced_by_others() {
     let mut lines: Vec<Line> = vec![(None, 0, 90_000_000_000, &[(0, "bash ci.sh")])];
@@ -1234,7 +1236,7 @@ fn a_time_out_is_told_by_its_program() {
         "Failed   timeout 2 make -C sub -j2   timed out (exit 124) after 790 ns (pid 1)\n         \
          → the command exit 2"
     );
-    // timeout also sends SIGKILL to its own group. A SIGKILL before the time is over came from somebody else.
+    // timeout also sends SIGKILL to its own group. If a SIGKILL comes before the time is over, timeout has not sent it.
     let killed: &[Line] = &[
         (None, 0, 600_000_000, &[(0, "make")]),
         (
@@ -1331,7 +1333,8 @@ fn a_script_that_gives_up_names_what_failed() {
     assert!(text.starts_with("Failed   curl -f x   exit 7"), "{text}");
 }
 
-/// A question long before a script's end explains nothing, whatever its status. A failed make perhaps does.
+/// A `grep -q` that failed long before a script's end explains nothing, whatever its status. A failed make perhaps
+/// does.
 #[test]
 fn a_question_is_not_the_reason_because_of_its_status() {
     let lines: &[Line] = &[
@@ -1411,7 +1414,7 @@ fn a_tolerated_failure_is_no_reason() {
     }
 }
 
-/// A script that asks a question about the output of a pipe may end with the status of a program in the pipe.
+/// A script runs `grep -q` on the output of a pipe. It may end with the status of a program in the pipe.
 #[test]
 fn a_member_of_a_pipe_stands_before_a_question_after_it() {
     let lines: &[Line] = &[
@@ -1428,8 +1431,8 @@ fn a_member_of_a_pipe_stands_before_a_question_after_it() {
     let failed = [1 << 8, 1 << 8, 0, 1 << 8];
     let text = screen(lines, &failed);
     assert!(text.starts_with("Failed   suite --all   exit 1"), "{text}");
-    // Without a pipe, the failed step is perhaps the reason for the failed question. If the script ran another step in
-    // between, the question is the last failure.
+    // Without a pipe, the failed step is perhaps the reason why `grep -q` fails. If the script ran another step in
+    // between, `grep -q` is the last failure.
     let mut alone = lines.to_vec();
     (alone[2].1, alone[2].2) = (1_900_000_010, 1_900_000_100);
     let text = screen(&alone, &failed);
@@ -1536,8 +1539,8 @@ fn a_job_that_was_killed_for_another_is_no_cause() {
     );
 }
 
-/// `make | tee log` ends with 0 even if make fails. There is no hidden failure if make only answered a question, was
-/// run again, or if the script used its status.
+/// `make | tee log` ends with 0 even if make fails. The failure of make does not count as hidden if the script ran make
+/// only to get an answer, ran it again, or used its status.
 #[test]
 fn a_pipeline_hides_no_failure() {
     let lines: &[Line] = &[
@@ -1572,7 +1575,8 @@ fn a_pipeline_hides_no_failure() {
         text.ends_with("→ the command exit 0 all the same"),
         "{text}"
     );
-    // Pipelines such as `make -q | cat` or `find | xargs grep | cat` only ask a question.
+    // Pipelines such as `make -q | cat` or `find | xargs grep | cat` are only run to get an answer. Their failures do
+    // not count.
     for line in [
         "make -q all",
         "make -pqr all",
@@ -1592,7 +1596,8 @@ fn a_pipeline_hides_no_failure() {
         }
         assert_eq!(first_screen(&analysis), "", "{line}");
     }
-    // In turn: `make || make -j1`; `make || true` beside a server; and `make || true` before other commands.
+    // Failures that the script expects: `make || make -j1`; `make || true` beside a server; `make || true` before other
+    // commands.
     let mut again = lines.to_vec();
     again.push((
         Some(0),
@@ -1764,7 +1769,8 @@ fn a_make_that_goes_on_may_have_ignored_a_job() {
     assert_eq!(text.matches("→ perhaps the command").count(), 1, "{text}");
     let text = screen(&equal, &[2 << 8, 3 << 8, 0, 0]);
     assert!(text.contains("→ the command exit 2"), "{text}");
-    // make would not have used the list in another job if it had counted the list as not made.
+    // Another job uses the list that the failed job wrote. So make has ignored the failure: otherwise it would not have
+    // used the list.
     equal[2].3 = &[(201, "sh -c sort~-u~list.txt~>~sorted.txt")];
     equal.push((Some(2), 210, 290, &[(211, "sort -u list.txt")]));
     let text = screen(&equal, &[2 << 8, 3 << 8, 0, 4 << 8, 0]);
@@ -1773,8 +1779,8 @@ fn a_make_that_goes_on_may_have_ignored_a_job() {
     assert_eq!(text.matches("Failed ").count(), 1, "{text}");
 }
 
-/// If a program continued after the same failure before, it had expected it, and ended for a reason of its own. A
-/// repeated command line is a retry.
+/// A program continued after a first failure of a kind, so it expected such failures. It ended for a reason of its own.
+/// But if the same command line is repeated, that is a retry.
 #[test]
 fn a_failure_that_was_tolerated_before_is_no_reason() {
     let lines: &[Line] = &[
@@ -1796,7 +1802,7 @@ fn a_failure_that_was_tolerated_before_is_no_reason() {
     retried[1].3 = &[(11, "./tool --no-such")];
     let text = screen(&retried, &[1 << 8, 64 << 8, 0, 64 << 8]);
     assert!(text.starts_with("Failed   tool --no-such"), "{text}");
-    // A question fails after another question did, after which the program went on.
+    // A program runs two others to get answers. Both fail, and it continued after the first one.
     let asked: &[Line] = &[
         (None, 0, 900, &[(0, "node size.js")]),
         (Some(0), 10, 100, &[(11, "./older --version")]),
@@ -1804,7 +1810,8 @@ fn a_failure_that_was_tolerated_before_is_no_reason() {
     ];
     let text = screen(asked, &[1 << 8, 5 << 8, 1 << 8]);
     assert!(text.starts_with("Failed   size.js   exit 1"), "{text}");
-    // A program that asks only once continues with either answer. A program that asks again waits for a state.
+    // A program that runs `grep -q` once continues with either answer. A program that runs it again waits until the
+    // answer changes.
     let text = screen(asked, &[1 << 8, 0, 1 << 8]);
     assert!(text.starts_with("Failed   size.js   exit 1"), "{text}");
     let mut configured = asked.to_vec();
@@ -1844,7 +1851,8 @@ fn a_script_among_others_may_be_the_reason_of_a_runner() {
     // Only one of three scripts failed, so its status may differ from the runner's.
     let text = screen(lines, &[1 << 8, 3 << 8, 0, 0]);
     assert!(text.starts_with("Failed   a.rb   exit 3"), "{text}");
-    // In turn: the script succeeded in a second run; the failed program only asks a question.
+    // Two cases in which the failure does not count: the script succeeds in a second run; or the failed program only
+    // gives an answer, as `test -e` does.
     let mut again = lines.to_vec();
     again[2].3 = &[(SECOND + 11, "ruby spec/a.rb")];
     let mut asked = lines.to_vec();
@@ -1894,7 +1902,7 @@ fn a_program_that_went_on_may_have_kept_a_failure() {
     assert!(text.starts_with("Failed   upload a   exit 3"), "{text}");
     let text = screen(&short, &[1 << 8, 3 << 8, 0]);
     assert!(text.starts_with("Failed   release.rb"), "{text}");
-    // git fails because there is no tag, which is only an answer.
+    // git fails because there is no tag. The script only wanted to know that.
     short[1].3 = &[(11, "git describe --tags")];
     let text = screen(&short, &[1 << 8, 128 << 8, 0]);
     assert!(text.starts_with("Failed   release.rb"), "{text}");
@@ -2003,7 +2011,8 @@ fn a_program_that_is_not_there_is_a_failure_of_its_own() {
     let chain = "→ perhaps x (forked) exit 127 (no such program) → perhaps the command exit 127";
     assert!(text.starts_with("Failed   make tool   exit 2"), "{text}");
     assert!(text.lines().any(|line| line.trim() == chain), "{text}");
-    // In turn: the step before succeeded; another program that builds nothing failed.
+    // Two cases: the step before succeeded; or the failed program is no build step, so it should not have made the
+    // missing one.
     let mut asked = built.to_vec();
     asked[1].3 = &[(11, "./probe")];
     for (lines, code) in [(built.to_vec(), 0), (asked, 2)] {
@@ -2092,7 +2101,7 @@ fn a_script_may_keep_a_failure_until_its_end() {
         let text = screen(&fetched, &[1 << 8, 0, 4 << 8, 0]);
         assert!(text.starts_with("Failed   verify.sh   exit 1"), "{text}");
     }
-    // The step before the question is named, although the question has the script's status.
+    // The failed step before `grep -q` is named, although the script has the status of `grep -q`.
     let mut asked = lines.to_vec();
     asked[3].3 = &[(4 * SECOND + 1, "grep -q done log.txt")];
     let text = screen(&asked, &[1 << 8, 0, 4 << 8, 1 << 8]);

@@ -96,7 +96,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Matches the process with index `at` with the first slot that has its key and is not matched yet.
+    /// Matches the process that has the index `at` with the first slot that has the same key and no match yet.
     fn take<K: std::hash::Hash + Eq>(&mut self, queues: &mut Queues<K>, key: &K, at: usize) {
         let Some(queue) = queues.get_mut(key) else {
             return;
@@ -118,7 +118,8 @@ impl Search<'_> {
         }
     }
 
-    /// Matches the process with index `at` with the slot with index `place`, unless one of them already has a match.
+    /// Matches the process that has the index `at` with the slot that has the index `place`, unless one of them already
+    /// has a match.
     fn pair(&mut self, at: usize, place: usize) {
         let (Some(taken), Some(found)) = (self.taken.get_mut(place), self.found.get_mut(at)) else {
             return;
@@ -162,7 +163,7 @@ fn find(slots: &[Slot], run: &Run) -> Vec<Option<usize>> {
                 else {
                     continue;
                 };
-                // A parent without a match is new so far, and so are its children.
+                // The parent has no match so far, so this process is not searched among the children of a match.
                 let Some(parent) = search.place_of_parent(process) else {
                     continue;
                 };

@@ -76,7 +76,7 @@ impl Measured {
     }
 }
 
-/// A figure of the whole build or of one of its steps, with the name of the chart that the service shows it in.
+/// A figure of the whole build or of one of its steps, and the name of the chart in which the service shows it.
 struct Row {
     name: String,
     measure: Measure,

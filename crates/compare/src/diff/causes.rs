@@ -1,8 +1,8 @@
-//! Finds the causes of a difference between two builds: the parts of the wall time that differ, each with its
-//! share of the difference.
+//! Finds the causes of a difference between two builds: the parts of the wall time that differ, each with its share of
+//! the difference.
 //!
-//! Where a build works more beside other tasks, they also have the CPUs for longer, in proportion to the
-//! build's work. So only the time that the machine took beyond that proportion counts as its own cause.
+//! If other tasks use the CPUs as well, a build that does more work also loses more time to them, in proportion to its
+//! work. So only the lost time beyond this proportion counts as a cause of its own.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +25,7 @@ named! {
     pub enum DifferenceCause {
         /// The build's own tasks need more CPU time than before, or less.
         Work = "work", "CPU time of its own";
-        /// The build's own tasks need as much CPU time as before, but less of the work runs at the same time, or more.
+        /// The build's own tasks need as much CPU time as before, but less or more of the work runs at the same time.
         Order = "order", "work that runs one after the other";
         Others = "others", "other tasks";
         Quota = "quota", "the CPU quota";
@@ -81,8 +81,8 @@ pub struct Share {
     pub cause: DifferenceCause,
     /// The part of the wall time's difference that has this cause, in ns; positive if the new build is slower.
     pub ns: i128,
-    /// Whether the build waits as often as before, so that each wait became longer or shorter; for waits for memory:
-    /// whether its processes use no more memory than before. False for causes other than waits.
+    /// For waits: whether there are as many as before, so that only their lengths differ. For waits for memory: whether
+    /// the build's processes use no more memory than before. False for other causes.
     pub as_many: bool,
     /// The party to which this part of the difference is attributed: `Build`, `Machine` or `Unclear`.
     pub whose: Whose,
@@ -101,23 +101,23 @@ pub struct Causes {
     pub work: Option<Difference>,
     /// The causes of the difference of the wall time, the cause with the largest part first.
     pub shares: Vec<Share>,
-    /// Parts of the build's own time whose difference is opposite to that of the wall time, the largest first. The
-    /// build became slower, for example, while other tasks left it more of the CPUs.
+    /// Parts of the build's own time that changed in the other direction than the wall time, the largest first. For
+    /// example, the build itself became slower, but the wall time fell because other tasks used the CPUs less.
     pub against: Vec<Share>,
-    /// The names of the tasks outside of the build that had its CPUs, each with the difference of this time in ns
-    /// between the base and the new runs.
+    /// The names of the tasks outside of the build that had CPUs for which it waited, each with the difference of this
+    /// time in ns between the base and the new runs.
     pub names: Vec<(String, i128)>,
     /// A circumstance other than the build's work that can explain the difference of its CPU time, if there is one.
     pub doubt: Option<Doubt>,
-    /// The numbers of CPUs of the base and of the new runs, if they differ, because that alone changes how much of the
-    /// work runs at the same time.
+    /// How many CPUs the base and the new runs had, if the numbers differ: that alone changes how much of the work runs
+    /// at the same time.
     pub cpus: Option<Doubt>,
 }
 
-/// The divisors that give the least size of a cause: a fifth of the difference of the wall time, a twentieth of the
-/// time that the build takes on CPUs that it has for itself (a fifth of it for CPU time without a known spread), and a
-/// twentieth of a wall time that does not differ. A guess; `diff.py` judges the rule that uses it on planted
-/// differences. Smaller shares would name causes that no reader acts on.
+/// The divisors that give the least size of a part that counts as a cause: a fifth of the difference of the wall time;
+/// a twentieth of the time that the build takes on CPUs of its own (a fifth, for CPU time without a known spread); and
+/// a twentieth of the wall time, if the wall times do not differ. A guess; `diff.py` judges the rule that uses it on
+/// planted differences. Smaller parts would be causes that no reader acts on.
 const OF_DIFFERENCE: u128 = 5;
 const OF_OWN: u128 = 20;
 const OF_WALL: u128 = 20;
@@ -156,16 +156,16 @@ pub fn work(run: &Run) -> Option<u64> {
     Some(run.machine.work.unwrap_or(on_cpu))
 }
 
-/// Removes the parts of the wall time from runs in which too much time is unknown: more than a twentieth of the
-/// wall time or of the CPU time, because unknown time may belong to any part. Keeps them if the other runs are too
-/// few to know the spread. Returns a sentence for each run whose parts were removed.
+/// Removes the parts of the wall time from runs in which more than a twentieth of the wall time or of the CPU time is
+/// unknown, because unknown time may belong to any part. Does nothing if the other runs are too few to know the spread.
+/// Returns a sentence for each run whose parts were removed.
 pub fn set_aside(base: &mut [Run], new: &mut [Run]) -> Vec<String> {
     let unknown = |run: &Run| {
         let times = &run.parts.as_ref()?.times;
         let unknown = times.get(WallPart::Unknown);
         let much = unknown.saturating_mul(20) > times.sum(|_| true);
         let unknown = unknown.max(run.figures.get(Figure::Unknown).unwrap_or(0));
-        // If so much time is unknown, the true critical path may go elsewhere.
+        // With so much unknown time, the true critical path may be another one, and so may be its parts.
         (much || work(run).is_none()).then_some(unknown)
     };
     let sure = |runs: &[Run]| runs.iter().filter(|run| unknown(run).is_none()).count();
@@ -196,8 +196,8 @@ fn others(run: &Run) -> Option<u64> {
 }
 
 impl Causes {
-    /// Finds the causes of the difference between the builds of two sides. `changed` is the CPU time in ns by which
-    /// processes that exist on one side only change the sum.
+    /// Finds the causes of the difference between the builds of two sides. `changed` is the part of the CPU time's
+    /// difference in ns that comes from processes which only one side has.
     pub fn new(sides: Sides<'_>, changed: i128) -> Causes {
         let wall = sides.judge(|run| run.figures.get(Figure::Wall));
         let all = || sides.runs();
@@ -251,17 +251,21 @@ impl Causes {
         let is_with = |share: &Share| !differs || share.ns.signum() == wall.difference().signum();
         let counts = |share: &Share| {
             let size = share.ns.unsigned_abs();
-            // A share in the other direction than the difference of the wall time is no part of it.
+            // A part that changed in the other direction than the wall time does not explain the wall time's
+            // difference.
             let of_wall = differs && size >= least && is_with(share);
             let of_own = match share.cause {
-                // Time that the machine took explains nothing if the wall time does not differ.
+                // Other tasks, a quota or a hypervisor only lengthen the wall time. If it does not differ, they explain
+                // nothing.
                 DifferenceCause::Others | DifferenceCause::Quota | DifferenceCause::Hypervisor => {
                     false
                 }
-                // If the CPU time can have another reason, that reason may also explain a difference of the wall time.
+                // If something other than the build's work can explain its CPU time, this may explain the wall time,
+                // too. Then the CPU time is only a cause if the wall times do not differ.
                 DifferenceCause::Work if self.doubt.is_some() => !differs,
                 _ if known => size * OF_OWN >= u128::from(alone),
-                // Even if the spread is not known, CPU time that grew by more than sharing can cause is the build's.
+                // The spread of the runs is not known. But CPU time that grew by more than shared caches can cause is
+                // the build's own.
                 DifferenceCause::Work => size * OF_DIFFERENCE >= u128::from(alone),
                 _ => false,
             };
@@ -271,7 +275,8 @@ impl Causes {
         let waits = waits.filter_map(|(part, cause)| self.waits(sides, part, cause));
         let mut all: Vec<Share> = waits.collect();
         let waited = all.iter().map(|share| share.ns).sum::<i128>();
-        // The time before and after COMMAND and unknown time are no work of the build either.
+        // The time before and after COMMAND, and unknown time, are no work of the build. They are subtracted like the
+        // waits.
         let beside = [WallPart::Around, WallPart::Unknown].into_iter();
         let beside = beside.filter_map(|part| Some(self.part(part)?.difference()));
         all.extend(self.run(sides, waited + beside.sum::<i128>()));
@@ -300,14 +305,15 @@ impl Causes {
         let run = run.map(Difference::difference);
         let with = |ns: &i128, of: i128| ns.signum() == of.signum();
         if let Some(work) = self.work.as_ref().filter(differs) {
-            // The larger of the two differences counts, because work beside the critical path makes nothing longer.
+            // Both differences are about the critical path, because work beside it makes no build longer. The larger
+            // one counts.
             let by = [run, alone].into_iter().flatten();
             let by = by.filter(|ns| with(ns, work.difference()));
             if let Some(most) = by.max_by_key(|ns| ns.abs()) {
                 return Some(share(DifferenceCause::Work, most));
             }
-            // Less CPU time makes no build longer, and more makes none shorter, so another order of the work is the
-            // cause then.
+            // The build became longer with less CPU time, or shorter with more. So the cause is another order of the
+            // work, and not the amount of work.
         }
         let against = |alone: &i128| run.is_some_and(|run| !with(alone, run));
         alone
@@ -315,9 +321,9 @@ impl Causes {
             .map(|ns| share(DifferenceCause::Order, ns))
     }
 
-    /// Whether a difference of `alone` ns, between the times that the builds would take with CPUs for themselves, is
-    /// not due to their CPU time. This is so if the CPU time is known and its difference is smaller than `alone`, less
-    /// than a twentieth, or opposite.
+    /// Whether the CPU time does not explain a difference of `alone` ns between the times that the two builds would
+    /// take with CPUs for themselves. The CPU time must be known, and its difference must be smaller than `alone`, or
+    /// less than a twentieth of the CPU time, or have the other sign.
     fn is_equal_work(&self, alone: i128) -> bool {
         self.work.as_ref().is_some_and(|work| {
             let more = work.difference();
@@ -340,7 +346,7 @@ impl Causes {
             bytes.is_some_and(|judged| demands::differs(*demand, &judged, 0))
         });
         let (few, many) = (count.base.min(count.new), count.most());
-        // If there are a fifth more waits, or other amounts of bytes, they are not the same waits as before.
+        // If there are over a fifth more waits, or other amounts of bytes, these are not the same waits as before.
         let as_many = match part {
             WallPart::Memory => sides
                 .judge(|run| run.demands.get(&Demand::Resident).copied())
@@ -449,8 +455,7 @@ fn cpus(sides: Sides<'_>) -> Option<Doubt> {
     (cpus.base != cpus.new).then_some(Doubt::Cpus(cpus.base, cpus.new))
 }
 
-/// Whether the difference of the waits for the network is hardly one of waits for servers on this machine: at most a
-/// fifth of it can be.
+/// Whether at most a fifth of the difference of the waits for the network can come from servers on this machine.
 fn is_elsewhere(sides: Sides<'_>, network: &Difference) -> bool {
     let near = sides.judge(|run| Some(run.parts.as_ref()?.near));
     near.is_some_and(|near| {
@@ -471,8 +476,8 @@ const WAITS: [(WallPart, DifferenceCause); 6] = [
     (WallPart::Other, DifferenceCause::Other),
 ];
 
-/// The causes by which the machine took CPU time from the build (other tasks, a quota, a hypervisor), as far as they
-/// exceed what is expected from the base.
+/// The causes by which the machine took CPU time from the build (other tasks, a quota, a hypervisor). Only the time
+/// beyond that which the base lets expect counts.
 fn withheld(sides: Sides<'_>) -> impl Iterator<Item = Share> + '_ {
     let all = [
         (WallPart::Others, DifferenceCause::Others),
@@ -483,13 +488,14 @@ fn withheld(sides: Sides<'_>) -> impl Iterator<Item = Share> + '_ {
     all.filter_map(move |(part, cause)| withheld_by(sides, part, cause))
 }
 
-/// The time that the machine took from the build in one part, beyond what it took for each second of the build's work
-/// in the base; `None` if it is within the spread or unknown.
+/// The time that the machine took from the new build in one part of the wall time, minus the time that it would have
+/// taken at the rate of the base for each second of the build's work. `None` if the rates do not differ beyond the
+/// spread, or if a time is unknown.
 fn withheld_by(sides: Sides<'_>, part: WallPart, cause: DifferenceCause) -> Option<Share> {
     const SCALE: u64 = 1_000_000;
     let get = |run: &Run| Some(run.parts.as_ref()?.times.get(part));
     let need = |run: &Run| match part {
-        // A quota limits the CPU time of all tasks, also of those beside the critical path.
+        // A quota limits the CPU time of all tasks, also of tasks that are not on the critical path.
         WallPart::Quota => work(run),
         _ => Some(run.parts.as_ref()?.times.sum(WallPart::is_run)),
     };
@@ -500,7 +506,8 @@ fn withheld_by(sides: Sides<'_>, part: WallPart, cause: DifferenceCause) -> Opti
     let (part_of, need) = (sides.judge(get)?, sides.judge(need)?);
     let as_before = share(rate.base, need.new, SCALE);
     let beyond = i128::from(part_of.new) - i128::from(as_before);
-    // The result is at most the difference of the part itself, because no other time was taken.
+    // The result is between 0 and the difference of the part itself, because that is all the time by which the part
+    // changed.
     let whole = part_of.difference();
     let ns = beyond.clamp(whole.min(0), whole.max(0));
     (ns != 0).then_some(Share {
@@ -511,8 +518,8 @@ fn withheld_by(sides: Sides<'_>, part: WallPart, cause: DifferenceCause) -> Opti
     })
 }
 
-/// The names of the tasks outside of the build that had its CPUs, each with the difference in ns between the medians
-/// of this time in the base and in the new runs. The largest difference is first.
+/// The names of the tasks outside of the build that had CPUs for which it waited. Each has the difference in ns between
+/// the medians of this time in the base and in the new runs. The largest difference is first.
 fn names(sides: Sides<'_>) -> Vec<(String, i128)> {
     fn all(runs: &[Run]) -> impl Iterator<Item = &BTreeMap<String, u64>> {
         runs.iter()

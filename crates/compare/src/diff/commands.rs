@@ -24,7 +24,7 @@ impl Run {
     /// with which processes are matched.
     fn has_command_of(&self, other: &Run) -> bool {
         let keys = |run: &Run| Some(run.processes.get(run.root?)?.keys);
-        // For a recording without a command, or without the command's process, no difference can be shown.
+        // A recording without a command, or without the command's process, is not said to have another command.
         let (Some(own), Some(its)) = (keys(self), keys(other)) else {
             return true;
         };

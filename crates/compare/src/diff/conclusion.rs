@@ -115,8 +115,7 @@ fn against(diff: &Diff) -> Option<String> {
     })
 }
 
-/// The conclusion for two builds whose wall times do not differ. It mentions other figures that differ all the
-/// same.
+/// The conclusion for two builds whose wall times do not differ. It mentions other figures that do differ.
 fn same_wall(diff: &Diff, wall: &Difference, inside: Option<String>) -> String {
     let but = besides(diff);
     let but = if but.is_empty() {
@@ -224,7 +223,7 @@ pub(super) fn unknown_work(diff: &Diff) -> Vec<String> {
     said.collect()
 }
 
-/// A clause about a cause that can be the build's own or somebody else's.
+/// A clause about a cause that may be due to the build or to something else, such as another machine.
 pub(super) fn unclear(diff: &Diff, share: &Share) -> String {
     match (share.cause, &diff.causes.work) {
         (DifferenceCause::Work, Some(work)) => {
@@ -334,8 +333,8 @@ fn words_of(diff: &Diff, share: &Share) -> String {
     format!("{} {by}{details}", share.cause.title())
 }
 
-/// The names and times of the tasks outside of the build that explain most of the time for which such tasks had
-/// the CPUs.
+/// The tasks outside of the build that explain most of a difference of `ns` in the time for which such tasks had the
+/// CPUs: their names, each with its part of the difference.
 fn others(diff: &Diff, ns: i128) -> Vec<String> {
     const SHOWN: usize = 3;
     let names = diff.causes.names.iter();

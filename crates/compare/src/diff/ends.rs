@@ -22,7 +22,7 @@ impl Run {
         exit::failed(self.status)
     }
 
-    /// The text why the times of this run are not those of a whole build: it failed, or its recording is partial.
+    /// The reason why the times of this run are not those of a whole build: it failed, or its recording is partial.
     /// `None` if they are.
     pub fn no_build(&self) -> Option<String> {
         let (file, end) = (&self.file, self.status.filter(|_| self.failed()));
@@ -95,7 +95,7 @@ pub fn comparable(diff: &Diff) -> Result<(), String> {
     }
 }
 
-/// The text why the times of this comparison are not those of whole builds: a build failed, or a recording is
+/// The reason why the times of this comparison are not those of whole builds: a build failed, or a recording is
 /// partial. `None` if they are.
 pub(super) fn no_build(diff: &Diff) -> Option<String> {
     failure(diff).or_else(|| partial(diff))

@@ -195,7 +195,7 @@ fn judge_gate(diff: &Diff, figure: Figure, most: f64) -> Result<Gate, String> {
     let unclear = match (figure, whose) {
         (Figure::Wall, Some(Whose::Build | Whose::Both)) => least <= most,
         (Figure::Wall, None) if alone.is_some() => {
-            // Less CPU time does not explain a growth, so it does not matter why it is less.
+            // Less CPU time does not explain a growth. So a doubt about the CPU time only counts if the CPU time grew.
             let has_more_work = diff.causes.work.is_some_and(|work| work.difference() > 0);
             doubtful_cpus || (has_more_work && diff.causes.doubt.is_some())
         }
@@ -243,7 +243,7 @@ fn doubtful(diff: &Diff, figure: Figure) -> String {
 }
 
 impl Figure {
-    /// Whether other tasks on the machine's CPUs make this figure of a build larger, as they do with waits.
+    /// Whether this figure includes waits for a CPU, so that other tasks on the machine's CPUs make it larger.
     fn is_wait(self) -> bool {
         matches!(self, Figure::Wall | Figure::RunQueue)
     }

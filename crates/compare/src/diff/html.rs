@@ -112,8 +112,8 @@ fn linked(run: &Run) -> String {
     }
 }
 
-/// Adds the timelines of two compared runs to the page, over one time axis: of the base and of the new
-/// runs, the one whose wall time is nearest to the median.
+/// Adds two timelines with one time axis to the page: for each side, the run whose wall time is nearest to the side's
+/// median.
 fn page_timelines(diff: &Diff, out: &mut String) {
     let Some((base, new)) = run::middle(&diff.base, &diff.new) else {
         return;

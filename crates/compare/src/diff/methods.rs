@@ -7,9 +7,9 @@ use super::run::{Figure, Figures, Run};
 use super::Diff;
 use tr_insight::demands::Demand;
 
-/// The name of the method by which a run was recorded, as far as it decides which times are known. BPF programs
-/// record the same facts whoever attaches them, but with `--light` only totals of each task; an import may also
-/// have only totals.
+/// The name of the method by which a run was recorded. Methods that record the same facts have one name: `sudo`
+/// attaches the same BPF programs as `bpf`. Runs that only have totals of each task (`--light`, some imports) have a
+/// name of their own.
 fn source(run: &Run) -> String {
     match (run.method.as_str(), run.basis) {
         ("bpf" | "sudo", Basis::Events) => "bpf".into(),
@@ -26,8 +26,8 @@ fn sources<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<String> {
     names
 }
 
-/// Removes from all runs the facts that not all of them have, so that they are not compared: those that need
-/// scheduling events if the methods of recording differ, and those that need a critical path if a run has none.
+/// Makes figures unknown that not all runs have, so that they are not compared. If the methods of recording differ,
+/// these are the figures from scheduling events; if a run has no critical path, the figures along the path.
 pub(super) fn keep_common(base: &mut [Run], new: &mut [Run]) {
     let methods = sources(base.iter().chain(&*new)).len();
     let pathless = base.iter().chain(&*new).any(|run| run.no_path.is_some());

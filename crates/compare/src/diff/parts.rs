@@ -83,8 +83,9 @@ impl Parts {
         parts.cpus = size::cpus_wanted_in(analysis, &run);
         let alone = run.wall.min(path.length());
         parts.alone = alone.saturating_add(around);
-        // Other tasks had the CPUs at most for the time by which the path is longer than the simulated run. Otherwise
-        // the run's own tasks had them.
+        // In the time `undivided`, the path waited for a CPU that an unknown task had. Other tasks had it for at most
+        // the time by which the path is longer than the simulated run. For the rest of the time, the run's own tasks
+        // had it.
         let others = path.length().saturating_sub(alone).min(undivided);
         parts.times.add(WallPart::Others, others);
         parts.times.add(WallPart::Own, undivided - others);

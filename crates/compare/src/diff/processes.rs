@@ -34,7 +34,7 @@ pub(super) struct Change {
     pub base: BTreeMap<Figure, u64>,
     /// The median of each figure of the process over the new runs; empty if they do not have the process.
     pub new: BTreeMap<Figure, u64>,
-    /// For each figure of the process that both sides know, the comparison of its values on both sides.
+    /// For each figure of the process that both sides know, the difference between its values on the two sides.
     pub judged: BTreeMap<Figure, Difference>,
     /// Whether the process only waits for its children, so that the difference of its wall time comes from them.
     pub through: bool,

@@ -133,7 +133,8 @@ impl Profile {
         }
         let mut names = Names::new(&analysis.stacks);
         let mut programs: HashMap<ProcessIx, Option<u32>> = HashMap::new();
-        // The tree's node of each stack, by the node of the program and the number of the stack.
+        // For each stack, given by the node of its program and the number of the stack, its node in the tree of
+        // functions.
         let mut nodes: HashMap<(Option<u32>, u32), Option<u32>> = HashMap::new();
         let mut profile = Profile::default();
         let samples = analysis.stacks.samples.iter();

@@ -92,9 +92,9 @@ impl Figures {
     }
 }
 
-/// The number of keys by which a process is matched with processes of other runs, and so the layout of [`Proc::keys`].
-/// The first key is the most specific: the arguments with whole paths; then the arguments with two parts of each path,
-/// then those with file names only, then the label.
+/// The number of keys by which a process is matched with processes of other runs. It is the layout of [`Proc::keys`],
+/// from the most specific key on: the arguments with whole paths, the arguments with two parts of each path, the
+/// arguments with file names only, and the label.
 pub const WAYS: usize = 4;
 
 /// A process in one of the compared runs, with its keys for matching and its figures.
@@ -102,8 +102,8 @@ pub const WAYS: usize = 4;
 pub struct Proc {
     /// The index of this process's parent in the list of the run's processes. A parent comes before its children.
     pub parent: Option<usize>,
-    /// The hashes by which this process is matched with processes of other runs: two processes with an equal hash, the
-    /// first ones preferred, are taken for the same process of the build.
+    /// The hashes by which this process is matched with processes of other runs, the most specific one first. Two
+    /// processes with an equal hash count as the same process of the build.
     pub keys: [u64; WAYS],
     pub program: String,
     pub label: String,
@@ -279,9 +279,9 @@ impl Run {
     }
 }
 
-/// Picks a run of the base and a new run that represent their sides of the comparison in pictures: their wall times are
-/// nearest to the medians. Among equally near runs, such as both of two, the pair counts whose difference has the sign
-/// of the difference between the medians and is nearest to it.
+/// Picks one run of the base and one new run for the pictures: those whose wall times are nearest to the medians of
+/// their sides. If several are equally near, as both of two runs are, the pair is taken whose difference is most
+/// similar to the difference of the medians, and has the same sign.
 pub(super) fn middle<'a>(base: &'a [Run], new: &'a [Run]) -> Option<(&'a Run, &'a Run)> {
     let wall = |run: &Run| run.figures.get(Figure::Wall).unwrap_or(0);
     let median = |runs: &[Run]| {
@@ -295,7 +295,7 @@ pub(super) fn middle<'a>(base: &'a [Run], new: &'a [Run]) -> Option<(&'a Run, &'
     let nearest = |runs: &'a [Run], median: u64| -> Vec<&'a Run> {
         let distance = |run: &Run| wall(run).abs_diff(median);
         let least = runs.iter().map(distance).min();
-        // The median of two runs is rounded down, so that one of them is 1 ns nearer. Both have to count.
+        // The median of two runs is rounded down, so one run seems to be 1 ns nearer to it. Both runs count as nearest.
         let is_near = |run: &&Run| least.is_some_and(|least| distance(run) <= least + 1);
         runs.iter().filter(is_near).collect()
     };

@@ -63,12 +63,13 @@ fn least_p(few: usize, many: usize) -> f64 {
     2.0 / ways.product::<f64>()
 }
 
-/// The factor by which the medians of this many runs must differ, as a multiple of the larger of the two sides' ranges.
+/// The least difference between the medians of the two sides that counts, as a multiple of the larger of the sides'
+/// ranges. The sides have `base` and `new` runs.
 ///
-/// Of 100 pairs of equal builds at most five differ by more, if their times are normally distributed or log-normally
-/// with a σ of 0.5; up to eight if they are as skewed as waits are (exponential). By simulation, rounded up to a
-/// twentieth; a test repeats it. It is never less than 1, also where fewer than five would differ by so much: times
-/// that lie in two groups differ by nearly the range at every second run.
+/// If equal builds are compared, at most 5 of 100 comparisons differ by more, for times with a normal distribution or
+/// with a log-normal one with a σ of 0.5. For times as skewed as waits (exponential), at most 8 of 100 do. The values
+/// come from a simulation, which a test repeats, and are rounded up to a twentieth. A factor is never less than 1, even
+/// where a smaller one would suffice: if the times lie in two groups, every second run differs by nearly the range.
 pub fn factor(base: usize, new: usize) -> f64 {
     match (base.min(new), base.max(new)) {
         (1, ..=3) => 3.2,
@@ -443,7 +444,8 @@ mod tests {
             let told = format!("{runs:?}: {normal:.1} {log_normal:.1} {skewed:.1}");
             // For 4,000 pairs, a rate of 5 % is measured as 4.3 to 5.7 %.
             assert!(normal < 5.8 && log_normal < 5.8 && skewed < 8.0, "{told}");
-            // The factors of the table are not larger than necessary.
+            // Where the factor is above 1.0, it is not larger than necessary: more than 4 % of equal builds still
+            // differ.
             let table = factor(runs.0, runs.1) > 1.0;
             assert!(!table || normal.max(log_normal) > 4.0, "{told}");
         }

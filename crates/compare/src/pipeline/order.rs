@@ -9,8 +9,8 @@ use tr_text::units;
 /// The largest number of names of CI jobs that one warning lists.
 const NAMED: usize = 5;
 
-/// The name by which the graph of jobs knows a job: without the number of the attempt, and without the leg of a
-/// matrix unless the graph lists that leg, because whoever needs a job needs all its legs.
+/// The name that a job has in the graph of jobs. It lacks the number of the attempt (`test #2`). It also lacks the leg
+/// of a matrix (`test (slow)`), because a job that needs `test` needs all its legs, unless the graph lists this leg.
 fn plain<'a>(name: &'a str, graph: &Graph) -> &'a str {
     let one = numberless(name);
     let known = [name, one]
@@ -104,8 +104,8 @@ pub(super) fn given(jobs: &[Job], graph: &Graph) -> Result<Vec<Vec<usize>>, Stri
         .collect())
 }
 
-/// For each recorded CI job, the indices of the jobs that it needs by the graph of jobs, without those that come
-/// later in the list, which is ordered by time.
+/// For each recorded CI job, the indices of the jobs that it needs by the graph of jobs. The list of jobs is ordered by
+/// time. Needed jobs that come later in it are left out.
 pub(super) fn earlier(jobs: &[Job], graph: &Graph) -> Vec<Vec<usize>> {
     let there = by_name(jobs, graph);
     let needs = (0..jobs.len()).map(|at| {
@@ -212,7 +212,8 @@ fn sorted(needs: &[&[usize]]) -> Result<Vec<usize>, Vec<usize>> {
 pub(super) fn follow(jobs: &mut Vec<Job>) -> Option<(u64, String)> {
     let needs: Vec<&[usize]> = jobs.iter().map(|job| job.needs.as_slice()).collect();
     let order = sorted(&needs).unwrap_or_else(|_| {
-        // There is a cycle, as between legs of a matrix that need one another. Only needs of earlier jobs remain.
+        // The jobs need each other in a cycle, such as legs of a matrix. So only needs of earlier jobs in the list are
+        // kept.
         for (at, job) in jobs.iter_mut().enumerate() {
             job.needs.retain(|need| *need < at);
         }

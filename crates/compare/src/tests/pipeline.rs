@@ -63,7 +63,7 @@ fn the_path_goes_through_the_job_that_ended_last() {
         // path, too.
         assert_eq!(of("e2e")["saved_without_waiting_ns"], 10 * S);
         assert_eq!(of("e2e")["saved_without_it_ns"], 10 * S);
-        // Judging by the times alone, lint, which ended at 3 s, may have been waited for, too.
+        // By the times alone, later jobs may also have waited for lint, which ended at 3 s. So less time can be saved.
         let build = if json["graph"] == "given" { 10 } else { 7 };
         assert_eq!(of("build")["saved_without_it_ns"], build * S);
         assert_eq!(of("e2e")["wait_ns"], 4 * S);
@@ -122,7 +122,7 @@ fn the_graph_has_the_order_and_not_the_clocks() {
     assert_eq!(json["clock_difference_at_least_ns"], CLOCKS);
 }
 
-/// A clock that is 30 s late looks like a wait, and the order of the times proves nothing.
+/// A gap of 30 s can be a wait, or a clock that is 30 s late. The order of the times does not show which.
 #[test]
 fn what_the_order_has_no_proof_of_is_told() {
     let jobs = || vec![job("fetch", 0, 4), job("pack", 36, 40)];

@@ -27,8 +27,8 @@ use tr_insight::identity;
 use tr_text::units;
 use tr_text::units::hex;
 
-/// The table of the dataset that has one row for each run. Its file is written last, because it makes the run part of
-/// the dataset.
+/// The table of the dataset with one row for each run. Its file is written last: a run belongs to the dataset only once
+/// this file exists.
 pub const MARKER: &str = "runs";
 
 /// The version of the dataset's tables, which is stored in the metadata of each Parquet file.
@@ -48,8 +48,8 @@ pub struct Place {
     /// recording share its id.
     pub run: String,
     project: String,
-    /// The name of the run's CI job, if it differs from the one that the recording has: a name that the user gives, or
-    /// that of a matrix leg.
+    /// The name of the run's CI job, if it replaces the name in the recording: the user gave a name, or the job is a
+    /// leg of a matrix.
     job: Option<String>,
     /// The time in ns that the job waited for a runner, as the CI system reports it.
     queued: Option<u64>,
@@ -70,8 +70,8 @@ impl Place {
         }
     }
 
-    /// Stores how long the run's CI job waited for a runner, in ns. If the user gave no name of a job, the name of the
-    /// matrix `leg` is stored as well.
+    /// Stores how long the run's CI job waited for a runner, in ns. If the user gave no name for the job, the name of
+    /// the matrix `leg` becomes its name.
     pub fn waited(&mut self, queued: u64, leg: Option<&str>) {
         self.queued = Some(queued);
         if self.job.is_none() {

@@ -55,8 +55,7 @@ rows! {
         /// The number of CPUs that would suffice for 90 % of the time that the run would take without other tasks
         /// on the machine.
         cpus_p90: Option<u64>,
-        /// The length of the run's critical path in ns. The columns `path_*_ns` have its parts, by how the time was
-        /// used.
+        /// The length of the run's critical path in ns. The columns `path_*_ns` divide it by kind of work or wait.
         path_ns: Option<u64>,
         path_on_cpu_ns: Option<u64>,
         path_run_queue_ns: Option<u64>,
@@ -97,8 +96,8 @@ rows! {
         run_queue_ns: Option<u64>,
         /// The time in ns that the steps of this kind and name have on the run's critical path.
         path_ns: u64,
-        /// The part in ns of the wall time of the steps of this kind and name that was spent on a CPU, along each
-        /// step's own critical path. The other columns `spent_*_ns` have the other uses of the wall time.
+        /// The time in ns that the steps of this kind and name spent on a CPU, along each step's own critical path. The
+        /// other columns `spent_*_ns` have the rest of their wall time by kind of wait.
         spent_on_cpu_ns: Option<u64>,
         spent_run_queue_ns: Option<u64>,
         spent_disk_ns: Option<u64>,
@@ -113,8 +112,8 @@ rows! {
         /// null if nothing stands out.
         verdict: Option<String>,
         verdict_ns: Option<u64>,
-        /// The time in ns, along each step's own critical path, in which a thread had a CPU. The column `wanted_cpu_ns`
-        /// has the time in which a thread was able to run.
+        /// The time in ns in which the threads on the steps' own critical paths had a CPU. The column `wanted_cpu_ns`
+        /// has the time in which they were able to run.
         had_cpu_ns: Option<u64>,
         wanted_cpu_ns: Option<u64>,
     }
@@ -163,7 +162,7 @@ rows! {
 }
 
 rows! {
-    /// The time that the run's critical path spends in one program and in one kind of use.
+    /// The time that the run's critical path spends in one program with one kind of work or wait, such as `disk`.
     Path = "path" {
         run: String,
         program: String,

@@ -1,6 +1,6 @@
-//! The tables of one recording ([`super::trace`]). Times are in ns since the beginning of the recording (`*_ns` without
-//! a length of time: `from_ns`, `to_ns`, `at_ns`), lengths in ns; an unknown value is null. `process`, `thread` and
-//! `step` are numbers that join the tables of one recording and mean nothing in another.
+//! The tables of one recording ([`super::trace`]). The columns `from_ns`, `to_ns` and `at_ns` are points in time, in ns
+//! since the beginning of the recording. Other columns `*_ns` are lengths of time in ns. An unknown value is null.
+//! `process`, `thread` and `step` are numbers that join the tables of one recording and mean nothing in another.
 //!
 //! Columns are added, never renamed, and never get another meaning.
 
@@ -136,8 +136,7 @@ rows! {
         from_ns: u64,
         to_ns: u64,
         ns: u64,
-        /// Whether no event proves the kind of time of this part of the critical path, so that it is only the likeliest
-        /// one.
+        /// Whether the kind of this part of the critical path is only the likeliest one, because no event proves it.
         inferred: bool,
     }
 }

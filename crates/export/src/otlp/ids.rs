@@ -1,12 +1,14 @@
-//! Makes the ids of spans, by which parts of one trace find each other without coordination.
+//! Makes the ids of exported spans. Programs that export parts of one trace make matching ids without asking each
+//! other.
 //!
 //! A recording inside of a span has that span's context in TRACEPARENT (W3C Trace Context). A recording in a job of
 //! GitHub Actions takes the ids that the OpenTelemetry collector's githubreceiver derives from the events of the same
-//! run (trace_event_handling.go): parts of SHA-256 sums of the numbers of run, attempt and job. The collector's
-//! gitlabreceiver (traces_event_handling.go) hashes the number of the pipeline and the time at which it ended, which no
-//! job of the pipeline knows: that time is given once the pipeline has ended. It makes the id of a job's span of the
-//! number of the job and the time at which the job began. Gitea and Forgejo set the variables of GitHub Actions, and no
-//! receiver of their own events is known.
+//! run (trace_event_handling.go): parts of SHA-256 sums of the numbers of run, attempt and job.
+//!
+//! The collector's gitlabreceiver (traces_event_handling.go) makes the id of a trace from the number of the pipeline
+//! and the time at which the pipeline ended. No job of the pipeline knows this time, so the user gives it after the
+//! pipeline has ended. The id of a job's span is made from the number of the job and the time at which it began. Gitea
+//! and Forgejo set the variables of GitHub Actions, and no receiver of their own events is known.
 
 use std::str::FromStr;
 
@@ -279,7 +281,8 @@ mod tests {
         let job = [run[0], run[1], ("CHECK_RUN_ID", "4")];
         let of_job = (trace, "b507932bd1e77f7a".to_owned());
         assert_eq!(ids(&job), of_job);
-        // If the user requests the receiver's ids, the context of another trace in TRACEPARENT does not count.
+        // By default, TRACEPARENT decides about the ids. It does not count if the user requests the ids of GitHub's
+        // receiver.
         let context = format!("00-{TRACE}-{SPAN}-01");
         let inside = [job[0], job[1], job[2], ("TRACEPARENT", &context)];
         assert_eq!(ids(&inside).0, TRACE);

@@ -1,8 +1,9 @@
-//! Writes metrics of OpenTelemetry (OTLP 1.x): the figures of a whole job, with a point for each. A metric has the name
-//! of the semantic conventions where there is one for it; the names of other metrics begin with `tr.`.
+//! Writes metrics of OpenTelemetry (OTLP 1.x): the figures of a whole job, each with one data point. A metric has the
+//! name of the semantic conventions where there is one for it; the names of other metrics begin with `tr.`.
 //!
-//! The points have only attributes that later runs of the job have as well, so that a backend continues its series:
-//! many backends keep the resource's attributes, among them the number of the run, apart from the series.
+//! The data points only have attributes that are equal in later runs of the job, so that a backend continues the series
+//! of earlier runs. The number of the run is an attribute of the resource, which many backends do not count as a part
+//! of the series.
 
 use std::io::{self, Write};
 
@@ -24,8 +25,8 @@ use super::{request, scope, unix, Encoding, Given, SCHEMA};
 /// OTLP's number for metrics whose values are sums since the start of the job (cumulative temporality).
 const CUMULATIVE: i32 = 2;
 
-/// Writes the figures of a recorded job as an OTLP request of metrics. In the attributes of the resource, those in
-/// `given` replace the recording's.
+/// Writes the figures of a recorded job as an OTLP request of metrics. The attributes in `given` are added to the
+/// attributes of the resource, and replace attributes of the recording that have the same name.
 pub fn write(
     view: &View<'_>,
     encoding: Encoding,

@@ -85,8 +85,8 @@ impl Signal {
     }
 }
 
-/// Writes a recording as an OTLP request of spans. In the attributes of the resource, those in `given` replace
-/// the recording's.
+/// Writes a recording as an OTLP request of spans. The attributes in `given` are added to the attributes of the
+/// resource, and replace attributes of the recording that have the same name.
 pub fn write(
     view: &View<'_>,
     encoding: Encoding,
@@ -169,7 +169,7 @@ struct Spans<'a> {
     view: View<'a>,
     ids: &'a Ids,
     judged: StepVerdicts<'a>,
-    /// For each process whose execution is a step by itself, the index of that step. Both share a span.
+    /// For each process that is a build step by itself, the index of that step. The process and the step share a span.
     executions: HashMap<ProcessIx, StepIx>,
     /// For each process, whether it is exported with a span of its own.
     chosen: Arena<ProcessIx, bool>,
@@ -223,7 +223,7 @@ impl<'a> Spans<'a> {
             let own = spans.thing(ix).map(|thing| (ix, thing));
             own.or_else(|| above.copied().flatten())
         });
-        // Parents come before their children.
+        // The list has a step before the steps inside it.
         for (at, step) in spans.judged.steps.list().iter().enumerate() {
             let around = |parent: StepIx| spans.innermost_step.get(parent).copied().flatten();
             let own = long(view, step).then_some(at);
@@ -256,9 +256,8 @@ impl<'a> Spans<'a> {
         self.chosen[process].then_some(Thing::Process(process))
     }
 
-    /// The thing (recording, step or process) whose span is the parent of a span for something that happened in
-    /// the given process and step. It is the process or an ancestor if that process lies in the step, otherwise
-    /// the step.
+    /// The thing (recording, step or process) whose span becomes the parent of a span in the given process and step. It
+    /// is the process, or the nearest ancestor with a span, if that one lies inside the step; otherwise it is the step.
     fn around(&self, process: Option<ProcessIx>, step: Option<StepIx>) -> Thing {
         let step = step.and_then(|step| *self.innermost_step.get(step)?);
         let span = process.and_then(|process| self.innermost[process]);
@@ -349,7 +348,8 @@ impl<'a> Spans<'a> {
             (kind, None) => kind.name().to_owned(),
         };
         let mut span = self.span(thing, Some(parent), name, (step.from, step.to));
-        // The figures of COMMAND are at the span of the recording, so that sums over spans count nothing twice.
+        // The figures of COMMAND are already at the span of the recording. A second time, they would count twice in
+        // sums over spans.
         if let Some(process) = execution.filter(|process| Some(*process) != self.root) {
             self.describe(process, &mut span);
         }
@@ -398,7 +398,7 @@ impl<'a> Spans<'a> {
         let process = analysis.process(ix);
         let leader = process.threads.first();
         let step = leader.and_then(|leader| self.judged.steps.at(*leader, process.start));
-        // A step that the process itself is lies inside of the process, so it cannot be the parent.
+        // If the process is a step itself, this step is inside of the process's span and cannot be its parent.
         let step = self.judged.steps.around(step).find(|at| {
             let step = self.judged.steps.list().get(*at);
             step.is_some_and(|step| step.process != Some(ix))
@@ -421,7 +421,7 @@ impl<'a> Spans<'a> {
                 .ppid
                 .map(|pid| int("process.parent_pid", u64::from(pid.0))),
         );
-        // The start of a process that began before the recording is not known.
+        // The start of a process that began before the recording is not known, unless it is COMMAND.
         if process.start > self.view.analysis.start || Some(ix) == self.root {
             let time = tr_text::units::rfc3339(self.unix(process.start));
             facts.push(text("process.creation.time", &time));

@@ -13,8 +13,8 @@ use tr_format::event::Ktime;
 
 /// The greatest size in bytes of a Perfetto export, unless the user gives a level of detail (`--detail`).
 pub const MOST: u64 = 200_000_000;
-/// The greatest number of bytes that a Perfetto export with every detail takes for an event of the recording: with a
-/// timeline, most wake-ups cause a slice of the critical path.
+/// The greatest number of bytes for each event of the recording in a Perfetto export with every detail. The second
+/// number is for recordings with a timeline: most wake-ups then also cause a slice of the critical path.
 const EVENT: u64 = 12;
 const EVENT_AND_PATH: u64 = 80;
 /// The approximate number of bytes that a Perfetto export takes for a stay on a CPU, for a slice of the critical path,
@@ -31,7 +31,7 @@ pub fn of(analysis: &Analysis, events: u64) -> u64 {
     }
     let length = analysis.wall();
     let cpus = analysis.meta.cpus.len().max(1) as u64;
-    // In the worst case, a merged piece and a longer stay take turns on each CPU.
+    // In the worst case, each CPU has a merged piece, a longer stay, a merged piece, and so on.
     let moment = 2 * (cpus.saturating_mul(STAY) + SLICE);
     let pieces = share(length, moment, MOST / 2);
     let mut lengths: Vec<u64> = analysis.processes.iter().map(Process::wall).collect();
@@ -100,7 +100,7 @@ impl<T: Ord + Clone> Merger<T> {
             .values()
             .fold(0, |all: u64, ns| all.saturating_add(*ns));
         let gaps = self.to.since(self.from).saturating_sub(busy);
-        // The first of several states with equally long times counts.
+        // If several states have the longest time, the first one is taken.
         let most = sums.into_iter().rev().max_by_key(|(_, ns)| *ns);
         let most = most.filter(|(_, ns)| *ns >= gaps);
         most.map(|(thing, _)| (self.from, self.to, thing))

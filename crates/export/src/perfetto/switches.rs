@@ -40,7 +40,7 @@ struct Stay {
     tid: Tid,
     /// The state in which the task left the CPU at the end of this stay, as the tracepoint sched_switch reports it.
     state: i64,
-    /// The index of the thread's iterator of [`Stays`], from which the thread's next stay is taken.
+    /// The index of this thread's [`Stays`], the iterator that returns the thread's next stay.
     place: usize,
 }
 
@@ -135,8 +135,8 @@ pub fn write(
     waits.cpu.flush(CpuId(0), packets)
 }
 
-/// Like [`write()`], but takes the switches from the events themselves, for recordings without a timeline: waits are
-/// as the events have them, and after a loss of events it is not known which task a CPU runs.
+/// Like [`write()`], but for recordings without a timeline. The switches come from the events themselves. After a loss
+/// of events, it is not known which task runs on a CPU.
 pub fn by_events(
     view: &View<'_>,
     trace: &Trace,
@@ -296,8 +296,8 @@ impl Switches {
         let (between, between_left) = if idle {
             (Tid::IDLE, RUNNABLE)
         } else {
-            // The made-up task may sleep or be runnable. TASK_DEAD is the only state that the importer counts as
-            // neither.
+            // The made-up task stands for tasks that may sleep or be runnable, so it gets the state TASK_DEAD. It is
+            // the only state that the importer counts as neither.
             (Tid(NOT_RECORDED.0 + u32::from(number.0)), DEAD)
         };
         Switches {
@@ -359,7 +359,7 @@ impl Waits {
 }
 
 /// The counter of running tasks: the mean number of exported tasks on CPUs in each interval. Its memory and output
-/// depend on the number of stays, not on their claimed length.
+/// depend on the number of stays, and not on their lengths, which a forged file can make very long.
 struct Running {
     start: Ktime,
     interval: u64,
@@ -373,7 +373,7 @@ struct Running {
 /// The change of the number of running tasks in one interval of the counter.
 #[derive(Default)]
 struct Change {
-    /// The time in ns for which tasks were on a CPU in this interval without filling the whole of it.
+    /// The time in ns that tasks were on a CPU in this interval, without the tasks that ran during the whole interval.
     part: u64,
     /// The change of the number of tasks that fill the whole of this interval and of the later ones.
     whole: i64,

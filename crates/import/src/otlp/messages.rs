@@ -71,7 +71,7 @@ pub struct Span {
     #[prost(message, repeated, tag = "9")]
     pub attributes: Vec<KeyValue>,
     #[prost(message, optional, tag = "15")]
-    // A missing status is left out as in protobuf, because an empty status is another message.
+    // A missing status is not written, as in protobuf, because an empty object would be a status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<Status>,
 }

@@ -1,5 +1,5 @@
-//! Reads OTLP's protobuf. A message of no bytes takes two in a file and many in memory, so the lists are
-//! walked and each span is decoded alone.
+//! Reads OTLP's protobuf. An empty message takes two bytes in a file and many in memory. So a file is not decoded as a
+//! whole: the lists are walked, and each span is decoded alone.
 
 use prost::bytes::Buf;
 use prost::encoding::{decode_key, decode_varint, skip_field, DecodeContext, WireType};

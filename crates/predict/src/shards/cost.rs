@@ -20,8 +20,8 @@ use tr_insight::Recording;
 pub enum Source {
     /// The cost of the test is known from the recording, which has its CPU time and its waits.
     Recording,
-    /// Only the length of the test is known, from a runner's report. Its cost is estimated from the
-    /// build's CPU time and the critical path's waits, except those for a CPU, in that time.
+    /// Only the length of the test is known, from a runner's report. Its cost is estimated from the build in that time:
+    /// the CPU time, and the waits on the critical path, except those for a CPU.
     Report,
     /// No length of the test is known. The median of the other tests' costs is taken.
     Median,

@@ -80,7 +80,8 @@ impl Plan {
     /// The text of the plan in its format.
     ///
     /// # Errors
-    /// The format cannot have the name of a test, or a file is not known.
+    /// The name of a test cannot be written in the format, or the format lists files and the file of a test is not
+    /// known.
     pub fn text(&self) -> Result<String, Unlisted> {
         match self.format {
             Format::Json => document(&self.json()),

@@ -92,8 +92,8 @@ pub fn by_cost(costs: &[u64], shards: u64) -> Vec<u64> {
     parts
 }
 
-/// Assigns the costliest unit first. A machine is a candidate if it costs no more than the cheapest one plus the unit;
-/// the candidate with the least cost of the unit's kind gets it.
+/// Assigns units (tests, or files of tests) to machines, the costliest unit first. Only machines that cost no more than
+/// the cheapest one plus the unit can get it. Of these, it goes to the one with the least cost of units of its kind.
 fn by_kind(costs: &[u64], kinds: &[TestKind<'_>], shards: u64) -> Vec<u64> {
     let mut loads: Vec<Part<'_>> = (0..shards).map(|_| Part::default()).collect();
     let mut parts = vec![0; costs.len()];

@@ -34,8 +34,7 @@ pub struct Work {
     pub rest: u64,
 }
 
-/// The work of the recorded build for all suites of a JUnit report, and what the runner does
-/// besides.
+/// The work of the recorded build for all suites of a JUnit report, and the work of the runner before and between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Works {
     /// The work of each suite, in the order of the report; `None` for suites whose time is not
@@ -43,8 +42,8 @@ pub struct Works {
     pub list: Vec<Option<Work>>,
     /// The mean work in ns that the runner does between suites, per suite.
     pub between: u64,
-    /// The work in ns by which the first suites of the runner's processes exceed later ones,
-    /// because they include the start of these processes.
+    /// The additional work in ns that the first suites of the runner's processes have, compared with later suites. It
+    /// is the start of these processes.
     pub start: u64,
     /// The time of the first suite's beginning and of the last suite's end; `None` if the times of
     /// the suites are not known.
@@ -65,10 +64,10 @@ impl Place {
     }
 }
 
-/// The beginning and the end of each suite of tests. If the suites can have run one after the
-/// other, each begins in the middle of the times at which this is possible, otherwise in the middle
-/// of its last digit's unit. Returns `None` if all suites have the same time but cannot have run
-/// one after the other: it is then the time of the report, as Playwright writes it.
+/// The beginning and the end of each suite of tests. The report has a suite's beginning only to its last digit, such as
+/// whole seconds. If the suites can have run one after the other, each begins in the middle of the times at which this
+/// is possible; otherwise, it begins in the middle of that second. Returns `None` if all suites have the same time but
+/// cannot have run one after the other: it is then the time of the whole report, as in Playwright's reports.
 fn windows(places: &[Place]) -> Option<Vec<(u64, u64)>> {
     let mut earliest: Vec<u64> = Vec::with_capacity(places.len());
     let mut end = 0;
@@ -104,14 +103,15 @@ fn windows(places: &[Place]) -> Option<Vec<(u64, u64)>> {
     Some(windows.collect())
 }
 
-/// The work of the build, in ns, in each of these windows of time. Work while several windows are
-/// open is divided evenly between them. `until` returns the work of the build up to a time.
+/// The work of the build in each of these windows of time, in ns. If several windows are open at once, the work at that
+/// time is divided evenly between them. `until` returns the work of the build up to a time.
 fn divided(windows: &[(u64, u64)], until: impl Fn(u64) -> u64) -> Vec<u64> {
     let begins = windows.iter().map(|(from, _)| (*from, 1_i64));
     let ends = windows.iter().map(|(_, to)| (*to, -1_i64));
     let mut changes: Vec<(u64, i64)> = begins.chain(ends).collect();
     changes.sort_unstable();
-    // At each change, the work that a window would have got by then if it had been open all the time.
+    // For each time at which a window begins or ends: the work that a window would have got by then if it had been open
+    // from the beginning on.
     let mut sums: Vec<(u64, u64)> = Vec::with_capacity(changes.len());
     let (mut open, mut sum, mut before) = (0_i64, 0_u64, None);
     for (time, change) in changes {
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(windows(&[one, one]), None);
         let found = works(&[Some(one), Some(one)], |time| time);
         assert_eq!(found.list, [None, None]);
-        // Both suites fit into the second one after the other.
+        // Two suites of 100 ms each fit into one second, one after the other.
         let short = place(0, S / 10, 0);
         assert!(windows(&[short, short]).is_some());
     }

@@ -109,7 +109,7 @@ impl Builtin {
     }
 }
 
-/// The value of an array without elements, as a [`Word`] has it.
+/// The text that stands for an array without elements in the value of a variable ([`Word`]).
 pub(super) const EMPTY_ARRAY: &[u8] = b"(";
 
 /// Whether a test succeeds if a variable has this value; `None` if the result depends on something else.

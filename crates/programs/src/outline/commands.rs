@@ -5,8 +5,7 @@ use super::tree::{Command, CommandIx, Link, Outline, Tree};
 use super::words::Word;
 use crate::words;
 
-/// Programs that copy or move files, so that their last argument is a file made of another one;
-/// separated by spaces.
+/// Programs that copy, link or move files: their last argument is made from another argument. Separated by spaces.
 const MOVE: &str = "cp install ln mv";
 
 /// The signals with which other processes end a shell, by their names and numbers, separated by
@@ -14,8 +13,8 @@ const MOVE: &str = "cp install ln mv";
 const SIGNALS: &str = "1 15 2 HUP INT TERM";
 
 impl Outline {
-    /// The simple commands of the script in the order of its text, without commands that only
-    /// expand words. The redirections of a compound command count as a command without words.
+    /// The simple commands of the script in the order of its text, without those inside of `$(…)`. The redirections of
+    /// a compound command count as a command without words.
     pub fn in_order(&self) -> Vec<&Command> {
         let mut places = Vec::new();
         self.collect(&self.body, &mut places);

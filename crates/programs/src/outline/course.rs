@@ -14,8 +14,8 @@ use super::options::Options;
 use super::tree::{CommandIx, Outline, StatusUsage, Tree};
 use super::words::Word;
 
-/// The largest number of commands in braces after `||` that are compared with the failed command before them. A guess:
-/// scripts print a message first.
+/// The largest number of commands after `||` that are examined: one of them may write the file that the failed command
+/// before `||` should have written. A guess: scripts print a message first.
 const SUBSTITUTES: usize = 8;
 
 /// A process that the shell of a script started.
@@ -75,9 +75,9 @@ pub enum Ending {
 #[derive(Clone, Debug)]
 pub struct Course {
     pub ending: Ending,
-    /// If a statement ended the script, the children whose failures may have led to it: background jobs, and commands
-    /// that name a file which the statement, or the test that decided about it, names as well. Without such children,
-    /// it is the last failed command whose success would have given a variable another value.
+    /// If a statement ended the script, the children whose failures may have led to it. These are background jobs, and
+    /// commands that name the same file as the statement or as the test that decided about it. If there are none, it is
+    /// the last failed command whose success would have changed a variable that the script tested.
     pub linked: Vec<usize>,
     /// For each child process of the script's shell, the command that it was started for, if this
     /// is certain.

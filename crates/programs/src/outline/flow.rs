@@ -39,8 +39,7 @@ pub(super) struct Node {
     pub(super) command: Option<CommandIx>,
     /// The nodes of the graph that follow if the command of this node succeeds and if it fails.
     pub(super) ends: Ends,
-    /// The node at which the condition was tested under which this node's command runs. All paths
-    /// to the command pass it.
+    /// The node that tested the condition under which this node's command runs. All paths to the command pass it.
     pub(super) guard: Option<NodeIx>,
     /// Whether the command of this node belongs to a trap of the shell.
     pub(super) is_of_trap: bool,
@@ -115,9 +114,8 @@ pub(super) struct Choice {
 /// A process that the shell of a script starts.
 #[derive(Clone, Debug)]
 pub(super) enum Member {
-    /// The process that the script's shell starts executes a program. The values are the script's
-    /// command and, if they differ from it, the words after the arguments of the called function
-    /// were filled in.
+    /// The process executes a program. The first value is the script's command. The second one has the command's words
+    /// after `$1` and the like were replaced by the arguments of the called function, if that changed them.
     Program(CommandIx, Option<Rc<Vec<Word>>>),
     /// The process that the script's shell starts is a subshell. It executes these commands of the
     /// script, with the given shell options.

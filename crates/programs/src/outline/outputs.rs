@@ -9,14 +9,13 @@ use super::words::Word;
 use crate::words::split_name;
 
 impl Outline {
-    /// The files to which the script writes the output of the program with these arguments: by a
-    /// redirection, through a pipe, or by a command such as `mv` that runs after the program's
-    /// success. `is_cut` is whether arguments are missing at the end.
+    /// The files to which the script writes the output of the program with these arguments: by a redirection, through a
+    /// pipe, or by a command such as `mv` that runs after the program's success. `is_cut` is whether arguments are
+    /// missing at the end.
     ///
-    /// Variables in the names of these files are replaced if the program's own arguments show their
-    /// values. Of a name that begins with another expansion, the rest is returned: `x.txt` of
-    /// `"$dir/x.txt"`. The result is empty if no command of the script, or more than one, can be
-    /// the program.
+    /// Variables in the names of these files are replaced if the program's own arguments show their values. If a name
+    /// begins with another expansion, only the rest is returned: `x.txt` for `"$dir/x.txt"`. The result is empty if no
+    /// command of the script, or more than one, can be the program.
     pub fn outputs_of(&self, args: &[&[u8]], is_cut: bool) -> Vec<Vec<u8>> {
         let mut found = Vec::new();
         self.visit(

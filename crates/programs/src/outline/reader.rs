@@ -587,8 +587,8 @@ impl Reader<'_> {
         Tree::Function(self.functions.len() - 1)
     }
 
-    /// Reads the texts that the script's `trap` commands, from the command `first` on, set for the
-    /// shell's end (`EXIT`) and for errors (`ERR`).
+    /// Reads the commands that the script sets with `trap` for the end of the shell (`EXIT`) and for errors (`ERR`).
+    /// Only commands of the script from `first` on are examined.
     fn traps(&mut self, first: CommandIx) -> Vec<Trap> {
         let is_trap = |command: &&Command| {
             let first = command.words.first();
@@ -673,7 +673,8 @@ fn assigned(word: &Word) -> Option<Name> {
         .find(|form| sign.starts_with(form))?
         .len();
     let is_name = name.first().is_some_and(|byte| !byte.is_ascii_digit());
-    // The `[` counts as the beginning of a pattern, so that the word's unchanged head may end before it.
+    // In `job[$!]=x`, the `[` could also begin a pattern of file names. So the unchanged `head` of the word may end at
+    // the `[`, before the equals sign.
     let is_unquoted = if after > 0 {
         word.head >= end
     } else {

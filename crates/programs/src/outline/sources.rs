@@ -19,12 +19,12 @@ const MOST: usize = 16;
 /// The largest number of words of `for` loops that are examined for one command that sources files.
 const LOOPED: usize = 64;
 
-/// The paths of files that the word after `.` may name, in groups: the word can be understood in several ways, and each
-/// group has the files for one of them.
+/// The paths of files that the word after `.` may name. The word can be understood in several ways, and each inner list
+/// has the paths for one of them.
 ///
-/// `script` is the path of the file in which the word stands, if it stands in one, and `directory` is the directory in
-/// which the shell began. A script can have changed its directory, mostly to its own, and expansions mostly are the
-/// directory of the script or the one above: `. "$(dirname "$0")/lib.sh"`, `. "$ROOT/ci/lib.sh"`.
+/// `script` is the path of the file that contains the word, if it is in a file. `directory` is the directory in which
+/// the shell began. A script can have changed its directory, mostly to its own. Expansions in the word mostly stand for
+/// the script's directory or the one above it: `. "$(dirname "$0")/lib.sh"`, `. "$ROOT/ci/lib.sh"`.
 fn candidates(
     word: &Word,
     script: Option<&[u8]>,

@@ -3,8 +3,8 @@
 
 use super::reader;
 
-/// The largest number of digits of a number that is not masked in a sourced file, because an exit
-/// status may decide what a script does.
+/// The largest number of digits of a number that stays unmasked in a sourced file. An exit status has at most three
+/// digits, and may decide what a script does.
 const NUMBER: usize = 3;
 
 /// The text of a shell script in which the values assigned to variables are replaced by `***`; the

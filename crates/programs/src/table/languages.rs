@@ -66,7 +66,8 @@ pub(super) const ROWS: &[KnownProgram] = &[
         label: PYTHON,
         ..PROGRAM
     },
-    // The verb `Test::Harness` is taken from the label of the call by which `make test` runs the tests of a module.
+    // `make test` of a Perl module runs the tests by a call whose label is `perl Test::Harness`. Such a call has the
+    // role of running tests.
     KnownProgram {
         names: "perl",
         verbs: &[(Role::Tests, "Test::Harness")],

@@ -248,7 +248,7 @@ fn unittest(line: &Line) -> Option<FoundStep> {
 fn automake_test(line: &Line) -> Option<FoundStep> {
     let test = found(StepKind::Test, escape::raw(line.value("--test-name")?))?;
     let all = line.all.iter().position(|arg| *arg == b"--");
-    // If the test is expected to fail, the failure of its program is not the test's.
+    // If the test is expected to fail, a failure of its program does not mean that the test failed.
     let expected = line.value("--expect-failure") == Some(b"yes");
     Some(FoundStep {
         wraps: all.map(|at| at + 1).filter(|_| !expected),

@@ -17,8 +17,8 @@ pub enum UtilityUse {
     Kill,
     /// The utility program runs another program and exits with that program's status.
     Wrapper,
-    /// Recipes and scripts often ignore the utility program's failure (`-mkdir out`), although the
-    /// program does not just answer a question.
+    /// Recipes and scripts often ignore the utility program's failure (`-mkdir out`), although they do not run the
+    /// program just to get an answer.
     Ignored,
     /// The utility program undoes what a script has set up before, as `rm` does.
     Undoing,
@@ -44,34 +44,35 @@ use UtilityUse::{
     Tidying, Undoing, Wrapper,
 };
 
-/// The place of the files that a utility program writes among its arguments.
+/// The arguments of a utility program that name the files which it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written {
-    /// The file that the program writes is the last of several arguments that are no options.
+    /// The program writes the file that its last argument names, if it has several arguments besides options
+    /// (`cp A B`).
     LastOperand,
-    /// The program writes each file among the arguments that are no options.
+    /// The program writes each file that its arguments name, apart from options (`touch A B`).
     EachOperand,
-    /// The file that the program writes is the first argument that is no option.
+    /// The program writes the file that its first argument names, apart from options (`zip A.zip FILE`).
     FirstOperand,
-    /// The file that the program writes is the second argument that is no option. The first one is
-    /// a group of letters.
+    /// The program writes the file that its second argument names, apart from options. The first argument is a group of
+    /// letters (`ar rcs A.a FILE`).
     SecondOperand,
-    /// The file that the program writes follows a group of letters with `c` and with `f` at its end
-    /// (tar).
+    /// The program writes the file that follows a group of letters which contains `c` and ends with `f`
+    /// (`tar -czf A.tgz`).
     Packed,
-    /// The file that the program writes has the name at the end of an address, or the name after an
-    /// option that ends with `O` (wget).
+    /// The program writes a file that is named like the end of a URL among its arguments, or the file after an option
+    /// that ends with `O` (`wget -O FILE URL`).
     Fetched,
-    /// The file has the name at the end of an address if the option `-O` is given. Otherwise the
-    /// program writes to its standard output, which is mostly a file of that name (curl).
+    /// With the option `-O`, the program writes a file that is named like the end of a URL among its arguments.
+    /// Otherwise it writes to its standard output, which scripts mostly redirect to a file of that name (curl).
     FetchedByOption,
-    /// With the verb `clone`, the program writes the directory after an address, or the one that is
-    /// named like the address without its last extension (git).
+    /// With the verb `clone`, the program writes the directory that its command line names after a URL. Without one, it
+    /// writes a directory that is named like the URL's end without its extension (git).
     Cloned,
 }
 
-/// A row of the table of utility programs: the names of programs, separated by spaces, their uses in
-/// scripts, and the place of the files that they write among their arguments.
+/// A row of the table of utility programs: the names of programs, separated by spaces; what scripts use them for; and
+/// which of their arguments name the files that they write.
 struct Utilities {
     names: &'static str,
     uses: &'static [UtilityUse],
@@ -86,7 +87,7 @@ const fn utilities(names: &'static str, uses: &'static [UtilityUse]) -> Utilitie
     }
 }
 
-/// A row for programs that write the files at this place among their arguments.
+/// A row for programs that write files. `written` says which of their arguments name these files.
 const fn writers(names: &'static str, uses: &'static [UtilityUse], written: Written) -> Utilities {
     Utilities {
         names,
@@ -151,8 +152,8 @@ pub fn uses(program: &str) -> &'static [UtilityUse] {
     row(program).map_or(&[], |row| row.uses)
 }
 
-/// The place of the files that the utility program with exactly this name writes among its
-/// arguments; `None` if it writes none, or if the place is not known.
+/// Which of its arguments name the files that the utility program with exactly this name writes; `None` if it writes
+/// none, or if this is not known.
 pub fn written(program: &str) -> Option<Written> {
     row(program)?.written
 }

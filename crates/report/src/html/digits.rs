@@ -2,15 +2,15 @@
 
 use tr_analyze::model::Analysis;
 
-/// The largest number of processes for which the HTML report stores their times exactly. With more processes, a time is
-/// stored with the digits that the page prints, which halves the size of a page about 10^8 events. Sums over the whole
+/// The largest number of processes whose times the HTML report stores exactly. With more processes, it stores only the
+/// digits of a time that it prints. This halves the file's size for a recording of 10^8 events. Sums over the whole
 /// recording are always exact.
 const EXACT: usize = 20_000;
 
 /// The number of digits with which the HTML report prints a time below 10 s.
 const PRINTED: u32 = 3;
 
-/// The last printed digit of a time of at least 10 s in nanoseconds: 24.65 s has a fourth digit.
+/// The unit in ns of the last digit that is printed for a time of 10 s or more: such a time is printed as `24.65 s`.
 const HUNDREDTH: u64 = 10_000_000;
 
 /// The least number of units into which the recording's time is divided when the HTML report rounds points in time:

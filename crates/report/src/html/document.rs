@@ -33,7 +33,7 @@ use tr_programs::tools::Role;
 use tr_text::strings::Strings;
 use tr_text::words::STATES;
 
-/// The largest size in bytes, before compression, of all texts of a page together that are longer than a line.
+/// The largest size in bytes, before compression, that all texts of more than one line on a page may have together.
 const TEXTS: usize = 8 << 20;
 
 #[derive(Serialize)]
@@ -45,12 +45,12 @@ pub struct Document {
     /// For each number n, the time in ns in which exactly n tasks were on a CPU.
     concurrency: Vec<u64>,
     concurrency_unknown: u64,
-    /// The time in which at least as many tasks wanted a CPU as the build could use CPUs, and the time in which the
-    /// number of these tasks is known; `None` without a critical path.
+    /// Two times in ns: the time in which tasks wanted as many CPUs as the build could use, or more; and the time in
+    /// which the number of tasks that wanted a CPU is known. `None` without a critical path.
     work_for_all: Option<(u64, u64)>,
-    /// The shares of the machine's CPU time, as text.
+    /// How the machine's CPU time divides between the build, other tasks and idle time, as text.
     shares: Vec<String>,
-    /// The shares of the machine's CPU time, in nanoseconds.
+    /// How the machine's CPU time divides between the build, other tasks and idle time, in nanoseconds.
     cpu_time: Shares,
     warnings: Vec<String>,
     failures: FailureRows,
@@ -72,13 +72,14 @@ pub struct Document {
     path: Option<Path>,
     path_title: &'static str,
     steps: Steps,
-    /// The name of a step that could show its tests but does not, if there is one.
+    /// The name of a step that runs tests without showing them as steps, although its test runner could report them;
+    /// `None` if there is none.
     untold: Option<String>,
     /// The number of failed tests in the result files of test runners that have no place in the recording's time.
     unplaced_failed: usize,
     /// The name and the result of the first failed tests that have no place in the recording's time.
     unplaced_names: Vec<(String, &'static str)>,
-    /// The names of the columns for the uses of a step's wall time.
+    /// The names of the columns that show how a step's wall time was used, such as on a CPU or waiting for the disk.
     uses: Vec<&'static str>,
     connections: Connections,
     /// The number of all connections of the recording, of which `connections` may have only a part.

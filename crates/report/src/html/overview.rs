@@ -19,8 +19,8 @@ const EVIDENCE: usize = 40;
 /// The largest number of failed processes, steps and tests that the HTML report lists.
 const FAILURES: usize = 20;
 
-/// The names and results of the first failed tests in test runners' files whose place in the recording is not
-/// known.
+/// The names and results of failed tests that the result files of test runners have, but that have no known place in
+/// the recording. Only the first ones are returned.
 pub(super) fn unplaced(imports: &Imports) -> Vec<(String, &'static str)> {
     let tests = imports.unplaced_failed().take(FAILURES);
     tests.map(|test| (test.name.clone(), test.result)).collect()
@@ -123,7 +123,7 @@ object! {
 
     VerdictRow(verdict: &BuildVerdict) {
         sentence: String = verdict.sentence(),
-        // The sentences about who delayed the build, and about the parts of its time that no rule has judged.
+        // Sentences about who delayed the build, and about the parts of its time for which this is not known.
         more: Vec<String> = verdict.more(),
         // The parts of the critical path's time; the build's own work comes first.
         parts: Vec<(&'static str, u64)> = verdict.parts().into(),

@@ -23,18 +23,19 @@ const PIECES: usize = 20_000;
 pub type StateTimes = [u64; 5];
 
 object! {
-    // The critical path's time in all steps of one name, or in one use (such as a program) outside of steps.
+    // The time on the critical path of all steps with one name, or of one program or the like outside of steps.
     Owner(share: &StepShare) {
         name: String = share.name.clone(),
         step: bool = share.is_step,
-        // The number of steps with this name, or of separate parts of the path with this use.
+        // The number of steps with this name. For a program, the number of separate parts of the path that belong to
+        // it.
         count: u64 = share.count,
         times: StateTimes = states(&share.spent),
         // The longest wait in words.
         waited: Option<String> = share.waited(),
     }
 
-    // A kind of waits on the critical path, with the step or program that has most of their time.
+    // One kind of wait on the critical path, its time, and the step or program that has most of this time.
     Wait(kind: TimeKind, time: u64, owner: u32) {
         name: &'static str = kinds::title(kind),
         state: usize = kinds::state(kind),
@@ -46,9 +47,9 @@ object! {
 columns!(Pieces(step: &PathPiece) {
     thread: u32 = step.thread,
     length: u64 = step.length,
-    // The index of the segment's program or other use in `shares`.
+    // The index in `shares` of the program (or other group, such as unknown time) to which the segment belongs.
     share: u32 = step.share,
-    // The index of the segment's step, program or other use in `owners`.
+    // The index in `owners` of the step to which the segment belongs, or of the program outside of steps.
     owner: u32 = step.owner,
     // The transition to the next segment: 0 same thread, 1 fork, 2 exit, 3 end of
     // a vfork, 4 wake-up, 5 a sleep that the next segment's thread ends, 6 the recording's
@@ -58,15 +59,15 @@ columns!(Pieces(step: &PathPiece) {
     inferred: u8 = step.inferred.into(),
 });
 
-/// The critical path in the document of the HTML report, as consecutive pieces, each with its thread and the use of its
-/// time.
+/// The critical path in the document of the HTML report. It consists of consecutive pieces. Each has its thread, and
+/// the step or program that its time belongs to.
 #[derive(Serialize)]
 pub struct Path {
     from: u64,
     #[serde(flatten)]
     pieces: Pieces,
-    /// The kinds of use of the path's time, by program: the name, the time in nanoseconds, the number of separate parts
-    /// of the path, and its index in `states`.
+    /// How the path's time divides between programs. For each program: its name, its time in nanoseconds, the number of
+    /// separate parts of the path that belong to it, and its index in `states`.
     shares: Vec<(String, u64, u64, usize)>,
     owners: Vec<Owner>,
     /// Whether the path is shown by step, because that says more than by program.
@@ -128,8 +129,8 @@ fn states(spent: &ByKind) -> StateTimes {
     times
 }
 
-/// The kinds of waits on the critical path with their times, the longest first, each with the step or program that has
-/// most of it.
+/// All kinds of waits on the critical path, the kind with the longest time first, each with the step or program that
+/// has most of this time.
 fn waits(owners: &[StepShare]) -> Vec<Wait> {
     let wait = |kind: TimeKind| {
         let times = owners.iter().map(|owner| owner.spent.of(kind));

@@ -197,8 +197,8 @@ pub(super) fn kind(analysis: &Analysis, thread: ThreadIx, stretch: &Stretch) -> 
         .unwrap_or(UNKNOWN_WAIT)
 }
 
-/// The index, among the five times of a merged piece, of the time to which a stretch's state adds: 0 on a CPU, 1 run
-/// queue, 2 blocked, 3 asleep, 4 unknown.
+/// The index of a stretch's state in the list of the five times of a merged piece: 0 on a CPU, 1 run queue, 2 blocked,
+/// 3 asleep, 4 unknown.
 fn share(doing: Bucket) -> usize {
     match doing {
         Bucket::OnCpu(_) => 0,
@@ -314,7 +314,7 @@ fn pieces(analysis: &Analysis, thread: ThreadIx, grain: u64, mut take: impl FnMu
 /// share of the unknown state is the rest.
 fn shares(times: &[u64; 5]) -> [u8; 4] {
     let whole = u128::from(times.iter().sum::<u64>().max(1));
-    // The sums of the times are rounded, not the times, so that the shares add up.
+    // Each running sum is rounded and not each time, because rounding errors of the times would add up.
     let (mut sum, mut before) = (0, 0);
     let mut out = [0; 4];
     for (out, time) in out.iter_mut().zip(times) {
@@ -339,8 +339,8 @@ pub fn segments(analysis: &Analysis, room: u64) -> Segments {
         ..Segments::default()
     };
     if all > room {
-        // A larger grain leaves fewer pieces. Each thread keeps at least one piece, and its row in the file takes the
-        // room of another one.
+        // A larger grain leaves fewer pieces. But each thread keeps at least one piece, and its row in the file takes
+        // as much space as another piece. So room for one piece per thread is subtracted.
         let lanes = analysis.threads.len() as u64;
         let room = room.saturating_sub(lanes).max(lanes + lanes / 2);
         // Counting the pieces of all threads for each grain would take longer than everything else, so a sample of
@@ -360,8 +360,8 @@ pub fn segments(analysis: &Analysis, room: u64) -> Segments {
             }
             share_of(count, all, sampled)
         };
-        // The search begins far below the length that each piece would have if they divided the time of all threads
-        // evenly.
+        // `guess` is the length of a piece if the time of all threads were divided evenly into `room` pieces. The
+        // search for the grain begins far below it.
         let lives = analysis.threads.iter().map(|t| t.wall());
         let guess = lives.fold(0, u64::saturating_add) / room;
         let mut shift = guess.max(1).ilog2().saturating_sub(4);

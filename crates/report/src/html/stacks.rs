@@ -1,8 +1,8 @@
 //! Reduces sampled stacks to as many as a page has room for.
 //!
-//! A stack is a number: its caller's stack, and one function more. Frames of one function at different addresses count
-//! as one frame, so that the stacks are those that a flame graph draws. Samples keep their time, so that the page can
-//! sum up the samples of any span of time.
+//! A stack is stored as the number of its caller's stack and the innermost function. Frames of one function at
+//! different addresses count as one frame, as in a flame graph. Each sample keeps its time, so that the page can sum up
+//! the samples of any span of time.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -219,8 +219,8 @@ fn longest(mut waits: Vec<Timed>, room: usize) -> (Vec<Timed>, SampleSum) {
     (waits, short)
 }
 
-/// Merges consecutive stack samples of each thread into one, if there are too many for the HTML report. The merged
-/// sample has the stack of the middle one, so that a stack's share stays correct within the error of a sample.
+/// Merges every `count` consecutive stack samples of a thread into one, which takes the stack of the middle sample. A
+/// stack's share of the time stays correct, apart from the error that sampling has anyway.
 fn together(samples: &[Timed], count: usize) -> Vec<(Timed, SampleSum)> {
     let threads = samples.chunk_by(|a, b| a.thread == b.thread);
     let groups = threads.flat_map(|thread| thread.chunks(count.max(1)));
@@ -285,8 +285,8 @@ impl<'a> Numbers<'a> {
         numbers
     }
 
-    /// Gives a page's number to a stack of the trace. It follows the frames outwards to a caller that already has a
-    /// number, and then numbers the stacks on the way back, so that each frame of the trace is visited once.
+    /// Gives a stack of the trace its number on the page. This follows the frames outwards to a caller that already has
+    /// a number, and then numbers the stacks on the way back. So each frame of the trace is visited only once.
     fn add(&mut self, stack: u32) -> Option<()> {
         let mut frames = Vec::new();
         let mut at = stack;
@@ -297,8 +297,8 @@ impl<'a> Numbers<'a> {
             match self.analysis.stacks.caller(at) {
                 Some((caller, frame)) => {
                     frames.push((at, frame));
-                    // A caller has a lower number than its stack, which the reader of the trace has verified. A circle
-                    // would be followed forever.
+                    // A caller has a lower number than its stack; the reader of the trace has verified it. Otherwise 0
+                    // ends the loop here, because the callers could form a circle.
                     at = if caller < at { caller } else { 0 };
                 }
                 // The definition of the stack is in a damaged part of the trace, so its callers are not known.

@@ -1,4 +1,5 @@
-//! Makes the HTML report's table of steps, tests and marks, with the facts of `tr analyze --report steps`.
+//! Makes the HTML report's table of steps, tests and marks (`tr mark`), which shows the same facts as
+//! `tr analyze --report steps`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,14 +21,13 @@ use tr_text::units;
 
 /// The largest number of steps in an HTML report.
 const STEPS: usize = 20_000;
-/// The largest number of parts into which the HTML report divides the uses of a step's wall time: for one step, and
+/// The largest number of time slices in which the HTML report shows how a step's wall time was used: for one step, and
 /// for all steps together.
 const FINENESS: Fineness = Fineness {
     of_step: 64,
     of_all: 4_000,
 };
-/// The number of units into which the HTML report divides a step's wall time, to show how it was used in the course
-/// of time.
+/// The HTML report shows how a step's wall time was used in thousandths of the whole time.
 const WHOLE: u64 = 1000;
 
 /// A row about a build's step in the HTML report: the step and the facts about it that other analyses have found.
@@ -38,7 +38,7 @@ struct StepRow<'a> {
     /// The row, in the table of steps, of the step that contains this one.
     parent: Option<u32>,
     times: &'a StepTimes,
-    /// The uses of the step's wall time, such as on a CPU or waiting for the disk, in the order of time.
+    /// How the step's wall time was used, from its start to its end: on a CPU, waiting for the disk, and so on.
     course: &'a [CoursePart],
     /// The part of the step's wall time in ns in which none of the steps inside it was running; `None` if it
     /// contains no steps.
@@ -58,8 +58,8 @@ columns!(Steps(analysis: &Analysis, row: &StepRow<'_>, strings: &mut Strings) {
     process: Option<u32> = row.step.process.map(|ix| ix.0),
     from: u64 = Digits::of(analysis).place(row.step.from.since(analysis.meta.start)),
     to: u64 = Digits::of(analysis).place(row.step.to.since(analysis.meta.start)),
-    // The largest possible error of a place in time that another tool reported; `None` if it is negligible or not
-    // known.
+    // The largest possible error of the step's start and end, if another tool reported them; `None` if the error is
+    // negligible or not known.
     error: Option<u64> = place_error_of(row.step),
     // Whether the step began before or ended after the recording, so that its wall time is a lower bound.
     open: u8 = (row.step.started_before || !row.step.ended).into(),
@@ -69,10 +69,10 @@ columns!(Steps(analysis: &Analysis, row: &StepRow<'_>, strings: &mut Strings) {
     processes: u64 = row.times.processes,
     on_cpu: Option<u64> = row.times.times.and_then(|times| times.on_cpu_known()).map(|ns| Digits::of(analysis).amount(ns)),
     on_path: u64 = row.times.on_path,
-    // The step's wall time for each column of `kinds`; `None` if it is not known.
+    // How the step's wall time was used: the time for each column of `kinds`; `None` for a time that is not known.
     uses: Vec<Option<u64>> = uses(analysis, row),
-    // The uses of the step's wall time in the order of time: a column of `kinds`, its share in thousandths, the next
-    // column, and so on; empty if there is only one use.
+    // How the step's wall time was used from its start to its end: a column of `kinds`, its share in thousandths, the
+    // next column, its share, and so on; empty if there is only one column.
     course: Vec<u32> = course(row.course),
     // The part of the step's wall time in which none of the steps inside it was running; `None` if it contains no
     // steps.
@@ -107,8 +107,8 @@ fn uses(analysis: &Analysis, row: &StepRow<'_>) -> Vec<Option<u64>> {
     spent.map_or_else(Vec::new, |spent| told(spent).collect())
 }
 
-/// The uses of a step's wall time in the order of time, as alternating numbers: the column of the use, and its
-/// share of the whole in thousandths. A share that rounds to 0 is added to the next one.
+/// How a step's wall time was used from its start to its end, as alternating numbers: the column of a use (such as on a
+/// CPU), and its share in thousandths. A share that rounds to 0 is added to the next one.
 fn course(parts: &[CoursePart]) -> Vec<u32> {
     let whole = parts.iter().map(|part| u128::from(part.ns)).sum::<u128>();
     let (mut out, mut end, mut drawn) = (Vec::new(), 0u128, 0u32);
@@ -180,7 +180,7 @@ impl<'a> Chosen<'a> {
         }
         let steps = &judged.steps;
         let mut row_of: Vec<Option<u32>> = Vec::with_capacity(steps.list().len());
-        // The list has a step after the step around it, whose row is therefore known.
+        // The list has an outer step before the steps inside it, so the row of the outer step is already known.
         for (at, step) in steps.list().iter().enumerate() {
             let own = rows.binary_search(&at).ok();
             let own = own.and_then(|row| u32::try_from(row).ok());
@@ -198,8 +198,8 @@ impl<'a> Chosen<'a> {
     /// could report them; `None` if there is none.
     pub fn untold(&self, analysis: &Analysis) -> Option<String> {
         let list = self.judged.steps.list();
-        // Only tests from a report in JUnit's format have no exact place. If there are any, the runner's tests are
-        // shown.
+        // Only tests from a JUnit report can have an inexact place in time. If there are any, the user has already
+        // found out how to show the runner's tests.
         let is_placed = |step: &Step| step.doubt.is_some() || step.place_error != Some(0);
         if list
             .iter()

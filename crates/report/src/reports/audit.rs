@@ -98,8 +98,8 @@ impl Report for Audit {
     }
 }
 
-/// The table of the tasks for which the times and switches summed up over events differ most from the
-/// kernel's own figures.
+/// The table of the tasks whose times and numbers of switches, summed up over events, differ most from the kernel's own
+/// figures.
 fn table<'a>() -> Table<'a, &'a Worst> {
     Table::new("the largest differences", |worst: &&Worst| {
         worst.label.clone()

@@ -19,8 +19,8 @@ use tr_text::units;
 pub struct Cpus {
     span: u64,
     times: CpuTimes,
-    /// The run-queue wait of recorded tasks divided by who had the CPU meanwhile, and the names of the tasks outside
-    /// of the recording that had it, with their times in nanoseconds. `None` if this is not known.
+    /// The wait of recorded tasks in the run queue, divided by whether recorded, other or unknown tasks had the CPU
+    /// meanwhile; and the names of the other tasks with their times in nanoseconds. `None` if not known.
     waits: Option<(Division, Vec<(Occupant, u64)>)>,
     shown: usize,
 }
@@ -128,8 +128,8 @@ fn occupant((occupant, ns): &(Occupant, u64)) -> Value {
     }
 }
 
-/// A row of the table of CPUs: the name (empty, or that of a sum), the length of the analyzed time in nanoseconds,
-/// and the CPU's times.
+/// A row of the table of CPUs: its name (empty for a single CPU), the length of the analyzed time in nanoseconds, and
+/// the CPU's times.
 type CpuRow = (String, u64, Cpu);
 
 impl Cpus {

@@ -41,7 +41,7 @@ const FREE: usize = 6;
 /// recording takes that long to begin and to end.
 const AROUND: u64 = 20_000_000;
 
-/// The note on a critical path that was found without scheduling events, from the lives of processes alone.
+/// The note on a critical path that was found without scheduling events, from the starts and ends of processes alone.
 pub(crate) const BY_LIVES: &str =
     "at least this chain, without wake-ups: it follows forks and ends of processes only";
 

@@ -143,7 +143,8 @@ impl Report for Disk<'_> {
         let (title, most) = (self.by.title(), self.view.ask.top);
         out.blank();
         out.first(self.table(), title, &self.rows, most);
-        // If there were several disks, this shows the waits for each; if files are known, the waits in fsync for each.
+        // With several disks, a table shows the waits for each disk; with known files, a table shows the waits in fsync
+        // for each file.
         let disks = self.waited.iter().flatten();
         if disks.filter(|wait| wait.what.is_some()).count() >= 2 {
             let title = "waits for block I/O";

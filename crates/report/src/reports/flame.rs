@@ -95,8 +95,8 @@ impl<'a> Flame<'a> {
     }
 }
 
-/// The stack samples of the recording, each with its thread. Sampled waits come one by one, with their reasons, if the
-/// recording has their times; other samples are sums of equal stacks.
+/// The stack samples of the recording, each with its thread. Sampled waits are returned one by one with their reasons,
+/// if the recording has the times of samples. Other samples are sums over equal stacks.
 fn samples(analysis: &Analysis) -> impl Iterator<Item = (ThreadIx, StackSamples)> + '_ {
     let stacks = &analysis.stacks;
     let sums = stacks.samples.iter();

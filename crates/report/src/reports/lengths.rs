@@ -34,7 +34,8 @@ pub struct Lengths<'a> {
     waits: Option<OfWaits>,
 }
 
-/// The facts about waits for a CPU, other than their lengths by group, that the report `run-queue` shows.
+/// The parts of the report `run-queue` that the report on slices does not have: the waits by CPU, and the demand for
+/// CPUs.
 struct OfWaits {
     cpus: BTreeMap<CpuId, Hist>,
     /// The demand for CPUs by all recorded tasks, even by those that the filters leave out; `None` with `--cpu`.

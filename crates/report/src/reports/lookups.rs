@@ -48,7 +48,7 @@ impl<'a> Lookups<'a> {
         }
     }
 
-    /// The queried DNS names, each with the sums of its queries, in the order of the sums of times, the longest first.
+    /// The queried DNS names, each with the sums over its queries. The name with the longest sum of times comes first.
     fn by_name(&self) -> Vec<Name> {
         let end = self.view.analysis.end;
         let mut names: BTreeMap<&[u8], Name> = BTreeMap::new();

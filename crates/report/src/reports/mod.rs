@@ -193,12 +193,13 @@ impl ReportKind {
         }
     }
 
-    /// The option of `tr record` that makes a recording have the facts of this report, if they need one.
+    /// The option of `tr record` without which a recording lacks the facts of this report; `None` if no option is
+    /// needed.
     pub fn option(self) -> Option<&'static str> {
         self.extra(false).and_then(|(_, option)| option)
     }
 
-    /// The text for the reader why the recording lacks the facts of this report; `None` if it has them.
+    /// A text that explains to the reader why the recording lacks the facts of this report; `None` if it has them.
     fn unknown(self, view: &View<'_>) -> Option<String> {
         let analysis = view.analysis;
         let meta = &analysis.meta;

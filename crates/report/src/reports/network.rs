@@ -360,7 +360,8 @@ impl Report for Network<'_> {
             return out;
         }
         self.failures(&mut out, style);
-        // The recorded process at the other end of a connection within this machine, by the address of that end.
+        // For a connection within this machine, the recorded process at the other end. The key is the address of that
+        // end.
         let analysis = self.view.analysis;
         let mut peers: HashMap<Host, Option<ProcessIx>> = HashMap::new();
         for connection in &self.chosen {

@@ -10,7 +10,7 @@ use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
 
 pub struct NotKnown {
-    /// The title of the report that the recording lacks the facts for.
+    /// The title of the report that cannot be made.
     pub title: &'static str,
     pub why: String,
 }
@@ -37,7 +37,7 @@ pub(super) fn without(meta: &Metadata, fact: Extra, option: Option<&str>) -> Str
     })
 }
 
-/// The reason that the recorder has noted in the trace why it could not record a kind of facts, if there is one.
+/// The reason why a kind of facts could not be recorded, if the recorder has noted one in the trace.
 pub(super) fn why(meta: &Metadata, fact: Extra) -> Option<String> {
     let missing = meta.missing(fact)?.to_string();
     Some(escape::raw(missing.as_bytes()))

@@ -27,7 +27,7 @@ fn axis(series: &CpuSeries<'_>, wide: usize) -> String {
     }
 }
 
-/// A process's CPU time as a strip of shades: `columns` columns for each `each` intervals.
+/// A process's CPU time as a strip of shades. Every `each` intervals get one shade, which is `columns` columns wide.
 fn strip(
     series: &CpuSeries<'_>,
     line: &ProcessSeries<'_>,

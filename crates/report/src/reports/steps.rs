@@ -342,7 +342,7 @@ impl<'a> StepsReport<'a> {
         }
     }
 
-    /// Prints a note on each file of another tool (`--with`) some of whose tests have no place in time, or only an
+    /// Prints a note for each result file of another tool (`--with`) in which some tests have no known time, or only an
     /// approximate one.
     fn without_figures(&self, out: &mut Page) {
         let imports = &self.view.recording.imports.files;

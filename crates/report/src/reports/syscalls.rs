@@ -87,8 +87,8 @@ impl<'a> SystemCalls<'a> {
         }
     }
 
-    /// Whether the system calls of the analyzed span are not known: the recorder sums them up per interval,
-    /// and no interval lies at least half in the span.
+    /// Whether the system calls of the analyzed span are not known. The recorder stores their sums for each interval of
+    /// the recording, and at least half of an interval must lie in the span.
     fn is_unknown(&self) -> bool {
         self.rows.is_empty() && self.view.analysis.is_part()
     }

@@ -37,8 +37,8 @@ use tr_text::{escape, units};
 
 /// The number of lines of the first screen of `tr analyze`, which fits on a small terminal.
 const SCREEN: usize = 30;
-/// The usual number of rows of the first screen's table. More are shown if the bars leave room. The next
-/// constant is the least number of rows.
+/// The usual number of rows of the first screen's table. It has more if the bars leave room, and never less than
+/// `LEAST_ROWS`.
 const ROWS: usize = 3;
 const LEAST_ROWS: usize = 2;
 /// The largest number of bars by which the first screen shows the critical path's time.
@@ -156,8 +156,8 @@ impl Report for Top<'_> {
                 let length = Span::new(Paint::Dim, length);
                 above.spans([Span::new(Paint::Bold, title), "   ".into(), length]);
                 let around = critical_path::around(analysis, path);
-                // The other lines are counted, with a blank line, the rest of the path, and a table with its two
-                // titles. The bars get the remaining lines.
+                // The bars get the lines of the screen that remain after all others: the texts above and below, a blank
+                // line, the note on the time around the path, and a table with its two titles.
                 let others = [&above, &middle, &below].map(|page| page.height(style));
                 let others = others.iter().sum::<usize>() + 4 + ROWS;
                 let others = others + usize::from(around.is_some());

@@ -1,9 +1,9 @@
-//! The report with the tree of processes in a limited number of lines: the heaviest processes have a line,
-//! and small siblings of one kind share one (`gcc × 33`).
+//! The report with the tree of processes in a limited number of lines: the heaviest processes have a line, and small
+//! siblings of one kind share one (`gcc × 33`).
 //!
-//! A subtree's weight is its CPU time plus its wall time, so that a test that sleeps is as visible as a
-//! compiler. A parent weighs at least as much as its child; so opening the heaviest node first needs no
-//! look-ahead. No function here is recursive, because a chain of 100,000 processes is a tree as well.
+//! A subtree's weight is its CPU time plus its wall time, so that a test that sleeps is as visible as a compiler. A
+//! parent weighs at least as much as each child. So the lines can be found by always opening the heaviest node next. No
+//! function here is recursive, because a chain of 100,000 processes is a tree as well.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};

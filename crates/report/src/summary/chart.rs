@@ -173,9 +173,9 @@ fn bars(
     bars.collect()
 }
 
-/// A text for one of mermaid's pictures. There, mermaid takes some signs for commands and does not decode its own
-/// codes, so all signs but a few are replaced by look-alikes: the full-width form (U+FF01 to U+FF5E), and for the
-/// frequent colon and hyphen signs that more fonts have. `GH-1` would be a link in GitHub.
+/// A text for one of mermaid's pictures. mermaid takes some signs for commands and does not decode its own codes. So
+/// all signs but a few are replaced by look-alikes: by their full-width form (U+FF01 to U+FF5E), and colon and hyphen
+/// by signs that more fonts have. A plain hyphen would let GitHub make a link of `GH-1`.
 fn text(value: &str) -> String {
     const WIDE: u32 = 0xfee0;
     let shown = value.chars().map(|c| {

@@ -1,5 +1,5 @@
-//! Tests what the first screen says about waits that were ended by something other than what COMMAND waited for: a task
-//! that is not recorded, a signal, a time-out.
+//! Tests how the first screen describes waits that did not end as COMMAND expected: a task that is not recorded ended
+//! them, or a signal, or a time-out.
 
 use serde_json::Value;
 use tr_analyze::awaited::WaitReason;
@@ -354,7 +354,8 @@ fn a_parent_that_slept_has_stopped_nobody() {
     }
 }
 
-/// An alarm does not show what the process waited for. Without the alarm, the wait would be longer.
+/// If an alarm ends a wait, the recording does not show what the process waited for. Without the alarm, the wait would
+/// have been longer.
 #[test]
 fn an_alarm_is_no_sleep() {
     let none: [&str; 0] = [];
@@ -477,8 +478,8 @@ fn what_has_no_answer_is_not_to_be_kept_in_a_cache() {
     let cache = "800 ms for the network: keep in a cache what it fetches";
     let server = silent("the name server 10.0.0.53");
     let host = silent("10.0.0.53:8080");
-    // In turn: whether a name is queried, the connection, the tasks that end the parts of the wait (0 is a time-out),
-    // and the expected words. A server on this machine is another program to wait for.
+    // Each row has: whether a DNS name is queried, the address of the connection, the tasks that end the parts of the
+    // wait (0 is a time-out), and the expected words. A wait for a server on this machine has no words.
     let (other, same) = (Some(Address::V4([10, 0, 0, 9].into())), Some(SERVER));
     for (name, connected, wakers, words) in [
         (true, None, &[0, 0][..], server.as_str()),
@@ -573,8 +574,8 @@ fn workers_without_work_are_idle() {
     assert_eq!(reasons(&analysis, 20), [("lock", 90)]);
 }
 
-/// If a signal from another process kills a worker's process while the worker sleeps, nobody waited for a lock. Without
-/// the signal, the same wait is one for a lock that the processes share.
+/// A worker sleeps until a signal from another process kills the worker's process. Then it did not wait for a lock. If
+/// the process exits by itself, the same wait is one for a lock that the processes share.
 #[test]
 fn a_worker_that_is_killed_was_idle() {
     for (status, reason) in [(15, "idle"), (EXIT_1, "lock")] {

@@ -180,7 +180,7 @@ fn passes(last: u32) -> Hand {
 fn work_that_is_repeated_until_a_program_is_content_is_not_advised_about() {
     let text = advice(&analyzed(&passes(0)));
     assert!(!text.contains("repeat"), "{text}");
-    // A check that always ends alike decides nothing.
+    // If the check has the same result every time, the repeated work does not wait for another one.
     let text = advice(&analyzed(&passes(EXIT_1)));
     assert!(text.contains("typeset doc and 1 more repeat"), "{text}");
 }

@@ -40,8 +40,8 @@ pub(super) fn ends_for_command(hand: &mut Hand, pid: u32, cpu: usize, at: i64) {
         .last(own, at * MS + 4, pid);
 }
 
-/// The main thread of a language's runtime naps ten times and ends, after it has waited for the end of its other
-/// thread. The naps are not the ticks of a background thread.
+/// The main thread of a language's runtime naps ten times, waits for the end of its other thread, and ends. Regular
+/// naps of a thread in the background are ignored, but these naps are not.
 #[test]
 fn a_runtimes_end_makes_no_ticks_of_its_naps() {
     let mut hand = command(1_100);
@@ -147,7 +147,7 @@ fn naps_that_keep_a_rate_are_not_judged() {
 }
 
 /// COMMAND starts a server, which first naps for a second, and a client, which tries every 0.2 s whether the server
-/// listens. Without the client's sleeps alone nothing would be saved.
+/// listens. If only the client did not sleep, nothing would be saved.
 #[test]
 fn a_client_and_its_server_sleep_together() {
     let mut hand = command(1_300);
@@ -277,7 +277,7 @@ fn linters_of_a_script_can_run_at_once() {
     );
 }
 
-/// COMMAND sleeps for a second, which no rule judges, and other tasks have the CPU for 0.2 s. The verdict must not be
+/// COMMAND waits for a second for an unknown reason, and other tasks have the CPU for 0.2 s. The verdict must not be
 /// that the machine took the time.
 #[test]
 fn a_build_that_waits_is_not_the_machines() {
@@ -375,8 +375,8 @@ fn a_timer_before_an_answer_is_a_sleep() {
     );
 }
 
-/// A supervisor sends its server a request after a timer of a second, gets an answer, and ends the server. The request
-/// was no signal, so the critical path goes on in the supervisor's timer.
+/// A supervisor sends its server a request after a timer of a second, gets an answer, and ends the server. It woke the
+/// server by a request and not by a signal, so the critical path goes on in the supervisor's timer.
 #[test]
 fn a_request_after_a_timer_is_no_time_out_of_the_server() {
     let mut hand = command(1_100);
@@ -450,8 +450,8 @@ fn a_loop_that_looks_for_a_worker_that_sleeps_names_it() {
     );
 }
 
-/// One child sleeps for a second. Another one works for 0.6 s, which takes 1.2 s beside other tasks. Without the other
-/// tasks, the sleep would decide about the length.
+/// One child sleeps for a second. Another one works for 0.6 s, which takes 1.2 s while other tasks use the CPU. Without
+/// the other tasks, the build's length would depend on the sleep.
 #[test]
 fn a_sleep_beside_work_that_others_delay_is_named() {
     let mut hand = command(1_400);

@@ -27,8 +27,8 @@ struct Made {
     near: bool,
 }
 
-/// A build with 2 s of work, 300 ms of waits for its own tasks and 100 ms of sleep on its path, apart from the given
-/// parts.
+/// A build with 2 s of work, 300 ms of waits for its own tasks and 100 ms of sleep on its critical path. `parts`
+/// replaces or adds parts.
 fn made(parts: &[(WallPart, u64)]) -> Made {
     let mut all = vec![
         (WallPart::Work, 2000),
@@ -158,7 +158,7 @@ fn others_on_the_new_side_are_the_runner() {
             assert_eq!(fails(&strict), Some(true));
         }
     }
-    // In the other direction, the machine became quieter.
+    // Here the base is the busy side, so the machine became quieter.
     let busy = made(&[(WallPart::Others, 5500)]).beside(12_000);
     let first = conclusion::sentence(&diff(&busy, &base, 4));
     assert!(
@@ -172,7 +172,8 @@ fn cpu_time_that_neighbours_may_cost_is_no_proof() {
     let base = made(&[]);
     let new = |work: u64| made(&[(WallPart::Work, 2000 * work / 3500)]).work(work);
     let whose = |new: &Made| diff(&base, new, 4).causes.whose();
-    // In turn: a task spins on another CPU; no other task runs; the CPU time grows by more than other tasks can cause.
+    // Three new builds: beside a task that spins on another CPU; without other tasks; and with a growth of the CPU time
+    // that is larger than other tasks can cause.
     assert_eq!(whose(&new(4300).beside(2000)), Some(Whose::Unclear));
     assert_eq!(whose(&new(4300)), Some(Whose::Build));
     assert_eq!(whose(&new(6300).beside(2000)), Some(Whose::Build));
@@ -206,7 +207,7 @@ fn a_quieter_machine_excuses_no_slower_build() {
             made(&[(WallPart::Own, 800)]),
             "work that runs one after the other +500 ms (+21 %",
         ),
-        // Without other tasks beside it, the work of the build takes less CPU time.
+        // The other tasks no longer share cores with the build, so its work takes less CPU time.
         (
             made(&[(WallPart::Own, 800)]).work(3000),
             "work that runs one after the other +500 ms (+21 %",
@@ -220,13 +221,13 @@ fn a_quieter_machine_excuses_no_slower_build() {
         assert!(first.contains(&but), "{first}");
         assert_eq!(fails(&diff), Some(true), "{first}");
     }
-    // An equal build passes, and so it does on a runner with a slower disk.
+    // A build as fast as before passes the gate, also on a runner with a slower disk.
     let disk = made(&[(WallPart::Disk, 500)]);
     for new in [made(&[]), disk] {
         let diff = diff(&busy, &new, 4);
         assert_eq!(fails(&diff), Some(false), "{}", conclusion::sentence(&diff));
     }
-    // In the other direction, the build became faster while other tasks took more of the CPUs.
+    // Here the build became faster, while other tasks took more of the CPUs.
     let faster = made(&[(WallPart::Others, 5500), (WallPart::Work, 1000)])
         .work(2500)
         .beside(12_000);
@@ -238,8 +239,8 @@ fn a_quieter_machine_excuses_no_slower_build() {
     );
 }
 
-/// Other tasks took so much time that a build which needs twice the CPU time explains little of the wall time's
-/// difference.
+/// Other tasks took most of the new build's wall time. So a build that needs twice the CPU time explains only little of
+/// the wall time's difference, but it does not pass the gate.
 #[test]
 fn a_busier_machine_excuses_no_build_that_works_twice_as_long() {
     let busy = |work| {
@@ -265,7 +266,7 @@ fn a_busier_machine_excuses_no_build_that_works_twice_as_long() {
 
 #[test]
 fn what_others_take_of_more_work_is_no_cause() {
-    // Other tasks have half of the CPUs on both sides.
+    // In both builds, other tasks have half of the CPUs.
     let busy = |work: u64| {
         made(&[(WallPart::Work, work), (WallPart::Others, work + 300)]).work(work + 1500)
     };
@@ -294,7 +295,7 @@ fn what_others_take_of_more_work_is_no_cause() {
     );
 }
 
-/// A quota of 30 % of a CPU stops a build for as long as all of its tasks work, on the path or beside it.
+/// A quota of 30 % of a CPU stops a build in proportion to the CPU time of all its tasks, on the critical path or not.
 #[test]
 fn what_a_quota_takes_of_more_work_is_no_cause() {
     let base = made(&[(WallPart::Work, 442), (WallPart::Quota, 1740)]).work(662);
@@ -307,8 +308,8 @@ fn what_a_quota_takes_of_more_work_is_no_cause() {
     );
 }
 
-/// Other tasks took 16 ms beside 5 ms of work, and 23 ms beside 97 ms of work. In proportion that is far less, but they
-/// cannot have given back more than they had.
+/// Other tasks took 16 ms of the base, which has 5 ms of work, and 23 ms of the new build, which has 97 ms of work. At
+/// the rate of the base, they would have taken far more. But they cannot give back more than they took before.
 #[test]
 fn others_give_no_more_back_than_they_had() {
     let base = made(&[
@@ -377,7 +378,7 @@ fn each_part_is_a_cause() {
     for part in [WallPart::Around, WallPart::Unknown] {
         assert_eq!(of(&made(&[(part, 1000)])), (vec![], None));
     }
-    // The CPU time is the same, but more of it is on the path.
+    // The CPU time is the same, but more of it is on the critical path.
     assert_eq!(
         of(&made(&[(WallPart::Work, 3000)])),
         (vec![DifferenceCause::Order], Some(Whose::Build))
@@ -435,8 +436,8 @@ fn unsure(mut runs: Vec<Run>, count: usize) -> Vec<Run> {
     runs
 }
 
-/// A run with much unknown time is left out, so that it neither hides the longer sleep of the others nor makes it look
-/// like another order of the work.
+/// A run with much unknown time is left out. Otherwise it would hide that the other runs sleep longer, or the
+/// difference would be attributed to another order of the work.
 #[test]
 fn unknown_waits_are_no_order() {
     let unsure = [(WallPart::Unknown, 800), (WallPart::Sleep, 100)];
@@ -452,7 +453,7 @@ fn unknown_waits_are_no_order() {
     assert_eq!((causes(&diff), diff.set_aside.len()), (vec![], 0));
 }
 
-/// If it is not known how much work a build did, its longer time is not attributed to another order of equal work.
+/// A longer time is only attributed to the order in which the work ran if it is known that the amount of work is equal.
 #[test]
 fn unknown_work_is_no_order() {
     let base = made(&[]);
@@ -585,7 +586,7 @@ fn waits_for_servers_of_this_machine_are_nobodys() {
     }
     let whose = compare(base.runs(4), more, Figure::Wall, false);
     assert_eq!(whose.causes.whose(), Some(Whose::Build));
-    // The longer sleep of the build alone exceeds the limit, or does not.
+    // With 800 ms, the longer sleep of the build alone exceeds the gate's limit; with 340 ms it does not.
     let slept = |ms| {
         let parts = [
             (WallPart::Outside, 900),

@@ -60,7 +60,7 @@ fn a_wrapper_is_told_and_judged() {
         "not the same command: make; strace make"
     );
     assert!(gate::judge(&wrapped).unwrap().is_ok());
-    // A wrapper causes no error either if the wrapped command is a single process.
+    // A wrapper also causes no error if the wrapped command is a single process.
     let wrapped = diff(run(("sleep 1", 1), &[]), run(("sh -c 'sleep 1'", 2), &[1]));
     assert!(commands::other_commands(&wrapped).is_some() && gate::judge(&wrapped).unwrap().is_ok());
 }

@@ -72,7 +72,7 @@ fn totals_and_events_are_two_methods() {
         assert_eq!(methods::mixed(&same), None);
         assert!(queue_wait(&same) && has_path(&same.base[0]) && has_path(&same.new[0]));
     }
-    // The facts that an import has depend on its file.
+    // Two imports by one method can have different facts, because these depend on the imported file.
     let import = |basis| Run {
         method: "perf 6.1".into(),
         basis,

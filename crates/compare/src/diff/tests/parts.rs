@@ -26,7 +26,7 @@ fn the_parts_of_a_run_add_up_to_its_wall_time() {
         wall(&busy),
         wall(&idle)
     );
-    // Only the build had the CPUs, which the simulation shows.
+    // In the idle recording, only the build had the CPUs. The simulation shows it, so others have hardly any time.
     assert!(
         own.times.get(WallPart::Others) * 20 <= wall(&idle),
         "{own:?}"

@@ -36,19 +36,19 @@ pub(super) struct Causes<'a> {
     /// search for.
     pub(super) queue: Vec<(StateIx, Search)>,
     pub(super) budget: usize,
-    /// The last failures of commands whose success would have given a variable another value than the one that ended
-    /// the script: `if get; then done=1; fi; [ -n "$done" ] || exit 1`
+    /// Failed child processes whose success would have changed a variable, so that the script would not have ended:
+    /// `get` in `if get; then done=1; fi; [ -n "$done" ] || exit 1`.
     pub(super) missed: BTreeSet<usize>,
-    /// The variables, with the facts about their values, for which the commands that would have changed them were
-    /// already looked for.
+    /// Variables, each with the known fact about its value. For these, the commands whose success would have changed
+    /// the value were already searched.
     pub(super) noted: HashSet<(Vec<u8>, Usage)>,
-    /// Whether the script made a further test after a failure before it ended because of it. The script may then have
-    /// tolerated other failures.
+    /// Whether the script tested something else between the failure and its end. The script may then tolerate other
+    /// failures, too.
     pub(super) selects: bool,
-    /// The causes inside of sourced files whose text is not known. A statement in known text that gives the shell's
-    /// exit status takes precedence over them.
+    /// The causes that lie in sourced files whose text is not known. If a statement in known text sets the shell's exit
+    /// status, that statement counts instead of them.
     pub(super) in_unknown_files: BTreeSet<EndingCause>,
-    /// The possible ends of the script for which a cause outside of sourced files of unknown text was found.
+    /// The possible ends of the script that have a cause in text which is known.
     pub(super) known_ends: Vec<StateIx>,
     /// Whether the script has a statement that gives the shell's exit status, and no builtin fails with that status
     /// (`exit 64`).
@@ -110,7 +110,7 @@ impl Causes<'_> {
                 self.found.insert(EndingCause::Unclear);
             }
             Search::Jobs | Search::LastJob => {}
-            // At the beginning of the script, nothing has run yet that could have failed.
+            // The search has reached the beginning of the script, before which nothing can have failed.
             Search::Status | Search::TrapStatus | Search::BeforeTraps => {}
             Search::Earlier(child) => self.by_a_trap(*child),
             Search::Guard { otherwise, .. }
@@ -383,8 +383,8 @@ impl Causes<'_> {
                 }
             }
             What::Value(Some(name)) => {
-                // In `die() { exit "$1"; }`, the script shows no reason for the value, but may show one for the call of
-                // the statement.
+                // In `die() { exit "$1"; }`, the script does not show why the exit status has this value. But the
+                // condition under which the script called `die` may show why it ended.
                 let condition = command.zip(guard);
                 let otherwise = condition.map(|(test, after)| Otherwise::Condition {
                     test,
@@ -560,8 +560,8 @@ impl Causes<'_> {
             What::Join(_) | What::Assign | What::Not(_) | What::End | What::Left(_) => {
                 return Some(Search::Tested(otherwise));
             }
-            // In `if a; …; elif grep -q x known; …`, the program answers a question about an earlier failure, which is
-            // searched for next.
+            // In `if a; …; elif grep -q x known; …`, `grep` only answers a question about the failure of `a`. So the
+            // search goes on with the failure of `a`.
             What::Start(_) if failed && self.is_question(state.child) && guard.is_some() => {
                 self.selects = true;
                 let otherwise = Otherwise::Question(state.child);

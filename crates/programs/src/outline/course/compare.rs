@@ -101,8 +101,8 @@ impl ScriptPart {
         let selects = causes.selects;
         let missed = causes.missed;
         let (mut found, feasible, mut deciding) = (causes.found, causes.feasible, causes.deciding);
-        // If the last recorded child was started by the script's own last command, a sourced file is hardly the cause:
-        // it would have had to start the same command.
+        // If the script's own last command started the last recorded child, a sourced file hardly ended the script: it
+        // would have had to start the same command.
         let is_shown = causes.is_written || walk.starts_the_last(&causes.known_ends);
         if found.is_empty() || !is_shown {
             found.extend(causes.in_unknown_files);

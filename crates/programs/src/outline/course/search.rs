@@ -25,8 +25,8 @@ pub(super) enum Search {
     /// Search for the end of the script before its traps ran. The shell ended with the status of
     /// that moment.
     BeforeTraps,
-    /// Search for the end of the script before its traps ran, whose status was then replaced. If
-    /// the script had not failed before, the given child, which a trap started, is the cause.
+    /// Search for the end of the script before its traps ran, although the traps then changed the exit status. If the
+    /// script had not failed before, the cause is the given child, which a trap started.
     Earlier(Option<usize>),
     /// Search for the test of the condition under which a statement was executed.
     Guard { after: NodeIx, otherwise: Otherwise },
@@ -74,20 +74,22 @@ pub(super) enum Usage {
 /// process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Otherwise {
-    /// Nothing is reported if this search finds no child process, because another path to the end
-    /// of the script has a cause.
+    /// If this search finds no failed child process, nothing is reported, because another path to the end of the script
+    /// already has a cause.
     Nothing,
     Unclear,
     Statement(CommandIx),
     /// The cause is a test in the script that decided whether a statement was executed.
     Test(CommandIx),
-    /// A test of a file decided about a statement, after the failure of a program that is no question.
+    /// The cause is a test of a file that decided whether a statement was executed. Before it, a program failed that
+    /// scripts do not run just to get an answer, as they run `grep -q`.
     File(CommandIx),
-    /// The cause is the child process with this index, which is perhaps not a failure of its own: its program answered
-    /// the script's question about an earlier failure.
+    /// The cause is the failed child process with this index. Perhaps it only gave an answer: its program (such as
+    /// `grep -q`) answered the script's question about an earlier failure.
     Question(usize),
-    /// The value of a variable decided about a statement, or was the status that the statement gave, and the script
-    /// shows no reason for the value. The search goes on with the condition under which the test or the statement ran.
+    /// A variable decided whether a statement was executed, or was its exit status (`exit $x`), and the script does not
+    /// show why the variable has its value. The search goes on with the condition under which the test or statement
+    /// ran.
     Condition {
         test: CommandIx,
         at: StateIx,

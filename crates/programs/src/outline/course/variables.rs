@@ -11,8 +11,8 @@ use super::super::words::number;
 use super::causes::{Causes, PIPE_STATUS};
 use super::search::{EndingCause, Otherwise, Search, StateIx, Usage};
 
-/// The largest number of tests of variables for which the search looks for commands that would have set the variable. A
-/// guess: a script ends by few such tests.
+/// The largest number of tested variables for which the search looks for commands that would have set them to another
+/// value. A guess: a script ends because of few such tests.
 const NOTED: usize = 8;
 
 /// The largest number of nodes that are followed from a command to the commands after its success. A guess: a function
@@ -44,7 +44,8 @@ impl Causes<'_> {
         }
     }
 
-    /// Whether a variable that got the exit status of the command of a state can have the value that its usage shows.
+    /// Whether the exit status of the command at the state `from` agrees with `usage`, the known fact about the
+    /// variable that stores this status. True if the status is not known.
     pub(super) fn is_fit_status(
         &self,
         from: StateIx,
@@ -211,8 +212,8 @@ impl Causes<'_> {
         false
     }
 
-    /// Notes the last failure of a command after whose success a variable would have got a value that does not fit its
-    /// usage. Questions are left out.
+    /// Notes the last failed command whose success would have given the variable a value that does not agree with
+    /// `usage`. Programs such as `grep -q`, which only answer a question, are left out.
     pub(super) fn note_missed(&mut self, name: &[u8], usage: Usage) {
         let walk = self.walk;
         let is_test = !matches!(usage, Usage::Other | Usage::Status);

@@ -49,8 +49,8 @@ pub(super) struct Walk<'a> {
     pub(super) is_cut: bool,
     pub(super) states: Vec<State>,
     pub(super) steps: Vec<Step>,
-    /// The states reached so far, by the index of the next child process and then by their node in
-    /// the script's graph.
+    /// The states reached so far. The outer key is the index of the next child process, and the inner key is the
+    /// state's node in the script's graph.
     pub(super) waiting: BTreeMap<usize, HashMap<NodeIx, StateIx>>,
     /// The states in which the shell can have ended after starting all of its recorded children.
     pub(super) ends: Vec<StateIx>,
@@ -165,7 +165,8 @@ impl Walk<'_> {
             What::Status(0) | What::Not(0) => vec![(ends.ok, at)],
             What::Status(_) | What::Not(_) => vec![(ends.failed, at)],
             What::Value(_) => vec![(ends.ok, at), (ends.failed, at)],
-            // Both ends of the loop are tried, although paths lead on from only one of them.
+            // The loop may have succeeded or failed. Both are tried, although the graph continues after only one of
+            // them.
             What::Left(_) => vec![(ends.ok, at), (ends.failed, at)],
             What::Wild => {
                 let mut next = vec![(ends.ok, at), (ends.failed, at)];
@@ -287,8 +288,8 @@ impl Walk<'_> {
         live
     }
 
-    /// Whether a command of the script that names its program started the last child process, on a path to one of the
-    /// states in `ends` on which no command of unknown effect follows.
+    /// Whether, on a path to one of the states in `ends`, a command whose program's name is written out started the
+    /// last child process, and no command of unknown effect follows it.
     pub(super) fn starts_the_last(&self, ends: &[StateIx]) -> bool {
         let is_named = |member: &Member| match member {
             Member::Program(ix, _) => {
@@ -379,7 +380,8 @@ impl Walk<'_> {
 
     pub(super) fn place<'t>(&self, member: &'t Member, command: Option<CommandIx>) -> Place<'t> {
         match member {
-            // The words that replace `"$@"` are written at the call of the function, so the call is shown.
+            // In a function that runs `"$@"`, the actual words of the command are written where the function is called.
+            // So the call is shown.
             Member::Program(ix, words) => Place {
                 command: command.filter(|_| words.is_some()).or(Some(*ix)),
                 tree: None,

@@ -51,9 +51,9 @@ impl<'a> Builder<'a> {
         ends
     }
 
-    /// Adds a statement `case $? in 0) … *) …` to the script's graph, in which the success of the
-    /// command before it leads to the first commands and its failure to others. Returns `None` if
-    /// `tree` is another kind of statement.
+    /// Adds a statement `case $? in 0) … ;; *) … ;; esac` to the script's graph. After a success of the command before
+    /// it, the paths lead to the branch for 0; after a failure, to the others. Returns `None` if `tree` is another kind
+    /// of statement.
     pub(super) fn cases_of_status(&mut self, tree: &'a Tree, from: Ends) -> Option<Ends> {
         let Tree::Case {
             word,

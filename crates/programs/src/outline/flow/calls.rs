@@ -96,8 +96,8 @@ impl<'a> Builder<'a> {
         let mut variables = command.words.iter().chain(values).flat_map(Word::variables);
         let may_be_unset =
             self.options.nounset != Setting::Off && variables.any(|name| !self.set.contains(name));
-        // All further paths pass this command. A variable that is not set would end the shell here, so its variables
-        // are set from now on.
+        // All further paths pass this command, and the shell would end here at a variable that is not set. So the
+        // variables of this command count as set from now on.
         if self.guard.is_none() && self.loops.is_empty() && self.returns.is_empty() {
             let values = command.assignments.iter().map(|set| &set.value);
             let words = command.words.iter().chain(values);
@@ -301,8 +301,8 @@ impl<'a> Builder<'a> {
         self.edge(body.failed, ends.failed);
     }
 
-    /// Adds the commands of the files of which a command may execute one in the script's own shell; `None` if no file
-    /// is known.
+    /// A command such as `. "$file"` executes one of several files in the script's own shell. Adds the commands of each
+    /// of these files as a possible path; `None` if none of the files is known.
     fn sourced(&mut self, ix: CommandIx, at: NodeIx) -> Option<Ends> {
         let mut bodies = self.outline.sourced(ix).peekable();
         bodies.peek()?;
@@ -342,8 +342,8 @@ impl<'a> Builder<'a> {
     ) -> Ends {
         match name {
             b"exit" => {
-                // `exit` in a trap changes the shell's status only if it has a number. Without one, or with a variable
-                // that kept the status, it does not.
+                // `exit 4` in a trap changes the shell's exit status. `exit` without a number does not, and neither
+                // does `exit $x` if the variable holds the status from before the trap.
                 let has_number = arguments
                     .first()
                     .is_some_and(|word| number_of(word).is_some());

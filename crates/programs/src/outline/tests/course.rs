@@ -400,8 +400,8 @@ fn only_variables_that_the_script_does_not_set_can_be_unset() {
     assert_eq!(ending("bash x", script, &[("", 128)], 1), want);
 }
 
-/// The statement that uses a variable which is not set ends the script, not the question before it, although a sourced
-/// file of unknown text could have set the variable.
+/// A statement that uses an unset variable ended the script. The failed `test-lock` before it only answered a question,
+/// and the sourced file of unknown text could have set the variable, but neither is the cause.
 #[test]
 fn a_variable_that_is_not_set_ends_a_script_after_a_question() {
     let script = "set -euo pipefail\nregion=$1\n. \"env/$region.sh\"\nmkdir -p www\nif test-lock www; then\n  exit 0\nfi\n\
@@ -436,8 +436,8 @@ fn the_commands_of_conditions_are_asked() {
     assert_eq!(asked, [b"c", b"d", b"f", b"i", b"l"]);
 }
 
-/// A command of a CI job's script failed, and the test after it in the script only decides whether
-/// that counts.
+/// A command of a CI job's script failed. The test `[ "$how" != ignore ]` after it only decides whether that counts, so
+/// the command is the cause.
 #[test]
 fn a_test_of_a_parameter_leads_to_the_test_before_it() {
     let script = "failed=0\nstep() {\n  local how=${2:-}\n  sh steps/$1.sh\n  local rc=$?\n  \
@@ -693,7 +693,7 @@ fn counters_and_arrays_are_conditions() {
 fn bash_runs_a_script_without_an_interpreter_in_a_fork() {
     let script = "set -e\nlist || true\n./tools/pack.sh x\n";
     assert_eq!(ending("bash x", script, &[("list", 1), ("", 3)], 3), "");
-    // Other shells than bash execute themselves for such a script, so the child would have arguments.
+    // For a script without `#!`, shells other than bash execute `/bin/sh` again, so the child would have arguments.
     assert_eq!(ending("sh x", script, &[("list", 1), ("", 3)], 3), "no way");
     let children = [("list", 1), ("/bin/sh ./tools/pack.sh x", 3)];
     assert_eq!(
@@ -719,7 +719,7 @@ fn a_test_of_a_file_after_a_failure_leads_to_the_failure() {
     ];
     let named = ending("sh x", script, &children, 1);
     assert_eq!(named, "diff got/b want/b|diff got/c want/c");
-    // The question of `grep` ends no script by itself, so the test after it is the cause.
+    // `grep -q` only answers a question and ends no script by itself, so the test after it is the cause.
     let script = "if ! grep -q on conf; then\n    [ -e default ] || exit 1\nfi\n";
     let named = ending("sh x", script, &[("grep -q on conf", 1)], 1);
     assert_eq!(named, "2: [ -e default ]");
@@ -788,7 +788,8 @@ fn a_statement_with_the_status_counts_more_than_a_file_that_is_not_known() {
     let want = "5: [ -n \"$1\" ] || exit 71";
     let got = ending("bash x", script, &children, 71);
     assert_eq!(got, want.split(" ||").next().unwrap_or_default());
-    // A builtin in the sourced file can also fail with the status 1, but hardly after the script's own last command.
+    // A builtin in the sourced file can also fail with the status 1. But the sourced file is hardly the cause, because
+    // the script's own `ping` ran after it.
     let script = script.replace("exit 71", "exit 1");
     let named = ending("bash x", &script, &children, 1);
     assert_eq!(named, "5: [ -n \"$1\" ]");

@@ -36,8 +36,8 @@ fn analysis() -> Analysis {
     tr_analyze::analyze(&trace.unwrap(), &options)
 }
 
-/// For each thread, the time in ns in each state by the pieces of its timeline, and the largest error in ns that the
-/// rounding of shares may cause.
+/// For each thread, the time in ns that its pieces have in each state, and the largest error in ns that rounded shares
+/// may cause.
 fn sums(segments: &Segments) -> Vec<([f64; 5], f64)> {
     let (mut at, mut mixed) = (0, 0);
     let of = |count: &u64| {
