@@ -37,9 +37,10 @@ impl<T: Hash + Eq> Order0<T> {
     }
 }
 
-/// The order-0 entropy of the columns of scheduling events, in bytes for each event: of the times (the size class of
-/// the difference from the previous event, to an eighth of an octave, plus all lower bits), of the task ids, and of the
-/// event classes (flags and state). Values that follow from others have no column.
+/// The order-0 entropy of scheduling events in bytes for each event, as a bound for the compressed size: of the times,
+/// of the task ids, and of the classes of events (flags and state). A time is the difference from the previous event.
+/// Its sign and its highest four bits count as one value, and all lower bits count fully, because they are nearly
+/// random.
 fn entropy(workload: &Workload) -> [f64; 3] {
     let (mut times, mut tasks, mut classes) = (Order0::new(), Order0::new(), Order0::new());
     let (mut low, mut events) = (0.0, 0.0);
@@ -88,7 +89,7 @@ fn speed(workload: &Workload, short: bool) -> f64 {
         })
         .collect();
     let mut least = vec![f64::MAX; blocks.len()];
-    // All runs use one writer, because a writer determines the clock's quantum only once.
+    // All runs use one writer, because a writer finds out only once in which steps the clock of the events advances.
     let mut writer =
         Writer::new(std::io::sink(), &Masked::trusted(workload.meta.clone())).expect("a writer");
     let clock = clock_time();
@@ -110,8 +111,8 @@ fn speed(workload: &Workload, short: bool) -> f64 {
     least.iter().sum::<f64>() / events as f64
 }
 
-/// The bytes for each event after rewriting the trace with the present codec, which joins the events of `joined`
-/// intervals between the recorder's flushes.
+/// The bytes for each event if the trace is written again by the present codec. The recorder flushes at intervals, and
+/// each flush ends the frames; here the events of `joined` intervals share a frame.
 fn again(workload: &Workload, joined: usize) -> f64 {
     let mut writer =
         Writer::new(Vec::new(), &Masked::trusted(workload.meta.clone())).expect("a writer");

@@ -18,7 +18,8 @@ use tr_format::sched::SchedBlock;
 const RUNS: usize = 3;
 /// The number of events in a block: on a busy machine, and on a quiet one.
 const BLOCKS: [usize; 2] = [1 << 14, 1 << 8];
-/// One event of so many has a commit delay, of up to [`LATEST`] ns; with 0 no event has one.
+/// The rates of late events: none, one of 1,000 events, and one of 50. A late event has a commit delay of up to
+/// [`LATEST`] ns.
 const LATE: [u64; 3] = [0, 1000, 50];
 const LATEST: u64 = 10_000_000;
 /// The mean interval between two events of a stream, in ns.
@@ -139,8 +140,8 @@ fn measure(count: u16, block: usize, late: u64, events: usize) {
     let back = pairs.filter(|pair| pair.first() > pair.last()).count();
     let all: usize = memory.0.iter().map(SchedBlock::len).sum();
     let least = events - usize::from(count);
-    // A late event that is the first one of a block, or follows another late one, is not counted, so the number is only
-    // about the expected one.
+    // The number of late events is about this number, but not exactly: a late event is not counted if it is the first
+    // one of a block or follows another late one.
     let expected = all.checked_div(late as usize).unwrap_or(0);
     let about = expected / 2..=expected * 3 / 2;
     assert!(all > least && about.contains(&back), "{all} {back}");

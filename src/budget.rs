@@ -58,7 +58,8 @@ impl Budget {
             let limit = format!("--max-time {given:?}");
             (most, limit + &raised(most > given, format!("{most:?}")))
         });
-        // The threads of rayon's pool, those of `--threads`, and some more.
+        // An estimate of the number of threads: one for each CPU in rayon's pool, as many again because of
+        // `--threads`, and 4 others.
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         limits::hold(memory, time, 2 * threads as u64 + 4);
     }
@@ -81,9 +82,9 @@ impl Budget {
 }
 
 impl Watch {
-    /// The reason to stop reading the recording, if half of the memory or time limit is used up. The other half is for
-    /// the reports and for the model of the build, which for real builds took another third of the memory. These do not
-    /// check the limits again: if they need more, the command ends.
+    /// The reason to stop reading the recording, if reading has used up its half of the memory or time limit. The
+    /// other half is for the model of the build, which took another third of the memory for real builds, and for the
+    /// reports. They do not call this function: if they exceed the whole limit, the command ends.
     pub fn exceeded(&self) -> Option<String> {
         let time = self.time.filter(|(part, _)| self.begun.elapsed() >= *part);
         if let Some((_, most)) = time {
@@ -98,8 +99,8 @@ impl Watch {
     }
 }
 
-/// A remark such as ` (128 MiB, the least that a report has)` for the message about a limit that was raised above
-/// the user's; empty if `is` is false.
+/// A remark for an error message that names a limit, such as ` (128 MiB, the least that a report has)`. `tr` has
+/// raised the user's limit to this one. If `is` is false, the limit was not raised, and the text is empty.
 fn raised(is: bool, most: String) -> String {
     if is {
         format!(" ({most}, the least that a report has)")

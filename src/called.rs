@@ -33,7 +33,8 @@ const END: &str = "This tr records alone. Recordings are read by a whole one, on
 /// The width in terminal columns of the column of command lines in the examples of the general help.
 const COLUMNS: usize = 34;
 
-/// The clap template of `tr --help`. The list of subcommands by task is its text before the options.
+/// The template by which clap lays out `tr --help`. Before the options it has a list of the subcommands, grouped by
+/// task.
 const TEMPLATE: &str = "\
 {about-with-newline}
 {usage-heading} {usage}

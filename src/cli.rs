@@ -27,8 +27,8 @@ impl First<'_> {
         self.word.is_some_and(|word| word == "help") || self.row.is_some_and(Row::has_defaults)
     }
 
-    /// Whether configuration files (`tr.toml`) can have a key of the given kind, such as a mask or a threshold,
-    /// for this subcommand.
+    /// Whether a configuration file (`tr.toml`) can set an option of the given kind for this subcommand: for example a
+    /// mask for secrets, or a threshold.
     fn has_key(&self, kind: KeyKind) -> bool {
         self.row
             .is_some_and(|row| row.keys.iter().any(|key| key.kind == kind))
@@ -120,7 +120,8 @@ fn carry_out(
     let (Some((_, of_subcommand)), Some(built)) = (named, built) else {
         return Err(clap::Error::new(ErrorKind::MissingSubcommand));
     };
-    // With `--quiet` this is also printed: if a mask is missing, a secret stays in the recording.
+    // The user sees this warning even with `--quiet`: without the masks in an unused configuration file, secrets stay
+    // in the recording.
     if first.has_key(KeyKind::Mask) {
         config::warn_of_unused(&defaults.files);
     }
@@ -214,7 +215,8 @@ fn answer(mut error: clap::Error, rows: &[Row], first: &First, defaults: &Defaul
     }
     let text = error.render();
     if error.exit_code() == 0 {
-        // The answer is the help or the version, and no error.
+        // Exit code 0 means that clap's text is the help or the version. It is printed like normal output: by the
+        // pager, and a closed pipe ends the process.
         inherited::restore_sigpipe();
         let _pager = if defaults.pages { pager::start() } else { None };
         let text = if layout::color() {

@@ -1,9 +1,9 @@
-//! Reads defaults of the command line from files: the user's file, and that of the project in whose directory
-//! `tr` is called.
+//! Reads defaults of the command line from configuration files: the user's file, and that of the project in whose
+//! directory `tr` is called.
 //!
-//! A project's file may come from strangers. So both files have only these few keys: masks, which add to
-//! those of the command line, names of steps, defaults of display, and thresholds. None names a file that is
-//! written, a method or a program.
+//! A project's file may come from strangers. So both files can only have masks for secrets (in addition to those of
+//! the command line), names of steps, settings of the display, and thresholds. No key can choose a file to write, a
+//! recording method or a program to run.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -137,8 +137,8 @@ fn read(path: PathBuf, writer: Writer, rows: &'static [Row]) -> Option<Settings>
     let content = match opened {
         Err(error) => match error.raw_os_error() {
             Some(libc::ENOENT | libc::ENOTDIR) => return None,
-            // The home directory belongs to another user, as under setpriv or in container images, so there is no such
-            // file.
+            // The user may not enter the home directory, which belongs to another user, as under setpriv or in
+            // container images. That counts as having no configuration file.
             Some(libc::EACCES) if !strangers => return None,
             Some(libc::ELOOP) => Err(Unused::Foreign("it is a symbolic link".to_owned(), None)),
             _ => Err(Unused::Foreign(error.to_string(), None)),
@@ -294,9 +294,9 @@ pub fn warn_of_unused(files: &[Settings]) {
     }
 }
 
-/// Warns about configuration files that are not trusted, if they may set thresholds of `tr diff` that neither
-/// the command line (`given`) nor a later file sets. Returns the reason why the gate decides nothing, if its
-/// own threshold is among them.
+/// Warns about configuration files that are not trusted, if they may set thresholds of `tr diff` that neither the
+/// command line (`given`) nor a later file sets. If one of them is the gate's own threshold (`--fail-over`), there is
+/// no warning: the function returns the reason why the gate cannot decide.
 pub fn without_thresholds(files: &[Settings], given: impl Fn(&str) -> bool) -> Option<String> {
     let mut gate = None;
     for (at, file) in files.iter().enumerate() {

@@ -1,5 +1,6 @@
-//! Confines a subcommand that only prints: before it reads a trace, it gives up access to everything else: other files,
-//! programs, the network, signals to others. Linux 5.13 and later enforce it (Landlock); elsewhere nothing changes.
+//! Confines a subcommand that only prints: before it reads a trace, it gives up access to other files, programs, the
+//! network, and signals to other processes. The kernel enforces that by Landlock (Linux 5.13 and later). Without
+//! Landlock nothing changes.
 
 use std::path::Path;
 

@@ -56,8 +56,9 @@ pub struct Contents {
     pub minor: u16,
     /// The size in bytes of the trace file that `tr info` describes.
     pub bytes: u64,
-    /// The counts of the trace's events and losses. The delay of commits is a lower bound of the longest one; without
-    /// an analysis, this is true only if the clocks of the CPUs agree.
+    /// The counts of the trace's events and losses. Its commit delay is a lower bound of the longest time from an
+    /// event's time stamp to its commit in the ring buffer. Without an analysis, the bound only holds if the clocks of
+    /// the CPUs agree.
     pub tally: Tally,
     /// The length in ns of the span of time that the trace covers.
     pub duration: u64,
@@ -108,8 +109,8 @@ impl Contents {
         sums
     }
 
-    /// The CPU time that the recorder and its BPF programs took, if `tr` itself traced the recording and the
-    /// trace has a summary.
+    /// The CPU time that the recorder and its BPF programs took. `None` if the run was not traced, if another program
+    /// than `tr` recorded it, or if the trace has no summary.
     pub fn cost(&self) -> Option<Cost> {
         let traced = self.meta.not_traced.is_none() && self.meta.recorder.is_none();
         let summary = self.summary.as_ref().filter(|_| traced);

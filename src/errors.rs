@@ -10,8 +10,8 @@ pub const UNREADABLE: u8 = 2;
 /// The error text for a second recording on the command line of a subcommand that reads only one.
 pub const COMPARED: &str = "two recordings are compared by: tr diff BASE NEW";
 
-/// The result of a command: its exit status. The `Err` side, also where the `Ok` type is another one, is
-/// an exit status for an error that has already been printed.
+/// The result of a command: its exit status. `Err` has the exit status for an error that has already been printed.
+/// Functions that return a value have the same `Err`: `Result<T, ExitCode>`.
 pub type Done = Result<ExitCode, ExitCode>;
 
 /// The path of a file for a message to the user, with special characters escaped.

@@ -84,8 +84,8 @@ pub fn original_environment() -> Option<Vec<CString>> {
     if unsafe { libc::getauxval(libc::AT_SECURE) } == 0 {
         return None;
     }
-    // The /proc files of a process with file capabilities belong to root until it is dumpable. While it is, a process
-    // with fewer capabilities still cannot trace it.
+    // A process with file capabilities is not "dumpable", so its /proc files belong to root and it cannot read them.
+    // It is made dumpable for a moment; even then, processes with fewer capabilities cannot trace it.
     let dumpable = nix::sys::prctl::get_dumpable().unwrap_or(true);
     let _ = nix::sys::prctl::set_dumpable(true);
     let bytes = std::fs::read("/proc/self/environ");

@@ -1,9 +1,11 @@
-//! Ends a command that takes more memory or time than it may: a trace from a stranger can be made to cost any amount,
-//! in a report as well as in its reading.
+//! Ends a command that takes more memory or time than it may. A trace from a stranger can be made so that reading it,
+//! or a report about it, would take any amount of both.
 //!
-//! A thread looks at the resident memory and at the clock. Between two looks, the kernel refuses memory beyond twice
-//! the limit (RLIMIT_DATA): it also counts memory that is allocated and not yet used, as in a table that has just
-//! doubled. Output files are complete or do not exist (`crates/output`), so both can end `tr` at once.
+//! A thread checks the resident memory and the clock every few milliseconds. For the time between two checks, the
+//! kernel refuses memory beyond twice the limit (RLIMIT_DATA). It is twice the limit because the kernel also counts
+//! memory that is allocated but not yet used, as in a table that has just doubled. Both the thread and a refusal end
+//! `tr` at once: output files get their names only when they are complete (`crates/output`), so no half of a file
+//! remains.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,10 +1,16 @@
-//! Recognizes mistyped subcommands: `tr recrod make` gets "did you mean", `tr recrod RECROD` goes to the system's `tr`.
+//! Recognizes mistyped subcommands: `tr recrod make` gets "did you mean", `tr recrod RECROD` goes to the system's
+//! `tr`.
 //!
-//! A build script's `tr` must never break, so a command line that POSIX or GNU `tr` accepts passes through. Exceptions
-//! are an operand that is an existing recording, a word that resembles a subcommand before an option that no `tr` has
-//! or before the name of a recording (`.bin`), and a word that resembles `record` before the name of a program. If
-//! standard input is a terminal, every word that resembles a subcommand, or is another tool's word for it, counts as
-//! mistyped, and the name of a program counts as a COMMAND without `record --`.
+//! A build script's `tr` must never break, so a command line that POSIX or GNU `tr` accepts passes through, except:
+//!
+//! * if an argument is the path of an existing recording;
+//! * if the first word resembles a subcommand, and another argument is an option that no `tr` has, or a file name that
+//!   ends in `.bin`;
+//! * if the first word resembles `record`, and the second one is the name of a program.
+//!
+//! If standard input is a terminal, no script depends on the answer. Every word that resembles a subcommand, or is
+//! another tool's word for it, then counts as mistyped, and the name of a program counts as a COMMAND without
+//! `record --`.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -21,7 +27,7 @@ use crate::inherited;
 pub struct Words {
     /// The names of the subcommands of this program, with which a mistyped word is compared.
     pub ours: Vec<&'static str>,
-    /// The names that other tools have for subcommands of this kind, each with the name of the subcommand of `tr`.
+    /// The words that other tools use for a subcommand of `tr`, each with the name of that subcommand.
     pub others: Vec<(&'static str, &'static str)>,
 }
 
@@ -35,8 +41,9 @@ const LONG: [&str; 6] = [
     "version",
 ];
 
-/// The name of the subcommand of this program that the arguments (without the program's name) probably mean, if a word
-/// is near to one or a recording is among them; `None` otherwise.
+/// The name of the subcommand that the user probably meant by these arguments (without the program's name). The first
+/// word may be a mistyped name, or another tool's word for it; otherwise, if an argument is a recording, it is
+/// `analyze`.
 pub fn near_ours(args: &[OsString], words: &Words) -> Option<&'static str> {
     let word = args.iter().find(|arg| !is_option(arg))?;
     let near = word.to_str().and_then(|word| near(word, &words.ours));
@@ -70,13 +77,14 @@ pub fn meant(args: &[OsString], words: &Words) -> Option<&'static str> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Accepted {
     No,
-    /// The system's `tr` accepts the command line only because an argument after the first operand, which looks like an
-    /// option, may be a set of characters.
+    /// An argument after the first operand begins with `-`, but is accepted as a set of characters, as in `tr a -b`.
+    /// Otherwise the system's `tr` would refuse the command line.
     AsSet,
     Yes,
 }
 
-/// Whether GNU `tr` accepts these arguments. Its options end at the first operand that is no option.
+/// Whether GNU `tr` accepts these arguments. For it, everything after the first argument that is no option is an
+/// operand.
 fn accepted(args: &[OsString]) -> Accepted {
     let (mut delete, mut squeeze) = (false, false);
     let mut rest = args.iter();

@@ -63,7 +63,7 @@ pub fn to_copy(path: &Path) -> Result<Trace, ExitCode> {
     Ok(trace)
 }
 
-/// The bytes of FILE (`-` is standard input), which [`trace()`] opens in the same way.
+/// The bytes of FILE (`-` is standard input), for [`trace()`]. A regular file is mapped if possible; a pipe is read.
 pub fn source(path: &Path) -> Result<Source, Error> {
     if path.as_os_str() == "-" {
         Source::read(std::io::stdin().lock())
@@ -130,8 +130,8 @@ pub fn print_by(write: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<(
     }))
 }
 
-/// Writes text for people to standard output, by the rules of [`print()`]. No part of a trace
-/// in it is a command to a terminal or a CI system.
+/// Writes text for people to standard output, by the rules of [`print()`]. The text may contain parts of a trace, so
+/// it is escaped: nothing in it can act as a command to a terminal or a CI system.
 pub fn print_text(text: &str) -> ExitCode {
     print(tr_text::escape::page(text).as_bytes())
 }

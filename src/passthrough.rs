@@ -51,9 +51,10 @@ fn words() -> Words {
     }
 }
 
-/// Stores the inherited signal actions and streams. Then it passes a command line for the system's `tr` on, or sets a
-/// mark. This happens before Rust's runtime starts, because its setup (memory map, stack guard, signals) would be a
-/// sixth of the cost. With a C library that gives no arguments to initialization functions, `main` does this.
+/// Stores the inherited signal actions and streams. Then it runs the system's `tr` if the command line is for that, or
+/// `tr mark`. Both must be fast, so this happens before Rust's runtime starts, whose setup (memory map, stack guard,
+/// signals) would be a sixth of the total time. Some C libraries pass no arguments to initialization functions; with
+/// them, `main` does this.
 extern "C" fn before_main() {
     inherited::look();
     // Test programs keep their arguments for the test harness.

@@ -10,10 +10,10 @@ use tr_text::escape;
 /// more time.
 const FILES: usize = 10_000;
 
-/// The pattern that matches these files of one directory and no other file there: `day/host.2026*Z.bin`. `count` is the
-/// number of files, of which `first` and `last` are the first and the last one by name. `None` if there is no such
-/// pattern. A directory that this process may not read, because it is confined to the files that it reads, is not
-/// searched for further files.
+/// The pattern that matches these files of one directory and no other file there: `day/host.2026*Z.bin`. `count` is
+/// the number of files, of which `first` and `last` are the first and the last one by name. `None` if there is no such
+/// pattern. If this process may not read the directory (`confine.rs`), the function does not look for other files that
+/// match.
 pub fn of(first: &Path, last: &Path, count: u64) -> Option<String> {
     let (one, other) = (first.file_name()?.as_bytes(), last.file_name()?.as_bytes());
     if count < 2 || first.parent() != last.parent() {
@@ -33,7 +33,7 @@ pub fn of(first: &Path, last: &Path, count: u64) -> Option<String> {
         let mut files = files.flatten();
         let names = files.by_ref().take(FILES).map(|file| file.file_name());
         let is_all = names.filter(|name| is_one(name)).count() as u64 == count;
-        // More files than are examined might match the pattern as well.
+        // If the directory has more files than are examined, the pattern might match one of the others, too.
         if !is_all || files.next().is_some() {
             return None;
         }

@@ -23,14 +23,14 @@ const SILENT: Duration = Duration::from_millis(500);
 pub enum Use {
     /// The timeline is used for the critical path, for waits or for exports.
     Path,
-    /// The timeline is used for the times of steps, or for the page.
+    /// The timeline is used for the times of steps, or for the HTML page.
     Times,
     /// The timeline is used for advice or forecasts, which simulate the run.
     Schedule,
 }
 
-/// The largest number of bytes of memory for each event of the trace that the timeline takes if it is not in a
-/// temporary file. The number is doubled, because reading may use only half of the memory limit.
+/// The memory that the timeline takes if it is not in a temporary file, in bytes for each event of the trace: at most
+/// 16. They are counted twice, because a command may use only half of its memory limit for reading.
 const IN_MEMORY: u64 = 2 * 16;
 /// The number of bytes of memory for each event of the trace that an analysis with a timeline takes for tasks, for
 /// the index of the timeline and for reports.
@@ -48,11 +48,11 @@ impl Use {
     }
 }
 
-/// The limits of memory and time for an analysis, and the use of its timeline.
+/// The limits of memory and time for an analysis, and what its timeline will be used for.
 #[derive(Clone, Copy)]
 pub struct Allowance {
     pub budget: Budget,
-    /// The use that is made of the timeline, on which the memory of the analysis depends.
+    /// The purpose for which the timeline is needed. The analysis takes more memory for some purposes than for others.
     pub wanted: Use,
     /// The number of recordings that the command analyzes, which share its time limit.
     pub files: usize,
@@ -153,8 +153,8 @@ impl Bar {
 /// The number of steps of the progress bar for each of several recordings.
 #[cfg(feature = "compare")]
 const PARTS: u64 = 1000;
-/// The number of steps of the progress bar for reading one of several recordings. The remaining ones of its part are
-/// for the analysis after it.
+/// The number of steps by which the progress bar advances while one of several recordings is read. The other steps of
+/// its `PARTS` follow when the recording is analyzed.
 #[cfg(feature = "compare")]
 const READING: u64 = 400;
 
@@ -262,8 +262,8 @@ const BAR: &str = "{wide_bar} {percent:>3} %, {rate}, {eta} left";
 const SEVERAL: &str = "{wide_bar} {percent:>3} %, {eta} left";
 
 fn style(part: bool) -> ProgressStyle {
-    // The whole trace is read even for a part of it, because the state of a task at `--from` depends on the events
-    // before.
+    // For a part of the recording (`--from`) the bar says that the whole trace is read: the state of each task at
+    // `--from` depends on the events before.
     let template = if part {
         format!("{TR}: reading the whole trace {BAR}")
     } else {

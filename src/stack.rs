@@ -1,6 +1,6 @@
-//! Gives the main thread a larger stack if necessary. A small limit (`ulimit -s 150`) leaves too little for
-//! the parser of the command line and for reports: then all of `tr` runs on memory of its own. The limit
-//! stays, and COMMAND inherits it.
+//! Gives the main thread a larger stack if the limit of its stack is small (`ulimit -s 150`), because the parser of
+//! the command line and the reports need more. The program then runs on a stack that it has allocated itself. The
+//! limit is not changed, so COMMAND inherits it.
 
 use std::cell::Cell;
 use std::process::ExitCode;

@@ -1,6 +1,6 @@
-//! The definition of a subcommand of `tr`: a trait for its arguments, and a row in the table in `cmd/mod.rs` for its
-//! names. The command line, its help, the passing on to the system's `tr`, configuration files and the tools of `tr
-//! mcp` use the table.
+//! Defines the trait `Subcommand` for the arguments of a subcommand of `tr`, and the type of the rows of the table in
+//! `cmd/mod.rs`. Everything that must know all subcommands uses this table: the command line, its help, configuration
+//! files, the tools of `tr mcp`, and the code that passes foreign command lines on to the system's `tr`.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -118,7 +118,7 @@ pub struct Row {
     /// The name of the subcommand, followed by other spellings that are accepted.
     pub names: &'static [&'static str],
     pub task: Task,
-    /// The names that other tools have for a subcommand of this kind, for hints about mistyped command lines.
+    /// The words that other tools use for this subcommand, for hints about mistyped command lines.
     pub other_words: &'static [&'static str],
     /// The keys of the configuration files (`tr.toml`) that set options of this subcommand.
     pub keys: &'static [Key],
@@ -273,8 +273,8 @@ pub struct Key {
     pub kind: KeyKind,
     /// The name of the option that the key sets, if it differs from the name of the key.
     pub option: Option<&'static str>,
-    /// The names of options that may only be given together with this key's option. A default from a configuration file
-    /// has to be enough for them.
+    /// The names of options that clap only accepts together with this key's option. If a configuration file sets the
+    /// key, they are accepted, too.
     pub required_by: &'static [&'static str],
 }
 

@@ -10,8 +10,7 @@ use tr_insight::Recording;
 use crate::budget::Budget;
 use crate::progress::{self, Use};
 
-/// The place of the option `--with` in a program that cannot read other tools' files: it has no
-/// option.
+/// Takes the place of the options about `--with` in a program that cannot read other tools' files. It has none.
 #[derive(clap::Args, Debug)]
 pub struct With {}
 
@@ -20,7 +19,8 @@ impl With {
         std::iter::empty()
     }
 
-    /// Analyzes a whole recording with its timeline. A program without imports adds nothing to it.
+    /// Analyzes a whole recording with its timeline. With the feature `import`, this function would also add the spans
+    /// of the files that `--with` names.
     pub fn recording(&self, trace: &Trace, budget: Budget) -> Result<Recording, ExitCode> {
         let allowance = progress::Allowance::new(budget, Use::Schedule);
         Ok(progress::whole(trace, allowance))

@@ -102,8 +102,8 @@ fn planted_faults_are_found_and_little_else() {
     );
 }
 
-/// Makes that one make starts may need each other's results, which no recording shows: running them at once may save
-/// nothing.
+/// If make starts several other makes one after the other, they may need each other's results. A recording does not
+/// show that, so starting them at the same time may save nothing. Compilers that one make starts are independent.
 #[test]
 fn builds_below_a_make_may_save_nothing() {
     for (build, some) in [("submakes", false), ("make-one", true)] {
@@ -120,7 +120,7 @@ fn builds_below_a_make_may_save_nothing() {
     }
 }
 
-/// If one process does all of COMMAND's work, the advice is to divide its work. Running it below `timeout` changes
+/// If one process does all of COMMAND's work, the advice is to divide its work. Starting COMMAND by timeout(1) changes
 /// nothing.
 #[test]
 fn a_wrapper_changes_no_answer() {
@@ -133,14 +133,14 @@ fn a_wrapper_changes_no_answer() {
     assert!(gain < wall("alone-below").0 * 0.6e9, "{line}");
 }
 
-/// A make that is not called as `$(MAKE)` gets no job slots from the make above it. Its arguments do not show how it
-/// was called, so the advice says "if".
+/// A make that is not called as `$(MAKE)` gets no job slots from the make that calls it. Its arguments do not show how
+/// it was called, so the advice has a condition: "call it as $(MAKE), if it is not".
 #[test]
 fn a_make_without_job_slots_may_be_called_wrongly() {
     let line = &of_build("make-literal")[0];
     assert_eq!(line["action"], "call it as $(MAKE), if it is not");
     assert_eq!(line["gain_at_least_ns"], 0, "{line}");
-    // Makes that wait for job slots have some, so they get no such advice.
+    // A make that waits for a job slot was called as `$(MAKE)`, so it gets no such advice.
     let slots = of_build("slots");
     assert!(
         slots.iter().all(|slot| kind(slot) != "few-jobs"),
@@ -148,8 +148,9 @@ fn a_make_without_job_slots_may_be_called_wrongly() {
     );
 }
 
-/// A report has at most seven lines of advice. Without the time that others took, each gain is at least 2 % of the
-/// path's time and at most all of it. Lines with larger gains come first; work that runs alone comes after them.
+/// A report has at most seven lines of advice. Each gain is between 2 % and 100 % of the critical path's time, from
+/// which the time that other tasks or a quota took is subtracted. Larger gains come first, except that lines about
+/// work that runs alone come last.
 #[test]
 fn gains_are_limits() {
     for build in builds() {
@@ -197,7 +198,7 @@ fn kind(line: &Value) -> &str {
     line["kind"].as_str().unwrap()
 }
 
-/// The length of the critical path in seconds, and how many of them other tasks and a quota took.
+/// The length of the critical path in seconds, and the number of these seconds that other tasks and a quota took.
 fn wall(name: &str) -> (f64, f64) {
     let trace = folder().join(format!("{name}.bin"));
     let args = ["--report", "advice,critical-path", "--format", "json"];
@@ -218,8 +219,8 @@ fn wall(name: &str) -> (f64, f64) {
 fn beside_other_load_no_number_of_jobs_is_advised() {
     for build in builds() {
         let busy = build.name.starts_with("busy-") || build.name.starts_with("quota");
-        // A shell's loop has no option for its number of jobs, and make's limit of the load (-l) concerns the load of
-        // others.
+        // Two builds may have advice about jobs: a shell loop, for which no number of jobs can be given, and a make
+        // that limits itself because of other load (`-l`).
         if !busy || ["busy-loop", "busy-load"].contains(&build.name.as_str()) {
             continue;
         }
@@ -231,11 +232,13 @@ fn beside_other_load_no_number_of_jobs_is_advised() {
             assert!(!jobs && !action.contains("-j"), "{}: {line}", build.name);
         }
     }
-    // Jobs that wait for each other lose nothing if all CPUs are busy.
+    // Jobs that wait for each other's locks lose no time if all CPUs are busy anyway, so there is no advice about
+    // them.
     assert_eq!(of_build("many-jobs"), [] as [Value; 0]);
 }
 
-/// Without the time that others took, a build on a busy machine took about as long as the same build on an idle one.
+/// If the time that other tasks took is subtracted, a build on a busy machine took about as long as the same build on
+/// an idle one.
 #[test]
 fn what_others_took_is_told_apart() {
     for (busy, idle) in [
@@ -320,8 +323,8 @@ fn waits_have_the_cause_that_the_recording_shows() {
         "{heartbeat}"
     );
     assert!(gain("heartbeat") > 1_450_000_000);
-    // A loop that checks more often would not help here; the gain is the child's CPU time, not the time in which it was
-    // stopped.
+    // The loop stops its child again and again to keep its CPU usage low. Checking more often would not help. The gain
+    // is the child's CPU time, not the time in which it was stopped.
     let throttle = finding("throttle");
     assert!(
         throttle.starts_with("gentle.pl stops work.py 40 for "),
@@ -346,8 +349,8 @@ fn waits_have_the_cause_that_the_recording_shows() {
     assert!(ns("alone_ns") * 5 < ns("wall_ns"), "{cut}");
 }
 
-/// Each of these findings is proven by what ended a wait, by what was done after it, or by what ran next to it. The
-/// gain is what the repair would save.
+/// Each line of advice here follows from what the recording proves: what ended a wait, what was done after it, or what
+/// ran next to it. The gain is the time that following the advice would save.
 #[test]
 fn a_gain_is_that_of_the_repair() {
     let first = |name: &str| {
@@ -360,15 +363,16 @@ fn a_gain_is_that_of_the_repair() {
     let whole = "store.py waits 486 ms, 11 times, for data of ship.pl, which TCP holds back until a delayed acknowledgement";
     assert_eq!(finding, whole);
     assert!((450..500).contains(&gain), "{gain}");
-    // The loop starts a process when its timer fires: that sleep is part of the delay, not a tick inside of the next
-    // wait.
+    // The loop sleeps until its timer fires and then starts a process. The advice counts this sleep as a delay of the
+    // process, not as a part of the wait that follows.
     let (finding, gain) = first("ticks");
     assert!(
         finding.starts_with("loop.py waits 2.28 s for timers or time-outs, 5 times"),
         "{finding}"
     );
     assert!((2200..2300).contains(&gain), "{gain}");
-    // If the longest job started first, two CPUs would still need the remaining time for all jobs of the pool.
+    // The longest job starts 518 ms late. If it started first, less than that could be saved, because the two CPUs
+    // would still have to do all jobs of the pool.
     let (finding, gain) = first("pool-last");
     assert!(
         finding.starts_with("work.py 80, the longest, starts 518 ms late"),
@@ -378,7 +382,8 @@ fn a_gain_is_that_of_the_repair() {
     let (finding, gain) = first("requests");
     assert!(finding.starts_with("server.py computes 50"), "{finding}");
     assert!((390..=410).contains(&gain), "{gain}");
-    // In each of the three waits of 500 ms the other thread draws for 200 ms, so about 900 ms can be saved.
+    // The program waits for 500 ms three times. In each wait its other thread works for 200 ms, so about 900 ms can be
+    // saved.
     let (finding, gain) = first("signals");
     assert!(
         finding.starts_with("render waits 1.50 s for timers or time-outs, 3 times"),
@@ -487,8 +492,8 @@ fn a_make_that_compiles_again_is_named() {
     assert!(finding.starts_with(named), "{line}");
 }
 
-/// A process that signals another one, waits, and kills it is named together with its victim. Naps that keep a rate are
-/// not known to be a fault: they get no advice and are named as not judged.
+/// A process that signals another one, waits, and kills it is named together with its victim. Sleeps that keep a rate
+/// (one action in each interval) may be intended: they get no advice and are listed as not judged.
 #[test]
 fn naps_before_a_kill_and_naps_of_a_rate_are_no_pauses() {
     let lines = of_build("grace");
@@ -523,8 +528,9 @@ fn naps_before_a_kill_and_naps_of_a_rate_are_no_pauses() {
     );
 }
 
-/// Naps are repeated until a child has done its work, so under a quota there are more of them. On free CPUs the naps
-/// for each of the two children (0.6 s of work) last 1.5 s, not 12.7 s; the forecast uses that.
+/// A program that polls for the end of a child sleeps more often if a quota makes the child slow. On free CPUs the
+/// sleeps for the two children (0.6 s of work each) would last 1.5 s, not 12.7 s as recorded; the forecast uses the
+/// 1.5 s.
 #[test]
 fn naps_for_work_without_cpus_are_fewer_on_free_ones() {
     let lines = of_build("quota-tries");
@@ -550,8 +556,8 @@ fn one_job_of_cargo_at_a_time_is_not_judged() {
     assert!(!screen.contains("nothing stands out"), "{screen}");
 }
 
-/// The CPU time of a program that only starts others is reported as its own, and so is a limit that a command gives
-/// itself (make's -l).
+/// Advice names the CPU time that a wrapper such as npx itself takes to start other programs. It also names a limit
+/// that a command sets for itself, such as make's `-l`.
 #[test]
 fn wrappers_and_limits_have_their_time() {
     let npx = &of_build("wrapper")[0];
@@ -623,8 +629,8 @@ fn a_forecast_beside_load_is_no_promise() {
     assert_eq!(wide(&alone), 0, "{alone}");
 }
 
-/// A loop sleeps until a task is done that waited in the run queue. That part of the loop's sleep is time that others
-/// took.
+/// A loop sleeps until a task has done its work. While the task waits for a CPU that other tasks use, the loop's sleep
+/// counts as time that others took.
 #[test]
 fn a_polled_jobs_wait_for_a_cpu_is_no_sleep() {
     let (busy, idle) = (verdict("busy-poll"), verdict("poll"));
@@ -742,7 +748,8 @@ fn the_verdict_tells_the_code_from_the_machine() {
     let (alone, wall) = (verdict("quota-poll"), verdict("poll")["wall_ns"].as_u64());
     assert!(alone["alone_at_least_ns"].as_u64() < wall, "{alone}");
     assert!(alone["alone_at_most_ns"].as_u64() > wall, "{alone}");
-    // The time of the named other programs is part of the time of all others.
+    // The verdict names some of the other programs that took CPU time. Their times add up to at most the time of all
+    // others.
     let busy = verdict("busy-generator");
     let names = busy["others"].as_array().unwrap();
     let sum: u64 = names.iter().map(|name| name["ns"].as_u64().unwrap()).sum();
@@ -777,7 +784,7 @@ fn the_first_screen_has_the_order_of_acting() {
     assert!(!text.contains("Failed"), "{text}");
 }
 
-/// Needless work of the build is reported even if others make the build longer.
+/// Needless work of the build is reported even if other tasks on the machine make the build longer.
 #[test]
 fn contention_hides_no_work() {
     assert_eq!(kind(&of_build("busy-repeated")[0]), "repeated");

@@ -18,7 +18,8 @@ fn quoted(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }
 
-/// Each of the five walks through the code names a file and a function; the file has that function.
+/// ARCHITECTURE.md describes five walks through the code. Each walk names the file and the function where it ends, and
+/// the file has a function of this name.
 #[test]
 fn the_walks_end_where_the_code_does() {
     // The walks are the last section of the document, so its text needs no cut at the end.
@@ -37,8 +38,8 @@ fn the_walks_end_where_the_code_does() {
     }
 }
 
-/// Every file in the section on the way of one event exists. A name without a path lies in the directory of the file
-/// before it.
+/// ARCHITECTURE.md names the files through which one event goes, from the kernel to the reports, and all of them
+/// exist. A name without a path lies in the directory of the file before it.
 #[test]
 fn the_files_of_the_way_exist() {
     let (_, way) = TEXT.split_once("## The way of one event").unwrap();
@@ -61,8 +62,8 @@ fn the_files_of_the_way_exist() {
     assert!(found > 25, "{found}");
 }
 
-/// Each row of the table of facts names one place, a file or a directory. The place exists, and a file contains the
-/// identifiers in its row.
+/// The section "One fact, one place" of ARCHITECTURE.md has a table. Each of its rows names one file or directory,
+/// which exists, and the file contains the identifiers in the row.
 #[test]
 fn each_fact_has_one_place() {
     let (_, facts) = TEXT.split_once("## One fact, one place").unwrap();
@@ -175,8 +176,8 @@ fn files_with(words: &[&str]) -> Vec<String> {
     found
 }
 
-/// CONTRIBUTING.md names every file of the product that mentions one small kind of events. There are at most ten,
-/// because a kind is declared once and the rest is derived from it.
+/// CONTRIBUTING.md lists all files of the product that one kind of events (`Pinned`) occurs in. They are at most ten,
+/// because a kind of events is declared once and the rest of the code is derived from the declaration.
 #[test]
 fn a_kind_of_events_is_in_few_files() {
     const MOST: usize = 10;
@@ -244,14 +245,14 @@ fn names_of_programs_stand_in_the_table() {
     const ABOUT: [(&str, &str); 8] = [
         ("crates/insight/src/advice/work.rs", "cmp git"),
         ("crates/insight/src/advice/wrappers.rs", "ccache sccache"),
-        // Only the end of an archiver's name, as in `bsdtar`.
+        // The string "tar" is the end of an archiver's name here, as in `bsdtar`.
         ("crates/insight/src/depends.rs", "tar"),
-        // Sources of imported traces and suites of tests that have the name of a program.
+        // Here the name of a program says where imported data comes from, for example from pytest's report.
         ("crates/insight/src/imports/junit/schedule.rs", "pytest"),
         ("crates/insight/src/imports/spans.rs", "clang"),
         ("crates/predict/src/shards/lists.rs", "pytest"),
         ("crates/report/src/reports/steps.rs", "pytest"),
-        // The method `sudo` of recordings.
+        // The string "sudo" names the recording method.
         ("crates/compare/src/diff/methods.rs", "sudo"),
     ];
     let names = names_of_programs();
@@ -288,8 +289,8 @@ fn names_of_programs_stand_in_the_table() {
     }
 }
 
-/// Reports return pages of blocks; code outside of the layout must not colour, count, divide or mark text that was
-/// already laid out.
+/// Reports return structured pages, and one layout turns them into text. Other code must not take that text apart
+/// again, for example to colour words or to count lines.
 #[test]
 fn nothing_parses_what_it_printed() {
     const SHAPES: [&str; 8] = [
@@ -341,7 +342,7 @@ fn clients_of_daemons_have_the_same_names() {
     assert_eq!(sorted(&asks.join(" "), ' '), sorted(clients, ','));
 }
 
-/// No other file than the three that CONTRIBUTING.md names for a new report knows a report.
+/// CONTRIBUTING.md names three files that a new report changes. No other file of the product mentions a report.
 #[test]
 fn a_report_is_in_three_files() {
     let section = section("## Add a report");
@@ -377,7 +378,8 @@ fn a_report_is_in_three_files() {
         let strange = found.iter().find(|file| **file != own && *file != told[1]);
         assert_eq!(strange, None, "{name}");
     }
-    // The exceptions are a stream, which is an output format by itself, and the rows of `--by`.
+    // Two modules may be used elsewhere: `ci_tracer`, which is also an output format, and `top::Top`, which is used
+    // for the rows of `--by`.
     let known = ["ci_tracer", "top::Top"];
     let mut others = Vec::new();
     for dir in ["src", "crates/report/src"] {
@@ -406,8 +408,8 @@ fn a_report_is_in_three_files() {
     assert!(others.len() > 100, "{}", others.len());
 }
 
-/// No other files than those that CONTRIBUTING.md names for a new subcommand know a subcommand: nothing else in `src`
-/// has its name as a string, or uses its arguments.
+/// CONTRIBUTING.md names two files that a new subcommand changes. No other file in `src` contains the name of a
+/// subcommand as a string, or uses its arguments.
 #[test]
 fn a_subcommand_is_in_two_files() {
     let section = section("## Add a subcommand");

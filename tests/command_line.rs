@@ -260,7 +260,7 @@ fn a_step_has_its_name_or_a_shortened_one() {
     assert!(unlike.contains("--report steps has the names"), "{unlike}");
 }
 
-/// The lines above a filtered table are about all processes, and the screen says so.
+/// If a filter is given, the first lines of the screen are still about all processes, and the screen says so.
 #[test]
 fn a_filtered_screen_says_what_is_of_all_processes() {
     let dir = tempfile::tempdir().unwrap();
@@ -555,8 +555,8 @@ fn a_forecast_is_a_page() {
             assert!(last.max().unwrap() <= run["wall"][1].as_u64().unwrap() / 1000);
         }
     }
-    // On the simulated recorded machine each bar ends at most 1.2 s (a tenth of the whole) before or after the recorded
-    // bar.
+    // Even in a simulation of the recorded machine, bars do not end exactly as recorded: up to 1.2 s (a tenth of the
+    // whole) earlier or later.
     let ends = |bars: &serde_json::Value| {
         let bars = bars.as_array().unwrap().iter().skip(1).step_by(2);
         bars.map(|bar| bar.as_u64().unwrap()).collect::<Vec<_>>()

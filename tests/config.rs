@@ -164,7 +164,8 @@ fn masks_add_up_and_none_goes() {
     place.project("[mask]\nredact = \"kernels_2\"\naddresses = false\n");
     assert_eq!(has(&masked("")), [false, false, true]);
     assert_eq!(has(&masked(" --redact kernels_3")), [false; 3]);
-    // The project's file cannot switch off what the user's file has switched on; giving the option, too, is no error.
+    // If the user's file turns on the masking of addresses, the project's file cannot turn it off. Giving the option
+    // on the command line as well is no error.
     let network = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/format/3.4.bin");
     for options in ["", " --mask-addresses"] {
         let line = format!("redact {} -o out.bin{options}", network.display());

@@ -153,7 +153,7 @@ fn perfetto(trace: &str, more: &[&str]) -> Result<(), Failure> {
         ensure(found[0] == sums[0], || {
             format!("pid {pid}: {found:?} ns on CPU and blocked, expected {sums:?}")
         })?;
-        // A wait whose end no event shows may differ by 1 ms.
+        // If no event shows the end of a wait, the export and the analysis may differ by 1 ms.
         let near = [1, 2].map(|at| found[at].abs_diff(sums[at]) <= 1_000_000);
         ensure(near == [true; 2], || {
             format!("pid {pid}: blocked and in block I/O {found:?}, expected {sums:?}")
@@ -214,7 +214,7 @@ fn tracks() -> Result<(), Failure> {
         format!("{rows:?}")
     })?;
     let top = rows[6]["top"].as_f64().unwrap();
-    // The counter has a value for each moment at which the number changes.
+    // The counter has one value for each time at which it changes: at least 100, and fewer than 1,200.
     let values = 100..1200;
     ensure(
         values.contains(&number(6, "n")) && top > 1.0 && top <= 2.0,
@@ -497,8 +497,8 @@ fn spans() -> Result<(), Failure> {
         ensure(span["end"] == end, || format!("{span} {end}"))?;
         // The span that contains this one belongs to the nearest recorded ancestor that has a span.
         let mut parent = *ids.get(&text(span, "parent")).ok_or("no parent")?;
-        // The span of the step that is COMMAND's execution has no pid, because the recording's span has it: the next
-        // outer span is taken.
+        // The step that is COMMAND's execution has a span without a pid, because the span of the whole recording has
+        // the pid. In this case the next outer span is compared.
         if parent["facts"]["process.pid"].is_null() {
             parent = ids.get(&text(parent, "parent")).ok_or("no parent")?;
         }

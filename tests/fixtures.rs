@@ -270,7 +270,8 @@ fn the_critical_path_has_the_planted_delays() -> Result<(), Failure> {
     let alone = &list(at_once, "alone")[0];
     let label = alone["label"].as_str().unwrap_or_default();
     assert!(label.starts_with("linkpass "), "{alone}");
-    // Whichever program would take no time, the path still contains the sleeps.
+    // The path lists forecasts in which one program takes no time. Whichever program that is, the sleeps remain on the
+    // path.
     for free in list(path, "free") {
         assert!(int(free, "at_least_ns") > sleep, "{free}");
     }

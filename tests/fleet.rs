@@ -316,8 +316,8 @@ fn small() -> Result<(), Failure> {
     })
 }
 
-/// The number of series. Each of the eight kinds of planted change has two series. 18 (or 38) series have no change of
-/// time; each of them has a command and seven steps, so 144 (or 304) subjects must cause no alarm.
+/// The number of series of runs: two for each of the eight kinds of planted change, and 14 (or, with `make test-long`,
+/// 34) without a change.
 fn all_series() -> u32 {
     if long() {
         50
@@ -379,8 +379,8 @@ fn fleet() -> Result<&'static Path, Failure> {
 /// Runs fleet/report.py with these options and returns its output.
 fn asked(dataset: &Path, more: &[&str]) -> Result<Output, Failure> {
     let mut command = Command::new(python()?);
-    // The queries are short, so the time for optimizing compilation is not won back (`TieredStopAtLevel=1`). The code
-    // cache of that level is too small, and the JVM would print a warning on standard output.
+    // The queries are short, so the JVM compiles without optimization (`TieredStopAtLevel=1`). Its code cache would be
+    // too small then, and a warning on standard output would disturb the output, so the cache is made larger.
     command.env(
         "PYSPARK_SUBMIT_ARGS",
         "--driver-java-options '-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m' \
@@ -570,7 +570,8 @@ fn compacted() -> Result<(), Failure> {
     let single = files(&dataset)?;
     let said = script("fleet/compact.py", &[&name])?;
     let few = files(&dataset)?.len();
-    // Each of the six tables has one file for a day, and a day has up to four runs.
+    // Before, each run had six files, one for each table. Now each table has one file for a day, which has up to four
+    // runs.
     ensure(few * 2 < single.len(), || said.clone())?;
     let (after, _) = report(&dataset, &json)?;
     ensure(before == after, || format!("{before} {after}"))?;
@@ -645,8 +646,8 @@ fn noise() -> Result<(), Failure> {
             "hidden_pools",
         ];
         if found.iter().any(|name| line.starts_with(name)) {
-            // With noise of second order four of five changes are found on average. With 20 series it may be fewer, so
-            // half are required here.
+            // For the noise named `second`, four of five changes are found on average. With only 20 series it may be
+            // fewer, so half of them are required.
             let least = if line.starts_with("second") {
                 50.0
             } else {

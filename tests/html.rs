@@ -257,8 +257,8 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     page(&many, directory, "many")?;
     let sleeper = directory.join("sleeper.bin");
     let file = sleeper.to_string_lossy();
-    // The shell works until the sleeper has slept for nearly all of its time, however long the sleeper waited for a
-    // CPU.
+    // The shell runs until the sleeper has slept for nearly all of its lifetime. It reads the sleeper's CPU time and
+    // its waits for a CPU, because on a busy machine these are a larger part.
     let script = "read up _ </proc/uptime; begin=${up%.*}${up#*.}; sleep 9 >/dev/null 2>&1 & \
         i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done; \
         while read on wait _ </proc/$!/schedstat && read up _ </proc/uptime && \
@@ -266,8 +266,8 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     let record = ["record", "-q", "--method", "ptrace", "-o", &file];
     run(&[&record[..], &["--", "sh", "-c", script]].concat())?;
     page(&sleeper, directory, "sleeper")?;
-    // `/bin/false` in the script `configure` is a probe that fails as expected. The command after the script fails
-    // really.
+    // A failure inside of the script `configure` is an expected result of a probe. The failure after the script is a
+    // real one.
     let configure = directory.join("configure");
     write(&configure, "#!/bin/sh\n/bin/false\nexit 0\n")?;
     let mut may = std::fs::metadata(&configure)?.permissions();
@@ -301,7 +301,7 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     args.push(&file);
     run(&[&args[..], &command].concat())?;
     page(&totals, directory, "totals")?;
-    // One copy is cut after some events, and one before the first moment that is known.
+    // Two copies of a recording are cut off: `cut` has some of its events, `blank` ends before the first one.
     let whole = read(fixtures.join("demo.bin"))?;
     for (name, length) in [("cut", 20_000), ("blank", 4_000)] {
         let file = directory.join(format!("{name}.bin"));
@@ -354,7 +354,8 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     let forecast = run(&["predict", &failing.to_string_lossy(), "--format", "html"])?;
     write(directory.join("predict-failing.html"), forecast)?;
 
-    // The recording has so many switches that the page leaves out some animation frames.
+    // The recording has so many switches that the page cannot redraw its timeline in each frame while the user zooms.
+    // It stretches the last picture instead.
     let config = Config::new(scenario::pipe(), 1, 100_000_000);
     simulate("pipes", &Recording::record(&config).0)?;
 
@@ -384,7 +385,8 @@ fn image(line: &str) -> Image {
     }
 }
 
-/// A simulated `make -k` that continues after a failure, and in which `failures` links of very many files fail.
+/// A simulated `make -k`, which goes on after a failure. It starts the given number of linkers with very many object
+/// files each, and all of them fail.
 fn keeps_going(failures: u16) -> World {
     let objects: Vec<String> = (0..60).map(|n| format!("object-number-{n}.o")).collect();
     let link = |n| format!("ld -o prog{n} {}", objects.join(" "));
@@ -489,7 +491,7 @@ impl Browser {
 }
 
 impl Drop for Browser {
-    /// `page.mjs` ends when its standard input is closed, and is waited for.
+    /// Closes the standard input of `page.mjs`, which makes it end, and waits for its end.
     fn drop(&mut self) {
         let _ = lock(&self.node).wait();
     }

@@ -51,8 +51,8 @@ fn plan() -> Result<(), Failed> {
     let schema = Command::new(TR).args(["schema", "shards"]).output()?;
     let schema: Value = serde_json::from_slice(&schema.stdout)?;
     common::schema::validate(&schema, &document)?;
-    // The recording proves the place of none of the four tests, and one has no duration, so no length comes from the
-    // recording.
+    // The recording does not show when any of the four tests ran, so it gives no test's duration. The durations are
+    // those in the report or, for the one test that has none there, the median.
     let counts = ["recording", "report", "median"].map(|name| int(&document["counts"], name));
     let tests = list(&document, "shards")
         .iter()
@@ -64,8 +64,8 @@ fn plan() -> Result<(), Failed> {
         tests.clone().sum::<usize>() == 4 && tests.min() > Some(0),
         || document.to_string(),
     )?;
-    // All tests are in one Python file, so a plan for Jest has no two files to distribute. Nor does a plan replace
-    // another file.
+    // A plan for Jest distributes whole files, but all tests are in one Python file, so it is refused. A plan also
+    // does not replace a file that is no plan.
     let place = scratch("plan")?;
     let other = place.join("other");
     std::fs::write(&other, "notes")?;
@@ -128,8 +128,8 @@ fn junit_out() -> Result<(), Failed> {
     // comparison.
     let rest = rest.replace("\"></testcase>", "\" />");
     ensure(rest == before, || format!("{rest}\ninstead of\n{before}"))?;
-    // Exporting the export onto itself changes nothing. The file keeps its name, because a recorded command line names
-    // the report, which narrows down the places of the tests.
+    // Exporting the exported report once more changes nothing. It is copied over the original report, because the
+    // recorded command line has the original's path, which helps to find when the tests ran.
     std::fs::copy(&out, &report)?;
     let done = export(&report, &report)?;
     ensure(done.status.success(), || said(&done))?;
@@ -162,7 +162,8 @@ fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failed> {
     Ok(common::ensure(good, what)?)
 }
 
-/// The steps of a trace that was analyzed with files, what is known about each file, and standard error.
+/// The result of an analysis with other tools' files (`--with`): the steps, the facts about each file, and the
+/// messages on standard error.
 struct Analyzed {
     steps: Vec<Value>,
     imports: Vec<Value>,
@@ -267,8 +268,8 @@ fn clang() -> Result<(), Failed> {
     })
 }
 
-/// The log of ninja names the last run that made each output. Commands of that run lie inside of its ninja process, and
-/// commands of the earlier run inside of the earlier one.
+/// ninja ran twice, and its log has the last command that made each output. Commands of the second run lie inside of
+/// the second ninja process, and commands that only the first run executed inside of the first one.
 fn ninja() -> Result<(), Failed> {
     let analyzed = recorded("ninja", ".ninja_log")?;
     let [import] = analyzed.imports.as_slice() else {
@@ -340,12 +341,13 @@ fn tests(steps: &[Value]) -> Result<(), Failed> {
         inside(steps, test, runner)?;
         ensure(test["result"] == result, || format!("{test:#}"))?;
         if test["no_figures"].is_string() {
-            // The file does not say when the tests began and the recording proves no place, so there are no figures.
+            // Neither the file nor the recording shows when the tests began, so the tests have no figures from the
+            // recording.
             ensure(test["spent"].is_null(), || format!("{test:#}"))?;
         } else {
             let slept = test["spent"]["sleep_ns"].as_u64().unwrap_or(0);
-            // A test's place follows from the lengths of the tests before it, so it may be off: 30 % of its sleep
-            // suffices.
+            // The time at which a test began is computed from the durations of the tests before it, so it is not
+            // exact. Therefore 30 % of the test's sleep must be found.
             ensure(slept >= sleep * 300_000, || format!("{test:#}"))?;
         }
     }
@@ -370,7 +372,7 @@ fn stored() -> Result<(), Failed> {
     ];
     ensure(rows == want, || format!("{rows:#?}\n{}", analyzed.said))?;
     tests(&analyzed.steps)?;
-    // Without the tools' files there are no such steps.
+    // Without the tools' files the recording has none of the steps that come from these files.
     let plain = analyze(&trace, &[], &[])?;
     ensure(named(&plain.steps, "ExecuteCompiler").is_empty(), || {
         "steps of no file".into()

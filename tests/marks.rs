@@ -65,7 +65,8 @@ fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failed> {
     Ok(common::ensure(good, what)?)
 }
 
-/// A command that records a command line in a directory of its own and with its temporary directory, not started yet.
+/// A command, not started yet, that records the given command line. It runs in `directory` and has its own TMPDIR
+/// there.
 fn recording(directory: &Path, command: &[&str]) -> Command {
     let mut tr = Command::new(TR);
     tr.args(["record", "-o", "trace.bin", "--"]).args(command);
@@ -294,7 +295,7 @@ fn no_place() -> Result<(), Failed> {
     ensure(said(&out).contains(told), || said(&out))
 }
 
-/// A program writes a million lines and three kinds of garbage, and makes the file shorter.
+/// A program writes a million lines and several kinds of garbage to its file for marks, and truncates the file.
 fn flood() -> Result<(), Failed> {
     let directory = scratch("flood")?;
     let program = r#"
@@ -401,8 +402,8 @@ fn moments() -> Result<(), Failed> {
 /// The kind that a program gives to its mark has a key of its own (`mark_kind`), besides the kind of the event.
 fn kinds() -> Result<(), Failed> {
     let directory = scratch("kinds")?;
-    // /proc/uptime has steps of 10 ms, and a mark with a time before the recording began would be left out, so the
-    // script waits.
+    // The script takes the mark's time from /proc/uptime, which is rounded down to 10 ms. It waits first, so that this
+    // time is not before the start of the recording: such a mark would be left out.
     let script = r#"sleep 0.02; t=$(awk '{ printf "%.0f", $1 * 1e9 }' /proc/uptime)
         echo '{"t":'$t',"name":"one","kind":"test"}' >>"$TR_MARKS""#;
     let out = record(&directory, &["sh", "-c", script])?;

@@ -202,7 +202,8 @@ fn a_directory_is_not_reached_through_another_users_link() {
             std::fs::create_dir(&victim).unwrap();
             let open = tempfile::tempdir_in(dir.path()).unwrap();
             let set = open.path().join("set");
-            // The link `date=d` gets the day of the recording, because only then the export meets it.
+            // The export only meets the planted link if the link is named after the recording's day, so `date=d` is
+            // replaced by it.
             let day = "date=".to_owned() + &day(&trace);
             let link = set.join(planted.replace("date=d", &day));
             let link = link.components().collect::<PathBuf>();

@@ -191,7 +191,7 @@ fn mistyped_subcommands_are_answered() {
     );
 }
 
-/// The name of a file that is no recording is a set of characters. A FIFO is not even opened.
+/// An argument that names a file other than a recording is taken for a set of characters. A FIFO is not even opened.
 #[test]
 fn other_files_are_sets() {
     let (ours, dir) = (Ours::new(), tempfile::tempdir().unwrap());
@@ -322,7 +322,7 @@ fn the_second_name_passes_nothing_on() {
         let want = format!("tr-trace: did you mean `tr-trace {meant}`?\n");
         assert_eq!(said(&[word]), (Some(2), want));
     }
-    // No text may call the program `tr`. `[tr]` is not a name of ours but the system's, as the text shows it.
+    // No message or help may call the program `tr`, because that is the system's `tr` under this name.
     let names_tr = |text: &str| {
         let word = |c: char| c.is_alphanumeric() || "-_./".contains(c);
         text.split(|c| !word(c)).any(|word| word == "tr")

@@ -377,7 +377,7 @@ fn each_fact_has_one_term() -> Result<(), Failure> {
         let document = serde_json::from_str(&output(command)?.join("\n"))?;
         let mut said = Vec::new();
         values(&document, command.starts_with("tr schema"), &mut said);
-        // In the document, `starved: ` is a key of steps.
+        // The JSON document has steps named `starved: …`, which are allowed.
         texts.push((command.into(), said.join("\n").replace("starved: ", "")));
     }
     let web = "crates/report/web/dist/report.js";

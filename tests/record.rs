@@ -241,7 +241,8 @@ fn spinners() -> Result<(), Failed> {
 fn vfork_exec() -> Result<(), Failed> {
     let analysis = run("vfork.bin", &[&program("vfork_exec")?])?;
     let (parent, child) = (root(&analysis), &analysis["processes"][1]);
-    // A child that is preempted before it sleeps waits for a CPU until its timer has fired, so it may not sleep at all.
+    // If the child is preempted just before its sleep, its timer may fire while it still waits for a CPU. Then it does
+    // not sleep at all, and the wait for a CPU is counted instead.
     let sleep = int(child, "sleep_ns");
     let queued = if sleep < 50 * MS {
         int(child, "run_queue_ns")
@@ -539,8 +540,8 @@ fn kill_9() -> Result<(), Failed> {
     })?;
     let start = Duration::from_nanos(int(&analysis["trace"], "start_unix_ns"));
     let recorded = start + Duration::from_nanos(int(&analysis["trace"], "duration_ns"));
-    // Events that were written with a growth of the file happened at most three growths before. So the recording must
-    // reach the fourth-last growth.
+    // When the file grows, the newly written events are not older than three growths. So a recording that was killed
+    // after the last growth contains everything up to the fourth-last one.
     let least = growths[4].duration_since(UNIX_EPOCH)?;
     ensure(recorded >= least, || {
         format!("up to {recorded:?} of {growths:?}")
@@ -555,7 +556,8 @@ fn kill_9() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Marks are moments, the time of a command, and spans; one span ends in the last command of its shell.
+/// Records marks of moments, of the time of a command, and of spans. One of the spans ends in the last command of its
+/// shell.
 fn marks() -> Result<(), Failed> {
     let directory = scratch("marks");
     std::fs::create_dir_all(&directory)?;

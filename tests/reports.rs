@@ -293,7 +293,8 @@ fn sums_are_equal_and_documents_fit_the_schema() -> Result<(), Failure> {
         let on_cpu = number(&document["totals"]["on_cpu_ns"]);
         let array = |value: &Value| value.as_array().expect("an array").clone();
         let processes = array(&document["processes"]);
-        // The series and the CPUs are computed from events, which do not show all of the CPU time.
+        // The reports on time series and on CPUs are computed from events. Some CPU time is only in the kernel's
+        // totals, so it is missing in these two.
         let by_kernel = |process: &Value| number(&process["on_cpu_by_kernel_ns"]);
         let unseen: u64 = processes.iter().map(by_kernel).sum();
         assert!(unseen * 100 <= on_cpu, "{trace}: {unseen} of {on_cpu} ns");

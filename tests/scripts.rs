@@ -173,7 +173,8 @@ fn demo(method: &str, sudo: &str) -> (Vec<String>, String) {
 
 #[test]
 fn the_demo_records_by_sudo_where_that_asks_nothing() {
-    // The stub of tr refuses `--sudo`, so a recording without it follows. The method is null if there is no terminal.
+    // `demo.sh` first tries `record --sudo`, which the stub of tr refuses, and then records without it. The method is
+    // null if there is no terminal.
     let advice = "To record everything: setcap TR";
     for method in ["\"ptrace\"", "null"] {
         let (recorded, last) = demo(method, "[ \"$1 $2\" = '-n true' ]");

@@ -269,7 +269,7 @@ fn a_test_may_need_another_one() {
     assert!((400 * MS..500 * MS).contains(&high), "{high}");
 }
 
-/// One line of advice about 131 sleeps lists 100 pids, and has the number of all of them.
+/// A line of advice about the sleeps of 131 processes lists only 100 pids, but it has the number 131.
 #[test]
 fn advice_lists_a_hundred_pids() -> Result<(), Failure> {
     let mut world = build(10, Some(&["sleep", "0.01"]));
@@ -559,7 +559,8 @@ fn new_and_gone_processes_are_named() -> Result<(), Failure> {
     Ok(())
 }
 
-/// With four runs on each side a rank test decides. Other runs of the same build must stay inside of the spread.
+/// With four runs on each side, `tr diff` uses a rank test (Mann-Whitney). It must find four slower builds different,
+/// and four more runs of the same build equal.
 #[test]
 fn several_runs_are_held_to_their_spread() -> Result<(), Failure> {
     let files = |name: &str, link: u64, seeds: std::ops::Range<u64>| -> Vec<String> {

@@ -135,7 +135,7 @@ fn an_allowed_gate_passes_what_was_not_traced() {
     assert_eq!(alone.status.code(), Some(2), "{alone:?}");
 }
 
-/// The usage of COMMAND must not contain that of an earlier child of the same process.
+/// The resource usage of COMMAND must not contain that of an earlier child of the same process.
 #[test]
 fn usage_is_of_the_command_alone() {
     let dir = tempfile::tempdir().unwrap();

@@ -9,7 +9,8 @@ use tr_format::source::Source;
 use tr_insight::imports::{File, Imports, ToolFile};
 use tr_insight::steps::Steps;
 
-/// A file of another tool, of which it is unknown when it was written.
+/// The file of another tool. It has no time of modification, so the analysis cannot use that to find its place in
+/// time.
 fn tool_file(path: &[u8], file: File) -> ToolFile {
     ToolFile {
         path: path.to_vec(),

@@ -36,7 +36,8 @@ impl<'a> Input<'a> {
         *first
     }
 
-    /// Small numbers take fewer bytes, so that the fuzzer generates both small and large ones.
+    /// Takes a number from the input: small numbers from one byte, others from up to nine bytes. So the fuzzer
+    /// generates both small and large numbers.
     pub fn number(&mut self) -> u64 {
         match self.byte() {
             small @ 0..=0xdf => u64::from(small),

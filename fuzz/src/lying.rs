@@ -104,8 +104,8 @@ impl Masses {
             })
         };
         match what >> 1 & 7 {
-            // In this order: spans without an end; spans inside of each other; spans that overlap; spans that follow
-            // each other.
+            // Marks make spans: without an end (0), each inside of the one before it (1), overlapping (2), one after
+            // the other (3).
             0 => (0..count).for_each(|at| add(mark(Point::Begin, at))),
             1 => {
                 (0..count).for_each(|at| add(mark(Point::Begin, at)));
@@ -119,7 +119,8 @@ impl Masses {
                 add(mark(Point::Begin, at));
                 add(mark(Point::End, at));
             }),
-            // First moments; otherwise processes with marks as commands, in a chain or as siblings, or threads.
+            // Marks of moments (4). Otherwise new processes, as siblings (5) or in a chain of parents (6), each of
+            // which sets a mark by `tr mark`, or new threads (7).
             4 => (0..count).for_each(|at| add(mark(Point::Moment, at))),
             kind => (0..count).for_each(|at| {
                 let tid = |number: u64| Tid(pid.0.wrapping_add(number as u32) & 0x3f_ffff);
@@ -234,7 +235,8 @@ pub fn analysis(data: &[u8]) {
     }
     let recording = Recording::from(analysis);
     let chosen = Filter::default().apply(&recording);
-    // An interval that makes a million rows takes seconds, so only one of 64 inputs may have one.
+    // The report over time may have a million rows if the interval is short, which takes seconds. So only one of 64
+    // inputs may have an interval shorter than a fiftieth of the recording.
     let least = match width >> 2 {
         0 => 0,
         _ => recording.analysis.wall() / 50,

@@ -303,7 +303,7 @@ fn options(
     span: (Option<u64>, Option<u64>),
 ) -> Options {
     let has = |kind| kinds.contains(&kind);
-    // The reason of a sampled wait is taken from the timeline, from the wait at that time.
+    // A sampled stack of a wait does not have the reason of the wait. The report `flame` takes it from the timeline.
     let reasons = has(ReportKind::Flame) && trace.meta().has(Extra::OffCpuStacks);
     let by_function = has(ReportKind::CriticalPath) && args.by == Some(Grouping::Function);
     Options {
@@ -323,7 +323,7 @@ fn write(args: &Args, kinds: &[ReportKind], recording: &Recording, name: &str) -
     let filter = args.filters.filter_in(recording)?;
     let for_people = matches!(args.format, FormatArg::Text | FormatArg::Markdown);
     let chosen = if for_people && kinds.contains(&ReportKind::Top) {
-        // The report `top` prints itself that no process was chosen.
+        // If no process is chosen, the report `top` says so by itself, so no line on standard error is necessary.
         filter.apply(recording)
     } else {
         Filters::chosen(&filter, recording)
@@ -378,9 +378,9 @@ fn write(args: &Args, kinds: &[ReportKind], recording: &Recording, name: &str) -
     })
 }
 
-/// Prints, in place of tables, the reason and the resource usage of a run that was not traced, and returns
-/// the exit status. `None` for a traced run, and for formats whose tables are printed without rows, after a
-/// warning.
+/// For a run that was not traced: prints the reason and the resource usage in place of tables, and returns the exit
+/// status. Returns `None` for a traced run. Some formats have no place for the reason: for them it prints a warning,
+/// and `None` lets the caller print tables without rows.
 fn untraced(args: &Args, recording: &Recording, name: &str) -> Option<ExitCode> {
     let analysis = &recording.analysis;
     let reason = untraced::reason(analysis)?;

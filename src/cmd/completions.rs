@@ -30,8 +30,8 @@ impl Subcommand for CompletionsArgs {
     fn run(self, program: &Program) -> Done {
         let mut command = called::command(program.rows);
         let mut script = Vec::new();
-        // In clap_complete's script for bash, the labels of subcommands differ from each other if the program's name
-        // has a dash.
+        // If the program's name contains a dash, clap_complete's script for bash is broken: it spells the labels of
+        // subcommands in two ways. The script is therefore made with a name without dashes.
         let name = match self.shell {
             Shell::Bash => function(TR.name()),
             _ => TR.name().to_owned(),

@@ -311,9 +311,9 @@ fn sides(args: &Args) -> Result<[&[PathBuf]; 2], String> {
     }
 }
 
-/// A command line of `tr diff` with several recordings per side, to be suggested in an error. Files whose
-/// names begin like the first one's are the base, as in `main-1.bin main-2.bin pr-1.bin`; if all begin so,
-/// the first half is.
+/// A command line of `tr diff` with several recordings per side, to be suggested in an error message. The base is the
+/// group of files that are named like the first one but for a number: `main-1.bin main-2.bin` before `pr-1.bin`. If
+/// all files are named like the first one, the base is the first half of them.
 fn proposal(files: &[PathBuf]) -> String {
     fn names(files: &[PathBuf]) -> impl Iterator<Item = &[u8]> {
         files.iter().map(|file| file.as_os_str().as_encoded_bytes())

@@ -41,8 +41,7 @@ enum FormatArg {
     Json,
 }
 
-/// The line of `tr doctor` about recordings of processes other than COMMAND's, which need BPF programs. The
-/// trace of another method cannot list them as missing, because that method refuses their options.
+/// The entry for processes other than COMMAND's in the list of what cannot be recorded without BPF programs.
 const OTHERS: &str = "other processes than COMMAND's (--all, --pid, --cgroup)";
 
 /// The findings of `tr doctor` about this machine, and the conclusions from them.
@@ -256,8 +255,8 @@ fn without_programs(method: Method) -> Programs {
     }
 }
 
-/// The facts that a run without tracing lacks, and the hint to `--method ptrace`, which has side effects, so
-/// that the user has to choose it.
+/// The facts that a run without tracing lacks, and a hint that `--method ptrace` would record more. ptrace has side
+/// effects, so `tr record` does not choose it by itself.
 fn untraced(machine: &Machine) -> Programs {
     let way = "--method ptrace records forks, execs and ends; setuid, setgid and file capabilities have no effect then";
     let works = machine.ptrace.is_ok() && machine.schedstat;

@@ -218,8 +218,8 @@ fn kind(format: Format) -> (tr_output::FileKind, bool) {
         Format::Perfetto | Format::Otlp | Format::OtlpMetrics
     );
     let (name, is): (_, fn(&[u8]) -> bool) = match format {
-        // The messages of both formats begin with a field 1 of bytes, whose first byte is a line feed. Text has no
-        // control characters but white space.
+        // Files in both formats (Protobuf) begin with the tag byte of field 1, which is 10 and looks like a line feed.
+        // A text file may begin so, too, but has no bytes below the tab (9).
         Format::Perfetto | Format::Otlp | Format::OtlpMetrics => ("such an export", |bytes| {
             bytes.starts_with(b"\n") && bytes.iter().any(|b| *b < b'\t')
         }),

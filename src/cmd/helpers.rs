@@ -55,8 +55,8 @@ fn search() -> ExitCode {
     done(tr_symbols::serve(requests, answers))
 }
 
-/// The child process for which this helper waits: after `tr record` has panicked, the helper takes its
-/// place until COMMAND ends. `None` if the command line is another one.
+/// The child process for which this helper waits. If `tr record` panics, this helper takes its place, waits for
+/// COMMAND's end and returns COMMAND's status. `None` if the command line is not that of this helper.
 fn child() -> Option<Child> {
     Child::parse(only()?.to_str()?)
 }

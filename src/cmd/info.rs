@@ -101,8 +101,8 @@ fn object<'a>(numbers: impl IntoIterator<Item = &'a (&'static str, u64)>) -> Val
     )
 }
 
-/// The kinds of facts that the recorder stopped to record at some time, in JSON; null if only a pass over all
-/// events (`tr info --full`) can find them.
+/// The kinds of facts that the recorder stopped recording before the end, with the times, in JSON; null if only a pass
+/// over all events (`tr info --full`) can find them.
 fn degraded(contents: &Contents) -> Value {
     let meta = &contents.meta;
     if meta.not_traced.is_some() {
@@ -468,13 +468,15 @@ fn completeness(lines: &mut Lines, contents: &Contents) {
             back => units::time(back),
         },
     );
-    // The delay is a lower bound, because the order of events in the file proves no more.
+    // The delay is found by events that the file has after later ones. That proves only a part of a delay, so the text
+    // says "at least".
     lines.say(
         "commit delay",
         match (contents.tally.commit_delay, &contents.analysis) {
             (0, _) => "none found".into(),
             (delay, Some(_)) => format!("at least {}", units::time(delay)),
-            // Without an analysis the clocks are not compared: a CPU whose clock is behind looks like a delay.
+            // Without an analysis nobody has compared the clocks of the CPUs. If the clock of one CPU is behind, its
+            // events look delayed.
             (delay, None) => format!("at least {}, if the clocks agree", units::time(delay)),
         },
     );

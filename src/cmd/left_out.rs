@@ -1,4 +1,4 @@
-//! Answers for subcommands that exist in other builds of `tr` but not in this program.
+//! Prints an explanation in place of a subcommand that this program was built without.
 
 use std::process::ExitCode;
 

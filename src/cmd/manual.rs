@@ -52,7 +52,7 @@ fn pages(cli: clap::Command) -> std::io::Result<Vec<(String, Vec<u8>)>> {
     let mut cli = cli.disable_help_subcommand(true);
     cli.build();
     let commands = cli.get_subcommands().cloned();
-    // The first page names the other pages by the program's name in it, which is `tr`.
+    // The first page is a file named tr-trace.1, but its text says `tr` and refers to tr-record(1) and so on.
     let first = (format!("{SECOND}.1"), cli.clone());
     let others = commands.map(|command| {
         (

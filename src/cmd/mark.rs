@@ -1,8 +1,10 @@
-//! Implements `tr mark`, which puts a name into a recording. Its own exec is the mark: the recorder stores it
-//! as it stores every exec, and the analysis reads the command line (`steps::rules::Mark`). So it needs no
-//! connection to the recorder and works under sudo and in containers.
+//! Implements `tr mark NAME`, which puts a name into a recording in progress. The program does nothing for that: its
+//! own exec is the mark. The recorder stores every exec with its command line, and the analysis recognizes the command
+//! line (`steps::rules::Mark`). So `tr mark` needs no connection to the recorder and works under sudo and in
+//! containers.
 //!
-//! It runs before Rust's runtime starts, as the pass-through does: a build may set thousands.
+//! A build may call `tr mark` thousands of times. To be fast, it runs before Rust's runtime starts, as command lines
+//! for the system's `tr` do (`passthrough.rs`).
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;

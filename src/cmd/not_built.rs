@@ -1,4 +1,4 @@
-//! Answers for `tr record` in a `tr` that was built without the feature `record`.
+//! Implements `tr record` in a program that was built without the feature `record`: it prints that it cannot record.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -100,8 +100,8 @@ impl Args {
 /// The size in bytes of the largest file with a graph or list of jobs that `tr pipeline` reads.
 const LARGEST: u64 = 16 << 20;
 
-/// Reads a small text file, such as the job graph, and returns the result of `parse`. The size is checked
-/// while reading, because a pipe or a device has no size before.
+/// Reads a small text file, such as the job graph, and returns the result of `parse`. A file larger than `LARGEST` is
+/// an error, which is found during reading, because the size of a pipe is not known before.
 pub(super) fn read<T>(
     file: &Path,
     what: &str,

@@ -288,8 +288,8 @@ fn run(args: &Args) -> Done {
     {
         return Ok(ExitCode::SUCCESS);
     }
-    // Tests that share a process can only be divided by a plan, without a forecast. Only the output as text can show
-    // that.
+    // If several tests share a process, the tests can be divided among machines by a plan, but the time cannot be
+    // forecast. Then the output as text has the plan alone; the other formats have no form for that.
     let alone = plan
         .as_ref()
         .filter(|_| matches!(args.format(), FormatArg::Text));

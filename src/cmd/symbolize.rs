@@ -189,7 +189,7 @@ impl Unnamed {
             if matches!(frame.stream, Stream::Cpu(_)) {
                 continue;
             }
-            // A frame that cannot be read is skipped here. The copy has a loss event in its place.
+            // A frame that cannot be read is skipped. The output file has a loss event in its place.
             if trace.read_life(frame, &mut events).is_ok() {
                 for event in events.drain(..) {
                     all.end = all.end.max(event.time);
@@ -220,8 +220,8 @@ impl Unnamed {
                 named.insert(symbol.frame);
             }
             LifeKind::Exec(exec) => {
-                // Only the working directory of COMMAND is tried for a relative path. If the file is another one there,
-                // it has another build id.
+                // A relative path is only tried from COMMAND's working directory, although the process may have been
+                // in another one. A wrong file does no harm, because its build id differs from the recorded one.
                 let path = self.cwd.join(OsStr::from_bytes(&exec.filename));
                 if path.is_absolute() && self.paths.len() < PATHS {
                     self.paths.insert(path);

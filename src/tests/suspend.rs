@@ -13,8 +13,8 @@ fn clock(boot: u64) -> Clock {
     Clock { boot, real: boot }
 }
 
-/// A trace whose clocks were read at these times (monotonic, boot); the first
-/// at its start, the last at its end.
+/// A trace with these readings of the clocks, each as (monotonic, boot). The first reading is at its start, the last
+/// one at its end.
 fn trace(readings: &[(u64, u64)]) -> Trace {
     let ((first, first_boot), (last, last_boot)) = (readings[0], *readings.last().unwrap());
     let meta = Metadata {

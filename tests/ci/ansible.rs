@@ -175,7 +175,8 @@ fn without() -> Result<(), Failed> {
         "{}",
         said(&out)
     );
-    // In a directory of another user that user could replace the program that root executes, so a link is refused.
+    // The role refuses to start if its directory on the node is a link. If the link led to a directory of another
+    // user, that user could replace the program that root executes.
     let node = directory.path().join("node");
     fs::rename(&node, directory.path().join("other"))?;
     std::os::unix::fs::symlink("other", &node)?;

@@ -259,7 +259,8 @@ fn hook_without_tr() -> Result<(), Failed> {
         let out = shell(dir.path(), script, &variables);
         assert_eq!((out.status.code(), said(&out).as_str()), (Some(5), "\n"));
     }
-    // The hook records into no link, which another user may have made, nor into a directory that cannot be made.
+    // The hook makes no recording if its directory is a symbolic link, which another user may have made, or cannot be
+    // created.
     let target = tempfile::tempdir()?;
     let link = dir.path().join("link").display().to_string();
     std::os::unix::fs::symlink(target.path(), &link)?;

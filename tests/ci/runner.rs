@@ -132,7 +132,7 @@ impl Job {
         fs::read_to_string(self.place(name)).unwrap()
     }
 
-    /// A command that runs with the environment of a step that is an action.
+    /// A command that runs with the environment variables that GitHub's runner sets for a step with an action.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         let environment = self.environment.iter();

@@ -152,8 +152,8 @@ exit 6"
         let job = format!("{recorded}bash -e $JOB");
         match self {
             Pipe => format!("{recorded}yes | head -1"),
-            // The gate passes, because a recording of a user without BPF rights cannot be judged: the status is that of
-            // the job without a gate.
+            // The recording cannot be judged, because its user has no BPF rights. The gate then passes, so a job with
+            // a gate must have the exit status of a job without one.
             Gate if recorded.is_empty() => format!("{job}\n{job}"),
             Gate => format!(
                 "{job}\ncp tr-recording/trace.bin base.bin\n{job}\n{}",

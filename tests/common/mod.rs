@@ -242,7 +242,8 @@ pub fn analyze(trace: &Path) -> Result<Value, Failure> {
         "unknown_ns",
     ];
     for process in list(&analysis, "processes") {
-        // A recording without scheduling events has null for some of these times; one with them has no fifth member.
+        // Times that the recording does not have are null. Without scheduling events some of the first times are
+        // missing; with them `asleep_or_blocked_ns` is.
         let known = TIMES.iter().filter_map(|name| process[*name].as_u64());
         let sum: u64 = known.sum();
         ensure(sum == int(process, "lifetime_ns"), || {

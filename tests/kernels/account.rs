@@ -65,9 +65,10 @@ impl Account {
         account
     }
 
-    /// Checks how much a counter grew between its two readings: by the number of the sorted `times` that lie between
-    /// them. Each reading takes a while, so the number has a lower and an upper bound. The counter may be ahead of the
-    /// timestamps by `ahead`.
+    /// Checks the growth of a kernel counter between its two readings against the recorded events, whose sorted
+    /// `times` are given. A reading takes a while, so the number of events between both is only known to lie between
+    /// two bounds. These are widened by `ahead` events, because the kernel does not count an event exactly at its
+    /// timestamp.
     pub fn between(&self, times: &[u64], counter: fn(&Machine) -> u64, ahead: u64, name: &str) {
         let [first, second] = self.machine[..] else {
             panic!("two readings");

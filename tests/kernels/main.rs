@@ -56,8 +56,8 @@ const EMULATED: Bound = Bound {
     usual: 30_000_000,
 };
 
-/// The divisor of the CPU time of an emulated machine: at most this part of it may be unknown. The most in ten measured
-/// recordings were 0.4 %.
+/// At most one part in 50 of an emulated machine's CPU time may be unknown. In ten measured recordings it was up to
+/// 0.4 %.
 const LATE_SWITCHES: u64 = 50;
 
 /// A recording with the independent figures that it is compared with.
@@ -238,7 +238,8 @@ impl Recording {
             );
             let times = &thread.times;
             let most = times.on_cpu + times.unknown;
-            // A difference that the unknown time explains is none.
+            // The kernel's figure may lie anywhere between the recorded CPU time and this time plus the unknown time.
+            // Only what lies outside of this range is a difference.
             differences.push(times.on_cpu.saturating_sub(task.run) + task.run.saturating_sub(most));
             events += times.on_cpu;
             unknown += times.unknown;
@@ -277,7 +278,8 @@ impl Recording {
         most[2] += stolen;
         assert!(
             is.iter().zip(most).all(|(is, most)| *is <= most)
-                // A single task at its limit must not make the sum exceed its own limit.
+                // The sum over all tasks may also differ by the limit of the longest task, because a single task may
+                // differ by so much.
                 && off * 1000 <= kernel * bound.together + most[2] * 1000,
             "{name}: {text}; {} stolen by the hypervisor",
             us(stolen)

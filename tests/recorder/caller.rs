@@ -68,8 +68,8 @@ fn answer(socket: &UnixStream) -> Result<(Vec<u8>, Vec<OwnedFd>), Failed> {
         iov_len: bytes.len(),
     };
     let mut descriptors = Vec::new();
-    // SAFETY: all zeros are a valid `msghdr`, which then describes places of ours; the headers are
-    // the kernel's, and the descriptors in them are new.
+    // SAFETY: all zeros are a valid `msghdr`. Its pointers then lead to buffers that live as long as the call; the
+    // kernel writes the headers in them, and passes descriptors that nothing else owns.
     let got = unsafe {
         let mut message: libc::msghdr = std::mem::zeroed();
         message.msg_iov = &raw mut part;
@@ -188,8 +188,8 @@ impl Map {
         self.own().iter().filter(|(_, word)| *word != 0).count()
     }
 
-    /// The words in the map that BPF programs have written. Of a stack sample the user-mode frames are left out,
-    /// because an offset in them can be below 0 and a build id can be any number.
+    /// The words that BPF programs have written into the map. The user-mode frames of stack samples are left out,
+    /// because their negative offsets and random build ids could look like kernel addresses.
     fn own(&self) -> Vec<(usize, u64)> {
         let all = (0..self.len).map(|at| (at, self.word(at)));
         if !self.is_ring {
@@ -248,8 +248,8 @@ fn work() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Reads the iterator over all tasks, in a process of its own because the programs do not follow the reader of the
-/// iterator.
+/// Runs the BPF iterator over all tasks by reading from it. A process other than this one reads, because the BPF
+/// program never follows the process that reads (normally the recorder).
 fn iterate(link: &OwnedFd) -> Result<(), Failed> {
     let link = link.as_raw_fd().unsigned_abs().into();
     let mut reader = Command::new("true");
@@ -363,7 +363,7 @@ pub fn hostile() -> Result<(), Failed> {
     ensure(!descriptors.is_empty(), || crate::support::text(&bytes))?;
     drop(socket);
     ensure(child.wait()?.success(), || "the loader fails".to_owned())?;
-    // Root sees how many recordings live, whoever holds their descriptors.
+    // As long as the user holds descriptors of a recording, it must count as living, with the memory of its maps.
     let (all, before) = (Living::find(), descriptors.len());
     as_user(|| attack(&descriptors))?;
     descriptors.retain(|fd| fact(fd, "map_type").is_some());

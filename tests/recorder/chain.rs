@@ -19,8 +19,8 @@ pub const TESTS: &[Test] = &[
 /// This test needs the right to trace.
 pub const KILLED: &[Test] = &[("a_killed_recorder_leaves_its_command_alone", killed)];
 
-/// Changes of the machine for one program, in a mount namespace; whether ptrace still works with the change; and a part
-/// of the message of the automatic method.
+/// For each change of the machine, which one program sees in its mount namespace: a shell command that makes the
+/// change, whether ptrace still works, and a part of the message that `tr record` prints.
 const CHAIN: &[(&str, bool, &str)] = &[
     (
         "mount -t tmpfs none /sys/kernel/btf",

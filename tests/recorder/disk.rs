@@ -292,7 +292,8 @@ fn waited() -> Result<(), Failed> {
         ensure((least..wall).contains(&ns), what)?;
         ensure(waits(copier, Some(fast.name())).1 * 4 < ns, what)?;
     }
-    // Waits for the program's own pages at its exec belong to another disk, or to none.
+    // Other waits of these programs, for example for pages of their own files at the exec, must take less than a
+    // quarter of the time.
     for row in [reader, copier] {
         ensure(waits(row, None).1 * 4 < wall, what)?;
     }

@@ -14,8 +14,8 @@ pub const TESTS: &[Test] = &[
     ("a_path_that_is_cut_off_begins_at_the_busy_job", cut_off),
 ];
 
-/// The last command explains the shell's failure. Tests that are false do not, nor do failures after which the shell
-/// goes on.
+/// The last command explains the shell's failure. Conditions (`[ … ]`) that are false do not explain it, nor do
+/// failures after which the shell goes on.
 fn chain() -> Result<(), Failed> {
     let trace = scratch("chain.bin");
     let script = "for i in 1 2 3; do sh -c 'grep -q x /dev/null; true'; done; \
@@ -34,7 +34,7 @@ fn chain() -> Result<(), Failed> {
         lines[1].contains("→ perhaps sh -c ") && lines[1].ends_with("exit 7"),
         all,
     )?;
-    // The text of the script shows that the shell went on after exit 9 and after the tests that are false.
+    // The script's text shows that the shell went on after exit status 9 and after the false conditions.
     let rest: Vec<&str> = lines[2..]
         .iter()
         .flat_map(|words| words.split_whitespace())

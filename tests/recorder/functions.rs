@@ -59,7 +59,7 @@ fn path() -> Result<(), Failed> {
     ensure(own(rows, "left") == left && own(rows, "right") == 0, || {
         format!("{left} {functions}")
     })?;
-    // The number of samples on the path is counted again in the events, within the times of the path's steps.
+    // The samples on the path are counted once more, from the events whose times lie in the path's steps.
     let steps = list(path, "steps");
     let start = dump(&trace)?;
     let sampled = start
@@ -109,8 +109,8 @@ fn reasons() -> Result<(), Failed> {
         let mine = sums.iter().find(|sum| sum["reason"] == reason);
         mine.map_or(0, |value| int(value, "ns"))
     };
-    // Each of the two processes waits for these 300 ms, except while it runs, waits for a CPU or is blocked: the shell
-    // may begin its wait late. A wait of less than 50 ms has no sample.
+    // Both processes wait for 300 ms, minus the times in which they run, wait for a CPU or are blocked, because the
+    // shell may begin its wait late. A wait of less than 50 ms has no sample, so as much may be missing.
     let processes = analyze(&trace)?["processes"].take();
     for (at, reason) in ["child", "timer"].into_iter().enumerate() {
         let process = &processes[at];

@@ -54,7 +54,7 @@ fn hang(name: &str, options: &[&str], script: &str) -> Result<String, Failed> {
     ))
 }
 
-/// Checks how the message describes the last wait of the chain.
+/// Checks how the message about a hang describes the process at the end of the chain of waits: all others wait for it.
 fn ends_with(said: &str, end: &str) -> Result<(), Failed> {
     let line = said.lines().find(|line| line.contains("end of the waits"));
     ensure(line.is_some_and(|line| line.contains(end)), || {

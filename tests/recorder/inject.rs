@@ -20,8 +20,8 @@ pub enum Which {
     Nth(usize),
     /// All calls of the main thread with this system call number.
     Number(u64),
-    /// All calls with this system call number of the threads with this name, after the main thread has waited for
-    /// events once, so that COMMAND runs.
+    /// All calls of this system call by threads with this name, once the main thread has begun to wait for events.
+    /// COMMAND already runs then.
     Late(&'static str, u64),
     /// The n-th write(2) of all threads but the main thread.
     Write(usize),
@@ -57,7 +57,7 @@ pub struct Calls {
     pub count: usize,
     /// The system call numbers that the main thread has used.
     pub seen: BTreeSet<u64>,
-    /// For each kind of call, the position of its first call in `count`. It is filled if no call fails.
+    /// For each kind of call, the number of its first call, counted as in `count`. Empty if calls are made to fail.
     pub kinds: Vec<usize>,
     known: HashSet<Kind>,
     /// Whether the main thread has waited for events.

@@ -172,7 +172,7 @@ fn bounded() -> Result<(), Failed> {
         }
         expected = Some(system);
     }
-    // An installed tr that cannot get its capabilities records with what is left.
+    // An installed tr that cannot get its capabilities still runs COMMAND, whose exit status is 3.
     let out = run(
         true,
         nobody,

@@ -199,8 +199,8 @@ fn together<'f>(files: impl Iterator<Item = &'f PathBuf>) -> Result<(Value, Stri
     Ok((serde_json::from_slice(&out.stdout)?, text(&out.stderr)))
 }
 
-/// In each part an end belongs to a task that the part knows. A process that is alive at the end of a part appears in
-/// the next one.
+/// Each part of the recording can be read alone: an end in it belongs to a task whose start or listing is in the same
+/// part. A process that is alive at the end of a part appears in the next one.
 fn short_lives() -> Result<(), Failed> {
     let dir = scratch("short-lives");
     let _ = std::fs::remove_dir_all(&dir);

@@ -45,8 +45,9 @@ fn least() -> Result<u64, Failed> {
     Err("tr needs more than 128 MiB to start".into())
 }
 
-/// Limits the address space (beginning with little more than tr needs to start and to read its options; an expression
-/// that masks secrets takes more than a MiB), the number of descriptors, and file sizes.
+/// COMMAND must run under each of these limits: of the address space, of the number of descriptors, and of file sizes.
+/// The limits of the address space begin just above what tr needs to start; reading an option that masks secrets takes
+/// more than a further MiB.
 fn limits() -> Result<(), Failed> {
     let dir = scratch("limits");
     let _ = std::fs::remove_dir_all(&dir);
@@ -130,8 +131,8 @@ fn cgroup() -> Result<(), Failed> {
     Ok(())
 }
 
-/// In a cgroup with little memory a summary is made without a timeline, although the machine has much more memory. With
-/// an option that asks for a timeline it is made.
+/// In a cgroup with little memory, `tr summary` makes no timeline, although the machine has much more memory. If
+/// `--max-memory` allows more, it makes one.
 fn half() -> Result<(), Failed> {
     let trace = scratch("half.bin");
     let mut config = Config::new(scenario::build(12, u32::MAX, 400), 8, u64::MAX >> 12);

@@ -55,7 +55,8 @@ fn filled() -> Result<(), Failed> {
 /// ms.
 const TICKS: u64 = 50_000_000;
 
-/// A shell loop whose events make the recording so long that samples, taken once a second, are 2.5 % of it.
+/// A shell loop with many events. Samples of the machine's counters may take up to 2.5 % of the recording's size, so a
+/// tiny recording would have fewer than one a second.
 pub const BURST: &str = "i=0; while [ $i -lt 1500 ]; do /bin/true; i=$((i+1)); done";
 
 /// The counters in ns, by name, in the texts of `/proc/pressure/*` and `/proc/stat`.
@@ -91,8 +92,8 @@ fn counters(all: &str) -> BTreeMap<&'static str, u64> {
     values
 }
 
-/// The counters grow less in the recording than between this test's readings around it, and more than between COMMAND's
-/// own readings.
+/// COMMAND reads the kernel's counters inside of the recording, and this test reads them before and after it. The
+/// growth in the recording must lie between the growths of these two.
 fn between() -> Result<(), Failed> {
     const FILES: &str = "/proc/pressure/cpu /proc/pressure/memory /proc/pressure/io /proc/stat";
     let read = || {
@@ -231,8 +232,8 @@ fn others() -> Result<(), Failed> {
         let parts = list(&whole, "samples").iter().map(|value| int(value, name));
         ensure(parts.sum::<u64>().abs_diff(int(&whole, name)) < 1000, what)?;
     }
-    // During the last second the build sleeps, and the unrecorded loop runs. Both limits are times on CPUs, which a
-    // busy machine does not make longer; `cat` takes some ms of the quarter that the build may use.
+    // In the last second the build only sleeps, apart from some ms of `cat`, while the unrecorded loop runs. So the
+    // build uses less than a quarter of this time, and others use more, however busy the machine is.
     let last = list(&whole, "samples").last().ok_or("no sample")?;
     let end = int(last, "from_ns") + int(last, "length_ns");
     let from = format!("{}ns", end - 600_000_000);
@@ -305,8 +306,8 @@ fn in_group(name: &str, percent: u32, command: &[&str]) -> Result<(PathBuf, u64,
     Ok((trace, ns, periods))
 }
 
-/// Two loops run at once in the cgroup, and others outside of it. The kernel counts throttled time for each of the
-/// CPUs, but the path loses it only once.
+/// Two loops run in a cgroup with a quota, and 12 others outside of it. The kernel adds up the throttled time of all
+/// CPUs, but the critical path follows only one loop and loses only its throttled time.
 fn throttled_twice() -> Result<(), Failed> {
     let mut others = Vec::new();
     for _ in 0..12 {

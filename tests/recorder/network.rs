@@ -346,8 +346,8 @@ fn lookups() -> Result<(), Failed> {
             let answered = int(it, "answered_ns");
             let took = answered.saturating_sub(int(it, "asked_ns"));
             let took = Duration::from_nanos(took);
-            // The server receives a query later than the client sends it, and the answers are sent in the order of
-            // `seen`.
+            // The recorded duration is at least the server's, because the server gets the query later than the client
+            // sends it. `seen` has the queries in the order of their answers.
             ensure(took >= *time && took <= whole && answered > last, what)?;
             last = answered;
             let code = if label == "nowhere" {

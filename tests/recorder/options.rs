@@ -189,8 +189,8 @@ fn cgroup() -> Result<(), Failed> {
     ensure(out.status.code() == Some(125), || format!("{out:?}"))
 }
 
-/// Two processes come into the cgroup while it is recorded, run, and end without an exec: a shell that moves itself,
-/// and a process with a thread that another process moves.
+/// Two processes are moved into the recorded cgroup, run there and end without an exec: a shell, which moves itself,
+/// and a process with a second thread, which another process moves.
 fn joining() -> Result<(), Failed> {
     let trace = scratch("joining.bin");
     let _ = std::fs::remove_file(&trace);
@@ -419,8 +419,8 @@ fn record_cpu(trace: &std::path::Path, command: &[&str]) -> Result<String, Faile
     Ok(text(&crate::support::tr(&args, trace)?))
 }
 
-/// Two jobs that share one CPU take as long together as one after the other, and that is not the fault of other load. A
-/// command that may leave the CPUs on which it was started could use all of them.
+/// Two jobs may only run on one CPU (taskset), so they take as long together as one after the other. The verdict must
+/// not blame other load for that. A command that may change the CPUs on which it runs could use all of them.
 fn affinity() -> Result<(), Failed> {
     let cpus = std::thread::available_parallelism()?.get();
     if cpus < 2 {
@@ -507,8 +507,8 @@ fn all() -> Result<(), Failed> {
         .iter()
         .any(|p| int(p, "pid") == u64::from(other.id()));
     ensure(shell, || "what ran before is missing".into())?;
-    // Even processes that some guests' kernels do not list to BPF programs have a name once they have run. A process
-    // that ended while the programs were attached has only an exit.
+    // Some virtual machines' kernels do not list all processes to BPF programs. A process has no name only if it was
+    // neither listed nor has run on a CPU since: for example, it ended while the programs were attached.
     let events = dump(&trace)?;
     let listed = events.iter().filter(|event| event["kind"] == "snapshot");
     let listed: BTreeSet<u64> = listed.map(|event| int(event, "tgid")).collect();

@@ -18,7 +18,8 @@ fn events(name: &str) -> Result<u64, Failed> {
     Ok(int(&info(&trace)?, "events"))
 }
 
-/// A program on the same CPU switches hundreds of thousands of times through a pipe. Each switch was once an event.
+/// A program on the same CPU switches hundreds of thousands of times through a pipe. An earlier version recorded an
+/// event for each of these switches.
 fn beside() -> Result<(), Failed> {
     let alone = events("alone.bin")?;
     let mut storm = Command::new("taskset")

@@ -672,8 +672,8 @@ fn many() -> Result<(), Failed> {
     std::fs::write(&source, THREADS)?;
     let program = compiled(&source, "threads", &["-pthread"])?;
     let mut all = Vec::new();
-    // On a busy machine thousands of stops wait at the same time, so a measurement may be wrong. Looking at all threads
-    // would cost as much in each of the three rounds.
+    // Other load can make a single measurement wrong, because thousands of stopped threads wait then. If the recorder
+    // really looked at all threads at each stop, all three rounds would show it.
     for _ in 0..3 {
         let Some([few, many]) = costs_of_threads(&program)? else {
             return Ok(()); // a limit forbids so many threads

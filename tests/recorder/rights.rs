@@ -570,7 +570,7 @@ const ONLY_PERFMON: &[&str] = &[
     "--inh-caps=-all,+perfmon",
     "--ambient-caps=-all,+perfmon",
 ];
-/// Runs as root does in a container.
+/// Runs a command as root, but without the capabilities that a container usually withholds from root.
 const UNBOUND: &[&str] = &["setpriv", "--bounding-set=-bpf,-perfmon,-sys_admin"];
 const NO_NEW_PRIVS: &[&str] = &[
     "setpriv",

@@ -107,7 +107,7 @@ fn changed() -> Result<(), Failed> {
         "changed",
         &[("a", "exit 1"), ("b", "exit 1"), ("c", "exit 1")],
     )?;
-    // `b` was read before it changed, `a` only afterwards, so neither text is kept.
+    // The text of a script is not kept if the script changes between two runs: `a` and `b` change, `c` does not.
     let script = "sh a; echo exit 2 > a; sh a; sh b; sleep 1; echo exit 2 > b; sh b; sh c; true";
     record(&place, &["-q"], script)?;
     is_kept(&place, &[("a", None), ("b", None), ("c", Some("exit 1"))])

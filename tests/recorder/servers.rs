@@ -171,9 +171,9 @@ fn followed() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A difference of one recording that a virtual machine can cause by chance, if there is one. The kernel does not count
-/// the time that the hypervisor steals as CPU time. For some wakings and the switches after them, the kernel of such a
-/// machine runs no tracepoint; perf does not see them either.
+/// Makes and checks one recording. Returns a difference, if any, that a virtual machine can cause by chance: the
+/// kernel does not count the time that the hypervisor steals as CPU time, and for some wakings and the switches after
+/// them, the kernel of such a machine runs no tracepoint. perf does not see them either.
 fn difference(tcp: bool) -> Result<Option<String>, Failed> {
     let server = Server::start("server-followed", tcp)?;
     // A recording that waits for all descendants does not wait for the end of the server.
@@ -279,7 +279,7 @@ fn shared() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A recorded server answers a client that is not recorded. It is not a shared server for that reason.
+/// A recorded server answers a client that is not recorded. That alone does not make it a shared server.
 fn asked() -> Result<(), Failed> {
     let dir = place("server-asked")?;
     let trace = dir.join("trace.bin");
@@ -307,10 +307,9 @@ fn asked() -> Result<(), Failed> {
     Ok(std::fs::remove_dir_all(&dir)?)
 }
 
-/// When the recorder begins to follow a server's thread, the thread sleeps or is in the run queue. A thread in the
-/// queue must next get a CPU, and a sleeping one must next be woken. Linux 6.12 and later leaves a thread in the queue
-/// that has slept only for a moment. The last server's thread waits for the CPU on which the server's other thread
-/// answers.
+/// When the recorder begins to follow a server's thread, the thread sleeps or waits for a CPU. Its next event must
+/// then be a waking, or a switch to it. From Linux 6.12 on, a thread that has just gone to sleep may still be in the
+/// run queue. The last server's thread waits for a CPU, because another thread of the server is busy there.
 fn resting() -> Result<(), Failed> {
     let program = compiled("rest.c", "rest", &["-pthread"])?;
     let dir = place("rest")?;

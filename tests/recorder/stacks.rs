@@ -154,8 +154,8 @@ fn waits() -> Result<(), Failed> {
     ensure(int(&flame, "samples") == 0, || flame.to_string())?;
     let process = analyze(&trace)?["processes"][0].take();
     let root = int(&process, "pid");
-    // There is a row for each reason of waiting, and all rows are added. If the task was preempted on its way to sleep,
-    // the reason is missing.
+    // A function has one row for each reason of its waits. All its rows are added, because the reason is missing if
+    // the task was preempted on its way to sleep.
     let mine = |name: &str| {
         let all = rows.iter().filter(|row| int(row, "pid") == root);
         let all = all.filter(|row| {
@@ -170,8 +170,9 @@ fn waits() -> Result<(), Failed> {
         })
     };
     let ((sleeps, slept), (reads, read)) = (mine("hrtimer_nanosleep"), mine("pipe_read"));
-    // The waits end when the process runs again; its only thread was on no CPU meanwhile. They begin when the thread
-    // leaves its CPU. It may have waited for a CPU while the time of its sleep already ran, so less can be recorded.
+    // A recorded wait begins when the thread leaves its CPU. The timer of a sleep may start before that, while the
+    // thread still runs or waits for a CPU, so the recorded waits can be shorter. They are never longer than the time
+    // off the CPU.
     let [on_cpu, run_queue, unknown, lifetime] =
         ["on_cpu_ns", "run_queue_ns", "unknown_ns", "lifetime_ns"].map(|key| int(&process, key));
     let least = 700_000_000u64.saturating_sub(on_cpu + run_queue + unknown);

@@ -197,8 +197,8 @@ impl FunctionShare {
     }
 }
 
-/// Samples a program by tr and by perf at the same time, and compares the shares. A share that follows from the program
-/// is given; `None` if only perf knows it. `comm` is the name of the processes.
+/// Samples a program by tr and by perf at the same time, and compares the shares of its functions. The expected share
+/// is given if the program determines it, and `None` otherwise. `comm` is the name of the processes.
 fn beside(
     what: &str,
     command: &[&str],

@@ -25,7 +25,8 @@ pub const TESTS: &[Test] = &[
 
 /// The exit status of COMMAND, which nothing else here returns.
 const STATUS: i32 = 37;
-/// The time limit of a run; a run that takes longer hangs. The kernel's verifier takes long without BTF of functions.
+/// The time limit of a run; a run that takes longer is reported as hanging. The limit is long, because the kernel's
+/// verifier is slow if the BPF programs are loaded without BTF of their functions.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// The time limit for all runs of one test. On a busy machine the last calls are not tested.
@@ -153,8 +154,8 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Makes one run for each kind of call, or with `make test-long` for each call until none is left. Of these only every
-/// `step`-th is made.
+/// Runs the recorder again and again, and makes another call fail in each run: the first call of each kind or, with
+/// `make test-long`, every call. `step` makes it skip calls: only every `step`-th one fails.
 fn each(options: &[&str], step: usize) -> Result<(), Failed> {
     let mut runs = Runs::new(options)?;
     let all = runs.run(Which::None, 0).ok_or("no run")?.calls;
@@ -175,8 +176,8 @@ fn each(options: &[&str], step: usize) -> Result<(), Failed> {
     runs.judge()
 }
 
-/// For each system call number that the recorder uses, all of its calls fail. Not mmap(2), because without it no
-/// program has memory, and not the waits for a child, because without them nobody gets COMMAND's status.
+/// Makes all calls of one system call fail, for each system call that the recorder uses. Two kinds are excepted:
+/// without mmap(2) no program has memory, and without the waits for a child nobody gets COMMAND's status.
 fn refused() -> Result<(), Failed> {
     let mut runs = Runs::new(&["--best-effort"])?;
     let all = runs.run(Which::None, 0).ok_or("no run")?.calls;

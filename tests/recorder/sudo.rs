@@ -190,7 +190,7 @@ fn as_root() -> Result<(), Failed> {
         let mut one = by_sudo.1[key].clone();
         if let ("missing", Some(missing)) = (key, one.as_array_mut()) {
             // Only the owner of the programs' descriptors can read the kernel's count of skipped runs, so a recording
-            // by sudo has one more reason here.
+            // by sudo lists one more missing fact.
             let last = missing.pop().map(|reason| reason.to_string());
             let told =
                 last.is_some_and(|last| last.contains("that the kernel skipped are not counted"));
@@ -348,7 +348,7 @@ fn refusals() -> Result<(), Failed> {
         absent,
         &["sudo is not installed", "setcap cap_bpf,cap_perfmon+p /"],
     )?;
-    // The sudoers file allows only another program.
+    // In the next test the sudoers file allows only another program, so sudo refuses the loader.
     drop(place);
     let place = Place::new("sudo-refusals", "nobody ALL=(root) NOPASSWD: /bin/true")?;
     let mut other = place.record(&["--sudo"], &echo)?;
@@ -664,7 +664,8 @@ fn helped() -> Result<(), Failed> {
     ensure(status == 5 << 8 && calls.failed.is_some(), || {
         format!("{status:x}: {said}")
     })?;
-    // The recorder waits for all descendants; only a list of living tasks shows it that one goes on.
+    // COMMAND's background job makes the file `late` after COMMAND has ended. It exists if the recorder has waited for
+    // this job, too, of which it knows only from the list of living tasks.
     ensure(place.at("late").exists(), || said.clone())?;
     let meta = info(&place.at("x.bin"))?;
     let missing = meta["missing"].to_string();

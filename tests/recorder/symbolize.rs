@@ -141,7 +141,7 @@ fn finds_three(
     Ok(())
 }
 
-/// A path that is not UTF-8 prevents neither finding its own functions nor those of other files.
+/// A file whose path is not UTF-8 is searched for functions, too, and does not disturb the search in other files.
 fn bytes() -> Result<(), Failed> {
     let program = hot("symbolize-bytes")?;
     let directory = program.with_file_name(OsStr::from_bytes(b"\xff\xfe"));

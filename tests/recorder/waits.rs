@@ -84,7 +84,8 @@ fn python(address: SocketAddr, code: &str) -> String {
     )
 }
 
-/// Three naps of 300 ms each: by a call without descriptors, and by a call that also waits for the connection.
+/// A program naps three times for 300 ms by a system call with a time-out. The call waits for no descriptor in one
+/// program, and also for a connection in the other.
 fn naps() -> Result<(), Failed> {
     for (name, code) in [
         (

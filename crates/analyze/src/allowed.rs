@@ -7,8 +7,9 @@ use tr_format::meta::Metadata;
 
 use crate::model::{CpuFigures, Switches};
 
-/// The number of online CPUs to which the affinity and the cpuset limited the build; `None` if they allowed all CPUs.
-/// If a container, a server or a process with its own affinity has run on other CPUs, there is no such limit.
+/// The number of online CPUs on which the affinity and the cpuset let the build run; `None` if that is all of them.
+/// Also `None` if a task has run on another CPU, for example in a container, in a server or with an affinity of its
+/// own: then the limit does not apply to the whole recording.
 pub fn limited_to(meta: &Metadata, cpus: &[(CpuId, CpuFigures)]) -> Option<u64> {
     let allowed: BTreeSet<CpuId> = meta.options.allowed.as_ref()?.iter().copied().collect();
     let online: BTreeSet<CpuId> = meta.cpus.iter().copied().collect();
@@ -44,8 +45,8 @@ mod tests {
     #[test]
     fn the_allowed_cpus_count_if_the_build_kept_to_them() {
         assert_eq!(limit(64, Some(&[0, 1, 5]), &[0, 5]), Some(3));
-        // A recording of totals does not show on which CPUs tasks ran, so the list of used CPUs is empty and the limit
-        // counts.
+        // A recording of totals does not show on which CPUs tasks ran (the empty list), so nothing contradicts the
+        // limit of one CPU.
         assert_eq!(limit(64, Some(&[0]), &[]), Some(1));
         assert_eq!(limit(64, Some(&[0, 1]), &[0, 2]), None);
         assert_eq!(limit(64, None, &[0]), None);

@@ -42,8 +42,8 @@ impl<I: Ix, T> Arena<I, T> {
         I::new(self.items.len() - 1)
     }
 
-    /// Reserves memory for `items` further items of the table. If there is not enough memory, nothing
-    /// is reserved, which is no error.
+    /// Reserves memory for `items` further items of the table. If there is not enough memory, nothing is reserved
+    /// and no error is returned.
     pub fn reserve(&mut self, items: usize) {
         // A failure is ignored, because the table may never need the memory.
         let _ = self.items.try_reserve_exact(items);

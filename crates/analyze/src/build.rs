@@ -18,8 +18,8 @@ use crate::questions::ticks::Ticks;
 use crate::servers;
 use crate::tracker::{Exited, ProcIx, ProcessEntry, Task, TaskIx, Tracker};
 
-/// The number of processes or threads from which on dividing the work between two threads of `tr` saves more time than
-/// starting the second thread costs.
+/// The number of processes or threads above which their work is divided between two threads of `tr`. With fewer,
+/// starting the second thread costs more time than it saves.
 const FEW: usize = 1 << 10;
 
 /// Fills in all parts of the analysis that come from the tracker, after the tracker has seen all events of the trace.
@@ -99,7 +99,8 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     }
 }
 
-/// The kinds of facts that exceeded a limit of the analysis, and the number of facts left out.
+/// For each table with a limited size, such as that of TCP connections: its name in messages, and how many entries
+/// the limit left out.
 fn left_out(collected: &Collectors) -> impl Iterator<Item = (&'static str, u64)> {
     let beyond = [
         (
@@ -207,11 +208,11 @@ impl Order {
         }
     }
 
-    /// The process of the model that a tracked process belongs to, also if the events of one process were
-    /// moved to another one.
+    /// The process of the model for a process of the tracker. The tracker can find out that two of its processes
+    /// are the same one; then they are also one process in the model.
     fn process(&self, tracker: &Tracker, mut ix: ProcIx) -> Option<ProcessIx> {
-        // A process is moved once, or twice when its events come before its snapshot. The bound of four steps ends the
-        // loop also in a damaged trace.
+        // The events of a process are moved to another process of the tracker at most twice (twice if they come
+        // before the snapshot of the process). The limit of four steps ends the loop in a damaged trace, too.
         for _ in 0..4 {
             match tracker.processes[ix].moved {
                 Some(new) => ix = new,
@@ -323,8 +324,8 @@ fn process_of(
     // A process with an exit status has ended, even if the last switch-out of its last thread is missing.
     let alive = entry.status.is_none() && threads().any(|t| t.alive);
     let mut execs = entry.execs;
-    // In a damaged trace a program can begin before the program that the process executed earlier. The times are made
-    // to increase, because looking up the program at a time needs sorted times.
+    // Looking up the program at a time needs programs in the order of time. In a damaged trace the start of a
+    // program can be before that of the program before, so the starts are made to increase.
     for at in 1..execs.len() {
         if let Some([last, next]) = execs.get_mut(at - 1..=at) {
             next.start = next.start.max(last.start);
@@ -371,13 +372,12 @@ fn process_of(
     }
 }
 
-/// Removes the parent of one process, the first one, in each cycle of parents. A damaged trace can have
-/// such cycles. Afterwards every walk up the tree ends, and a walk down visits each process once.
-/// Returns the number of cycles.
+/// Breaks cycles of parents, which a damaged trace can have: in each cycle, the first process loses its parent.
+/// Afterwards no process is its own ancestor. Returns the number of cycles.
 fn cut_cycles(analysis: &mut Analysis) -> u64 {
     let mut cut = 0;
-    // For each process, the start of the first walk up the tree that reached it. A walk that reaches a process of its
-    // own has found a cycle.
+    // From each process, the loop below follows the parents upwards. `met` has for each process the one from which
+    // it was reached first. Reaching a process a second time from the same start means that there is a cycle.
     let mut met: Arena<ProcessIx, Option<ProcessIx>> =
         analysis.processes.iter().map(|_| None).collect();
     for first in met.ids() {

@@ -35,12 +35,12 @@ const UNBORN: usize = 1 << 10;
 #[derive(Clone, Copy, Debug)]
 struct Overlap {
     tid: Tid,
-    /// The start of the overlapping task's run on the CPU that had the task first.
+    /// The time at which the CPU that ran the task first had switched to it.
     first: Ktime,
     cpu: CpuId,
     since: Ktime,
-    /// The time of the switch-out of an overlapping task on the CPU that it came to, if it came before the switch-out
-    /// on the CPU that had the task first.
+    /// The time at which the CPU `cpu` switched the task out again; `None` if it has not. Whether the overlap is a
+    /// contradiction is decided when the other CPU switches the task out.
     until: Option<Ktime>,
 }
 
@@ -49,7 +49,7 @@ struct Overlap {
 #[derive(Clone, Copy, Debug)]
 struct Birth {
     tid: Tid,
-    /// The start of the run of the task with the new tid on the CPU where it already runs, as the events show it.
+    /// The time at which a CPU switched to the task with the new tid, although the task is forked only later.
     since: Ktime,
     cpu: CpuId,
     forked: Ktime,
@@ -67,14 +67,13 @@ struct Orders {
 pub struct ClockCheck {
     /// The impossible orders of events that were found for each pair of CPUs. The pair has the lower CPU first.
     orders: BTreeMap<(CpuId, CpuId), Orders>,
-    /// For each CPU that ran a task first, the overlap of the task's run with its next run on another CPU. Later events
-    /// show whether the overlap is impossible.
+    /// The suspected overlaps that are not proven yet. The key is the CPU that ran the task first; its next switch
+    /// proves or refutes the overlap.
     overlaps: HashMap<CpuId, Overlap>,
-    /// For each CPU, the fork of a task whose tid already runs on the CPU. Later events show whether this order is
-    /// impossible.
+    /// The suspected early runs that are not proven yet: tasks that ran before their forks. The key is the CPU that
+    /// ran the task; its next switch proves or refutes the early run.
     births: HashMap<CpuId, Birth>,
-    /// The most recent first switch-ins of tasks that no earlier event has shown: the tid, the CPU and the time of
-    /// each.
+    /// The most recent switches to tasks that no earlier event has shown: the tid, the CPU and the time of each.
     unborn: Vec<(Tid, CpuId, Ktime)>,
 }
 
@@ -109,8 +108,8 @@ impl ClockCheck {
         !self.overlaps.is_empty() || !self.births.is_empty()
     }
 
-    /// Records that `cpu` switches away from the task `prev`. `goes_on(cpu, time)` returns whether a CPU has had no
-    /// switch since its switch at `time`, as far as is known, and has lost no events since.
+    /// Records that `cpu` switches away from the task `prev`. `goes_on(cpu, time)` returns whether a CPU still runs
+    /// the task to which it switched at `time`: no later switch of it is known, and no events of it are lost.
     pub fn switch_out(
         &mut self,
         cpu: CpuId,
@@ -145,7 +144,7 @@ impl ClockCheck {
         });
     }
 
-    /// Records that a task is switched in which no earlier event has shown.
+    /// Notes that a CPU switches to a task that no earlier event has shown.
     #[inline]
     pub fn unborn(&mut self, tid: Tid, cpu: CpuId, time: Ktime) {
         if self.unborn.is_empty() {

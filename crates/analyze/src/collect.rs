@@ -1,5 +1,5 @@
-//! The collectors of an analysis. Each one takes the events about one subject, and has the facts that the
-//! model keeps of them.
+//! The collectors of an analysis. Each one takes the events about one subject, such as disks or TCP connections,
+//! and keeps from them what becomes a part of the model.
 
 pub(crate) mod containers;
 pub mod disks;
@@ -32,15 +32,15 @@ const BLOCKS: usize = 1 << 16;
 /// three days has this many.
 const SAMPLES: usize = 1 << 18;
 
-/// The collectors of a trace. No collector influences the states of tasks.
+/// The collectors of a trace. They only gather facts for the model, and never change the states of tasks.
 #[derive(Default)]
 pub(crate) struct Collectors {
     pub cgroups: BTreeMap<CgroupId, Box<[u8]>>,
     pub marks: Vec<(Ktime, Mark)>,
     pub counters: Vec<(Ktime, Counters)>,
     pub blocks: Vec<(Ktime, Box<Block>)>,
-    /// The notes of the recorder that facts are missing from a time on: the time, and the missing facts as
-    /// text.
+    /// Notes of the recorder which say that certain facts are missing from a time on: the time, and the missing
+    /// facts as text.
     pub degraded: Vec<(Ktime, Box<[u8]>)>,
     pub calls: syscalls::Calls,
     pub stacks: stacks::Collected,
@@ -56,7 +56,7 @@ pub(crate) struct Collectors {
 }
 
 impl Collectors {
-    /// Takes a sample of the machine's counters into account.
+    /// Stores a sample of the machine's counters.
     pub fn sample(&mut self, time: Ktime, counters: &Counters) {
         if self.counters.len() < SAMPLES {
             let counters = self.parts.continued(time, counters);

@@ -10,9 +10,9 @@ use crate::state::State;
 /// counted from 1. 0 means that the state is not known.
 pub type Epoch = u32;
 
-/// Counts the running tasks as long as the state of every living task is known. A loss makes all states
-/// unknown, and the next event of a task makes its state known again. If every switch of all CPUs is
-/// recorded, a task whose state is unknown is on no CPU from the time at which each CPU has switched once
+/// Counts the running tasks as long as the state of every living task is known. A loss of events makes all states
+/// unknown, and the next event of a task makes its state known again. If every switch of all CPUs is recorded,
+/// tasks of unknown state do not disturb the count once each CPU has switched, because they are certainly on no CPU
 /// until events are lost.
 #[derive(Debug, Default)]
 pub struct Concurrency {
@@ -28,20 +28,20 @@ pub struct Concurrency {
     /// The number of CPUs that have not switched yet, if every switch of all CPUs is recorded. A task whose
     /// state is unknown may have been on such a CPU since before the recording.
     unseen_cpus: Option<usize>,
-    /// The time from which on each CPU has switched at least once, if every switch of all CPUs is recorded.
+    /// The time at which the last of all CPUs switched for the first time, if every switch of all CPUs is recorded
+    /// and that time has come.
     pub all_cpus_seen_from: Option<Ktime>,
-    /// For each n, the time in ns in which exactly n tasks were running. The times do not include the recent time,
-    /// which an event may still make unknown.
+    /// For each n, the time in ns in which exactly n tasks were running. The changes in `recent` are not added yet.
     times: Vec<u64>,
-    /// The recent time, which an event may still make unknown. Each entry has a time, and the number of tasks that
-    /// run from that time until the next entry, if it is known.
+    /// The latest changes of the number of running tasks: the time of each change, and how many tasks run from then
+    /// on (`None` if unknown). They are kept apart because a later event may show that the number was wrong.
     recent: VecDeque<(Ktime, Option<u32>)>,
 }
 
 /// The number of the epoch before the first loss of events.
 const FIRST: Epoch = 1;
 
-/// The number of recent changes in the count of running tasks that an event may still make unknown. Older changes
+/// The largest number of changes in [`Concurrency::recent`], which a later event can still correct. Older changes
 /// are final.
 const RECENT: usize = 1 << 14;
 
@@ -101,7 +101,7 @@ impl Concurrency {
         }
     }
 
-    /// Makes the oldest part of the recent time final: it is added to the times by the number of running tasks.
+    /// Moves the oldest entry of `recent` to `times`: its time is added to the sum for its number of running tasks.
     fn settle(&mut self) {
         let Some((from, running)) = self.recent.pop_front() else {
             return;
@@ -112,9 +112,9 @@ impl Concurrency {
         }
     }
 
-    /// Makes the number of running tasks unknown for the time from `from` to `now`, because a task may have been
-    /// running without being counted, or may have been counted without running. Time whose number is final stays as
-    /// it is.
+    /// Makes the number of running tasks unknown from `from` to `now`, because a running task may have been left
+    /// out, or a task that did not run may have been counted. Times that are already in `times` are final and stay
+    /// as they are.
     pub fn take_back(&mut self, from: Ktime, now: Ktime) {
         self.advance(now);
         let mut from = from.max(self.start);
@@ -179,8 +179,8 @@ impl Concurrency {
         self.known = 0;
     }
 
-    /// Confirms after a loss of events the state of a task on a CPU that has lost none. Returns the task's new epoch
-    /// (the number of the time between two losses), in which its state is known if it was known before the loss.
+    /// Confirms after a loss of events that the state of a task is still known, because the task's CPU has lost
+    /// none. Returns the new epoch if the state was known right before the loss, otherwise the old one.
     pub fn vouch(&mut self, epoch: Epoch) -> Epoch {
         if epoch.saturating_add(1) != self.epoch {
             return epoch;
@@ -189,7 +189,7 @@ impl Concurrency {
         self.epoch
     }
 
-    /// The times in ns of the whole span in which n tasks were running, by n.
+    /// Returns for each n the time in ns of the whole span in which exactly n tasks were running.
     pub fn finish(&mut self) -> Vec<u64> {
         self.advance(self.end);
         while !self.recent.is_empty() {
@@ -208,8 +208,9 @@ impl Concurrency {
 mod tests {
     use super::*;
 
-    /// The times in ns by the number of running tasks, for two tasks. The first task runs all the time, and nothing
-    /// is known about the second one. The second CPU switches for the first time at 20, and at 60 events are lost.
+    /// Returns for each n how many ns exactly n tasks were running, in a recording of two tasks. The first task
+    /// runs all the time, and the state of the second one is unknown. The second CPU switches for the first time at
+    /// 20, and at 60 events are lost.
     ///
     /// ```text
     /// one   ====|===========|loss======

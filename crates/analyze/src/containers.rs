@@ -42,8 +42,8 @@ pub struct Container {
     pub process: ProcessIx,
     /// The first process inside the container, which has the pid 1 there.
     pub main: Option<ProcessIx>,
-    /// The time for which a quota of the container's cgroup throttled it, in ns, summed over all CPUs;
-    /// `None` if it is unknown.
+    /// How long a quota of the container's cgroup throttled it, in ns, summed over all CPUs; `None` if it is
+    /// unknown.
     pub throttled: Option<u64>,
 }
 
@@ -70,8 +70,8 @@ impl ByPid {
     }
 }
 
-/// Fills in [`Analysis::containers`], and the parents of runtimes that are not descendants of recorded
-/// processes. It has to be called before the tree of processes is summed up.
+/// Fills in [`Analysis::containers`], and the parents of runtimes that are not descendants of recorded processes.
+/// The function has to be called before times are added up over the tree of processes, because it changes the tree.
 pub(crate) fn place(
     analysis: &mut Analysis,
     runtimes: impl ExactSizeIterator<Item = (Runtime, Option<ProcessIx>)>,
@@ -137,9 +137,9 @@ pub(crate) fn place(
     }
 }
 
-/// Finds the first process of each container, and divides the waits of its client where the container
-/// begins and ends. `runtimes` has the processes of the runtimes. It has to be called after the tree of
-/// processes is summed up.
+/// Finds the first process of each container, and splits the wait of the container's client in two where the
+/// container begins, and where it ends. `runtimes` has the processes of the runtimes. The function has to be called
+/// after times are added up over the tree of processes.
 pub(crate) fn link(analysis: &mut Analysis, runtimes: &[Option<ProcessIx>]) {
     let mut containers = std::mem::take(&mut analysis.containers.list);
     for container in &mut containers {
@@ -187,8 +187,9 @@ fn link_one(analysis: &mut Analysis, timeline: &mut Timeline, container: &Contai
     };
     let begin = analysis.process(container.process).start;
     let end = container.main.and_then(|main| end_of(analysis, main));
-    // The end of the container is handled before its beginning, because both may be in the same wait of the client. All
-    // waiting threads of the client are divided there, because any of them may be the one that goes on.
+    // The end of the container is handled before its beginning, because both may be in the same wait of the client.
+    // All threads of the client that wait at the end are treated as waiting for the container, because any of them
+    // may be the one that goes on.
     if let Some((last, at)) = end {
         for (waiter, _) in waiters(analysis, timeline, client, at) {
             timeline.divide(waiter, at, Actor::Thread(last));
@@ -236,12 +237,13 @@ fn link_polls(analysis: &Analysis, timeline: &mut Timeline, container: &Containe
     end_waits(analysis, timeline, container, ((begin, at), timer));
 }
 
-/// The largest number of a thread's runs and waits for a CPU that are skipped on the way back to the sleep before them.
+/// The largest number of stretches that are searched backwards from the end of a container to find a thread's last
+/// sleep before it. The thread may have been running or waiting for a CPU at that end.
 const QUERY: usize = 64;
 
-/// The sleep of a thread during which a container ended, and its index among the stretches of the thread's timeline.
-/// The container lived from `begin` to `end`. If the thread was on a CPU or waited for one when the container ended, it
-/// is the last sleep before that.
+/// The sleep of a thread during which a container ended, and its index among the stretches of the thread's
+/// timeline. If the thread was on a CPU or waited for one when the container ended, it is the sleep before. The
+/// container lived from `begin` to `end`.
 fn last_sleep(
     timeline: &Timeline,
     thread: ThreadIx,
@@ -257,8 +259,9 @@ fn last_sleep(
     (sleeps && sleep.to > begin).then_some((number, sleep))
 }
 
-/// Attributes waits of the processes that wait for a container to the tasks that ran in the container. These are the
-/// waits that end while the container lives and whose waker fits the given predicate.
+/// Changes the cause of certain waits of the processes that wait for a container: a task of the container now
+/// counts as the one that ended the wait. These are the waits that end during `lives` and whose waker fits
+/// `others`.
 fn end_waits(
     analysis: &Analysis,
     timeline: &mut Timeline,
@@ -276,8 +279,9 @@ fn end_waits(
     }
 }
 
-/// The container programs (`docker`, `podman`) that wait for a container: its client, or the program that
-/// started its runtime, and the container programs among the ancestors of either.
+/// The container programs (`docker`, `podman`) that wait for a container. They are found by going upwards from the
+/// client (or from the parent of the runtime's first process) through its ancestors, as long as these are container
+/// programs.
 fn askers<'a>(
     analysis: &'a Analysis,
     container: &Container,
@@ -344,7 +348,7 @@ pub(crate) fn first_waiter(
 /// end, the beginning and the task.
 struct Active(Vec<(Ktime, Ktime, ThreadIx)>);
 
-/// The largest number of tasks of a container that are checked among those that run at one time.
+/// The largest number of a container's tasks that are checked to find one that ran at a given time.
 const AT_ONCE: usize = 64;
 
 impl Active {
@@ -369,9 +373,10 @@ impl Active {
         Active(all)
     }
 
-    /// Attributes waits of a container's client to the task of the container that ran when the wait ended, or, if none
-    /// ran then, to the task that ran last during the wait. Only waits are changed that ended while the container lived
-    /// and whose waker fits `others`: mostly the daemon passed on output of the container then.
+    /// Changes the cause of waits of a container's client: the task of the container that ran when the wait ended,
+    /// or that ran last during the wait, now counts as the one that ended it. Only waits that end from `begin` to
+    /// `end` and whose waker fits `others` are changed. Mostly the daemon ended them to pass on output of the
+    /// container.
     fn end_waits(
         &self,
         timeline: &mut Timeline,
@@ -380,7 +385,7 @@ impl Active {
     ) {
         let first = timeline.at(thread, begin).unwrap_or(0);
         let last = timeline.at(thread, end).unwrap_or(0);
-        // The last wait comes first, because dividing a wait changes the numbers of all stretches after it.
+        // The last wait is handled first, because splitting a wait changes the numbers of all stretches after it.
         for number in (first..=last).rev() {
             let Some(wait) = timeline.get(thread, number) else {
                 continue;
@@ -403,8 +408,8 @@ impl Active {
     }
 }
 
-/// The daemon's task that started a container: the unrecorded task that ends the client's next wait after the time
-/// `after`.
+/// The daemon's task that started a container. It is found as the unrecorded task that ends the client's next wait
+/// after the time `after`.
 fn daemon(
     analysis: &Analysis,
     timeline: &Timeline,
@@ -443,8 +448,8 @@ fn waiting<'a>(
     })
 }
 
-/// The threads of a client that waited for the container daemon at a time, with their waits: the waits that an
-/// unrecorded task ended. If there are none, they are the waits for a descriptor.
+/// The threads of a client that waited for the container daemon at a time, with their waits. These are the waits
+/// that an unrecorded task ended or, if there is no such wait, the waits for a descriptor.
 fn waiters(
     analysis: &Analysis,
     timeline: &Timeline,

@@ -55,15 +55,15 @@ pub struct Gaps {
 }
 
 impl Gaps {
-    /// Adds a gap, a span of time in which events of a stream are missing. A gap of the lifecycle stream
-    /// does not affect the scheduling events.
+    /// Adds a gap, which is a span of time in which events of a stream are missing. Gaps of the lifecycle stream
+    /// are kept apart from gaps in the scheduling events of a CPU.
     pub fn insert(&mut self, stream: Stream, since: Ktime, until: Ktime) {
         if stream == Stream::Lifecycle {
             self.lives.insert(since, until);
         }
         if let Stream::Cpu(cpu) = stream {
-            // The gap ends 1 ns later, because an event of another stream that has the same time as the last lost event
-            // may be taken before that event.
+            // Events of other streams at the time of the last lost event may really have come before it. So that
+            // moment is part of the gap, which ends 1 ns later.
             let until = Ktime(until.0.saturating_add(1));
             self.any.insert(since, until);
             self.cpus.entry(cpu).or_default().insert(since, until);

@@ -13,7 +13,7 @@ pub struct ProcessIx(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThreadIx(pub u32);
 
-// A place that exceeds `u32` cannot occur, because 2^32 processes or threads do not fit into memory.
+// An index that exceeds `u32` cannot occur, because 2^32 processes or threads do not fit into memory.
 impl Ix for ProcessIx {
     fn new(place: usize) -> ProcessIx {
         ProcessIx(u32::try_from(place).unwrap_or(u32::MAX))
@@ -42,7 +42,7 @@ pub struct TaskIx(NonZeroU32);
 impl Ix for TaskIx {
     #[inline]
     fn new(place: usize) -> TaskIx {
-        // A place that exceeds `u32` cannot occur, because 2^32 tasks do not fit into memory.
+        // An index that exceeds `u32` cannot occur, because 2^32 tasks do not fit into memory.
         let one_more = u32::try_from(place + 1).ok().and_then(NonZeroU32::new);
         TaskIx(one_more.unwrap_or(NonZeroU32::MAX))
     }
@@ -60,7 +60,7 @@ pub struct ProcIx(NonZeroU32);
 impl Ix for ProcIx {
     #[inline]
     fn new(place: usize) -> ProcIx {
-        // A place that exceeds `u32` cannot occur, because 2^32 processes do not fit into memory.
+        // An index that exceeds `u32` cannot occur, because 2^32 processes do not fit into memory.
         let one_more = u32::try_from(place + 1).ok().and_then(NonZeroU32::new);
         ProcIx(one_more.unwrap_or(NonZeroU32::MAX))
     }

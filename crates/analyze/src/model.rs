@@ -41,7 +41,8 @@ pub struct Analysis {
     pub end: Ktime,
     /// The length of the whole recording in ns.
     pub whole: u64,
-    /// How far the analysis can be trusted: losses of events, contradictions and the clocks.
+    /// Whether the analysis can be trusted: lost events, events that contradict each other, and CPUs whose clocks
+    /// disagree.
     pub quality: Quality,
     pub events: Events,
     /// The sums of times and figures over all processes of the recording.
@@ -52,8 +53,8 @@ pub struct Analysis {
     /// are ordered by start time, then by tid.
     pub threads: Vec<Thread>,
     pub concurrency: Concurrency,
-    /// The time from which on a task whose state is unknown is certainly on no CPU, as long as no events are lost:
-    /// every switch is recorded, and every CPU has switched since the recording began.
+    /// The time at which every CPU had switched at least once. From then on, if every switch is recorded and none
+    /// is lost, a task whose state is unknown is certainly on no CPU.
     pub all_cpus_seen_from: Option<Ktime>,
     pub machine: Machine,
     /// The paths of the cgroups that events name, in the order of their ids.
@@ -129,8 +130,8 @@ pub struct Disks {
 pub struct Memory {
     /// The waits for memory and the kills for lack of memory, in the order of time.
     pub events: Vec<MemoryEvent>,
-    /// The threads whose page faults waited for memory, not for pages of a file; empty unless
-    /// [`Options::timeline`](crate::Options::timeline) is set.
+    /// The threads that waited in page faults because the machine lacked memory, and not for a file to be read;
+    /// empty unless [`Options::timeline`](crate::Options::timeline) is set.
     pub short: HashSet<ThreadIx>,
     /// Whether the kernel counts waits for pages from swap (`kernel.task_delayacct`).
     pub swap_told: bool,
@@ -141,8 +142,8 @@ pub struct Memory {
 pub struct Containers {
     /// The containers with recorded processes, in the order of the start of their first recorded process.
     pub list: Vec<Container>,
-    /// The number of processes of container runtimes that are not recorded, because a recorded client and
-    /// other clients had connections to the daemon.
+    /// The number of processes of container runtimes that are not recorded, because they may have been started for
+    /// a recorded client or for another one: both had connections to the daemon.
     pub not_recorded: u64,
 }
 
@@ -178,12 +179,12 @@ pub struct Imported {
     pub whole: bool,
     /// The largest possible error of the imported span's beginning and end, in ns.
     pub error: u64,
-    /// The reason why the place of the imported span in time is not proven; `None` if it is proven. Reports give no
-    /// times for a span without a proven place.
+    /// The reason why it is not proven at which time the imported span ran; `None` if it is proven. Reports give no
+    /// times for a span whose place in time is not proven.
     pub doubt: Option<Doubt>,
 }
 
-/// The reason why the place in time of an imported span is not proven.
+/// The reason why it is not proven at which time an imported span ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
     /// The place of an imported span in time is known only with an error of this many ns, which is too large for
@@ -196,7 +197,8 @@ pub enum Doubt {
     Stamp,
     /// The times in the file of the other tool have no time zone, and they fit the recording with several zones.
     Zone,
-    /// The length of the test's suite does not prove the place of the imported test in time.
+    /// The file gives the time of the imported test's suite, and the length of the suite does not prove where in
+    /// the recording the test ran.
     Suite,
     /// Another process or thread, which ran at the same time, may have executed the imported span.
     Runner,
@@ -348,7 +350,8 @@ pub struct Quality {
     /// For each kind of event that contradicts earlier ones (a task on two CPUs, a task running before its fork,
     /// …), the number of such events. The list is empty for a good trace.
     pub anomalies: Vec<(&'static str, u64)>,
-    /// The notes of the recorder that facts are missing from a time on: the time, and the missing facts as text.
+    /// Notes of the recorder which say that certain facts are missing from a time on: the time, and the missing
+    /// facts as text.
     pub degraded: Vec<(Ktime, Box<[u8]>)>,
     /// The pair of CPUs whose clocks disagree, if there is one. All times of the trace are doubtful then.
     pub clocks: Option<ClockDisagreement>,
@@ -458,7 +461,7 @@ impl Thread {
         self.end.since(self.start)
     }
 
-    /// Makes a thread of the model of which only the ids and the time of its life are known.
+    /// Makes a thread from its ids and the time of its life. All other fields are unknown or 0.
     pub fn new(tid: Tid, process: ProcessIx, (start, end): (Ktime, Ktime)) -> Thread {
         Thread {
             tid,
@@ -482,8 +485,8 @@ impl Thread {
         }
     }
 
-    /// The times of the thread by state in ns, without what is known only from the kernel's accounting. The
-    /// stretches of the thread in the timeline add up to these times.
+    /// The times of the thread by state in ns, as far as its events show them. What only the kernel's totals show
+    /// counts as unknown here. The stretches of the thread in the timeline add up to these times.
     pub fn times_by_events(&self) -> Times {
         let ByKernel { on_cpu, run_queue } = self.by_kernel;
         let off_cpu = self.times.asleep_or_blocked;

@@ -69,12 +69,13 @@ fn rank(event: &Event) -> u8 {
     }
 }
 
-/// The misfit of an event that can come next only if other events are missing. It is the largest return value of
-/// the function that [`Order::next_fitting`] calls. The number is part of the layout of a key for sorting.
+/// How badly an event fits if it contradicts the states of its tasks, so that it can come next only if other events
+/// are missing. The function that [`Order::next_fitting`] calls returns no larger value. The number is part of the
+/// layout of a key for sorting.
 pub(crate) const MISSING: u8 = 2;
 
-/// The rank of a context switch among events with equal times, as part of the layout of a key for sorting:
-/// switches come after all other events.
+/// The rank of a context switch among events with equal times; see [`rank`]. It is the highest rank, so switches
+/// come after all other events. The number is part of the layout of a key for sorting.
 const SWITCH: u8 = 5;
 
 /// An event in a compact form that is sorted by time. It takes 24 bytes.
@@ -89,19 +90,19 @@ pub(crate) struct Record {
     pub(crate) to: u32,
     pub(crate) state: u16,
     pub(crate) cpu: u16,
-    /// The flags of a scheduling event as in [`tr_format::sched::SchedBlock::flags`], or [`LIFE`] for an event of
-    /// another kind.
+    /// The flags of a scheduling event as in [`tr_format::sched::SchedBlock::flags`]; [`LIFE`] for an event of
+    /// another stream.
     pub(crate) flags: u8,
-    /// The number of the reason for the sleep that begins with a switch, as in
+    /// If the event is a switch into a sleep: the code of the reason for the sleep, as in
     /// [`tr_format::sched::SchedBlock::reason`].
     pub(crate) reason: u8,
-    /// The number of the time-out of the sleep that begins with a switch, as in
+    /// If the event is a switch into a sleep: the code of the system call's time-out, as in
     /// [`tr_format::sched::SchedBlock::timeout`].
     pub(crate) timeout: u8,
 }
 
-/// The flag of a record for sorting that stands for a lifecycle event or an event of the recorder, not for a
-/// scheduling event.
+/// The value of [`Record::flags`] for a lifecycle event or an event of the recorder. Scheduling events never have
+/// this bit.
 pub(crate) const LIFE: u8 = 0x80;
 
 impl Record {
@@ -195,8 +196,8 @@ impl Order {
         used
     }
 
-    /// Offers the next events in their order to `take`, which returns the number of events that it takes. The
-    /// other events are returned by [`Order::next_fitting`].
+    /// Offers the next events, in their order, to the function `take`, which returns how many of them it has
+    /// processed. Those count as returned. The rest is left for [`Order::next_fitting`].
     pub(crate) fn offer(&mut self, take: impl FnOnce(&[Record]) -> usize) {
         if !self.ties.is_empty() {
             return;
@@ -209,8 +210,8 @@ impl Order {
         self.at += taken;
     }
 
-    /// Returns the next event and its time. Among several events with equal times it is the event for which
-    /// `misfit` returns the smallest number. Returns `None` if the next run of events is needed first.
+    /// Returns the next event and its time. Among events with equal times, it is the one for which `misfit` returns
+    /// the smallest number. Returns `None` if the next run of events has to be pushed first.
     #[inline]
     pub fn next_fitting(&mut self, misfit: impl Fn(&Event) -> u8) -> Option<(Ktime, Event<'_>)> {
         let record = self.next_record(misfit)?;
@@ -249,7 +250,7 @@ impl Order {
         self.ties.pick(&self.lives, misfit)
     }
 
-    /// Whether all events with this time have been read, so that no other event with an equal time can still come.
+    /// Whether no further event with this time can come, because all events up to this time have been read.
     #[inline]
     fn is_certain(&self, time: u64) -> bool {
         self.limit.is_none_or(|limit| time < limit)
@@ -268,7 +269,7 @@ impl Order {
     }
 }
 
-/// A placeholder that is left in a list where a lifecycle event has been moved away.
+/// A placeholder that replaces a lifecycle event that was moved out of its list.
 fn nothing() -> LifeEvent {
     LifeEvent {
         time: Ktime(0),
@@ -285,7 +286,7 @@ struct Ties {
     places: BTreeMap<u32, usize>,
     /// For each stream with events at the present time, the first event of its queue.
     heads: BinaryHeap<Reverse<Head>>,
-    /// For each time and task, the number of queued switches at that time that switch in that task.
+    /// How many switches to the same task are queued for the same time. The key is the time and the task.
     arrivals: HashMap<(u64, u32), u32>,
     last: u64,
 }
@@ -336,22 +337,21 @@ impl Ties {
         }
     }
 
-    /// Whether an event is a switch, and the last switch of its stream with this time. The task that it
-    /// switches in stays on the CPU, so the switch came after all other switches into that task at this time.
+    /// Whether an event is the last switch of its CPU at this time, so that the task that it switches to stays on
+    /// the CPU. If other CPUs switch to that task at this time, too, this switch must have come last.
     fn stays(&self, head: &Head) -> bool {
         let queue = self.queues.get(head.queue);
         let after = queue.and_then(|queue| queue.get(1));
         head.rank == SWITCH && after.is_none_or(|after| after.time > head.time)
     }
 
-    /// Whether several switches with this time switch in the same task.
+    /// Whether several queued switches go to the task of this switch at its time.
     fn comes_again(&self, record: &Record) -> bool {
         let arrivals = record.arrival().and_then(|key| self.arrivals.get(&key));
         arrivals.is_some_and(|count| *count > 1)
     }
 
-    /// Notes that a switch has been returned, so that it no longer counts among the switches with its time that switch
-    /// in the same task.
+    /// Notes that a switch has been returned, so that [`Ties::comes_again`] no longer counts it.
     fn forget(&mut self, record: Option<&Record>) {
         let Some(key) = record.and_then(Record::arrival) else {
             return;

@@ -148,7 +148,7 @@ struct Keeper {
     lives: Events,
     /// The time of the last event that belongs to the recording. Events after it are ignored.
     last: Ktime,
-    /// The time in ns up to which all events have been read. No later run has an earlier event.
+    /// All events before this time, in ns, have been read. No later run has an earlier event.
     reached: u64,
 }
 
@@ -179,8 +179,8 @@ impl Keeper {
                 Event::Sched(..) => {}
                 Event::Life(event) => {
                     self.lives.life(event);
-                    // Most losses were found before all other events (`RecorderFacts`). New is only the loss of a frame
-                    // that turned out to be damaged when it was read.
+                    // Most losses are known from `RecorderFacts`, which was read before all other events. Only the
+                    // loss of a frame that turned out to be damaged when it was read is new here.
                     if let Some(span) = loss(event).filter(|span| self.lost.insert(*span)) {
                         tracker.lost(span.stream, span.since, span.until);
                     }
@@ -201,12 +201,13 @@ impl Keeper {
     }
 }
 
-/// The facts that the recorder's own events in a trace state. They are read before all other events, because a
-/// loss has to be known before the events around it are taken.
+/// The losses and other facts that the recorder's own events report. These events are read before all other events,
+/// because a loss has to be known before the events around it are processed.
 #[derive(Default)]
 struct RecorderFacts {
     lost: BTreeSet<LostSpan>,
-    /// The time of the last watermark, which the recorder writes when every event before that time is in the file.
+    /// The time of the last watermark. The recorder writes a watermark when all events before its time are in the
+    /// file.
     progress: Option<Ktime>,
     late: CommitDelay,
 }
@@ -273,7 +274,7 @@ impl RecorderFacts {
     }
 }
 
-/// The span of time in which events are missing, if the event is one that states a loss; `None` for other events.
+/// If the event reports a loss: the span of time in which events are missing. `None` for other events.
 fn loss(event: &LifeEvent) -> Option<LostSpan> {
     let LifeKind::Lost(lost) = &event.kind else {
         return None;

@@ -1,6 +1,6 @@
-//! Servers in the model: processes of this machine that have answered recorded processes, and are recorded from their
-//! first answer on. Wakings link their later work to their clients, like any other work. The wait of a client that the
-//! first answer ended is divided where the recording of the server begins.
+//! Servers in the model: processes of this machine that answered recorded processes. A server is recorded from its
+//! first answer on, and from then on wakings link its work to its clients, like any other work. The wait of the
+//! client that got the first answer is split in two where the recording of the server begins.
 
 use tr_format::event::{Tgid, Tid};
 
@@ -20,8 +20,9 @@ pub struct Server {
     tid: Tid,
 }
 
-/// Adds the found servers to `Analysis::others`. A server that has no parent gets the process that it
-/// answered first as its parent. It has to be called before the tree of processes is summed up.
+/// Adds the found servers to `Analysis::others`. A server without a parent becomes a child of the process that it
+/// answered first. The function has to be called before times are added up over the tree of processes, because it
+/// changes the tree.
 pub(crate) fn place(
     analysis: &mut Analysis,
     found: impl ExactSizeIterator<Item = (FoundServer, Option<ProcessIx>)>,
@@ -51,8 +52,8 @@ pub(crate) fn place(
     }
 }
 
-/// For each server, divides the wait of its first client at the moment at which the recording of the server
-/// begins. It has to be called after the tree of processes is summed up.
+/// For each server, splits the wait of its first client in two at the moment at which the recording of the server
+/// begins. The function has to be called after times are added up over the tree of processes.
 pub(crate) fn link(analysis: &mut Analysis) {
     let Some(mut timeline) = analysis.timeline.take() else {
         return;

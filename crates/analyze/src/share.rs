@@ -18,8 +18,8 @@ pub(crate) fn share_up(of: u64, part: u64, whole: u64) -> u64 {
     }
 }
 
-/// The product of two numbers: `Ok` in 64 bits if it fits, otherwise `Err` in 128 bits. A division of 128
-/// bits is a function call, and the inner loop of the simulation divides.
+/// The product of two numbers: `Ok` if it fits into 64 bits, otherwise `Err` with 128 bits. The two cases are kept
+/// apart because a division of 128 bits is a slow function call, and the inner loop of the simulation divides.
 fn product(a: u64, b: u64) -> Result<u64, u128> {
     a.checked_mul(b)
         .ok_or_else(|| u128::from(a) * u128::from(b))

@@ -27,7 +27,7 @@ pub enum State {
     Dead,
 }
 
-/// The kinds of waits, as far as the state bits of the waiting task show them.
+/// The kinds of waits that the state bits of a waiting task distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// The task is in an interruptible sleep (it waits for a timer, a pipe, a child or input), or it is a
@@ -40,7 +40,7 @@ pub enum Wait {
     Vfork,
     /// The task is in an uninterruptible wait that is none of the other kinds of waits.
     Blocked,
-    /// The task's state has a bit for which the trace has no name from its kernel.
+    /// The task's state has a bit that the trace's table of state names does not contain.
     Unknown,
 }
 
@@ -92,8 +92,8 @@ impl States {
         }
     }
 
-    /// Returns the kind of wait that a task with these state bits is in. The bits are not 0. `vfork` is whether the
-    /// task has a child that runs in its memory.
+    /// Returns the kind of wait that a task with the state bits `state` is in. `state` must not be 0. `vfork` is
+    /// whether the task has a vfork child that runs in its memory.
     pub fn wait(&self, state: u16, iowait: bool, vfork: bool) -> Wait {
         if state & !self.known != 0 {
             Wait::Unknown
@@ -116,7 +116,7 @@ impl States {
     }
 }
 
-/// The kind of a task's time, by which it is summed: on a CPU, in a run queue, waiting or unknown.
+/// The kinds of time by which a task's time is summed: on a CPU, in a run queue, waiting or unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bucket {
     /// The task was on a CPU. The value is the CPU, if it is known.
@@ -157,8 +157,8 @@ pub struct StateTimes {
 }
 
 impl StateTimes {
-    /// Divides `ns` of a task's time by its totals: its run time and its time in run queues. `told` is whether the
-    /// rest can only be sleeps and blocked waits; otherwise the rest is unknown.
+    /// Splits `ns` of a task's time by the totals `run_time` and `run_delay` (the time in run queues). `told` is
+    /// whether the rest can only be sleeps and blocked waits; otherwise the rest counts as unknown.
     pub fn by_totals(ns: u64, run_time: u64, run_delay: u64, told: bool) -> StateTimes {
         let on_cpu = run_time.min(ns);
         let run_queue = run_delay.min(ns - on_cpu);
@@ -191,8 +191,7 @@ impl StateTimes {
         self.unknown = self.unknown.saturating_sub(part.listed());
     }
 
-    /// Moves time back from the states that [`StateTimes::take_from_unknown`] moved it to, so that it counts as
-    /// unknown again. `part` has the time of each of these states.
+    /// Undoes [`StateTimes::take_from_unknown`]: the times in `part` count as unknown again.
     pub fn give_to_unknown(&mut self, part: &StateTimes) {
         self.on_cpu = self.on_cpu.saturating_sub(part.on_cpu);
         self.run_queue = self.run_queue.saturating_sub(part.run_queue);

@@ -76,15 +76,14 @@ pub fn is_unstarted(status: u32) -> bool {
     matches!(code(status), Some(126 | 127))
 }
 
-/// Whether a status is one with which `timeout` exits after it ended its command (with `-k`, finally by
-/// SIGKILL). If another process killed the command, `timeout` ends itself by the signal that killed the
-/// command.
+/// Whether a process with this status may be a `timeout` that ended its command: 124, or 137 with SIGKILL (`-k`).
+/// If another process killed the command, `timeout` kills itself by the same signal and has neither status.
 pub fn is_timeout(status: u32) -> bool {
     matches!(code(status), Some(124 | 137))
 }
 
-/// Whether the status of a process shows that the program took too long: `timeout` ended it, or a signal that
-/// is sent for that purpose.
+/// Whether the status of a process shows that the program took too long: `timeout` ended it, or a signal that is
+/// sent to programs that take too long.
 pub fn ended_in_time(status: u32) -> bool {
     is_timeout(status) || ended_by(status).is_some_and(|signal| is_for(signal, Late))
 }

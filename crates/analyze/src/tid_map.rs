@@ -10,7 +10,8 @@ const IDS: u32 = 1 << 22;
 const PAGE: u32 = 1 << 12;
 const PAGES: usize = (IDS / PAGE) as usize;
 
-/// A table from tids or pids to their holders, which are indices of a table of tasks or processes.
+/// A table that finds the task with a tid, or the process with a pid. The result is an index of a table of tasks or
+/// processes.
 #[derive(Debug)]
 pub struct IdMap<I> {
     /// The index in `holders` at which each page of ids begins. All empty pages share the first page.

@@ -252,7 +252,8 @@ impl Timeline {
         Stretches::new(self, thread, number)
     }
 
-    /// The stretches of a thread's timeline. To be faster, the walk skips many stretches that no task has ended.
+    /// The stretches of a thread's timeline, but many of those that no other task ended are left out, which makes
+    /// the iteration faster.
     pub(crate) fn around_tasks(&self, thread: ThreadIx) -> Stretches<'_> {
         self.of(thread).around_tasks()
     }
@@ -314,8 +315,8 @@ impl Timeline {
         self.lines[thread].plain.get_or_insert_default()
     }
 
-    /// Divides the stretch of a thread around the time `at` into two. The actor `actor` has ended the first part, and
-    /// the actor that ended the whole stretch has ended the second part.
+    /// Splits the stretch of a thread around the time `at` in two at that time. `actor` becomes the one that ended
+    /// the first part. The second part keeps the actor that ended the whole stretch.
     pub(crate) fn divide(&mut self, thread: ThreadIx, at: Ktime, actor: Actor) {
         let Some(number) = self.at(thread, at) else {
             return;

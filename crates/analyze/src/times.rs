@@ -14,7 +14,8 @@ pub enum Basis {
 }
 
 impl Basis {
-    /// The source of the times in a recording. `facts` has, for each kind of fact, from where it is known.
+    /// The source of the times in a recording. `facts` says how the recorder got each kind of fact, such as
+    /// switches, if it has them at all.
     pub fn of(facts: &RecordingFacts) -> Basis {
         match (facts.switches, facts.run_queue) {
             (Known::Kernel | Known::Recorder, _) => Basis::Events,

@@ -92,7 +92,7 @@ pub struct Tracker {
     /// The task that has just left a tid by an exec, with this tid and the time of the exec. Events with this time
     /// may still name the task by the old tid.
     renamed: Option<(Ktime, Tid, TaskIx)>,
-    /// The tasks that were on a CPU according to their snapshots, but of which it is not known on which CPU.
+    /// Tasks whose snapshots show them on a CPU, but not on which one.
     unplaced: Vec<TaskIx>,
     /// The gaps in the events of a CPU that begin later than the events so far: the time and the CPU of each. The
     /// one that begins first is the last in the list.
@@ -217,8 +217,8 @@ impl Tracker {
         task.last_event_ts = stamp;
         task.seen = true;
         if state == State::Dead {
-            // The end of a task that existed before the span is not moved into the span, so that a task which ended
-            // before the span stays outside of it.
+            // A task that existed before the span keeps the true time of its end. If that end is before the span,
+            // the task must not count as one that lived in the span.
             task.end = Some(if task.started_before { stamp } else { now });
         }
     }
@@ -234,8 +234,8 @@ impl Tracker {
         // If events have been lost since the state began, a switch-in does not show what the task did before.
         let broken = self.spans_of(ix, task.state, now).is_some_and(lost);
         match task.state {
-            // The task was off the only CPU that it may run on. A task of another CPU may have woken it, and that event
-            // may be missing. Then it has waited for its CPU since that waking.
+            // The task may run on one CPU only, and slept. A task on another CPU may have woken it, and that event
+            // may be lost. Then a part of this time was not sleep but a wait for the CPU.
             State::Waiting(_)
                 if ended == Ended::SwitchedIn
                     && self.only_cpu(ix, now).is_some()
@@ -243,8 +243,8 @@ impl Tracker {
             {
                 Bucket::Wait(Wait::Unknown)
             }
-            // A waking whose time stamp is before the task's switch-out may have ended this wait at its beginning. Only
-            // complete events up to the next waking or switch-in show whether it did.
+            // A waking had come before the task's switch-out was complete, so perhaps the task never waited. The
+            // next switch-in or waking would show it, but events are lost, or another event comes first.
             State::Waiting(_) if task.woken && (broken || ended == Ended::Otherwise) => {
                 Bucket::Unknown
             }
@@ -361,15 +361,16 @@ impl Tracker {
         }
     }
 
-    /// Notes that forks may be missing from `since` on. Tasks that no event has shown may be running from then
-    /// on, unless every task of the machine is recorded, so that each appears at once.
+    /// Notes that forks may be missing from `since` on. From then on, a task of unknown state counts as alive,
+    /// because a task whose fork is missing may be running. If all scheduling events of the machine are recorded,
+    /// such a task shows up at once, so nothing has to be done.
     fn lose_lives(&mut self, since: Ktime) {
         if !self.system_wide || !self.gaps.any().is_empty() {
             self.concurrency.meet(since, State::Unknown);
         }
     }
 
-    /// Takes the gaps of recorded events into account that have begun at or before `now`.
+    /// Handles the gaps in the recorded events that have begun by `now`.
     fn pass_gaps(&mut self, now: Ktime) {
         if self.renamed.is_some_and(|(time, ..)| time != now) {
             self.renamed = None;

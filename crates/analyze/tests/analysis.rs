@@ -48,7 +48,7 @@ fn causes(causes: &model::Causes) -> Causes {
     }
 }
 
-/// Checks the sums that are right in the analysis of any trace.
+/// Checks sums that must be right in the analysis of any trace, even a damaged one.
 fn check_sums(analysis: &Analysis) -> Result<(), TestCaseError> {
     let span = analysis.end.since(analysis.start);
     let mut totals = model::Times::default();
@@ -91,7 +91,8 @@ fn check_sums(analysis: &Analysis) -> Result<(), TestCaseError> {
         "{:?}",
         analysis.concurrency.times
     );
-    // If a switch-out is missing, this is noticed too late to correct the counts of running tasks.
+    // The sum is not compared if a switch-out is missing: that is noticed too late to correct the counts of running
+    // tasks.
     if analysis.concurrency.unknown == 0 && analysis.quality.anomalies.is_empty() {
         let weighed: u64 = analysis
             .concurrency
@@ -265,7 +266,8 @@ fn check_exact(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError> 
             .collect();
         for thread in &is.threads {
             let is = analysis.thread(*thread);
-            // An exec after the span's end may have given the thread the tid of its leader.
+            // The simulator has the last tid of each thread. If an exec came after the span's end, the analysis has
+            // the first tid.
             let same = left.iter().position(|was| {
                 was.start == is.start
                     && was.end == is.end
@@ -419,8 +421,8 @@ fn check_bounds(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError>
         else {
             continue;
         };
-        // If the last switch-out of a process is lost, the analysis may let the process live until its pid is used
-        // again. The truth has only the later process with the pid if the earlier one ended before the start.
+        // If the last switch-out of a process is lost, the analysis may let it live until its pid is used again. If
+        // it really ended before the span, the simulator's figures for the pid are those of the later process.
         let begins_later = |other: &model::Process| other.pid == is.pid && other.end > was.start;
         if is.end <= was.start && analysis.processes.iter().any(begins_later) {
             prop_assert_eq!(

@@ -10,8 +10,9 @@ use tr_sim::blocks::Order;
 use tr_sim::recording::{Recording, Written};
 use tr_sim::strategy;
 
-/// The longest commit delay in a ring buffer, and the longest one that the trace proves, by a watermark or by the order
-/// of the ring's events. `marks` has for each watermark the time at which it was written and its own time.
+/// The longest commit delay of the events in a ring buffer, and the longest one that the trace proves by a
+/// watermark or by the order of the events. `marks` has for each watermark when it was written, and the time before
+/// which it declares all events written.
 fn delays<E>(
     ring: &[Written<E>],
     time: impl Fn(&E) -> Ktime,

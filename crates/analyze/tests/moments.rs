@@ -300,8 +300,8 @@ fn a_tid_that_an_exec_has_left_is_still_known_with_its_stamp() {
     assert_eq!(thread(&analysis, 10).times.on_cpu, 300);
 }
 
-/// The file is cut off. Its last watermark promises only that events with earlier time stamps are complete: of two
-/// events at its own time, the waking is missing, and the switch-in after it is there.
+/// A file is cut off after a watermark at 500. A watermark only promises that all events before its time are in the
+/// file. Of the two events at 500 itself, the waking is missing and the later switch-in is there.
 #[test]
 fn a_cut_off_file_ends_before_its_last_watermark() {
     let mut hand = Hand::new(Scope::Command, 0);
@@ -358,9 +358,9 @@ fn of_two_switch_ins_with_one_stamp_the_one_that_stays_is_last() {
     assert_eq!(thread(&analysis, 12).times.on_cpu, 950);
 }
 
-/// Several CPUs switch to the same tasks at one time. The last switch-in of task 13 is the one on the CPU where it
-/// stays (cpu1), although it also takes cpu2 from task 14. Task 14 seems to sleep, because its waking and its
-/// switch-out on cpu3 have one time stamp.
+/// Several CPUs switch to the same tasks at 200. The last one that switches to task 13 is cpu1, where it stays,
+/// although task 13 also takes cpu2 from task 14. Task 14 seems to sleep, because its waking and its switch-out on
+/// cpu3 have one time stamp.
 ///
 /// ```text
 /// cpu0 =10=======>13==
@@ -435,7 +435,7 @@ fn a_tid_that_a_lost_exec_has_left_may_be_used_again() {
     let analysis = analyzed(&hand);
     assert_eq!(on_cpu_of(&analysis, &[10]), 200);
     assert_eq!(on_cpu_of(&analysis, &[11]), 950 + 190);
-    // Two tasks run before the new task is switched in, and after it has gone to sleep.
+    // Exactly two tasks run only from 50 to 200, from 200 to 410 and from 600 to 1000.
     assert!(at_once(&analysis, 2) <= 150 + 210 + 400);
 }
 
@@ -478,7 +478,8 @@ fn a_task_that_may_be_a_thread_may_leave_its_tid() {
     assert!(at_once(&analysis, 1) <= 120);
 }
 
-/// The snapshot of task 11 shows it on a CPU. A lost exec gives it the tid 10, and its later events have only this tid.
+/// The snapshot of task 11 shows it on a CPU. Then an exec, which is lost, gives it the tid 10, and later events
+/// name it by this tid only.
 ///
 /// ```text
 /// cpu0 =11=====____
@@ -558,8 +559,8 @@ fn no_task_inherits_a_tid_that_a_lost_exec_has_left() {
     assert_eq!(thread(&analysis, 12).times.on_cpu, 900);
 }
 
-/// A task that is woken after a gap may have been running then: its switch-in on cpu1 may be among the lost events. At
-/// most an exec shows it on that CPU later.
+/// A task that is woken after a gap may have been running on cpu1 then, because its switch-in may be among the lost
+/// events. In some of the cases an exec shows later that it is on cpu1.
 ///
 /// ```text
 /// cpu0 =12==>17==
@@ -732,12 +733,13 @@ fn a_program_has_its_own_memory() {
     // Each case has four parts: the `maxrss` after each exec; the `maxrss` at the exit, with the program's own memory
     // if the kernel reports it; the expected memory of each program; the expected memory of the process.
     for (execs, exit, programs, process) in [
-        // The process is forked by one of 300. Its program needs less in two cases, and more in the third one.
+        // The parent has a `maxrss` of 300. The child's program needs less in the first two cases, and more in the
+        // third one.
         (&[300][..], (300, None), &[None][..], None),
         (&[300], (300, Some(2)), &[Some(2)], Some(2)),
         (&[300], (400, None), &[Some(400)], Some(400)),
-        // In the first of these cases a shell of 5 becomes a compiler of 90. In the second one, a program of 90
-        // executes a small one.
+        // A process executes two programs: first one of 5 and then one of 90 (a shell becomes a compiler); in the
+        // last case first one of 90 and then a small one.
         (&[3, 5], (90, None), &[Some(5), Some(90)], Some(90)),
         (&[3, 90], (90, None), &[Some(90), None], Some(90)),
     ] {
@@ -829,8 +831,8 @@ fn waits_are_divided_by_who_had_the_cpu() {
     let (sum, names) = of(10);
     assert_eq!((sum.own, sum.others, sum.rest), (100, 200, 0));
     assert_eq!(names, [(named(b"rustc"), 150), (named(b"python3"), 50)]);
-    // Task 11 waits 90 ns for cpu0, which task 10 has, and then 100 ns for cpu1, which task 90 has. Only the end of
-    // that time of task 90 is recorded.
+    // Task 11 waits for cpu0 for 90 ns, while task 10 runs there, and then for cpu1 for 100 ns, while task 90 runs
+    // there. The trace does not show when task 90 came to cpu1.
     let (sum, names) = of(11);
     assert_eq!((sum.own, sum.others, sum.rest), (90, 100, 0));
     assert_eq!(names, [(named(b"rustc"), 100)]);
@@ -979,7 +981,7 @@ fn a_wait_without_a_switch_is_in_no_sums() {
     assert_eq!(names, expected);
 }
 
-/// The waits of a task for a CPU, divided by the tasks that had the CPU.
+/// How long a task waited for CPUs, split by the tasks that had the CPUs.
 fn contention_of(hand: &Hand, tid: u32) -> (Division, Vec<(Occupant, u64)>) {
     let options = Options {
         timeline: true,

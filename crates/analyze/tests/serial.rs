@@ -33,8 +33,8 @@ use tr_sim::timeline;
 mod schedule;
 
 const MS: u64 = 1_000_000;
-/// The largest difference in ns between a figure and its expected value: the time of forks, execs, exits and wake-ups
-/// in a short run.
+/// How far a figure may be from its expected value, in ns. The expected values leave out the time of forks, execs,
+/// exits and wake-ups, which is shorter than this in a short run.
 const SLACK: u64 = MS;
 const CUT: Cut = Cut {
     largest: 100,
@@ -63,7 +63,7 @@ fn by_program(analysis: &Analysis) -> Groups {
     })
 }
 
-// ---- Laws ----
+// ---- Rules that are true for any trace ----
 
 /// Checks each sleep that an interrupt ended: the analysis says that a time-out ended it if and only if the time-out
 /// had passed. The simulator records all time-outs.
@@ -338,7 +338,7 @@ proptest! {
     }
 }
 
-// ---- Worlds of a known answer ----
+// ---- Simulated programs whose results are known ----
 
 /// Makes a world of these programs. The first program is COMMAND's. Each program begins with its own exec.
 fn world(programs: &[(&str, Vec<Op>)], channels: &[u32]) -> World {
@@ -362,7 +362,7 @@ fn world(programs: &[(&str, Vec<Op>)], channels: &[u32]) -> World {
     }
 }
 
-/// Repeats `ops`, which must come directly after the program's first operation, the exec of itself.
+/// An operation that repeats `ops`. In the program, `ops` must be the operations 1 to n, directly after the exec.
 fn repeat(slot: u8, times: u32, ops: &[Op]) -> Vec<Op> {
     let to = 1;
     [ops.to_vec(), vec![Op::Repeat { slot, times, to }]].concat()
@@ -440,7 +440,7 @@ impl Answer {
         self.groups.name(group).to_owned()
     }
 
-    /// The time of a program on the path, of those kinds for which `fits` is true.
+    /// The time that a program is on the path, in those kinds of time that `fits` accepts.
     fn time(&self, program: &str, fits: impl Fn(TimeKind) -> bool) -> u64 {
         let segments = self.path.segments.iter();
         segments
@@ -453,7 +453,7 @@ impl Answer {
         self.time(program, |kind| kind == TimeKind::OnCpu)
     }
 
-    /// The number of segments of a program on the path from which the path goes on in this way.
+    /// How many segments of a program are on the path from which the path continues in the way `then`.
     fn links(&self, program: &str, then: Then) -> usize {
         let segments = self.path.segments.iter();
         segments
@@ -551,7 +551,7 @@ fn of_a_fan_out_the_longest_is_the_path() {
     about(is.alone("long"), 4 * MS);
 }
 
-/// Four jobs on one CPU wait for it, while one of the others has it.
+/// Four jobs share one CPU, so while one of them runs, the others wait for the CPU.
 #[test]
 fn one_cpu_for_all_is_waited_for() {
     let make = vec![fork(1), fork(1), fork(2), fork(1), Op::WaitAll];
@@ -562,7 +562,7 @@ fn one_cpu_for_all_is_waited_for() {
     ];
     let is = Answer::of(world(&programs, &[]), 1);
     about(is.path.length(), 44 * MS);
-    // The long job was forked late, because make waited for the CPU, too. So the waits of both count.
+    // make also had to wait for the CPU before it could fork the long job. So the waits of both programs are added.
     let waits = |kind| kind == TimeKind::RunQueue;
     let waited = is.time("long", waits) + is.time("make", waits);
     about(is.on_cpu("long"), 14 * MS);
@@ -668,8 +668,8 @@ fn an_idle_thread_does_not_take_the_path() {
     assert_eq!(is.links("tool", Then::Waited), 1);
 }
 
-/// A service had begun to wait for requests while its client slept. So the service does not explain that sleep of the
-/// client.
+/// A client sleeps and then sends a request to a service, which had begun to wait for requests during that sleep.
+/// The path must stay in the client during its sleep, because the service was idle.
 ///
 /// ```text
 /// main    =10=zzzzzzzz50zzzzzzzz=>..=      asks the service to stop, and waits for that
@@ -849,8 +849,8 @@ fn a_sleeping_test_is_named() {
     about(is.time("test", |kind| kind == TimeKind::Sleep), 120 * MS);
     about(is.on_cpu("test"), 3 * MS);
     assert_eq!(is.on_cpu("job"), 0);
-    // The job's CPU time is not on the path. Sleeps count only in `with_same_waits`, because another run may need fewer
-    // of them.
+    // Limits do not count sleeps, because another run may need fewer of them; `with_same_waits` counts them. The
+    // job's 50 ms of CPU time are not on the path.
     about(is.free("test"), 50 * MS);
     about(is.free("job"), 3 * MS);
     about(is.with_same_waits("test"), 120 * MS);

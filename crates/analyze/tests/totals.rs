@@ -14,7 +14,7 @@ use tr_format::event::{
 };
 use tr_format::meta::{Known, Method, Origin, RecordingFacts, Scope};
 
-/// Makes a recording by ptrace of COMMAND, whose pid is 10.
+/// Starts a recording by ptrace. COMMAND has the pid 10.
 fn hand(run_queue: Known) -> Hand {
     let mut hand = Hand::new(Scope::Command, 1_000);
     hand.meta.origin = Some(Origin {
@@ -337,8 +337,8 @@ fn the_last_totals_come_after_the_end() {
     exec(&mut hand, 110, 20, "cc");
     end(&mut hand, 500, 20);
     end(&mut hand, 600, 30);
-    // Task 20 has three further totals: those at its exit, the last ones of the kernel, and older ones that were read
-    // earlier but written later.
+    // Task 20 has further totals: those at its exit (180), the kernel's last ones (200), and older ones (150) that
+    // were read earlier but written later.
     for run in [180, 200, 150] {
         account(&mut hand, 700 + run as i64, 20, run, Some(60));
     }

@@ -17,7 +17,7 @@ const TEE: u32 = 12;
 const CC: u32 = 13;
 const DAEMON: u32 = 14;
 
-/// A recording of a machine on which each task has a CPU.
+/// A recording in which every task runs on a CPU of its own.
 struct Tasks(Hand);
 
 impl Tasks {

@@ -62,8 +62,8 @@ impl<'a> Type<'a> {
         self.info >> 24 & 0x1f
     }
 
-    /// The members of a struct, the parameters of a function or the variables of a section. Each is returned as
-    /// `N` words of 32 bits.
+    /// The entries that follow the common part of a BTF type: the members of a struct, the parameters of a
+    /// function or the variables of a section. Each is returned as `N` words of 32 bits.
     pub(crate) fn parts<const N: usize>(&self) -> impl Iterator<Item = [u32; N]> + 'a {
         self.rest
             .chunks_exact(4 * N)
@@ -85,8 +85,8 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(*bytes))
 }
 
-/// The number of bytes that come after the common part of a BTF type whose word `info` is `info`; `None` for an
-/// unknown kind of type.
+/// The number of bytes that follow the common part of a BTF type. `info` is the word of the common part that has
+/// the kind of the type and the number of its members. `None` for an unknown kind.
 fn added(info: u32) -> Option<usize> {
     use kind::*;
     let many = (info & 0xffff) as usize;
@@ -321,7 +321,8 @@ impl<'b, 'a> Copy<'b, 'a> {
                 self.words(&[name, original.info, target]);
             }
             ARRAY => self.words(&[0, original.info, 0]),
-            // Everything else within a struct is a pointer, whose copy points to void.
+            // The only other kind of type that a member of a struct can have is a pointer. Its copy points to
+            // void.
             _ => self.words(&[0, PTR << 24, 0]),
         }
         match original.kind() {

@@ -339,7 +339,7 @@ fn member_offset(btf: &Btf<'_>, name: &str, member: &str) -> Option<i64> {
     find(btf, btf.named(name, kind::STRUCT)?, member, 16)
 }
 
-/// The name by which the kernel's BTF has the type of a tracepoint's function.
+/// The name that the type of a tracepoint's function has in the kernel's BTF.
 fn typedef(tracepoint: &str) -> String {
     format!("btf_trace_{tracepoint}")
 }
@@ -402,7 +402,8 @@ mod tests {
                 raw.push(place(tracepoint).unwrap_or_else(|| panic!("no row of {tracepoint}")));
             }
         }
-        // The programs on system calls are of the kind `tp_btf`, so their tracepoints are not in the list yet.
+        // The list has only programs of the kind `raw_tp` so far. The programs on system calls are of the kind
+        // `tp_btf`, so their tracepoints are added.
         let typed = ["sys_exit", "sys_enter"].map(|name| place(name).unwrap());
         raw.extend(typed);
         raw.sort_unstable();

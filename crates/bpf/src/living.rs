@@ -1,5 +1,6 @@
-//! Finds the recordings that are running on this machine, by the kernel's list of BPF maps. The memory of a map stays
-//! allocated as long as a descriptor or a mapping of it exists in any process, so the loader of a map cannot count it.
+//! Finds the recordings that are running on this machine, by the kernel's list of BPF maps. The process that loaded
+//! the maps of a recording cannot keep count of their memory: a map lives on as long as any process has a descriptor
+//! or a mapping of it.
 
 use std::ffi::CStr;
 use std::os::fd::AsRawFd;

@@ -458,7 +458,8 @@ impl Plan<'_> {
             settings.containers as u32
         };
         rodata.servers = settings.servers && !settings.all;
-        // This is the user who called sudo even in the loader, which has become that user's process before.
+        // Even in the loader, which sudo runs, this is the user who called sudo: the loader has given up root's
+        // rights before.
         let user = nix::unistd::getuid();
         rodata.servers_uid = if user.is_root() {
             u32::MAX

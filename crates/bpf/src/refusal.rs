@@ -57,8 +57,7 @@ pub enum Refusal {
     LockedMemory {
         /// The process's limit of locked memory in bytes (RLIMIT_MEMLOCK).
         limit: u64,
-        /// Whether executing a file with capabilities does not let this process raise its limit of locked
-        /// memory.
+        /// Whether the process cannot raise its limit of locked memory even by executing a file with capabilities.
         confined: bool,
     },
     /// bpf(2) fails with this error number, and none of the other reasons explains it, so a security module
@@ -159,11 +158,11 @@ impl Refusal {
         Refusal::gather(error.kind() == libbpf_rs::ErrorKind::PermissionDenied)
     }
 
-    /// Finds the reason why this process cannot trace from facts about the process and the kernel; `None` if it
-    /// can. `denied` is whether the kernel has refused a map or a program of the tracer.
+    /// Examines the process and the kernel to find the reason why this process cannot trace; `None` if it can.
+    /// `denied` is whether the kernel has refused a map or a program of the tracer.
     fn gather(denied: bool) -> Option<Refusal> {
-        // If no descriptor is left to this process, /proc cannot be read although it is mounted. Then this reason is
-        // dropped.
+        // A process that has used up its limit of descriptors cannot read /proc, so /proc seems not to be mounted
+        // although it is. `NoProc` is dropped then.
         let unread =
             |refusal: &Refusal| *refusal == Refusal::NoProc && Path::new("/proc/self").exists();
         RefusalFacts::gather(denied)
@@ -171,9 +170,9 @@ impl Refusal {
             .filter(|refusal| !unread(refusal))
     }
 
-    /// The remedies for the reason why tracing is refused, of which each is enough: for each, what it does, and a
-    /// command to paste. `tr` is the path of this program and `record` the rest of its command line, both quoted
-    /// for a shell.
+    /// The ways to remove the reason why tracing is refused. One of them is enough. For each way: what it does, and a
+    /// command to paste. `tr` is the path of this program and `record` the rest of its command line, both quoted for
+    /// a shell.
     pub fn remedies(&self, tr: &str, record: &str) -> Vec<(&'static str, String)> {
         let setcap = format!("setcap cap_bpf,cap_perfmon+p {tr}");
         let docker = "docker run --cap-add BPF --cap-add PERFMON";
@@ -395,8 +394,9 @@ fn locked_limit() -> Option<u64> {
     (soft != libc::RLIM_INFINITY).then_some(soft)
 }
 
-/// Whether BPF maps count as locked memory on this kernel. Linux 5.11 ended that, and also added the BPF helper
-/// function for which this tests. So the test is right for kernels with backported patches as well.
+/// Whether BPF maps count as locked memory on this kernel. They do so before Linux 5.11. That version also added a
+/// BPF helper function, so the kernel is tested for this function. Unlike a comparison of versions, this is right for
+/// kernels with backported patches as well.
 fn counts_as_locked() -> bool {
     const CALL: u8 = 0x85;
     let function = BPF_FUNC_ktime_get_coarse_ns.cast_signed();

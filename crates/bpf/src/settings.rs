@@ -13,7 +13,7 @@ pub struct Settings {
     /// The number of CPUs that are not recorded from the start, but get memory for scheduling events when
     /// their first event comes. `None` if the events of other CPUs are not recorded.
     pub later_cpus: Option<u32>,
-    /// The number of CPU numbers that the kernel may use on this machine.
+    /// The number of CPUs that the kernel is prepared for on this machine (possible CPUs).
     pub possible_cpus: usize,
     /// The size in bytes of the memory for scheduling events of each CPU: a power of two, at least a page.
     pub sched_ring: u32,
@@ -77,7 +77,8 @@ impl Containers {
 pub struct Sampling {
     /// The number of stack samples a second on each CPU; 0 for no samples.
     pub hz: u32,
-    /// The shortest wait whose stack is recorded, in ns; with 0, no stacks of waits are recorded.
+    /// The stack of a task is recorded when the task has waited for at least this time, in ns; with 0, no
+    /// stacks of waits are recorded.
     pub wait_least: u64,
     /// The size in bytes of the ring buffer for stack samples: a power of two, at least a page.
     pub ring: u32,

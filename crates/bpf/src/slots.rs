@@ -1,6 +1,6 @@
-//! Reads scheduling events from slots in mapped memory, which has a region for each CPU. `events.h` has the
-//! protocol: the BPF programs write slots, and a written slot is not 0; the reader clears the slots that it has
-//! read, and publishes its position as the tail.
+//! Reads scheduling events from slots in mapped memory, which has a region for each CPU. `events.h` describes the
+//! protocol: an empty slot is 0, and the BPF programs fill it. The reader sets the slots that it has read to 0 again,
+//! and publishes how far it has read (the tail).
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,7 +40,7 @@ pub struct Slots {
     cpus: Vec<Cpu>,
     /// The largest number of CPUs that can have slots for scheduling events.
     regions: usize,
-    /// The number of CPU numbers that the kernel may use on this machine.
+    /// The number of CPUs that the kernel is prepared for on this machine (possible CPUs).
     possible_cpus: usize,
     /// The numbers of the CPUs that have got slots for scheduling events since the last call of
     /// [`Slots::newcomers`].

@@ -1,5 +1,5 @@
-//! The two tables in which the BPF programs look up, by the number of a system call, the reason of a wait in the call
-//! and the place of its time-out.
+//! Two tables with an entry for each system call, in which the BPF programs look up why a task waits in the call (for
+//! example for a lock), and which argument of the call has the time-out.
 
 use libc::c_long;
 
@@ -7,16 +7,16 @@ use crate::skel::types::timeout_form;
 use crate::wire::reason::*;
 use crate::wire::{REASON_BY_DESCRIPTOR, REASON_SENDS, REASON_WRITE, SYSCALLS};
 
-/// The entry, in the table of the reasons of waits, of system calls that read from the descriptor in the first
-/// argument. [`WRITE`] is the entry of those that write to it.
+/// The table entry of system calls that read from the descriptor in their first argument: the reason for a wait in
+/// the call depends on the kind of descriptor. [`WRITE`] is the entry of calls that write to it.
 const READ: u8 = REASON_BY_DESCRIPTOR;
 const WRITE: u8 = REASON_BY_DESCRIPTOR | REASON_WRITE | REASON_SENDS;
-/// The flag, in the table of the reasons of waits, of system calls that can wake the reader of a socket. A close and
-/// an exit can do that as well.
+/// The flag in the table entry of system calls that can wake the reader of a socket. A close and an exit can do that
+/// as well.
 const SENDS: u8 = REASON_SENDS;
 
-/// The system calls that all architectures have, grouped by their entry in the table of the reasons of waits. Calls
-/// that are not listed have the entry [`OTHER`].
+/// The system calls that all architectures have, grouped by the reason for a wait in the call (their table entry).
+/// Calls that are not listed have the entry [`OTHER`].
 const COMMON: &[(u8, &[c_long])] = &[
     (CHILD, &[libc::SYS_wait4, libc::SYS_waitid]),
     // The numbers are those of futex_waitv, futex_wait and futex_requeue (since Linux 6.7).
@@ -90,7 +90,7 @@ const COMMON: &[(u8, &[c_long])] = &[
         &[libc::SYS_splice, libc::SYS_tee, libc::SYS_vmsplice],
     ),
     (
-        // The second flag is for calls that synchronize only the file whose descriptor is their first argument.
+        // The second flag marks calls that synchronize only the file whose descriptor is their first argument.
         SYNC | REASON_WRITE,
         &[libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_syncfs],
     ),
@@ -161,8 +161,8 @@ const COMMON: &[(u8, &[c_long])] = &[
     ),
 ];
 
-/// The system calls that younger architectures, or the `libc` crate for them, lack, grouped by their entry in the
-/// table of the reasons of waits.
+/// The system calls that newer architectures, or the `libc` crate for them, lack, grouped by the reason for a wait in
+/// the call (their table entry).
 #[cfg(target_arch = "x86_64")]
 const OLD: &[(u8, &[c_long])] = &[
     (SIGNAL, &[libc::SYS_pause]),
@@ -201,7 +201,7 @@ const OLD: &[(u8, &[c_long])] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLD: &[(u8, &[c_long])] = &[];
 
-/// Makes the table of the reasons of waits by system call for the BPF programs (`syscall_reasons`).
+/// Makes the table with the reason for a wait in each system call, for the BPF programs (`syscall_reasons`).
 pub fn reasons() -> [u8; SYSCALLS] {
     let mut table = [OTHER; SYSCALLS];
     for (entry, calls) in COMMON.iter().chain(OLD) {
@@ -215,8 +215,8 @@ pub fn reasons() -> [u8; SYSCALLS] {
     table
 }
 
-/// Makes an entry of the table of time-outs: in which form a system call has its time-out (`enum timeout_form`), and
-/// in which argument.
+/// Makes a table entry for a system call with a time-out: the form of the time-out (`enum timeout_form`), and the
+/// argument that contains it.
 const fn form(form: timeout_form, argument: u8) -> u8 {
     form.0 as u8 | argument << timeout_form::TIMEOUT_ARGUMENT_SHIFT.0
 }
@@ -226,8 +226,8 @@ const SELECTS: u8 = timeout_form::TIMEOUT_SELECTS.0 as u8;
 const TIMESPEC: timeout_form = timeout_form::TIMEOUT_TIMESPEC;
 const SOCKET: timeout_form = timeout_form::TIMEOUT_SOCKET;
 
-/// The system calls that can have a time-out, and in which form and argument each has it. mq_timedreceive and
-/// mq_timedsend wait until a time of the real-time clock.
+/// The system calls that can have a time-out, each with the form of the time-out and the argument that contains it.
+/// mq_timedreceive and mq_timedsend wait until a time of the real-time clock.
 const TIMED: &[(c_long, u8)] = &[
     (libc::SYS_ppoll, form(TIMESPEC, 2) | POLLS),
     (libc::SYS_pselect6, form(TIMESPEC, 4) | SELECTS),
@@ -264,8 +264,8 @@ const TIMED: &[(c_long, u8)] = &[
     (libc::SYS_readv, form(SOCKET, 0)),
 ];
 
-/// The system calls with a time-out that younger architectures, or the `libc` crate for them, lack, and in which form
-/// and argument each has it.
+/// The system calls with a time-out that newer architectures, or the `libc` crate for them, lack, each with the form
+/// of the time-out and the argument that contains it.
 #[cfg(target_arch = "x86_64")]
 const OLD_TIMED: &[(c_long, u8)] = &[
     (
@@ -284,7 +284,7 @@ const OLD_TIMED: &[(c_long, u8)] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLD_TIMED: &[(c_long, u8)] = &[];
 
-/// Makes the table of the places of time-outs by system call for the BPF programs (`syscall_timeouts`).
+/// Makes the table that says where each system call has its time-out, for the BPF programs (`syscall_timeouts`).
 pub fn timeouts() -> [u8; SYSCALLS] {
     let mut table = [0; SYSCALLS];
     for (call, entry) in TIMED.iter().chain(OLD_TIMED) {

@@ -20,7 +20,7 @@ use crate::skel::types::bss_output;
 use crate::slots::{Record, Slots};
 use crate::wire;
 
-/// The numbers of events of a CPU that the BPF programs emitted and that were lost.
+/// How many events of a CPU the BPF programs have emitted, and how many of them were lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuAccount {
     /// The lost events of the CPU for which no record has been written yet: their number, and the times of the first
@@ -145,8 +145,8 @@ impl Tracer {
         (input.command_tgid, input.recorder_tgid) = (command, recorder);
     }
 
-    /// Whether one task has sent the last signal of this number to both the recorder and COMMAND, because they are in one
-    /// process group.
+    /// Whether the last signal with this number was sent to both the recorder and COMMAND by one task, as a kill(2) to
+    /// their common process group does.
     pub fn sent_to_both(&self, signal: u32) -> bool {
         let read = |who: usize| {
             let sent = self.shared.output().sent.get(who);
@@ -225,8 +225,8 @@ impl Tracer {
         Ok(bytes)
     }
 
-    /// For each table of the BPF programs, how often it had no room since the programs were attached, and what was lost
-    /// by that. `waits` is how often stacks of waits had no room before the recording, which does not count.
+    /// How often each table of the BPF programs was full since the programs were attached, and what was lost then.
+    /// `waits` is how often the table of stacks of waits was full before the recording began, which is subtracted.
     pub fn overflows(&self, waits: u64) -> [(u64, &'static str); 8] {
         [
             (

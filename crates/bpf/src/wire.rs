@@ -4,7 +4,7 @@
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// The kind of a slot (`sched_kind`) that is one of the two slots that report a loss of scheduling events.
+/// The kind (`sched_kind`) of a slot that reports lost scheduling events. Each report takes two slots of this kind.
 pub const SCHED_LOST: u8 = 0;
 pub const SCHED_SWITCH: u8 = 1;
 pub const SCHED_WAKING: u8 = 2;
@@ -14,7 +14,8 @@ pub const SCHED_WAKEUP_NEW: u8 = 3;
 pub const SCHED_PREEMPT: u8 = 1;
 /// The flag of a context switch (`sched_flag`) after which the task that left the CPU waits for block I/O.
 pub const SCHED_IOWAIT: u8 = 2;
-/// The flag of the first waking of a new task (`sched_flag`) whose parent waits for its exec or exit.
+/// The flag (`sched_flag`) of the first waking of a new task that was made by vfork, so that its parent waits for its
+/// exec or exit.
 pub const SCHED_VFORK: u8 = 8;
 
 /// The context of a waking (`waking_context`) that the running task has caused.
@@ -26,18 +27,18 @@ pub const CONTEXT_SOFTIRQ: u16 = 2;
 /// The context of a waking (`waking_context`) in a softirq that belongs to the running task's own sending to a socket.
 pub const CONTEXT_SEND: u16 = 3;
 
-/// The entry, in the table of the reasons of waits, of system calls whose reason depends on the file descriptor in the
-/// first argument.
+/// The entry, in the table of the reasons for waits, of a system call that waits for the file descriptor in its first
+/// argument: the reason depends on the descriptor.
 pub const REASON_BY_DESCRIPTOR: u8 = 32;
-/// The flag, in a table entry with [`REASON_BY_DESCRIPTOR`], of system calls that write to the descriptor.
+/// The flag that is added to [`REASON_BY_DESCRIPTOR`] for system calls that write to the descriptor.
 pub const REASON_WRITE: u8 = 64;
-/// The flag, in the table of the reasons of waits, of system calls that can wake the reader of a socket.
+/// The flag, in the table of the reasons for waits, of system calls that can wake the reader of a socket.
 pub const REASON_SENDS: u8 = 128;
 /// The number of entries in a table of sums of system calls, a power of two.
 pub const CALL_SUMS: usize = 65_536;
 /// The flag, in the key of a [`CallSum`], of a system call in the table of 32-bit programs.
 pub const CALL_COMPAT: u32 = 1 << 31;
-/// The number of system calls that the tables of the reasons of waits and of time-outs have entries for.
+/// The number of system calls for which the tables of the reasons for waits and of the time-outs have an entry.
 pub const SYSCALLS: usize = 512;
 
 /// The reasons for which threads wait, by number (`enum reason`). A test of the recorder verifies that the numbers are
@@ -108,7 +109,7 @@ pub const TCP_SYN_SENT: u16 = 2;
 /// The state of a TCP connection whose peer has closed its direction.
 pub const TCP_CLOSE_WAIT: u16 = 8;
 
-/// The number of bytes of a [`Directory`]'s path after which no further component begins.
+/// The BPF programs stop adding directory names to a [`Directory`]'s path after this many bytes.
 pub const DIRECTORY_AREA: usize = 1024;
 /// The size in bytes of the longest file name that Linux supports, with the NUL at its end.
 pub const NAME_AREA: usize = 256;
@@ -246,7 +247,8 @@ wire! {
     }
     /// The first process of a container that is recorded has begun.
     Container = "wire_container" { head: Head, tid: u32, tgid: u32, client: u32, evidence: u32 }
-    /// A server has answered a recorded process for the first time, or a process that is not recorded.
+    /// A server has answered a recorded process for the first time and is recorded from now on, or a recorded server
+    /// has answered a process that is not recorded.
     Server = "wire_server" { head: Head, tid: u32, tgid: u32, client: u32, other: u32 }
     /// A task has sent or received a DNS message by UDP.
     Dns = "wire_dns" {
@@ -291,10 +293,10 @@ pub struct Sched {
     pub to: u32,
     /// The raw state of the task that is switched out (`prev_state`), or the context of a waking (`waking_context`).
     pub state: u16,
-    /// The number of the reason of the sleep that begins with the switch.
+    /// The number of the reason for the sleep that begins with the switch.
     pub reason: u8,
-    /// The time-out of the sleep that begins with the switch: a value of `enum timeout`, or the number of a class of
-    /// lengths.
+    /// The time-out of the sleep that begins with the switch: a value of `enum timeout`, or a number that stands for a
+    /// range of lengths.
     pub timeout: u8,
     /// The kind of the scheduling event: [`SCHED_SWITCH`], [`SCHED_WAKING`] or [`SCHED_WAKEUP_NEW`].
     pub kind: u8,

@@ -1,4 +1,5 @@
-//! The headers of the BPF programs: each one compiles alone, and no two of them include each other.
+//! Tests the headers of the BPF programs: each one compiles alone, and no two of them include each
+//! other.
 
 #![allow(clippy::unwrap_used)]
 

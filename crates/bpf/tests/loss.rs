@@ -95,7 +95,7 @@ fn run(ring: u32, pause: Duration) -> Result<u64, Failed> {
         let _ = thread.join();
     }
     tracer.detach();
-    // A program that was running at the detachment may still be running.
+    // A BPF program that was running when it was detached may still be running.
     std::thread::sleep(Duration::from_millis(50));
     tracer.consume(|record| all.receive(record));
 
@@ -145,7 +145,7 @@ fn run(ring: u32, pause: Duration) -> Result<u64, Failed> {
     Ok(lost)
 }
 
-/// The received events of each CPU: first the scheduling events, then the lifecycle events.
+/// The received events of each CPU: first a map of the scheduling events, then one of the lifecycle events.
 #[derive(Default)]
 struct All([BTreeMap<u16, Seen>; 2]);
 
@@ -315,7 +315,8 @@ fn large() -> Result<(), Failed> {
     ensure(lost == 0, || format!("{lost} lost"))
 }
 
-/// Tests a set of followed tasks that is too small for the processes that the target starts.
+/// Tests that it is counted how many processes cannot be followed because their ids do not fit into the set of followed
+/// tasks.
 fn overflow() -> Result<(), Failed> {
     let mut target = std::process::Command::new("sh")
         .args(["-c", "read go; for i in 1 2 3 4 5; do /bin/true; done"])
@@ -357,8 +358,8 @@ fn overflow() -> Result<(), Failed> {
     ensure(target.wait()?.success(), || "the target failed".into())
 }
 
-/// Tests that losses are counted if the BPF programs can allocate no storage for a task, which they pretend for one
-/// task.
+/// Tests that losses are counted if the BPF programs cannot allocate the storage that belongs to a task. For one task
+/// they pretend this.
 fn no_storage() -> Result<(), Failed> {
     const ROUNDS: u64 = 50;
     let (start, go) = std::sync::mpsc::channel::<()>();

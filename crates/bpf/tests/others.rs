@@ -1,5 +1,5 @@
-//! Tests that the sums over the tasks that have a CPU while followed tasks wait for it agree with the recorded
-//! switches.
+//! Tests the recorded sums of CPU time that other tasks used while followed tasks waited for the CPU: they agree with
+//! the recorded switches.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing)]
 
@@ -118,7 +118,7 @@ fn record(script: &str, keep_others: bool) -> Result<Recorded, Failed> {
     Ok(recorded)
 }
 
-/// The script of a task that waits for the CPU again and again.
+/// The script of a shell that sleeps, computes and sleeps again, so that it often waits for the CPU.
 const BUSY: &str = "while :; do sleep 0.003; i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done; done";
 
 fn equal() -> Result<(), Failed> {

@@ -56,8 +56,9 @@ fn tid() -> u32 {
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }
 
-/// Tests three threads on one CPU: the first wakes the second, which wakes the third. The switches of the second are
-/// hidden, as by some guests' kernels, so that the last reported switch is another task's.
+/// Tests that the task that wakes another one is recorded correctly, even if its own switches are not reported, as on
+/// some virtual machines. Of three threads on one CPU, the first wakes the second, whose switches are hidden, and the
+/// second wakes the third.
 fn wakers() -> Result<(), Failed> {
     const ROUNDS: usize = 200;
     let (mut from_first, mut to_second) = std::io::pipe()?;
@@ -104,7 +105,7 @@ fn wakers() -> Result<(), Failed> {
     })
 }
 
-/// A thread that sleeps in one system call until it is released.
+/// A thread that sleeps in a given system call until it is released.
 struct Sleeper {
     reason: u8,
     tid: u32,
@@ -307,7 +308,8 @@ fn reasons() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The classes by which recordings have the lengths of time-outs: those of a second and of three milliseconds.
+/// A recording stores the length of a time-out only as the number of a range of lengths. The constants are the
+/// numbers for one second and for three milliseconds.
 const SECOND: u8 = 83;
 const MILLISECONDS_3: u8 = 49;
 const NO_LIMIT: u8 = 1;
@@ -343,7 +345,7 @@ fn at<T>(value: &T) -> usize {
     std::ptr::from_ref(value) as usize
 }
 
-/// The system call in which a thread sleeps, as a closure.
+/// A closure that calls the system call in which a thread sleeps.
 type Work = Box<dyn FnOnce() + Send>;
 
 /// System calls that only their time-out ends, with the expected reason and class of time-out of each.
@@ -511,8 +513,8 @@ fn timeouts() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Tests a client that polls with a time-out before it has sent a question, while the question is not answered, and
-/// after the answer.
+/// Tests the recorded waits of a client that polls with a time-out: before it sends a question, while it waits for
+/// the answer, and after the answer.
 fn asking() -> Result<(), Failed> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
@@ -526,7 +528,7 @@ fn asking() -> Result<(), Failed> {
             answers.read_exact(&mut bytes[..1]).expect("a permission");
             stream.write_all(b"an answer").expect("a client");
         }
-        // The client closes the connection, so that the read ends.
+        // The client closes the connection, so this read ends with an error.
         stream.read_exact(&mut bytes).expect_err("an end");
     });
     let events = record(0, move || {

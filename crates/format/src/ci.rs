@@ -44,7 +44,8 @@ pub const SYSTEMS: [System; 14] = [
             ("job", &["{GITHUB_JOB}"]),
             ("commit", &["{GITHUB_SHA}"]),
             ("branch", &["{GITHUB_REF}"]),
-            // The address of a run's page has the number of the run in its repository; on GitHub it has the run's id.
+            // Forgejo puts the run's number in the repository into the address of the run's page. GitHub puts the run's
+            // id there.
             ("page", &["{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}/actions/runs/{GITHUB_RUN_NUMBER}"]),
             ("runner", &["{RUNNER_NAME}"]),
             ("label", &["{RUNNER_OS} {RUNNER_ARCH}"]),
@@ -374,7 +375,8 @@ fn plain<'a>(
     get: impl Fn(&str) -> Option<&'a str>,
 ) -> String {
     let short = match (system.name, name) {
-        // A job without a matrix has no name of a combination: Azure repeats the name of the job, or sets `__default`.
+        // For a job without a matrix, the second name says nothing: Azure repeats the name of the job, or sets
+        // `__default`. It is removed.
         (AZURE, "job") => value
             .split_once(' ')
             .filter(|(job, leg)| job == leg || *leg == "__default")

@@ -1,10 +1,10 @@
-//! The stored fields of each kind of event are described once, for both directions. [`Codec`] has the steps of which
-//! such a description consists; `block/life/` has the implementations that write values into columns, read them from
-//! columns, and pass the texts to a mask, which replaces secrets.
+//! The stored fields of each kind of event are described once, for writing and for reading. [`Codec`] has the steps of
+//! which such a description consists; `block/life/` has the implementations that write values into columns, read them
+//! from columns, and pass the texts to a mask, which replaces secrets.
 //!
-//! A step gets the value to write, or stores the value that it has read in the same place. Most steps compute the
-//! stored form of the value, pass it on, and compute the value from the stored form. When reading, the first
-//! computation is in vain; when writing, the second.
+//! A step is given the value to write, or the place for the value that is read. Most steps compute the stored form of
+//! the value, pass it on, and compute the value from the stored form again. The first computation is superfluous when
+//! reading, the second when writing.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ pub type Step = Result<(), Fault>;
 pub trait Stored {
     /// Passes the fields of the event, whose time is `time`, to the codec, which writes or reads them.
     ///
-    /// A kind of event that was added since version 3.2 of the format has columns of its own and no wide numbers, so
-    /// that an older reader can skip its events.
+    /// A kind of event that was added since version 3.2 of the format uses only columns of its own, and never
+    /// `Codec::wide`, so that an older reader can skip its events.
     fn fields<C: Codec>(&mut self, codec: &mut C, time: Ktime) -> Step;
 
     /// The approximate number of bytes that the event has on the heap.
@@ -74,8 +74,9 @@ pub enum Text {
     Comm,
     /// The kind of texts that are paths, or names in marks.
     Path,
-    /// The kind of texts that are names of disks with requests. These names, like the kinds of texts below, do not
-    /// share the columns of paths: an older reader, which skips their events, would read the paths wrong.
+    /// The kind of texts that are names of disks, in events about requests to disks. From here on, each kind of texts
+    /// has its own columns: an older reader skips these events, and would read paths wrong if the texts were among the
+    /// paths.
     Disk,
     /// The kind of texts that are names of files on which a task called fsync.
     File,
@@ -172,7 +173,8 @@ impl QuantityColumns {
 
 /// The unit in bytes of which nearly all quantities of memory and of I/O are multiples.
 const UNIT: u64 = 512;
-/// The unit in ns in which CPU times are stored, because some kernels count them in ticks.
+/// The unit in ns of CPU times, which are stored as whole units and a rest. Some kernels count CPU time in ticks of
+/// whole milliseconds, so that the rest is 0.
 const TICK: u64 = 1_000_000;
 /// The largest number of recent tasks, and of recent cgroups, to which the events of a frame can refer by their place
 /// in a list.
@@ -181,14 +183,14 @@ const RECENT: usize = 254;
 /// A disk that tasks have waited for: its numbers (major and minor), and its name.
 pub type Disk = ((u32, u32), Arc<[u8]>);
 
-/// The facts about the earlier events of a frame from which the next event is stored as differences. An encoder and a
-/// decoder keep the same facts.
+/// The state of a frame: the facts about its earlier events, to which the next event is stored as differences. An
+/// encoder and a decoder keep the same state.
 #[derive(Debug, Default)]
 pub struct FrameState {
     pub time: u64,
     /// The number of the kind of the event that is being written or read.
     pub kind: u8,
-    /// The last number that was stored in each column, from which the column's next number is counted.
+    /// The last number of each column. The next number of the column is stored as the difference to it.
     last: Vec<u32>,
     tasks: Vec<(Tid, Tgid)>,
     cgroups: Vec<CgroupId>,
@@ -211,7 +213,7 @@ pub struct FrameState {
     pub address_at: HashMap<Address, usize>,
     /// The values of the machine's counters at the last sample, by the number of the counter.
     pub counters: Vec<Option<u64>>,
-    /// The disks that events of the frame have named so far as disks that a task waits for.
+    /// The disks that the frame's events of kind [`DiskWait`](crate::event::DiskWait) have named so far.
     pub disks: Vec<Disk>,
     /// The number that the next new frame of a sampled stack gets.
     pub frame: u32,
@@ -220,8 +222,8 @@ pub struct FrameState {
     /// For each mapped file, each process and the kernel, the offset or address of the last new frame of a sampled
     /// stack there. The next new frame is stored as the difference to it.
     pub offsets: HashMap<u64, u64>,
-    /// The times in ns that the last sample on a CPU and the last sample off CPU stand for. The next sample's time is
-    /// stored as the difference.
+    /// The length of time in ns for which the last sample on a CPU stands, and that for the last sample off CPU. The
+    /// next sample stores the difference.
     pub ns: [u64; 2],
     /// The number of bytes of strings that were read from the frame so far, which has a limit because short references
     /// can repeat a long string.
@@ -250,8 +252,7 @@ impl FrameState {
         &mut self.last[col as usize]
     }
 
-    /// Adds to the number of bytes of strings that were read from a frame, and returns an error if the sum exceeds the
-    /// limit.
+    /// Counts bytes of strings that were read from a frame. Returns an error if their sum exceeds the limit.
     pub fn spend(&mut self, bytes: usize) -> Step {
         self.strings += bytes as u64;
         within("the strings' length", self.strings, limits::STRINGS)
@@ -395,7 +396,7 @@ pub trait Codec: Sized {
     }
 
     /// Writes or reads several booleans, which are stored as one byte of flags with the first flag in the lowest bit.
-    /// Reading a byte with other bits is an error, with the text `unknown`.
+    /// If a byte that is read has other bits, the error has the text `unknown`.
     #[inline(always)]
     fn flags<const N: usize>(
         &mut self,
@@ -446,8 +447,8 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// Writes or reads a number, which is stored as the difference to the number `from` in the form for numbers with
-    /// random low bits.
+    /// Writes or reads a number, which is stored as the difference to the number `from`. The difference is stored like
+    /// a number with random low bits ([`Codec::wide`]).
     #[inline(always)]
     fn increase(&mut self, col: Col, value: &mut u64, from: u64) -> Step {
         let mut stored = value.wrapping_sub(from);

@@ -10,7 +10,7 @@ use crate::ids::{Ktime, Tgid, Tid};
 use crate::show;
 
 named! {
-    /// The reason for which the process of a container's runtime is recorded, or for which it is not.
+    /// The reason why the process of a container's runtime is recorded or not recorded.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub enum Evidence {
         /// The runtime's process is recorded because it is a descendant of a recorded task.
@@ -91,7 +91,8 @@ impl Stored for Container {
         c.narrow(Col::Container, &mut self.client.0)?;
         let mut number = self.evidence as u32;
         c.narrow(Col::Container, &mut number)?;
-        // A number that only a later version knows is read as the most doubtful kind of evidence.
+        // A later version may have stored a number that is unknown here. It is read as the most doubtful kind of
+        // evidence.
         self.evidence = Evidence::of(number).unwrap_or(Evidence::Ambiguous);
         for text in [&mut self.id, &mut self.name, &mut self.image] {
             c.text(Text::Container, text)?;

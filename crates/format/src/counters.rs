@@ -100,11 +100,11 @@ counters! {
     CgroupMemoryLimit = 20, "cgroup_memory_limit", Bytes;
     /// The largest memory that COMMAND's cgroup has used since the cgroup was created (`memory.peak`).
     CgroupMemoryPeak = 21, "cgroup_memory_peak", Bytes;
-    /// The largest sum of the resident memory of all recorded processes ([`Counter::Resident`]) that the
-    /// recorder has read since the previous sample.
+    /// The largest value of [`Counter::Resident`], the resident memory of all recorded processes, that the recorder has
+    /// read since the previous sample.
     ResidentPeak = 22, "resident_peak", Bytes;
-    /// The least free space in bytes of the file system of COMMAND's working directory that the recorder has read
-    /// since the previous sample (`statfs`).
+    /// The smallest free space, in bytes, that the recorder has read since the previous sample (`statfs`). It is that
+    /// of the file system with COMMAND's working directory.
     DiskFree = 23, "disk_free", Bytes;
 }
 
@@ -135,14 +135,14 @@ impl Counters {
     }
 }
 
-/// The sums of the system calls of a process that returned between the time `since` and the time of this event.
+/// The sums over those system calls of a process that returned between the time `since` and the time of this event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SystemCalls {
     /// The process whose system calls were summed up.
     pub tgid: Tgid,
     /// The time of the previous event with the process's system calls, or the start of the recording.
     pub since: Ktime,
-    /// The sums over each system call of the process, in the order of the calls' numbers.
+    /// The sums for each kind of system call, in the order of the kinds' numbers.
     pub calls: Vec<CallSum>,
 }
 
@@ -169,8 +169,8 @@ impl Serialize for Counters {
     }
 }
 
-/// The value that is added to a counter's number to store that the counter, whose value was known earlier in the
-/// frame, has no value any more. A reader of format 3.9 or older treats the sum as a counter of a later version.
+/// Marks a counter that had a value earlier in the frame and has none any more: this value is added to the counter's
+/// number. A reader of format 3.9 or older takes the sum for a counter of a later version.
 const GONE: u64 = 1 << 16;
 
 impl Stored for Counters {

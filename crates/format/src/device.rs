@@ -68,11 +68,11 @@ pub struct Block {
     pub groups: [Requests; 4],
 }
 
-/// The disk that a task waits for whenever it waits for block I/O, from the event's time on until the task's
-/// next event of this kind.
+/// From the event's time on, the task's waits for block I/O are waits for this disk, until the task's next event of
+/// this kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DiskWait {
-    /// The task that waits for the disk in its waits for block I/O.
+    /// The task whose waits for block I/O are waits for the disk.
     pub tid: Tid,
     /// The process of the task that waits for the disk.
     pub tgid: Tgid,
@@ -84,8 +84,8 @@ pub struct DiskWait {
     pub name: Arc<[u8]>,
 }
 
-/// The file that a task waits for in `fsync` and related system calls, from the event's time on until
-/// the task's next event of this kind.
+/// From the event's time on, the task's waits in `fsync` and related system calls are waits for this file, until the
+/// task's next event of this kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SyncFile {
     /// The task that waits for the file in `fsync` or a related system call.

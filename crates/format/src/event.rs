@@ -135,8 +135,8 @@ macro_rules! kinds {
         pub(crate) const KINDS: [(u8, &str); [$($number),*].len()] = [$(($number, $name)),*];
 
         impl LifeKind {
-            /// The number by which traces store this kind of lifecycle event. A mark that has more than a name has a
-            /// number of its own.
+            /// The number by which traces store this kind of lifecycle event. Marks have two numbers: this one if they
+            /// have only a name, and another one (`Mark::MORE`) otherwise.
             pub(crate) fn number(&self) -> u8 {
                 match self {
                     $(LifeKind::$variant { .. } => $number,)*
@@ -276,7 +276,8 @@ kinds! {
     Symbol(it: Symbol) = 33, "symbol", Recorder;
     /// A task waits in fsync for another file than before.
     SyncFile(it: Box<SyncFile>) = 34, "sync_file", Ring;
-    /// A task may from now on run only on the event's CPU, or on other CPUs as well.
+    /// The CPUs have changed on which a task may run: from now on it may run only on the event's CPU, or on other CPUs
+    /// as well.
     Pinned(it: Pinned) = 35, "pinned", Ring;
     /// The event has the name of a task that is not recorded.
     Outsider(it: Box<Outsider>) = 36, "outsider", Ring;

@@ -39,7 +39,7 @@ pub mod kind {
     pub const SUMMARY: u8 = 4;
     /// The frame type of the index of the trace. A long index has several frames.
     pub const INDEX: u8 = 5;
-    /// The frame type of the record of how the original trace ended, in a trace made by `tr recover`.
+    /// The frame type for how the original trace ended. Only a trace made by `tr recover` has such a frame.
     pub const CUT: u8 = 6;
 }
 

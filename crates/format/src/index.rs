@@ -133,8 +133,8 @@ impl Frames {
             .at(end, frame::TRAILER)
             .map_err(|error| Fault::Read(error.to_string()))?;
         let start = frame::read_trailer(&trailer, id).ok_or(none)?;
-        // Each row describes a frame before the index, so there can be no more rows than the smallest frames that fit
-        // before it.
+        // Each row describes a frame before the index. So there can be at most as many rows as frames of the smallest
+        // size fit before the index.
         let most = limits::FRAMES.min(start / limits::LEAST_FRAME);
         let (mut at, mut frames, mut rows) = (start, Vec::new(), 0u64);
         while at < end {
@@ -199,7 +199,7 @@ pub fn read(
     go_through(payload, first, bounds, unpacker, |row| rows.push(row)).map(|_| ())
 }
 
-/// The range of bytes of a trace file in which the frames that some rows of the index describe must lie.
+/// Limits for the offsets at which some rows of the index say that their frames are.
 pub struct Bounds {
     /// The offset in the trace file at which the first frame that the rows of the index describe must
     /// begin, if that is known.

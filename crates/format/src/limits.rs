@@ -3,8 +3,8 @@
 
 /// The largest number of events in one frame of scheduling events.
 pub const SCHED_EVENTS: u64 = 1 << 15;
-/// The largest length in bytes of the decompressed body of a scheduling frame, apart from
-/// [`SCHED_BODY_EVENT`] bytes for each event.
+/// The number of bytes that the decompressed body of a scheduling frame may have in addition to [`SCHED_BODY_EVENT`]
+/// bytes for each event.
 pub const SCHED_BODY: u64 = 64;
 /// The number of bytes that the body of a scheduling frame may have for each of its events.
 pub const SCHED_BODY_EVENT: u64 = 32;
@@ -33,19 +33,19 @@ pub const SCRIPT: u64 = 64 << 10;
 pub const SCRIPT_BYTES: u64 = 1 << 20;
 /// The largest number of bytes that all strings of one frame of lifecycle events have together.
 pub const STRINGS: u64 = 24 << 20;
-/// The largest number of sums over the calls of one system call by one process ([`CallSum`](crate::counters::CallSum))
-/// in one lifecycle frame.
+/// The largest number of [`CallSum`](crate::counters::CallSum) in one lifecycle frame. Each has the sums over one
+/// process's calls of one system call.
 pub const CALLS: u64 = 1 << 16;
 /// The largest number of new stacks, and of new functions, that one lifecycle frame may define.
 pub const STACKS: u64 = 1 << 20;
-/// The largest length in bytes of a frame's header, counted after the byte with that length.
+/// The largest length in bytes of a frame's header, counted from after the byte that stores this length.
 pub const HEADER: u64 = 255;
 /// The largest number of frames in a trace. A reader keeps about 200 bytes for each frame.
 pub const FRAMES: u64 = 1 << 24;
 /// The largest number of rows in one frame of a trace's index. A longer index has several frames.
 pub const INDEX_ENTRIES: u64 = 1 << 16;
-/// The largest factor by which decompression may expand the body of a frame, apart from
-/// [`EXPANSION_FREE`] bytes.
+/// The largest factor by which decompression may expand the body of a frame. The first [`EXPANSION_FREE`] bytes do not
+/// count.
 pub const EXPANSION: u64 = 256;
 /// The number of bytes that the body of any frame may have after decompression, however short its payload
 /// is.
@@ -54,8 +54,8 @@ pub const EXPANSION_FREE: u64 = 1 << 16;
 pub const LEAST_FRAME: u64 = 21;
 /// The largest number of damaged parts that a trace may have. A reader refuses a trace with more.
 pub const DAMAGES: u64 = 1 << 16;
-/// The limit of the bytes of damaged payloads that a reader searches for intact frames, in addition to the file's
-/// length. After that, the reader trusts the headers and skips damaged payloads without a search.
+/// A reader searches damaged payloads for intact frames until it has searched this many bytes more than the file's
+/// length. After that, it trusts the headers and skips damaged payloads.
 pub const IN_VAIN: u64 = 64 << 20;
 /// The number of events that a writer collects in a block of scheduling events before it closes the
 /// block.

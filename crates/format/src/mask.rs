@@ -1,8 +1,8 @@
 //! Masks the texts of a trace before they are written: [`Writer`](crate::writer::Writer) accepts only
 //! [`Masked`] values.
 //!
-//! A mask sees every text that is stored: the descriptions of the stored fields, by which a trace is written, also pass
-//! the texts to the mask. So a new field cannot be left unmasked by mistake.
+//! A mask sees every text that is stored, because one description of the stored fields serves for writing and for
+//! masking. So a new field cannot be left unmasked by mistake.
 
 use std::ops::Deref;
 

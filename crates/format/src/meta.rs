@@ -183,7 +183,7 @@ impl Metadata {
         self.has(Extra::Stacks) || self.has(Extra::OffCpuStacks)
     }
 
-    /// How the recording came to know each kind of fact, for example by events or by samples.
+    /// How each kind of fact was recorded, for example by events or by samples.
     pub fn facts(&self) -> RecordingFacts {
         self.origin
             .map_or_else(RecordingFacts::default, |origin| origin.facts)
@@ -211,12 +211,12 @@ impl Metadata {
     }
 }
 
-/// The method by which a recording was made, and how each kind of fact is known because of that.
+/// The method by which a recording was made, and how it recorded each kind of fact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// The method by which `tr` recorded.
     pub method: Method,
-    /// How the recording came to know each kind of fact, for example by events or by samples.
+    /// How each kind of fact was recorded, for example by events or by samples.
     pub facts: RecordingFacts,
 }
 
@@ -237,41 +237,41 @@ named! {
 }
 
 named! {
-    /// The way in which a recording knows a kind of fact.
+    /// The way in which a kind of fact was recorded.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     pub enum Known {
-        /// The recording has events about the fact whose times the kernel has taken.
+        /// The fact was recorded by events whose time stamps come from the kernel.
         #[default]
         Kernel = "kernel",
-        /// The recording has events about the fact whose times the recorder has taken when it learned of them.
+        /// The fact was recorded by events whose time stamps the recorder took when it learned of them.
         Recorder = "recorder",
-        /// The recording has the fact from the kernel's totals for each task.
+        /// The fact comes from the kernel's totals for each task.
         Totals = "totals",
-        /// The recording has the fact from samples, so that an event between two samples may be missing.
+        /// The fact comes from samples, so that an event between two samples may be missing.
         Sampled = "sampled",
         /// The recording has no facts of this kind at all.
         Absent = "absent",
     }
 }
 
-/// How a recording came to know each kind of fact, for example by events or by samples.
+/// How each kind of fact was recorded, for example by events or by samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordingFacts {
-    /// How the recording came to know the times that tasks spent on a CPU.
+    /// How the times that tasks spent on a CPU were recorded.
     pub switches: Known,
-    /// How the recording came to know which task woke which task.
+    /// How it was recorded which task woke which task.
     pub wakings: Known,
-    /// How the recording came to know the times for which tasks waited for a CPU.
+    /// How the times for which tasks waited for a CPU were recorded.
     pub run_queue: Known,
-    /// How the recording came to know which waits were uninterruptible, as distinct from other sleeps.
+    /// How it was recorded which waits were uninterruptible, as distinct from other sleeps.
     pub blocked: Known,
-    /// How the recording came to know the times of tasks' forks, execs and ends.
+    /// How the times of tasks' forks, execs and ends were recorded.
     pub life_times: Known,
-    /// How the recording came to know the arguments of executed programs.
+    /// How the arguments of executed programs were recorded.
     pub argv: Known,
-    /// How the recording came to know the exit statuses of processes.
+    /// How the exit statuses of processes were recorded.
     pub codes: Known,
-    /// How the recording came to know the largest resident set of each process.
+    /// How the largest resident set of each process was recorded.
     pub memory: Known,
 }
 
@@ -477,8 +477,7 @@ pub struct Cost {
 mod tests {
     use super::*;
 
-    /// Tests that the kinds of optional facts keep their numbers and names, because files store the numbers,
-    /// and also the names before reasons.
+    /// Tests that the kinds of optional facts keep their numbers and names, because files store both.
     #[test]
     fn extras_keep_their_numbers() {
         let all = [

@@ -18,8 +18,8 @@ macro_rules! named {
             /// All values of the enum. The position of a value in this list is its number.
             pub const ALL: [$name; [$($word),*].len()] = [$($name::$variant),*];
 
-            /// The name of the enum's value for users. Traces also store the names of the values of
-            /// `Hardware`, and the names of the values of `Extra` before reasons.
+            /// The name of the enum's value for users. Traces store the names of the values of `Hardware` and `Extra`,
+            /// too.
             pub fn name(self) -> &'static str {
                 match self {
                     $($name::$variant => $word,)*

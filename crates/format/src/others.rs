@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::codec::{to_new_front, Codec, Col, Step, Stored, Text};
 use crate::ids::{Comm, Ktime, Tgid, Tid};
 
-/// The largest number of shares that one event of kind [`Others`] has.
+/// The largest number of entries of [`Others::shares`] in one event.
 const MOST: usize = 64;
 
 /// How long unrecorded tasks had the event's CPU while recorded tasks waited for it, up to the event's time. All times

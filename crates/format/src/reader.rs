@@ -85,9 +85,9 @@ impl Trace {
         Ok(trace)
     }
 
-    /// Continues to read a file that is still being written. `source` is the same file with its present
-    /// length. Afterwards [`Trace::frames`] and [`Trace::damage`] have only the frames and the damage of the
-    /// new part; losses by damage in the new part are not derived.
+    /// Continues to read a file that is still being written. `source` is the same file with its present length.
+    /// Afterwards [`Trace::frames`] and [`Trace::damage`] have only the frames and the damage of the new part. If the
+    /// new part is damaged, the lost events ([`Trace::gaps`]) are not determined.
     ///
     /// # Errors
     /// The errors of [`Trace::open`].

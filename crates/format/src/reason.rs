@@ -76,8 +76,8 @@ impl Reason {
     }
 }
 
-/// The time-out of the system call in which a task went to sleep. A known length is stored as a class; there are
-/// four classes for each doubling of the length. The [`Timeout`] also has the bit [`Timeout::is_asked`].
+/// The time-out of the system call in which a task went to sleep. Only the class of its length is stored; each doubling
+/// of the length has four classes. One more bit is [`Timeout::is_asked`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Timeout(u8);
 
@@ -90,14 +90,13 @@ impl Timeout {
     pub const SOME: Timeout = Timeout(2);
     /// The system call has a time-out of 20 minutes or more.
     pub const LONGEST: Timeout = Timeout(Timeout::LAST);
-    /// The number of the class of the shortest time-outs of system calls. The class begins with a length of 0.
+    /// The number of the class of the shortest time-outs, from 0 to below 2^10 ns.
     const SHORT: u8 = 3;
     /// The number of the class of the longest time-outs of system calls.
     const LAST: u8 = 126;
-    /// The binary logarithm of the length in ns at which the second class of time-outs begins; all shorter
-    /// time-outs are in the class [`Timeout::SHORT`].
+    /// All time-outs below 2 to the power of this number, in ns, are in the class [`Timeout::SHORT`].
     const FIRST_BITS: u32 = 10;
-    /// The bit of a time-out's stored number that [`Timeout::is_asked`] returns.
+    /// The bit of a time-out's stored number that is set if [`Timeout::is_asked`] is true.
     const ASKED: u8 = 0x80;
 
     /// The time-out of a system call that waits for at most `ns` nanoseconds.

@@ -45,7 +45,7 @@ pub enum LossCause {
     /// Events were lost because the ring between the kernel and the recorder was full.
     #[default]
     RingFull,
-    /// Events were lost because the kernel skipped the BPF program, which was already running on that CPU.
+    /// Events were lost: the kernel skipped the BPF program, because it was already running on that CPU.
     Recursion,
     /// Events were lost because the recorder could not write its output (disk full, closed pipe).
     Output,
@@ -112,7 +112,7 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// The number of the kind of event that stores a mark which has only a name.
+    /// The number of the event kind for marks that have only a name. Other marks have the number `MORE`.
     pub(crate) const PLAIN: u8 = 12;
     pub(crate) const MORE: u8 = 17;
 

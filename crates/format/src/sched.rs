@@ -122,9 +122,9 @@ impl SchedBlock {
         if self.time.is_sorted() {
             return;
         }
-        // Nearly all events have a time that is the largest so far. They are put first, as one run that the sort
-        // detects, and the few late events after them. In the ring, too, a late event comes after the events of equal
-        // time that are not late.
+        // Nearly all events have the largest time so far. They are put first, where the sort recognizes them as one
+        // sorted run, and the few late events follow. Equal times keep their order, because late events come last in
+        // the ring, too.
         let mut most = 0;
         let places = self.time.iter().copied().zip(0..);
         let (mut order, late): (Vec<_>, Vec<_>) = places.partition(|(time, _)| {
@@ -154,7 +154,8 @@ impl SchedBlock {
     }
 }
 
-/// Sorts a column of the block: the new element `i` is the old element whose index is the second number of `order[i]`.
+/// Puts a column of the block into a new order: the element `i` of the result is the old element at the index
+/// `order[i].1`.
 fn pick<T: Copy>(column: &mut Vec<T>, order: &[(u64, u32)]) {
     let picked = order.iter().filter_map(|(_, at)| column.get(*at as usize));
     *column = picked.copied().collect();

@@ -11,8 +11,8 @@ use crate::Fault;
 pub struct RecordedScript {
     /// The absolute path of the script's file, as [`path_of`] makes it.
     pub path: Vec<u8>,
-    /// The whole text of the script; `None` if the file had different texts at different times of the recording. If only
-    /// other scripts execute the file, `***` stands in place of the values of variables.
+    /// The whole text of the script; `None` if the file had different texts at different times of the recording. In a
+    /// file that only other scripts execute, `***` replaces the values of variables.
     pub text: Option<Vec<u8>>,
 }
 

@@ -66,7 +66,7 @@ pub type Step = Result<(), Fault>;
 
 /// The metadata or the summary of a trace, which is stored as a sequence of fields.
 pub trait Section: Default {
-    /// The words for the length of the metadata or the summary in an error about it.
+    /// The words by which an error names the length of the metadata or of the summary.
     const BODY: &'static str;
 
     /// Passes all fields of the metadata or the summary to `fields`, in the order in which they are stored.

@@ -69,7 +69,7 @@ pub enum Doing {
     /// The task was on a CPU when its stack was sampled.
     #[default]
     OnCpu,
-    /// The task was off CPU when its stack was sampled, until the event's time.
+    /// The stack was sampled when the task was switched out. The task was off CPU from then to the event's time.
     OffCpu,
 }
 
@@ -141,8 +141,8 @@ pub struct Function {
 
 /// The stored value for a new frame of a sampled stack, in place of the number of a known frame.
 const NEW: u64 = 0;
-/// The stored value for a place in the kernel. For a place in a file or in a process's memory, the stored value is the
-/// number of the file or process plus 1, times 2; plus 1 for a process.
+/// The stored value for a place in the kernel. A place in a file or in a process's memory has the value 2 * (number +
+/// 1), where the number is that of the file or process; 1 is added for a process.
 const KERNEL: u64 = 0;
 
 impl Place {

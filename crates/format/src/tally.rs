@@ -185,8 +185,8 @@ impl CommitDelay {
         }
     }
 
-    /// Takes an event of the recorder into account. A watermark is the time up to which all committed events are
-    /// in earlier frames.
+    /// Takes an event of the recorder into account. Only a watermark matters: all events that were committed before its
+    /// time are in earlier frames.
     pub fn event(&mut self, event: &LifeEvent) {
         if event.kind == LifeKind::Watermark {
             self.watermark = self.watermark.max(event.time);

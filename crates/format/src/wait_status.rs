@@ -1,5 +1,5 @@
-//! Interprets the raw statuses of wait(2), with which processes end: an exit code in the second byte,
-//! or a signal in the first byte.
+//! Interprets the raw status that wait(2) reports for an ended process: an exit code in the second byte, or a signal in
+//! the first byte.
 
 /// Whether a process that ended with this raw `wait` status has failed: its status is not 0.
 pub fn failed(status: Option<u32>) -> bool {

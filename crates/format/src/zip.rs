@@ -56,7 +56,7 @@ impl Packer {
     }
 
     /// Compresses the parts of a frame's body and appends the result to `out`. Each part ends a block of the zstd
-    /// frame, so that the next part gets Huffman tables of its own, because the parts differ in their statistics.
+    /// frame. So the next part, whose statistics differ, gets Huffman tables of its own.
     pub fn pack(&mut self, parts: &[&[u8]], level: i32, out: &mut Vec<u8>) -> std::io::Result<()> {
         let len = parts.iter().map(|part| part.len()).sum();
         self.compress(parts, len, level).map_err(failed)?;

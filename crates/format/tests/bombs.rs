@@ -20,8 +20,7 @@ const MEMORY_MIB: u64 = 96;
 /// The limit in seconds of the CPU time that reading a bomb may take.
 const SECONDS: f64 = 20.0;
 
-/// A compressed body of a frame whose stored length, before compression, is `claims` bytes, whatever its real length
-/// is.
+/// Compresses the body of a frame, but stores `claims` as its length before compression, whatever the real length is.
 fn packed(body: &[u8], claims: usize) -> Vec<u8> {
     let stored = zstd::bulk::compress(body, 3).unwrap();
     let mut out = Vec::new();

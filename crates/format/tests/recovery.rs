@@ -203,7 +203,8 @@ fn flip_every_byte() {
                     assert!(inside, "{what}: {event:?} is not in {:?}", now.gaps);
                 }
             }
-            // No reported loss may end after both the last event and the end of the recording that the summary gives.
+            // A loss ends at the latest with the last event or with the end of the recording (from the summary),
+            // whichever is later.
             let latest = end.max(summary().end.0);
             assert!(now
                 .gaps
@@ -311,8 +312,8 @@ fn the_last_frame_of_a_stream_leaves_a_gap_to_the_end() {
         let trace = open(&bytes).unwrap();
         let now = found(&trace);
         let (_, since, until) = now.gaps.iter().find(|gap| gap.0 == stream).unwrap();
-        // The loss begins at the end of the stream's frame before it. The lost frame can have earlier events, but no
-        // header shows that.
+        // The reported loss begins where the stream's previous frame ends. The lost frame may hold earlier events, but
+        // no header shows that.
         assert!(*since <= last.min.max(before.max).0, "{stream:?}");
         let end = good.frames().iter().map(|frame| frame.max.0).max().unwrap();
         assert!(

@@ -1,9 +1,9 @@
 //! Opens the output of every subcommand, by one set of rules.
 //!
-//! A file appears under its name complete (a trace: with a complete header), or not at all,
-//! and replaces a regular file. Everything else is written as it is. A link is followed, a
-//! device or pipe is written, unless another user can have put it there (`place.rs`). Under
-//! sudo, the file belongs to the invoking user.
+//! A new file gets its name only when it is complete (a trace: when its header is complete), and then replaces a
+//! regular file of that name. Standard output, pipes and devices are written directly. A link is followed, and a
+//! device or pipe is opened, unless another user can have put it there (`place.rs`). Under sudo, the file belongs to
+//! the user who called sudo.
 //!
 //! [`cgroups`] and [`status`] are here because the recorder and the command line both need them.
 
@@ -59,7 +59,7 @@ pub struct Settings {
     pub closed_streams: [bool; 3],
 }
 
-/// The number of bytes at the start of a file that suffice to determine its kind.
+/// The number of bytes at the start of a file from which its kind can be determined.
 pub const BEGINNING: usize = 64 << 10;
 
 /// A kind of files that an output may replace, with the function that recognizes it.
@@ -140,7 +140,7 @@ struct Unnamed {
     keeps: Option<FileKind>,
 }
 
-/// The hidden name, in the directory of the output, that a file has until it is complete.
+/// A hidden name for an incomplete file, in the directory of the output.
 fn hidden(path: &Path, mark: &str) -> io::Result<PathBuf> {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().ok_or(io::ErrorKind::IsADirectory)?);
@@ -238,7 +238,7 @@ impl Fifo {
     }
 }
 
-/// Opens an existing device, fifo or socket as an output, if it is still the one that was checked before.
+/// Opens an existing device, fifo or socket as an output. It must be the same one that was checked before.
 fn existing(at: &At, place: Identity) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_NOCTTY;
     let file = OpenOptions::new()
@@ -266,7 +266,8 @@ pub struct Destination {
     unnamed: Option<Unnamed>,
 }
 
-/// Whether the process that writes a file is still running: it holds the lock of [`Destination::lock`].
+/// Whether the process that writes a file is still running. While it does, it holds the lock of
+/// [`Destination::lock`].
 pub fn is_written(file: File) -> bool {
     match flock(&file, FlockOperation::NonBlockingLockShared) {
         Ok(()) => {
@@ -312,7 +313,8 @@ impl Destination {
     ///
     /// # Errors
     ///
-    /// The output cannot be created or written, or another user can have chosen it.
+    /// The output cannot be created or written, or its path leads through a link, device or fifo that another user
+    /// can have put there.
     pub fn open(target: &Target, settings: &Settings) -> io::Result<Destination> {
         match target {
             Target::Stdout => Ok(stream(1, settings)?.into()),
@@ -452,11 +454,12 @@ pub fn whole<T, E: From<io::Error>>(
     Ok(result)
 }
 
-/// Creates a directory and its missing parents by the rules for outputs: a link that another user
-/// can have put there is not followed.
+/// Creates a directory and its missing parents by the rules for outputs: a link that another user can have put there
+/// is not followed.
 ///
 /// # Errors
-/// The directory cannot be created, or another user can have chosen it.
+///
+/// The directory cannot be created, or its path leads through a link that another user can have put there.
 pub fn directories(path: &Path) -> io::Result<()> {
     place::walk(path, true).map(drop)
 }

@@ -141,10 +141,11 @@ fn check(directory: &OwnedFd, meta: &Metadata, shown: &Path) -> io::Result<()> {
     )))
 }
 
-/// Opens a directory by opening each directory of its path, with the rules for links that outputs
-/// have. With `create`, missing directories are created.
+/// Opens a directory step by step: each directory of its path is opened, and its links are followed by the
+/// rules for outputs. With `create`, missing directories are created.
 ///
 /// # Errors
+///
 /// A link that another user can have put there, a loop of links, or an error of the kernel.
 pub fn walk(path: &Path, create: bool) -> io::Result<OwnedFd> {
     let parts = |path: &Path| -> VecDeque<OsString> {
@@ -174,7 +175,8 @@ pub fn walk(path: &Path, create: bool) -> io::Result<OwnedFd> {
         };
         now = match deeper {
             Ok(deeper) => deeper,
-            // The name is a link in /proc to an open file, as /dev/fd/7 is, so that it is followed.
+            // The name is a link in /proc to an open directory, such as /dev/fd/7. Such a link is always
+            // followed.
             Err(Errno::ENOTDIR | Errno::ELOOP) if is_of_proc(&now) => {
                 openat(&now, name, flags, Mode::empty())?
             }

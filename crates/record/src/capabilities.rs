@@ -14,8 +14,8 @@ pub const TRACE: CapabilitySet = CapabilitySet::PERFMON
     .union(CapabilitySet::BPF)
     .union(CapabilitySet::SYS_RESOURCE);
 
-/// Makes the capabilities in [`TRACE`] effective that this thread is permitted to have. If one is missing, the kernel
-/// later refuses the BPF programs, and the error of that names the missing capability.
+/// Makes the capabilities in [`TRACE`] effective, as far as this thread is permitted to have them. If one is missing,
+/// the kernel refuses the BPF programs later, and the error message then names the missing capability.
 pub fn raise() {
     let Ok(mut sets) = capabilities(None) else {
         return;

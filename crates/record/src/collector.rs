@@ -15,26 +15,28 @@ use crate::pace::Pace;
 use crate::size::SizeLimit;
 use crate::source::{recorder, Source};
 
-/// The interval between two batches of events for the writing thread: every second drain of the source. If a program
-/// sets a mark without a time, the mark gets the time of its batch.
+/// The interval between two batches of events for the writing thread: two drains of the source
+/// ([`DRAIN_EVERY`](crate::source::DRAIN_EVERY)). If a program sets a mark without giving a time, the mark gets the
+/// time of its batch.
 const BATCH_EVERY: Duration = Duration::from_millis(700);
-/// The longest interval between two flushes of the trace file's open blocks. A block with few events consists mostly of names
-/// and tables that the previous block had as well: with an interval of 0.7 s the files of three builds are 9 to 12 % longer. If
-/// the recorder is killed, the events since the last flush are lost. So the first intervals are a quarter of the recording's
-/// age, but at least as long as a batch.
+/// The longest interval between two flushes of the trace file. Each flush ends the blocks of events in the file, and
+/// each new block repeats names and tables: with an interval of 0.7 s the files of three builds are 9 to 12 % longer.
+/// If the recorder is killed, the events since the last flush are lost, so the first intervals are shorter
+/// ([`until_flush`]).
 const FLUSH_EVERY: Duration = Duration::from_millis(2800);
 /// The interval between two batches of events in a light recording. Each batch is followed by a flush.
 const LIGHT_FLUSH: Duration = Duration::from_secs(30);
-/// The interval between two events that have the readings of the machine's clocks.
+/// The interval between two events that contain the readings of the machine's clocks.
 const CLOCK_EVERY: Duration = Duration::from_secs(10);
 /// The largest memory in bytes of drained events that wait for the writing thread. Beyond this limit events stay in the source.
 /// BPF programs count the events that no longer fit into their rings.
 const MAX_WAITING: usize = 16 << 20;
-/// The memory in bytes of drained events from which on they are offered to the writing thread before the next regular batch is
-/// due.
+/// If the drained events take this much memory in bytes, they are offered to the writing thread at once, and not only
+/// with the next regular batch.
 const BATCH: usize = 1 << 20;
 
-/// The writer of a trace file, and the sampler of the machine's counters, which begins anew with each file.
+/// The writer of a trace file, and the sampler of the machine's counters. Each part of a rotated recording gets a new
+/// writer and a new sampler.
 pub struct FileOutput {
     pub output: Output,
     pub machine: Sampler,
@@ -106,8 +108,8 @@ impl Collector {
         let waiting = waiting.map_or(0, |batch| batch.events.bytes());
         let reached = limit.is_reached(size.expected(waiting + self.source.waiting().0));
         if reached && !size.is_known() {
-            // Only a flush shows by how much the events shrink when they are packed, so the next batch and its flush
-            // are due now.
+            // How small the events become in the file is known only after a flush. So the next batch and the next flush
+            // are made due now, and the recording goes on until then.
             let now = Instant::now();
             (self.next_batch, self.next_flush) = (now, now);
             return false;
@@ -188,8 +190,9 @@ impl Collector {
         LifeKind::Counters(counters)
     }
 
-    /// Makes a batch of the events that were drained. If `due` is set, the batch also has the marks that programs have
-    /// set so far. If `flush` is set, the writer closes all blocks after the batch.
+    /// Makes a batch of the events that were drained. If `due` is set, the batch also contains the marks (named
+    /// moments) that programs have set since the last such batch. If `flush` is set, the writer closes all blocks after
+    /// the batch.
     fn batch(&mut self, due: bool, flush: bool) -> Batch {
         let marks = self.marks.as_mut().filter(|_| due);
         let lines = marks.map_or_else(Vec::new, Marks::take);
@@ -264,7 +267,8 @@ impl Collector {
     }
 }
 
-/// The interval until the next flush of the trace file, for a recording that began `age` ago.
+/// The interval until the next flush of the trace file, for a recording that began `age` ago: a quarter of the age,
+/// within limits, so that a kill of the recorder loses little of a short recording.
 fn until_flush(age: Duration) -> Duration {
     (age / 4).clamp(BATCH_EVERY, FLUSH_EVERY)
 }

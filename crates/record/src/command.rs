@@ -35,8 +35,8 @@ pub struct Program {
     environment: Option<Vec<CString>>,
     /// The user that COMMAND runs as; `None` stands for the user of `tr`.
     user: Option<Identity>,
-    /// Whether COMMAND gets a session of its own, because the terminal belongs to another user, and the
-    /// kernel allows TIOCSTI, with which COMMAND could type into that user's shell.
+    /// Whether COMMAND gets a session of its own. This is necessary if the terminal belongs to another user than
+    /// COMMAND and the kernel allows TIOCSTI: COMMAND could otherwise type commands into that user's shell.
     own_session: bool,
     inherited: Inherited,
 }
@@ -266,8 +266,9 @@ impl Stopped {
         Ok((self.running(), listener))
     }
 
-    /// Notes that COMMAND runs, before the write that releases COMMAND's process. If another thread panics at the same
-    /// time, COMMAND must not be started twice. If the write fails, the process ends with status 125.
+    /// Tells the panic handler ([`rescue`]) that COMMAND runs. This happens before the write that releases COMMAND's
+    /// process, because a panic in another thread at that moment must not start COMMAND a second time. If the write
+    /// fails, `tr` ends with status 125.
     fn note(&self) {
         rescue::note(Some(Stage::Runs(Child {
             pid: self.pid(),
@@ -348,8 +349,8 @@ impl Running {
         self.pid.as_raw().unsigned_abs()
     }
 
-    /// Whether COMMAND's process has changed its state as `change` and `is` describe. The status remains for a later
-    /// `wait`. Stops of a traced COMMAND count as well; their code is CLD_TRAPPED.
+    /// Whether COMMAND's process has stopped or ended in the way that `change` and `is` describe. Its status remains
+    /// for a later `wait`. Stops of a traced COMMAND count as well; their code is CLD_TRAPPED.
     fn has(&self, change: WaitIdOptions, is: fn(&WaitIdStatus) -> bool) -> io::Result<bool> {
         let pid = process::Pid::from_raw(self.pid.as_raw()).ok_or(io::Errno::SRCH)?;
         let options = change | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -373,9 +374,9 @@ impl Running {
         stopped && (in_foreground() || own())
     }
 
-    /// Stops `tr` with a COMMAND that has stopped itself in the foreground, as the `suspend` of
-    /// an interactive shell does: the shell around `tr` waits for that. SIGCONT to `tr` is
-    /// passed on.
+    /// If COMMAND has stopped in the foreground, for example by the `suspend` of an interactive shell, stops `tr` as
+    /// well, because the shell that started `tr` waits for `tr` to stop. A later SIGCONT to `tr` is passed on to
+    /// COMMAND.
     pub fn stop_alike(&self, source: Option<&dyn Source>) {
         if self.own_session || !self.is_stopped_in_foreground(source) {
             return;
@@ -384,7 +385,8 @@ impl Running {
         // again after a pause.
         crate::host::pause(std::time::Duration::from_millis(5));
         if self.is_stopped_in_foreground(source) {
-            // If `tr` runs below no shell with job control, the kernel ignores this signal.
+            // The kernel ignores this SIGTSTP if no shell with job control started `tr`: nobody could continue `tr`
+            // then.
             let _ = nix::sys::signal::kill(Pid::this(), Signal::SIGTSTP);
         }
     }
@@ -392,7 +394,7 @@ impl Running {
     /// Sends a signal to COMMAND, with the value of sigqueue(3) if there is one. If COMMAND has a session of its own,
     /// signals of the terminal go to its whole process group.
     pub fn forward(&self, signal: i32, value: Option<u64>, from_terminal: bool) {
-        // The source of events may have waited for COMMAND, so that its process id may now belong to another process.
+        // If another part of the recorder has already reaped COMMAND, its process id may now belong to another process.
         if self.has_ended() {
             return;
         }

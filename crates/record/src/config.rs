@@ -66,7 +66,7 @@ pub struct Scope {
     pub servers: bool,
 }
 
-/// The settings for the kinds of facts that are recorded.
+/// The settings for what is recorded about the tasks.
 #[derive(Clone, Copy, Debug)]
 pub struct FactSettings {
     /// Whether to record only forks, execs and ends of processes, and the totals of CPU time once a second.
@@ -75,7 +75,8 @@ pub struct FactSettings {
     pub syscalls: bool,
     /// The number of times a second that the stacks of the tasks on each CPU are sampled; `None` if they are not.
     pub stacks: Option<u32>,
-    /// The shortest wait of a task whose stack is recorded; `None` if no stacks of waits are recorded.
+    /// The stack of a task is recorded when the task has waited for at least this time; `None` if no stacks of waits
+    /// are recorded.
     pub off_cpu_stacks: Option<Duration>,
     /// Whether the recorder searches for the functions of the recorded stacks after COMMAND's end.
     pub symbols: bool,
@@ -125,8 +126,8 @@ pub struct Limits {
 pub struct Notices {
     /// The function that is called once when the recording has begun, before COMMAND runs.
     pub on_begin: Notice,
-    /// The function that is called once if the output (such as a pipe) has not accepted the end of the trace for the
-    /// time [`LONG`](crate::LONG) after COMMAND's end. From then on a signal ends the wait for the output.
+    /// The function that is called once if, after COMMAND's end, the output (such as a pipe) has not accepted the rest
+    /// of the trace within the time [`LONG`](crate::LONG). From then on a signal to `tr` ends the wait for the output.
     pub on_wait: fn(),
     /// The function that is called if the recorder panics in any thread. It gets the text of the panic, and whether
     /// COMMAND runs on or runs untraced.
@@ -171,8 +172,8 @@ pub struct Rotation {
 }
 
 impl Rotation {
-    /// The output for a part of the recording that begins at the time `real` in ns since 1970. It does not replace the
-    /// file of another part that has the same time because the clock was set back.
+    /// The output for a part of the recording that begins at the time `real` in ns since 1970. If a file with the name
+    /// for this time exists already, for example because the clock was set back, the name gets a number.
     pub fn target(&self, output: &Target, real: u64) -> Target {
         match output {
             Target::File(path) => {

@@ -18,8 +18,8 @@ pub fn device(number: u32) -> Device {
     }
 }
 
-/// The file that each task waited for in its last sleep in fsync. An event that names the same file again is
-/// redundant.
+/// The file that each task waited for in its last sleep in fsync. If a task waits for the same file again, the
+/// event that says so is redundant and is not stored.
 #[derive(Debug, Default)]
 pub struct SyncFiles(HashMap<Tid, Arc<[u8]>>);
 

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::source::{bpf, bpf::Loader, choose, ptrace};
 use crate::{host, memory};
 
-/// The facts about BPF programs that were attached for a moment as a test, as text for the user.
+/// The result of attaching the BPF programs for a moment as a test, as text for the user.
 #[derive(Clone, Debug, Default)]
 pub struct Programs {
     /// The kinds of facts that the BPF programs cannot record on this kernel.
@@ -26,10 +26,10 @@ pub struct Programs {
 /// The methods by which `tr` may record on a machine, and the facts about the machine that they depend on.
 #[derive(Debug)]
 pub struct Machine {
-    /// The facts about the BPF programs that `tr` itself could attach, or the reason why it could not.
+    /// The result of the test in which `tr` itself attaches the BPF programs, or the reason why it could not.
     pub bpf: Result<Programs, Error>,
-    /// The facts about the BPF programs that sudo let the loader attach, or the reason why it could not; `None` if sudo
-    /// was not tried.
+    /// The result of the test in which the loader, run by sudo, attaches the BPF programs, or the reason why it could
+    /// not; `None` if sudo was not tried.
     pub sudo: Option<Result<Programs, Error>>,
     /// Whether `--method auto` uses sudo on this machine.
     pub asks_sudo: bool,
@@ -119,8 +119,9 @@ fn try_bpf(loader: Loader) -> Result<Programs, Error> {
     })
 }
 
-/// Tries to trace a child that only waits by ptrace(2). The child can be traced as a COMMAND could be after its exec: a
-/// program with file capabilities cannot be traced by an ordinary user, and neither can its forks.
+/// Forks a child that does nothing but wait, and tries to trace it by ptrace(2). If `tr` has file capabilities, an
+/// ordinary user cannot trace its forks, although he could trace COMMAND after its exec. So the child makes itself
+/// traceable (`PR_SET_DUMPABLE`).
 fn try_ptrace() -> Result<(), Errno> {
     // SAFETY: this process has one thread, and the child only waits for its end.
     let child = match unsafe { nix::unistd::fork() }? {
@@ -134,7 +135,7 @@ fn try_ptrace() -> Result<(), Errno> {
             }
         }
     };
-    // The child stops once it can be traced.
+    // The child stops itself after it has made itself traceable.
     let _ = nix::sys::wait::waitpid(child, Some(nix::sys::wait::WaitPidFlag::WUNTRACED));
     // SAFETY: a plain system call on our own child, whose end has not been waited for.
     let seized = unsafe { libc::ptrace(libc::PTRACE_SEIZE, child.as_raw(), 0usize, 0usize) };

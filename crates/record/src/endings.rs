@@ -57,7 +57,8 @@ impl Endings {
         let target = |pid: &u32| {
             let pidfd = pidfd_open(Pid::from_raw(pid.cast_signed())).ok();
             if let Some(pidfd) = &pidfd {
-                // If the watch is refused, the end of the process is noticed at the next drain.
+                // If the kernel refuses to watch the descriptor, the end of the process is only noticed at the
+                // next drain.
                 let _ = signals.watch(pidfd);
             }
             Target { pid: *pid, pidfd }
@@ -91,8 +92,8 @@ impl Endings {
         signals.wait(until.saturating_duration_since(Instant::now()));
     }
 
-    /// Notes which of the processes have ended whose end ends the recording. Returns the reason for the end if
-    /// the recording ends now.
+    /// Checks whether COMMAND or the `--pid` processes have ended. Returns the reason for the end of the
+    /// recording if it has to end now.
     pub fn note(&mut self, wait_all: bool) -> Option<EndReason> {
         if self.running().is_some_and(Running::has_ended) {
             self.command_ended = true;
@@ -109,8 +110,8 @@ impl Endings {
             .is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    /// The result of waiting for COMMAND if it has ended; otherwise the running COMMAND. `reaped` is COMMAND's
-    /// end if the source of events has waited for it.
+    /// The status and the resources of COMMAND if it has ended; otherwise the running COMMAND. If the source of
+    /// events has already reaped COMMAND, `reaped` has its status.
     pub fn reap(self, reaped: Option<Reaped>) -> (Option<Waited>, Option<Running>) {
         match (self.command, reaped) {
             (Some(command), Some(reaped)) => (Some(command.waited(reaped)), None),

@@ -66,8 +66,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the error is a mistake in the command line, such as the name of something that does not exist. More
-    /// rights would not help, so COMMAND does not run before the command line is corrected.
+    /// Whether the error is a mistake in the command line, such as the name of a process that does not exist.
+    /// Without `--best-effort`, COMMAND does not run then: the user has to correct the command line first.
     pub fn is_mistake(&self) -> bool {
         match self {
             Error::Output(error) => tr_output::is_mistake(error),

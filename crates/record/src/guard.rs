@@ -36,8 +36,8 @@ pub struct Guard {
     end: Option<End>,
 }
 
-/// The state of ending COMMAND after a limit has been reached: the limit, and when the processes got which
-/// signal.
+/// The progress of ending COMMAND after it has reached a limit: which limit, when the ending began, and when
+/// SIGKILL was sent.
 struct End {
     limit: HangLimit,
     since: Instant,

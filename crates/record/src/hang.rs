@@ -60,7 +60,7 @@ pub struct HungProcess {
     pub is_own: bool,
 }
 
-/// The wait of a process of a hanging COMMAND, or another reason why the process makes no progress.
+/// The reason why a process of a hanging COMMAND makes no progress: mostly something that it waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HangWait {
     /// The process runs, so it does not wait for anything.
@@ -113,8 +113,8 @@ pub enum HangWait {
 }
 
 impl HangWait {
-    /// The ids of the processes that have the other end of the pipe or connection, or the lock, for which the process
-    /// waits, as far as the kernel shows them.
+    /// The ids of the processes that have what this process waits for: the other end of a pipe or connection, or a
+    /// lock. The list contains only the processes that the kernel shows.
     pub(crate) fn holders(&self) -> &[u32] {
         match self {
             HangWait::Pipe { others, .. } | HangWait::Connection { others, .. } => others,
@@ -167,8 +167,8 @@ impl Hang {
         children.filter(move |child| child.parent == pid && child.is_own)
     }
 
-    /// The processes of the hanging COMMAND in the order of the chains of waits that begin at COMMAND. The
-    /// processes that COMMAND does not wait for come last.
+    /// The processes of the hanging COMMAND. The list begins with COMMAND's own process, and after each process come
+    /// the processes that it waits for. Processes that COMMAND does not wait for come last.
     pub fn in_order(&self) -> Vec<&HungProcess> {
         let mut found = Vec::new();
         self.follow(self.root, &mut found);
@@ -178,8 +178,9 @@ impl Hang {
         found
     }
 
-    /// The processes at the ends of the chains of waits that begin at the hanging COMMAND: they wait for no other
-    /// of its processes. If there is none, the processes wait for each other.
+    /// The processes of the hanging COMMAND on which all others finally wait: COMMAND waits for them, directly or by
+    /// way of others, and they wait for no other process of COMMAND. If there is none, the processes wait for each
+    /// other.
     pub fn ends(&self) -> Vec<&HungProcess> {
         let mut found = Vec::new();
         self.follow(self.root, &mut found);
@@ -188,7 +189,7 @@ impl Hang {
         found
     }
 
-    /// Adds the process `from` and the processes that it waits for to `found`, in the order of the chains of waits.
+    /// Adds the process `from` to `found`, and after it the processes that it waits for, directly or by way of others.
     fn follow<'a>(&'a self, from: u32, found: &mut Vec<&'a HungProcess>) {
         let mut next = vec![from];
         while let Some(pid) = next.pop() {

@@ -47,7 +47,7 @@ pub fn begin(config: &Config, machine: Machine, child: Option<u32>) -> Metadata 
     }
 }
 
-/// The CPUs on which the processes may run that are followed from the start; `None` if they may use all.
+/// The CPUs that COMMAND or the processes of `--pid` may run on; `None` if they may use all.
 fn allowed(config: &Config, child: Option<u32>, online: &[CpuId]) -> Option<Vec<CpuId>> {
     let pids: &[u32] = match &config.scope.follow {
         Follow::Command => &[],
@@ -58,7 +58,7 @@ fn allowed(config: &Config, child: Option<u32>, online: &[CpuId]) -> Option<Vec<
     host::allowed_cpus(child.into_iter().chain(pids.iter().copied()), online)
 }
 
-/// Completes the metadata `base` by the facts that the started source of events adds.
+/// Completes the metadata `base` with the facts that are known once the source of events has started.
 pub fn metadata(config: &Config, started: &Started, base: Metadata) -> Metadata {
     Metadata {
         scope: started.scope.clone(),

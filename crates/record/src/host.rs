@@ -34,8 +34,9 @@ pub fn clock() -> Clock {
     }
 }
 
-/// Whether this machine made the recording with this metadata and has not booted since. Only then the addresses in its
-/// kernel mean the same (CONFIG_RANDOMIZE_BASE moves the kernel at each boot), and so do its pids.
+/// Whether the recording with this metadata was made on this machine since its last boot. Only then do addresses in
+/// the kernel and process ids of the recording still mean the same: at each boot, CONFIG_RANDOMIZE_BASE moves the
+/// kernel.
 pub fn is_same_boot(meta: &Metadata) -> bool {
     /// The largest difference in ns between two computed boot times that still count as the same boot. Two boots of a
     /// machine are further apart, and clocks are usually set by less.
@@ -312,7 +313,7 @@ fn hardware_of(cpuinfo: &str, meminfo: &str, product: &str) -> Vec<(Hardware, St
         Some(value.chars().take(CI_LONGEST).collect::<String>())
     };
     let cpu = |name: &str| first(cpuinfo, name);
-    // arm64 has numbers for the maker and the part instead of a name.
+    // On arm64, /proc/cpuinfo does not name the CPU, but has numbers for its maker and its model.
     let part = || {
         Some(format!(
             "implementer {} part {}",

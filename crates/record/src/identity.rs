@@ -76,11 +76,12 @@ pub fn user_name(uid: u32) -> Option<String> {
     Some(name)
 }
 
-/// The fields of the line of passwd(5) for the user with this name or number. `getent` reads the sources that
-/// nsswitch.conf names; glibc's `getpwnam` loads them as modules, and a static `tr` would have to have the same
-/// version as these.
+/// The seven fields of the passwd(5) entry for the user with this name or number. They are read by running `getent`.
+/// glibc's `getpwnam` is not used, because it loads shared modules, which a statically linked `tr` can only use if
+/// they belong to the same version of glibc.
 fn entry(user: &str) -> Result<[String; 7], Error> {
-    // No name begins like an option, and Alpine's getent takes "--" for a name.
+    // No user name begins with `-`, and getent would take such a name for an option. A `--` before the name does not
+    // help, because Alpine's getent takes `--` for a name.
     if user.starts_with('-') {
         return Err(no_such_user());
     }
@@ -137,7 +138,8 @@ pub fn environment(
             replace(&mut variables, name, Some(value.as_bytes()));
         }
     }
-    // The environment from before the loader's change lacks this variable, which `tr` has set since, so it is copied.
+    // `tr` has set this variable after the start, so the environment from before the loader's change lacks it, and it
+    // is added.
     if let Some(path) = std::env::var_os(marks::VARIABLE) {
         replace(&mut variables, marks::VARIABLE, Some(path.as_bytes()));
     }

@@ -20,9 +20,9 @@ pub struct Inherited {
 }
 
 impl Inherited {
-    /// The inheritable state of this process, corrected by what was changed before `main`. Rust's runtime
-    /// ignores SIGPIPE and opens closed streams; the dynamic loader may change the environment (`None` if it
-    /// did not).
+    /// The inheritable state of this process as it was before `main`. The arguments describe what has changed
+    /// since: Rust's runtime ignores SIGPIPE and opens closed streams, and the dynamic loader may change the
+    /// environment (`None` if it did not).
     pub fn now(
         sigpipe_ignored: bool,
         closed_streams: [bool; 3],
@@ -77,8 +77,9 @@ fn set_action(signal: Signal, action: SigHandler) {
     let _ = unsafe { nix::sys::signal::signal(signal, action) };
 }
 
-/// Sets how the recorder reacts to two signals: with SIGXFSZ ignored, a limit of the file's size is a write
-/// error, and with SIGCHLD at its default, the kernel keeps COMMAND's status.
+/// Sets how the recorder reacts to two signals. SIGXFSZ is ignored, so that a write beyond the limit of the file's
+/// size fails with an error. SIGCHLD gets its default action, so that the kernel keeps COMMAND's status until it is
+/// waited for.
 pub fn own_actions() {
     set_action(Signal::SIGXFSZ, SigHandler::SigIgn);
     set_action(Signal::SIGCHLD, SigHandler::SigDfl);

@@ -38,7 +38,7 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// Adds the numbers of the earlier parts of a rotated recording to this result, and the first part whose
+    /// Adds the counts of the earlier parts of a rotated recording to this result, and notes the first part whose
     /// file lacks its end.
     pub fn with_parts(mut self, parts: Parts, waiting: &Waiting<'_>) -> Written {
         self.parts = Some(parts.written());
@@ -99,8 +99,8 @@ pub(crate) fn write_events(
     } = last;
     let symbols = if config.facts.has_stacks() {
         let real = summary.end_clock.real;
-        // Followed processes that ran before the recording may have written their lists of functions at any earlier
-        // time, so lists of any age are accepted for them.
+        // JIT compilers write lists of their functions to files (such as `/tmp/perf-PID.map`). A process that ran
+        // before the recording may have written its list at any earlier time, so lists of any age are accepted.
         let begin = match config.scope.follow {
             Follow::Command => real.saturating_sub(summary.end.since(start)),
             _ => 0,
@@ -127,9 +127,9 @@ pub(crate) fn write_events(
     }
 }
 
-/// Searches for the functions of the recorded stacks and writes them, as events at the time `end`. With
-/// `--no-symbols` only the paths of the files are searched, for `tr symbolize`. Returns the result of the
-/// search if there were functions to find.
+/// Searches for the functions of the recorded stacks and stores them, as events at the time `end`. With
+/// `--no-symbols` it only stores the paths of the program files, with which `tr symbolize` can find the functions
+/// later. Returns the result of the search if there were functions to find.
 pub(crate) fn name_stacks(
     output: &Output,
     request: &Request,

@@ -1,10 +1,11 @@
-//! A recording session: starts COMMAND stopped, starts a source of events, releases COMMAND, drains the source and writes
-//! the trace. Other crates analyze it.
+//! A recording session: starts COMMAND stopped, starts a source of events, releases COMMAND, drains the source and
+//! writes the trace. Other crates analyze it.
 //!
-//! From the bottom up, where each file knows only the files below it: `error`, `inherited`, `config` and `proc`; the trait
-//! `source::Source`; the sources (a folder for each way to record) with `targets`, and `source::choose`, which chooses
-//! one; `collector` (the way of an event), `output` and `queue` (the writer), `endings` and `stall` (the end); `session`,
-//! the whole from `record()` to the [`Report`].
+//! The modules, from the lowest to the highest; each uses only modules that come before it: `error`, `inherited`,
+//! `config` and `proc`; the trait `source::Source`; the sources of events (a folder for each method of recording) with
+//! `targets`; `source::choose`, which chooses a source; `collector`, which passes events from the source to the writer;
+//! the writer, in `output` and `queue`; `endings` and `stall`, which wait for the end; and `session`, which runs the
+//! whole recording from `record()` to the [`Report`].
 
 mod capabilities;
 mod collector;

@@ -325,8 +325,8 @@ fn files(cgroups: &str, mountinfo: &str) -> Vec<Source> {
         );
         files.push(Source::new(path, Text::Number(Frequency)));
     }
-    // Virtual machines have no cpufreq, so /proc/cpuinfo is read there. Its beginning, which is read, has the first
-    // CPUs.
+    // Virtual machines have no cpufreq files, so the frequencies are read from /proc/cpuinfo there. Only the beginning
+    // of this file is read, which has the first CPUs.
     let has_none = |files: &[Source]| files.iter().all(|file| !file.path.exists());
     if files.get(frequencies..).is_none_or(has_none) {
         files.truncate(frequencies);

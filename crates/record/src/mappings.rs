@@ -146,7 +146,7 @@ mod tests {
         let _ = mappings.take(&mapped(b"1-2 r-xp 0 0:0 5 /new\n")).count();
         assert_eq!(at(&mappings, 0x55a1), None);
         assert_eq!(at(&mappings, 1), Some((5, 0)));
-        // So many processes exceed the limit of memory, at which earlier mappings are dropped.
+        // The loop adds more mappings than the limit of memory allows, so that earlier ones are dropped.
         for pid in 0..2 * MOST / MAPS.len() {
             let image = (u32::try_from(pid).unwrap(), 1);
             let _ = mappings

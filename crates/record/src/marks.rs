@@ -224,8 +224,8 @@ fn remove(parent: &File, directory: &File, name: &str) {
 /// The result of locking a new directory for the file of marks.
 enum Locked {
     Yes(File),
-    /// Another recorder has removed the new directory. It was not locked yet, so that it looked like a directory that
-    /// a killed recorder has left.
+    /// Another recorder has removed the new directory: because it was not locked yet, it looked like the directory of
+    /// a killed recorder.
     Removed,
 }
 
@@ -312,8 +312,7 @@ enum Refused {
     TooMany,
 }
 
-/// The number of stored marks, and the numbers of lines and bytes of the file of marks that gave no mark, by the
-/// reason.
+/// How many marks are stored, and how many lines and bytes of the file of marks gave no mark, for each reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     pub stored: u64,
@@ -410,8 +409,8 @@ impl Clocks {
     }
 
     /// Converts the time of a program's mark to the kernel's clock; `None` if the result is not between `start` and
-    /// `end`. If the program's clock is not known by its pid, the recorder's clock is assumed, or else the only other
-    /// known clock by which the time is inside the recording.
+    /// `end`. If the clock of the process `pid` is not known, the recorder's clock is tried first. Then the clocks of
+    /// other time namespaces are tried: one is used if it is the only one by which the time is inside the recording.
     fn of_program(&self, pid: Option<u32>, time: u64, start: Ktime, end: Ktime) -> Option<u64> {
         let by = |offset: i128| {
             let time = u64::try_from(i128::from(time) - offset).ok()?;
@@ -434,7 +433,7 @@ pub struct Reader {
     start: Ktime,
     /// The known clocks of the programs that set marks.
     pub clocks: Clocks,
-    /// The numbers of marks so far, and of lines and bytes that gave no mark.
+    /// The number of marks so far, and the number of lines and bytes that gave no mark.
     pub count: Count,
 }
 
@@ -508,7 +507,8 @@ impl Reader {
             return Err(Refused::NoMark);
         }
         let Present { now, real } = present;
-        // If the real-time clock was set after the mark, the converted time is wrong by as much as that clock was.
+        // If the real-time clock was set after the program read it for the mark, the converted time is wrong by that
+        // change.
         let of_real = |ns: u64| (now.0).checked_sub(real.checked_sub(ns)?);
         let named = match line.t {
             Some(t) => self.clocks.of_program(line.pid, t, self.start, now),

@@ -6,11 +6,11 @@ use tr_format::event::LifeKind;
 use tr_format::network::ConnectionId;
 use tr_redact::addresses::Addresses;
 
-/// The TCP connections that are not closed yet, with their numbers, and the masks of addresses.
+/// The TCP connections that are not closed yet, with their numbers in the trace, and the masks of addresses.
 ///
-/// The BPF programs identify a connection by a number that does not show the order in which connections began, so new
-/// numbers are given here. The events of each socket are in the ring in their order, because the programs run under the
-/// socket's lock.
+/// The BPF programs identify a connection by a number that does not show the order in which connections began, so each
+/// connection gets a new number here. The events of one socket come in their order, because the BPF programs run under
+/// the socket's lock.
 #[derive(Debug, Default)]
 pub struct Connections {
     numbers: HashMap<u64, u64>,

@@ -34,8 +34,8 @@ use tr_symbols::Request;
 /// The longest time that COMMAND's start is delayed until a reader takes the header of the trace from a pipe.
 const NO_READER: Duration = Duration::from_millis(250);
 
-/// The largest number of losses of events that are kept for the report at the end. A ring that is full for days
-/// reports three a second.
+/// The largest number of losses of events that are kept for the report at the end. A limit is needed because a ring
+/// that is full for days reports three losses a second.
 const LOSSES: usize = 16;
 
 /// The events and marks that are sent to the writing thread in one message.
@@ -81,7 +81,7 @@ enum Sent {
     GivenUp,
 }
 
-/// The numbers of execs whose recorded arguments are not complete, by the reason.
+/// How many execs are recorded without all of their arguments, for each reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CutArguments {
     /// The number of execs whose arguments are longer than `--argv-limit`.
@@ -115,7 +115,7 @@ impl CutArguments {
     }
 }
 
-/// The numbers of the events that were written to the trace, and of what was lost or masked.
+/// How many events were written to the trace, and how many were lost or masked.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     pub written: Written,
@@ -131,7 +131,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Adds the numbers of another part of a rotated recording. Processes that run in both parts count twice.
+    /// Adds the counts of another part of a rotated recording. Processes that run in both parts count twice.
     pub fn add(&mut self, other: &Tally) {
         self.written.bytes += other.written.bytes;
         self.written.frames += other.written.frames;
@@ -153,7 +153,7 @@ impl Tally {
     }
 }
 
-/// The result of the writing thread: the numbers of what it wrote, and its first error.
+/// The result of the writing thread: the counts of what it wrote, and its first error.
 pub type Outcome = (Tally, Result<(), tr_format::Error>);
 
 /// The handle by which the recorder sends events to the thread that writes the trace.
@@ -265,8 +265,8 @@ impl Output {
         self.thread.is_finished()
     }
 
-    /// Sends the last batches and then the message `last` to the writing thread. `go_on` waits for room, and ends the
-    /// wait by returning false.
+    /// Sends the last batches and then the message `last` to the writing thread. While the thread's queue is full,
+    /// `go_on` is called: it sleeps for a moment, and returns false to give up.
     fn send(&self, batches: Vec<Batch>, last: Message, go_on: &mut impl FnMut() -> bool) -> Sent {
         let batches = batches.into_iter().map(|batch| {
             self.size.sent(batch.events.bytes());
@@ -287,8 +287,8 @@ impl Output {
         Sent::Done
     }
 
-    /// Sends the last batches of a recording. Returns the frames of stacks whose functions have to be searched, since
-    /// no more frames will come. `None` if the writing thread has ended, or if `go_on` ends the wait.
+    /// Sends the last batches of a recording. Returns the frames of all recorded stacks whose functions are still to
+    /// be found. `None` if the writing thread has ended, or if `go_on` ends the wait for it.
     pub fn unnamed(&self, batches: Vec<Batch>, mut go_on: impl FnMut() -> bool) -> Option<Request> {
         let (reply, answer) = sync_channel(1);
         let sent = self.send(batches, Message::Unnamed(reply), &mut go_on);
@@ -305,7 +305,7 @@ impl Output {
     }
 
     /// Sends the last batches of a file whose summary is written later, and lets the writing thread write them.
-    /// `go_on` waits for room.
+    /// `go_on` sleeps while there is no room for them, and returns false to give up.
     pub fn settle(&self, mut batches: Vec<Batch>, mut go_on: impl FnMut() -> bool) {
         if let Some(last) = batches.last_mut() {
             last.flush = true;
@@ -317,8 +317,9 @@ impl Output {
         );
     }
 
-    /// Completes the trace file. While the output accepts no data, `go_on` waits. If it returns false, the file is
-    /// cut short and the result is `None`. If a write fails, the result has the error and the numbers up to it.
+    /// Completes the trace file. While the output accepts no data, `go_on` is called to sleep. If it returns false,
+    /// the file is cut short and the result is `None`. If a write fails, the result has the error and the counts up to
+    /// it.
     pub fn finish(
         self,
         batches: Vec<Batch>,
@@ -361,7 +362,8 @@ struct State {
     unflushed: usize,
     stacks: Stacks,
     scripts: Scripts,
-    /// The facts about the task of the next exec that decide which files it can open; `None` if they are not needed.
+    /// The user, the group and the root directory of the task of the next exec, which decide which script files that
+    /// task can open; `None` if they are not needed.
     runner: Option<Runner>,
     quotas: Quotas,
     watcher: Option<Box<dyn Watcher>>,
@@ -458,7 +460,7 @@ impl State {
     }
 
     fn store(&mut self, stream: Stream, mut event: LifeEvent) -> Result<(), tr_format::Error> {
-        // This search precedes the masking of secrets, because the search for scripts needs the true path.
+        // Scripts are looked for before secrets are masked, because their true paths are needed.
         let mut found = None;
         if let LifeKind::Exec(exec) = &event.kind {
             found = containers::of(exec);
@@ -508,8 +510,8 @@ impl State {
         }
         self.writer.life(stream, event)?;
         if let Some(found) = found {
-            // A runtime executes its last program before it removes its cgroup, so the quotas of all cgroups are read
-            // at each such exec.
+            // When a runtime is executed for the last time for a container, the container's cgroup still exists. So at
+            // each exec of a runtime the quotas of all cgroups are read.
             self.quotas.read();
             self.quotas.add(&found);
             self.container(time, found.container)?;

@@ -1,7 +1,8 @@
 //! Decides when the machine's counters and the sums of its disks are sampled.
 //!
-//! A sample takes the same size in every file, so that samples are rarer in a file that grows slowly. The samples have
-//! totals: fewer of them lose no time, but only show less precisely when the time was spent.
+//! Samples may only take a fixed part of the file, and all samples are about equally large. So the more slowly a file
+//! grows, the rarer are its samples. The counters are totals: with fewer samples no time gets lost, but it is less
+//! precisely known when the time was spent.
 
 use std::time::{Duration, Instant};
 
@@ -68,8 +69,8 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// The number of samples of the machine's counters that a recording of this many seconds takes, with three
-    /// events each, if its file grows by this many bytes a second.
+    /// The number of samples that are taken in a recording of this many seconds whose file grows by this many bytes a
+    /// second. Each sample has three events.
     fn samples(seconds: u64, bytes: u64) -> u64 {
         let begin = Instant::now();
         let mut pace = Pace::new(begin);
@@ -88,8 +89,8 @@ mod tests {
     fn samples_have_their_part_of_the_file() {
         // In a large file a sample is taken each second, except in the first one.
         assert!((58..=60).contains(&samples(60, 100_000)));
-        // The samples of a file with 120 kB get 2.5 %, which are 3,000 bytes, for all samples including those at the
-        // start and the end.
+        // The file grows to 120 kB, of which samples may take 2.5 %, which is 3,000 bytes. The samples at the start
+        // and at the end are included.
         assert!((9..=11).contains(&samples(60, 2000)));
         // In a tiny file samples are taken only every 30 s, which is the longest interval.
         assert!((1..=2).contains(&samples(60, 10)));

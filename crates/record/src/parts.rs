@@ -49,7 +49,7 @@ pub struct Parts {
     refused: Option<Duration>,
     /// The thread that writes the end of the previous part; `None` if there is none.
     closing: Option<JoinHandle<Outcome>>,
-    /// The sums of the numbers of events, losses and bytes of all complete parts.
+    /// The sums of the counts of events, losses and bytes over all complete parts.
     sum: Tally,
     /// The file of the part of the recording before the one that is being written.
     before: Target,
@@ -107,8 +107,8 @@ impl Parts {
         self.not_before = Instant::now() + LEAST;
     }
 
-    /// Notes that the file of the next part cannot be opened. Each attempt waits twice as long as the one before. Returns
-    /// whether this is the first failure, which gets an event.
+    /// Notes that the file of the next part cannot be opened. The next attempt follows after twice the previous wait.
+    /// Returns whether this is the first failure: only the first one is recorded as an event.
     pub fn refuse(&mut self) -> bool {
         let wait = self.refused.map_or(LEAST, |wait| (wait * 2).min(PATIENCE));
         self.not_before = Instant::now() + wait;
@@ -166,7 +166,7 @@ impl Parts {
     }
 
     /// Waits until the previous part of the recording is closed, or until `go_on` returns false. Returns the summed
-    /// numbers of all parts but the last, and the first part whose file lacks its end.
+    /// counts of all parts but the last, and the first part whose file lacks its end.
     pub fn finish(mut self, mut go_on: impl FnMut() -> bool) -> (Tally, Option<Cut>) {
         while self
             .closing

@@ -11,12 +11,12 @@ use tr_format::event::{Argv, CgroupId, Comm, Ktime, Snapshot, Tgid, Tid};
 /// The id of a task in the recorder's own pid namespace.
 pub type Id = libc::pid_t;
 
-/// The number by which events name the task with this id.
+/// Converts the id of a task to the type that events have for it.
 pub fn tid(id: Id) -> Tid {
     Tid(id.unsigned_abs())
 }
 
-/// The number by which events name the process with this id.
+/// Converts the id of a process to the type that events have for it.
 pub fn tgid(id: Id) -> Tgid {
     Tgid(id.unsigned_abs())
 }
@@ -267,8 +267,8 @@ pub fn filename(id: Id) -> Option<Vec<u8>> {
     string(id, address)
 }
 
-/// Reads the memory of a stopped process at the address `from`. Returns the number of bytes that could be read, which
-/// end before the first page that does not exist.
+/// Reads the memory of a stopped process at the address `from`. Returns the number of bytes that were read. It is less
+/// than requested if a page in between does not exist.
 pub fn read_memory(id: Id, from: usize, room: &mut [u8]) -> Option<usize> {
     let local = libc::iovec {
         iov_base: room.as_mut_ptr().cast(),

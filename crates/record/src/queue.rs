@@ -72,8 +72,8 @@ impl Shared {
         }
     }
 
-    /// Writes the bytes that are waiting in the queue to the output, by way of `bytes`, whose memory is used
-    /// again. Returns whether that succeeded.
+    /// Writes the bytes that are waiting in the queue to the output. They are first swapped with `bytes`, so that the
+    /// memory of both buffers is used again. Returns whether the write succeeded.
     fn write_waiting(&self, mut state: MutexGuard<'_, State>, bytes: &mut Vec<u8>) -> bool {
         bytes.clear();
         std::mem::swap(bytes, &mut state.waiting);
@@ -151,10 +151,9 @@ impl Queue {
 pub struct Watch(Arc<Shared>);
 
 impl Watch {
-    /// Writes the bytes that the queue's thread was given and has not begun to write. The calling thread writes them,
-    /// because on a busy machine the queue's thread may get a CPU only after many milliseconds, by which COMMAND would
-    /// start later than the recording. An output that can stall, such as a fifo without a reader, is left to the
-    /// queue's thread.
+    /// Writes the waiting bytes in the calling thread, if the queue's thread has not begun to write. On a busy machine
+    /// the queue's thread may get a CPU only after many milliseconds, and COMMAND's start would be delayed by them. An
+    /// output that can stall, such as a fifo without a reader, is left to the queue's thread.
     pub fn write(&self) {
         let state = self.0.lock();
         if !state.failed && !state.writing && !state.waiting.is_empty() {

@@ -214,7 +214,8 @@ mod tests {
         let ns = Some(own.len() as u64 * 1000);
         assert_eq!(read(given, &[&monitor, &own, &below, &other]), ns);
         assert_eq!(read(given, &[&monitor, &below, &other]), None);
-        // A path that is given as a whole names exactly one cgroup.
+        // If the runtime was given a whole path, only the cgroup with this path is meant, and not another one whose
+        // path ends the same.
         let whole = "/user.slice/libpod-7.scope";
         let ns = Some(whole.len() as u64 * 1000);
         assert_eq!(read(given, &[whole, &own]), ns);

@@ -1,8 +1,9 @@
 //! Keeps the texts of the shell scripts that recorded processes run from files, and of the files that these scripts
 //! execute in their own shell (`. file`).
 //!
-//! An exec has only the name of a script's file. The recorder reads the file when it handles the exec, which is up to
-//! the interval of two drains after the shell has opened it. A file that was changed since the exec has no known text.
+//! An exec event has only the name of the script's file. The recorder reads the file when it handles the event, which
+//! can be as late as two drains after the shell has opened the file. If the file was changed in between, its text is
+//! not recorded.
 
 mod file;
 
@@ -51,10 +52,10 @@ const SOURCED: usize = 64;
 /// The largest number of script files that are looked for again at the end of a recording, because they were not found before.
 const PENDING: usize = 256;
 
-/// The largest number of scripts without room that are counted.
+/// The largest number of scripts that are counted as left out, because the trace had no room for them.
 const COUNTED: usize = 1 << 16;
 
-/// The number of times that the clocks are read to compare them.
+/// The number of times that two clocks are read one after the other, to find the difference between them.
 const CLOCK_READS: usize = 4;
 
 /// The scripts of a recording, or of one part of a rotated recording.
@@ -64,9 +65,9 @@ pub struct Scripts {
     finder: Option<ScriptFinder>,
     reader: Reader,
     known: HashMap<Vec<u8>, Script>,
-    /// For each script that was examined since the last [`Scripts::begin_batch`], whether its file may have been changed either
-    /// right before or right after the exec. The key is a hash of the script's path and of the facts about the task that ran
-    /// it.
+    /// The scripts that were examined since the last [`Scripts::begin_batch`]. The value is whether the file was
+    /// changed so close to the exec that it is unknown which came first. The key is a hash of the script's path and of
+    /// the task's [`Runner`].
     seen: HashMap<u64, bool>,
     /// The largest delay of the kernel's clock for times of files, in ns.
     tick: u64,
@@ -74,7 +75,8 @@ pub struct Scripts {
     bytes: u64,
     /// The hashes of the paths of scripts for which the trace had no room.
     left_out: HashSet<u64>,
-    /// The files that recorded scripts may execute themselves and that were not found: a shell may open them later.
+    /// The files that recorded scripts may execute by `. FILE` and that were not found. They are looked for again at
+    /// the end, because a shell may open them later.
     pending: Vec<(Ktime, Wanted)>,
     hasher: RandomState,
 }
@@ -224,7 +226,7 @@ impl Scripts {
         let is_full = self.known.len() as u64 >= limits::SCRIPTS;
         let hash = self.hasher.hash_one(path);
         if known.is_none() && (is_full || self.left_out.contains(&hash)) {
-            // A file that a script may execute itself need not exist, so it does not count as left out.
+            // A file that a script may execute by `. FILE` need not exist, so it does not count as left out.
             if !wanted.is_sourced {
                 self.leave_out(hash);
             }
@@ -243,8 +245,8 @@ impl Scripts {
             }
             return Seen::default();
         };
-        // A known script keeps its form, with or without values of variables, because the other form would look like a
-        // change.
+        // If the script was seen before, its text is again stored with or without the values of variables, as it was
+        // then. Otherwise the two texts would differ, and the script would seem to have changed.
         let hides = known.map_or(wanted.is_sourced, |script| script.hides_values);
         let bytes = bytes.map(|bytes| {
             if hides {
@@ -300,7 +302,8 @@ impl Scripts {
 
     /// The recorded scripts, in the order of their paths, and the number of scripts for which there was no room.
     pub fn take(&mut self) -> (Vec<RecordedScript>, u64) {
-        // A file that was not in the kernel's cache before may be there now, because a script has executed it late.
+        // The files of this list were not in the kernel's cache before. They may be there now, if a script has executed
+        // them since.
         if let Some(finder) = self.finder {
             for (time, wanted) in std::mem::take(&mut self.pending) {
                 self.see(finder, time, &wanted);

@@ -56,7 +56,7 @@ pub struct Report {
     pub not_executed: Option<Errno>,
     /// The limit of `--timeout` or `--stall` that has ended COMMAND; `None` if none has.
     pub limit: Option<HangLimit>,
-    /// The numbers of the events in the trace file, and of what was lost.
+    /// How many events are in the trace file, and how many were lost.
     pub tally: Tally,
     /// The error of the write that cut the trace file short, if a write failed.
     pub output_error: Option<tr_format::Error>,
@@ -115,7 +115,7 @@ pub fn record(config: &Config) -> Result<Report, Error> {
     Ok(session.run(config, command, &signals))
 }
 
-/// A recording that is prepared so far that only COMMAND's release is missing.
+/// A recording that is ready to begin: only COMMAND still has to be released.
 struct Prepared {
     session: Session,
     child: Option<Stopped>,
@@ -285,9 +285,9 @@ struct RecordingPart {
 /// The times in ns that the recorder spent before a recording, or before a part of a rotated one, began.
 #[derive(Clone, Copy)]
 struct Before {
-    /// The CPU time that the recorder had used before, in ns.
+    /// The CPU time that the recorder had used before the recording or the part began, in ns.
     recorder: u64,
-    /// The CPU time that the BPF programs had used before, in ns.
+    /// The CPU time that the BPF programs had used before the recording or the part began, in ns.
     kernel: u64,
     /// The time from the start of `tr` to the release of COMMAND, in ns. Only the first part has it.
     setup: u64,
@@ -341,7 +341,8 @@ impl Session {
         // The first masking of secrets builds tables, which takes milliseconds. So it is done before COMMAND's wall
         // time begins.
         let masked = Masked::new(meta.clone(), &mut redactor).map_err(Error::Format)?;
-        // The new time slice that begins with this call is enough for the remaining steps, even on a busy machine.
+        // Gives up the CPU, so that the thread continues with a new time slice. That slice is enough for the remaining
+        // steps, even on a busy machine.
         std::thread::yield_now();
         (meta.start, meta.start_clock) = (host::now(), host::clock());
         let time = meta.start;

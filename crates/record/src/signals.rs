@@ -36,8 +36,9 @@ const FATAL: [libc::c_int; 14] = [
     libc::SIGABRT,
 ];
 
-/// The signals that a shell without job control ignores for its background jobs (POSIX, asynchronous lists). They end a
-/// recording even if they are ignored: the user did not ask to ignore them, and scripts end a recorder by `kill -INT`.
+/// The signals that a shell without job control makes its background jobs ignore (POSIX, asynchronous lists). They end
+/// a recording although they are ignored: the user did not ask to ignore them, and scripts use `kill -INT` to end a
+/// recorder.
 const OF_BACKGROUND: [Signal; 2] = [Signal::SIGINT, Signal::SIGQUIT];
 
 /// The signals that `tr` blocks and receives itself: those that end a process, SIGCHLD and SIGCONT, and, if `stop` is
@@ -109,7 +110,7 @@ impl Signals {
         }
         let mut stop = SigSet::empty();
         stop.add(Signal::SIGTSTP);
-        // SIGTSTP has its default action, which the kernel ignores where no shell could continue `tr`.
+        // SIGTSTP has its default action here. The kernel ignores it if there is no shell that could continue `tr`.
         let _ = nix::sys::signal::raise(Signal::SIGTSTP);
         let _ = stop.thread_unblock();
         let _ = stop.thread_block();
@@ -134,10 +135,10 @@ impl Signals {
         }
     }
 
-    /// Passes on the signals that were sent to `tr` alone. Returns true if one of them would have ended `tr`. Ignored
-    /// signals are passed on as well, because COMMAND may have a handler by now. A signal of the terminal (SI_KERNEL)
-    /// has already reached the whole foreground process group, including COMMAND. The source recognizes a signal that a
-    /// process has sent to the common group.
+    /// Passes on the signals that were sent to `tr` alone. Returns true if one of them would have ended `tr`. A signal
+    /// that `tr` ignored is passed on as well, because COMMAND may have a handler by now. A signal from the terminal
+    /// (SI_KERNEL) is not passed on: COMMAND has got it already, with the whole foreground process group. `source`
+    /// recognizes signals that a process has sent to both.
     pub fn forward(&self, command: Option<&Running>, source: Option<&dyn Source>) -> bool {
         let to_both = |signal| source.is_some_and(|source| source.sent_to_both(signal));
         let mut any = false;

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The number of bytes of events in memory for which [`Size::rate`] gives the number of bytes in the file.
+/// The unit of [`Size::rate`], which is the number of bytes in the file for each 65,536 bytes of events in memory.
 const PARTS: u64 = 1 << 16;
 /// The rate that is assumed for a trace file whose rate is not known yet: 4 bytes in the file for each event of 16
 /// bytes in memory.
@@ -19,11 +19,12 @@ const INDEX: u64 = 1024;
 pub struct Size {
     /// The number of bytes that the trace file had at its last flush.
     written: AtomicU64,
-    /// The number of bytes in the file that [`PARTS`] bytes of events in memory become; 0 if it is not known yet.
+    /// The number of bytes that each [`PARTS`] bytes of events in memory take in the file; 0 if it is not known yet.
     rate: AtomicU64,
-    /// The number of bytes in memory of the events that the file size `written` does not include.
+    /// The size in memory of the events that were sent after the last flush, in bytes: `written` does not include
+    /// them.
     open: AtomicU64,
-    /// The number of bytes in memory of the events that the file size `written` includes.
+    /// The size in memory of the events that were in the file at its last flush, in bytes: `written` includes them.
     closed: AtomicU64,
 }
 
@@ -73,8 +74,8 @@ impl Size {
     }
 }
 
-/// The number of bytes in the file that [`PARTS`] bytes of events in memory become, if `memory` bytes became `bytes`;
-/// 0 if there were too few events to know it.
+/// The number of bytes that each [`PARTS`] bytes of events in memory take in the file, if `memory` bytes of events
+/// have taken `bytes` bytes; 0 if there were too few events to know it.
 fn rate(bytes: u64, memory: u64) -> u64 {
     const ENOUGH: u64 = 64 << 10;
     if memory < ENOUGH {
@@ -136,7 +137,8 @@ mod tests {
         assert!(size.is_known());
         let sixteenth = 100_000 / 16;
         assert_eq!(size.expected(100_000), 10_000 + sixteenth);
-        // The next events shrink only half as well, so their rate decides.
+        // The events of the second flush take twice as many bytes in the file as those of the first, so the higher
+        // rate is used.
         size.sent(160_000);
         size.flushed(30_000, 160_000);
         let eighth = 100_000 / 8;

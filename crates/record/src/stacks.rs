@@ -63,12 +63,14 @@ const FILES: usize = 1 << 14;
 pub struct Stacks {
     modules: HashMap<BuildId, u32>,
     mappings: Mappings,
-    /// The numbers of the files without a build id, by the inode number and the path that mappings have.
+    /// The numbers of the files without a build id. The key is the inode number and the path from a process's memory
+    /// mappings.
     files: HashMap<(u64, PathBuf), (u32, tr_symbols::File)>,
     last_module: u32,
     frames: HashMap<Place, u32>,
     last_frame: u32,
-    /// The numbers of the stacks, each by the number of the caller's stack and the number of its innermost frame.
+    /// The numbers of the stacks. The key is the number of the stack without its innermost frame, and the number of
+    /// that frame.
     stacks: HashMap<(u32, u32), u32>,
     last_stack: u32,
     /// The processes whose stacks have addresses outside of files, with their ids in `tr`'s own pid namespace.
@@ -185,10 +187,10 @@ impl Stacks {
         events
     }
 
-    /// The frames of a stack without the outermost ones that are in no file, and whether there were any. If a
-    /// function keeps no frame pointer, the kernel takes other values for addresses, and the stack ends soon.
-    /// But such addresses are functions if a JIT compiler lists the functions of the process. The innermost
-    /// frame stays, because the task was there.
+    /// Removes the outermost frames of a stack that are in no file, and returns whether there were any. If a function
+    /// keeps no frame pointer, the kernel takes other values for addresses, and the stack soon ends. If a JIT compiler
+    /// has listed the process's functions, such addresses are real and stay. The innermost frame always stays, because
+    /// the task was there.
     fn stripped<'a>(&self, from: &'a Stacked) -> (&'a [At], bool) {
         let all = &from.frames;
         let in_user_mode = all
@@ -342,7 +344,7 @@ mod tests {
         let events = sampled(&mut stacks, &[main, lib]);
         assert_eq!(events.len(), 1);
         assert_eq!(sample(&events), (2, 0, &[][..]));
-        // New frames are called by a known stack, and one of the known frames occurs again.
+        // The new stack begins with a known frame (`main`), then has a new one, a known one (`lib`) and a new one.
         let events = sampled(&mut stacks, &[main, jit, lib, kernel]);
         assert_eq!(events.len(), 1);
         assert_eq!(sample(&events), (1, 3, &[3, 2, 4][..]));

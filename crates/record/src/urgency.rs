@@ -14,9 +14,9 @@ thread_local! {
     static BEFORE: Cell<Option<Before>> = const { Cell::new(None) };
 }
 
-/// Gives the calling thread a real-time priority. The thread drains the rings, which a storm of events fills in
-/// less than a second, and runs for a few per cent of the time. Without the right to real-time scheduling it
-/// gets [`high`] priority; that is no error.
+/// Gives the calling thread a real-time priority. It is for the thread that drains the rings: a storm of events fills
+/// them in less than a second, and the thread runs only for a few per cent of the time. Without the right to real-time
+/// scheduling the thread gets [`high`] priority, which is no error.
 pub fn real_time() {
     let before = scheduling();
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
@@ -33,8 +33,8 @@ pub fn real_time() {
     BEFORE.set(before);
 }
 
-/// Gives the calling thread the highest priority below real-time tasks. The thread packs or writes events, which
-/// may wait as long as the queues have room.
+/// Gives the calling thread the highest priority below real-time tasks. It is for threads that pack or write events,
+/// which may wait as long as the queues have room.
 pub fn high() {
     if BEFORE.get().is_none() {
         BEFORE.set(scheduling());

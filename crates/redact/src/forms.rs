@@ -155,7 +155,8 @@ fn may_be_beside(text: &[u8]) -> bool {
         || text.contains(&b'@') && (has(b"@tcp(") || has(b"@unix(") || has(b"@/"))
 }
 
-/// Whether an argument may be the token of a Discord bot, judged by its length and its three parts.
+/// Whether an argument may be the token of a Discord bot: it has the right length, and three parts with dots between
+/// them.
 pub fn may_be_discord(arg: &[u8]) -> bool {
     (59..=75).contains(&arg.len()) && arg.iter().filter(|b| **b == b'.').count() == 2
 }
@@ -176,8 +177,8 @@ const BEGINNINGS: [&[u8]; 8] = [b"cio", b"SK", b"K00", b"SA", b"SC", b"SN", b"SO
 /// The largest length in bytes of the prefix of a secret token.
 const PREFIX: usize = 20;
 
-/// Whether an argument as a whole may be a secret token: a prefix with a mark such as `_`, or one
-/// of [`BEGINNINGS`], and then letters and digits. The check takes bounded time.
+/// Whether an argument as a whole may be a secret token: a prefix that ends with `_`, `-`, `.` or `:`, or one of
+/// [`BEGINNINGS`], and then letters and digits. The check takes bounded time.
 pub fn may_be_token(arg: &[u8]) -> bool {
     if !(24..=300).contains(&arg.len()) || !arg.first().is_some_and(u8::is_ascii_alphanumeric) {
         return false;

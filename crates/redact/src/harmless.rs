@@ -25,8 +25,8 @@ const PLACES: [&str; 14] = [
     "/dev/", "/bin/", "/proc/",
 ];
 
-/// The beginnings of values of password options that say where the password is (`env:NAME`).
-/// `pass:X` is not among them, because it contains the password.
+/// The beginnings of values that say where a password is stored (`env:NAME`). `pass:X` is not among
+/// them, because it contains the password.
 #[rustfmt::skip]
 const SOURCES: [&str; 25] = [
     "pass:env:", "pass:file:", "pass:stdin",
@@ -43,8 +43,8 @@ const FILES: [&str; 43] = [
     ".env", ".creds", ".cfg", ".conf", ".keystore", ".keytab", ".pub", ".ini",
 ];
 
-/// File-name extensions of libraries. A password may end like them by chance, so that they count
-/// only in a path.
+/// File-name extensions of libraries. A password may end in one of them by chance, so they show
+/// that a value is a file only if the value is a path.
 const LIBRARIES: [&str; 8] = [
     ".rlib", ".rmeta", ".so", ".dll", ".dylib", ".jar", ".a", ".o",
 ];
@@ -60,7 +60,7 @@ pub fn is_harmless(value: &[u8]) -> bool {
     };
     let text = text.trim_matches(['"', '\'']);
     let begins = |list: &[&str]| list.iter().any(|start| text.starts_with(start));
-    // `anonymous:` is a user without a password, so that a colon at the end is ignored.
+    // The value `anonymous:` is a user name without a password, so a colon at the end is ignored.
     let user = text.strip_suffix(':').unwrap_or(text);
     let word = |w: &&str| w.eq_ignore_ascii_case(user);
     text.is_empty()
@@ -101,7 +101,8 @@ fn is_algorithm(text: &str) -> bool {
     let plain = lower
         .bytes()
         .all(|b| b.is_ascii_alphanumeric() || b"-_/".contains(&b));
-    // After the known names are removed, only sizes and short words may be left.
+    // The known names of algorithms are removed. What is left of an algorithm's name can only be
+    // sizes and short words.
     let mut rest = lower.as_str();
     let mut named = false;
     while let Some(name) = NAMES.iter().find(|name| rest.starts_with(**name)) {

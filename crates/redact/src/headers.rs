@@ -64,7 +64,8 @@ pub fn mask(word: &Word<'_>, option: bool, how: How, masks: &mut Masks) {
             at = value.start() + line;
             continue;
         }
-        // A name with a colon in text for people is mostly followed by more than one word.
+        // In text for people, a name with a colon is mostly followed by more than one word, as in
+        // `token: see below`.
         let after = text.get(at..).unwrap_or_default();
         let next = after.iter().find(|b| !b" \t".contains(b));
         let alone = next.is_none_or(|b| b"\r\n\\\"',;}#&|".contains(b));
@@ -81,7 +82,8 @@ pub fn mask(word: &Word<'_>, option: bool, how: How, masks: &mut Masks) {
         let key = option
             && names::is_key(name.as_bytes())
             && (looks::is_code(value.as_bytes()) || looks::is_careful(value.as_bytes()));
-        // The name of a header need not show that it has a service's token, for example `X-Ovh-Consumer`.
+        // Some headers have the token of a service although their names do not show that, for example
+        // `X-Ovh-Consumer`.
         let lower = name.as_bytes().to_ascii_lowercase();
         let random = option && looks::is_random(value.as_bytes());
         let token = random && lower.starts_with(b"x-") && !lower.ends_with(b"id");

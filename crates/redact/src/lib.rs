@@ -72,8 +72,8 @@ impl Redactor {
         self.masked
     }
 
-    /// The recorded argv of a process with its secrets masked. The argv's full length is adapted to
-    /// the length of the masks, so that it does not count as cut off because of them.
+    /// The recorded argv of a process with its secrets masked. A mask can be shorter than the secret, so the full
+    /// length of the argv is corrected. Otherwise the argv would seem to be cut off.
     pub fn masked_argv(&mut self, argv: Argv) -> Argv {
         let args: Vec<&[u8]> = argv.args().collect();
         let Some(masks) = self.masks(&argv.bytes, &args, argv.truncated()) else {
@@ -157,8 +157,8 @@ impl Redactor {
         args.iter().enumerate().map(masked).collect()
     }
 
-    /// The parts of the arguments that are masked, or `None` if there are none. `line` has all
-    /// arguments with a separator between them; `cut` is whether the last one may be incomplete.
+    /// The parts of the arguments that are masked, or `None` if there are none. `line` has all arguments with a
+    /// separator between them; `cut` says whether the last one may be incomplete.
     fn masks(&self, line: &[u8], args: &[&[u8]], cut: bool) -> Option<Masks> {
         let rules = self
             .rules
@@ -189,8 +189,7 @@ impl Redactor {
     }
 }
 
-/// Masks a recorded command line as a whole, and any other recorded text as if it were a command
-/// line of one word. The name of a task (comm) is only the first 15 bytes of a name.
+/// Masks a recorded command line as a whole, and any other recorded text as if it were a command line of one word.
 impl Mask for Redactor {
     fn text(&mut self, text: &[u8]) -> Option<Vec<u8>> {
         let masks = self.masks(text, &[text], false)?;

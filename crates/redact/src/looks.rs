@@ -13,8 +13,8 @@ pub fn is_aws_key(text: &[u8]) -> bool {
         && has(u8::is_ascii_digit)
 }
 
-/// Whether a text has at least 16 digits and letters, as many tokens have. The check is for words
-/// that follow a word such as `token`, because hexadecimal digests match it as well.
+/// Whether a text has at least 16 digits and letters, as many tokens have. Hexadecimal digests have that, too, so the
+/// check is used only after a word such as `token`.
 pub fn is_code(text: &[u8]) -> bool {
     let digits = text.iter().filter(|b| b.is_ascii_digit()).count();
     let letters = text.iter().filter(|b| b.is_ascii_alphabetic()).count();
@@ -130,8 +130,8 @@ fn is_prefixed_hex(text: &[u8]) -> bool {
         && digits.iter().all(u8::is_ascii_hexdigit)
 }
 
-/// Whether a text is Base64 of at least 30 bytes in which neighbouring characters differ in kind as
-/// random ones do, and is no path.
+/// Whether a text is Base64 of at least 30 bytes that looks random, because capital letters, small letters and digits
+/// alternate often, and that is no path.
 fn is_random_base64(text: &[u8]) -> bool {
     let kind = |b: &u8| {
         (

@@ -67,8 +67,8 @@ const HARMLESS_PASS: [&str; 10] = [
     "debug", "render", "first", "second", "multi", "two", "single", "opt", "dump", "lto",
 ];
 
-/// Words at the end of a secret's name that only say which secret it is (`prod`, `old`) or how it
-/// is written (`pem`, `hex`). They are ignored.
+/// Words at the end of a secret's name that only say which secret it is (`prod`, `old`) or how it is encoded
+/// (`pem`, `hex`). They are ignored.
 #[rustfmt::skip]
 const WHICH: [&str; 24] = [
     "prod", "production", "dev", "development", "staging", "stage", "test", "testing", "live", "ci",
@@ -96,8 +96,8 @@ const HARMLESS_LAST: [&str; 117] = [
     "hasher", "hashers", "hashing", "rounds", "iterations", "validator", "validators",
 ];
 
-/// First words of an option that make it a switch, or let it take the name of a secret instead of
-/// the secret.
+/// First words of an option's name that make it a switch (`with`), or an option whose value is the name of a
+/// secret and not the secret.
 #[rustfmt::skip]
 const SWITCH: [&str; 33] = [
     "load", "stdin", "insecure", "unmask", "full", "only", "try", "connect", "reveal",
@@ -106,8 +106,8 @@ const SWITCH: [&str; 33] = [
     "show", "require", "skip", "get", "existing", "generate", "hide", "check",
 ];
 
-/// Words that show that a name which ends in `key` stands for no secret: actions of gpg (`import`),
-/// and things such as a host.
+/// Words that show that a name which ends in `key` stands for no secret. Most are actions of gpg (`import`);
+/// others say what the key belongs to (`host`).
 #[rustfmt::skip]
 const KEY_OF: [&str; 22] = [
     "install", "import", "export", "delete", "receive", "search", "refresh", "fetch", "edit", "list",
@@ -236,7 +236,7 @@ pub fn secret(name: &[u8]) -> Certainty {
         let mut pairs = parts.iter().zip(parts.iter().skip(1));
         env_style && pairs.any(|(kind, key)| key == "key" && of_secret(kind))
     };
-    // `NPM_TOKEN_X` is a token for some purpose, but the first word of `TOKEN_RING` does not make it a token.
+    // `NPM_TOKEN_X` stands for a token. But a name whose first word is `token`, such as `TOKEN_RING`, need not.
     let tokens = if env_style && parts.len() > 1 {
         parts.get(1..).unwrap_or_default()
     } else {

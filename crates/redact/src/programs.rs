@@ -40,8 +40,8 @@ pub enum SecretPlace {
 }
 
 impl SecretPlace {
-    /// The first result that is not [`SecretPlace::No`]. The iterator is always read to its end, because
-    /// each of its steps has effects.
+    /// The first result that is not [`SecretPlace::No`]. The iterator is read to its end even then, because each of its
+    /// steps changes the state of a rule.
     fn first(found: impl Iterator<Item = SecretPlace>) -> SecretPlace {
         found.fold(SecretPlace::No, |first, found| match first {
             SecretPlace::No => found,
@@ -54,13 +54,13 @@ impl SecretPlace {
 /// the rule.
 struct Active {
     rule: &'static Rule,
-    /// The number of subcommands of the rule that the command line had so far.
+    /// How many subcommands of the rule the command line has had so far.
     path: usize,
     /// Whether the rule does not apply, because the command line has another word than the expected
     /// subcommand.
     failed: bool,
-    /// The smallest and the largest number of words after the subcommands that were read, without
-    /// options and their values. They differ because an unknown option may or may not have a value.
+    /// The number of words after the subcommands that were read so far, without options and their values: at least the
+    /// first number, at most the second. It is not certain, because an unknown option may or may not have a value.
     words: (usize, usize),
     /// Whether the previous word of the command line was the name of a secret, because some rules
     /// depend on it.
@@ -88,7 +88,8 @@ pub struct Options<'a> {
     line: &'a [Word<'a>],
     kind: ProgramKind,
     active: Vec<Active>,
-    /// Whether the next word of the command line may be the name of a program, even a short one.
+    /// Whether a program is expected as the next word of the command line, so that even a short word, such as `su`, may
+    /// be its name.
     ready: bool,
     /// Whether the word of the command line that was read last was a subcommand of its program.
     subcommand: bool,
@@ -133,8 +134,8 @@ impl<'a> Options<'a> {
         self.kind == ProgramKind::Runs
     }
 
-    /// Whether the table of programs says for this option of the present command whether its value
-    /// is a secret.
+    /// Whether a rule of the table of programs lists this option of the present command, so that it is known whether
+    /// the option's value is a secret.
     pub fn knows(&self, option: &[u8]) -> bool {
         let mut rules = self.read().map(|active| active.rule);
         rules.any(|rule| {
@@ -279,7 +280,7 @@ impl<'a> Options<'a> {
         let known = match self.kind {
             _ if ready => true,
             ProgramKind::Runs => true,
-            // After a program of the table no word is taken for another program, because arguments may have any name.
+            // The arguments of a program of the table may have any name, so none of them is taken for another program.
             _ => self.active.is_empty() && base(word).len() >= 5 && !program.rules.is_empty(),
         };
         if known {

@@ -24,8 +24,8 @@ pub struct Read<'a> {
     pub variables: bool,
     /// Whether the command line had an access key of AWS, so that the secret for it follows.
     access_key: bool,
-    /// Whether an earlier entry of a list is named like a secret, as in Helm's
-    /// `env[0].name=API_TOKEN`, so that its value is one.
+    /// Whether an earlier word named an entry of a list like a secret, as Helm's `env[0].name=API_TOKEN` does, so
+    /// that the entry's value is a secret.
     pub entry: bool,
     /// Whether an earlier word of the command was about passwords, so that a later one may be a
     /// password.
@@ -33,7 +33,8 @@ pub struct Read<'a> {
     /// Whether the command line had an option with the name of a user, so that the user's password
     /// may follow.
     pub user: bool,
-    /// Whether the command signs in or creates an account, or has only options before its password.
+    /// Whether the command signs in or creates an account, or has an option of one letter with the user's name
+    /// (`-u`).
     pub signs_in: bool,
     /// The option (`-p`, `-P` or `--port`) that had a number as its value, so that it is the port;
     /// empty if there was none.
@@ -65,9 +66,8 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// Reads a word of the command line, and masks it if earlier words announce that it is a
-    /// secret. Otherwise it is noted what the word says about later ones. Returns whether the word
-    /// was a secret.
+    /// Reads a word of the command line. Masks it if earlier words announce that it is a secret; otherwise
+    /// remembers what the word says about later ones. Returns whether the word was a secret.
     pub fn secret(&mut self, word: &Word<'a>, masks: &mut Masks) -> bool {
         let text = word.text;
         if let SecretPlace::Next(after) = std::mem::take(&mut self.next) {
@@ -87,7 +87,8 @@ impl<'a> Read<'a> {
                 after.filter(|byte| text.contains(byte) || !words::names_secret(self.previous));
             let from =
                 programs::next(text, after).filter(|_| !words::is_option(text) && !redirects);
-            // After a short option, `public` is the community of SNMP that everybody may read, and no secret.
+            // After a short option, the value `public` is no secret: it is SNMP's community that everybody may
+            // read.
             let from = from.filter(|_| text != b"public" || self.previous.len() > 2);
             if let Some(from) = from {
                 masks.add(word, from..text.len());

@@ -13,14 +13,13 @@ use crate::read::Read;
 use crate::words::{self, How, Word};
 use crate::{context, expressions, forms, headers, looks, programs, stdin, urls};
 
-/// The depth to which nested scripts (`sh -c "ssh host 'sh -c …'"`) are searched for secrets. Each
-/// rule thus reads a byte of a command line at most `2 * (DEPTH + 1)` times, because a value in
-/// quotes is read once with its name.
+/// The depth to which nested scripts (`sh -c "ssh host 'sh -c …'"`) are searched for secrets. A rule
+/// reads each byte of a command line at most twice at each depth, because a value in quotes is read once
+/// more together with its name.
 const DEPTH: usize = 4;
 
-/// Texts of which a command line must contain one, unless it has a program of the table, for any
-/// rule to find a secret in it. The case of letters does not matter. Tests compare the list with
-/// the rules.
+/// A rule can find a secret in a command line only if the line contains one of these texts, or names a
+/// program of the table. The case of letters does not matter. Tests compare the list with the rules.
 #[rustfmt::skip]
 const HINTS: [&str; 78] = [
     "config:set", "env:set", "&u=", "?u=",
@@ -213,8 +212,8 @@ fn may_hold(arg: &[u8]) -> bool {
     })
 }
 
-/// Whether an option and its value can contain a secret: `-p X` where X looks like a password or a
-/// token, `-C me:X`, or a port as in `-P 25575`, because then `-p X` is no port.
+/// Whether an option and its value can matter for the search: `-p X` where X looks like a password or a
+/// token, `-C me:X`, or the port in `-P 25575`, which shows that a later `-p X` is not the port.
 fn may_be_generated(option: &[u8], value: &[u8]) -> bool {
     let [b'-', letter, ..] = option else {
         return false;

@@ -161,8 +161,8 @@ pub fn is_setter(word: &[u8]) -> bool {
     SETTERS.contains(&word)
 }
 
-/// Whether a word is a command that stores a secret (`create-secret`), alone or together with the
-/// previous word (`credential create`).
+/// Whether a word is a command that stores a secret (`create-secret`), by itself or together with the previous word
+/// (`credential create`).
 pub fn stores_secret(previous: &[u8], word: &[u8]) -> bool {
     #[rustfmt::skip]
     const NOUNS: [&[u8]; 14] = [
@@ -258,9 +258,9 @@ pub fn user_and_password(option: &[u8], word: &[u8]) -> Option<usize> {
     (mixed && inner && !is_harmless(value)).then_some(at)
 }
 
-/// The position of the password in a word `NAME:X`. X must look like a generated password after an
-/// option of one letter, or contain a mark that the tag of a container image (`DOMAIN/NAME:X`)
-/// cannot contain.
+/// The position of the password X in a word `NAME:X`. After an option of one letter, X must look like a generated
+/// password. If the word could be a container image with its tag (`DOMAIN/NAME:X`), X must contain a mark that no tag
+/// contains.
 pub fn name_and_password(option: &[u8], word: &[u8]) -> Option<usize> {
     let at = word.iter().position(|b| *b == b':')? + 1;
     let (name, value) = (word.get(..at - 1)?, word.get(at..)?);
@@ -381,8 +381,7 @@ pub fn replacement<'a>(word: &Word<'a>) -> Option<(Word<'a>, bool)> {
     is_sed.then_some((part, named && !is_harmless(by)))
 }
 
-/// Whether a word of a command line is a script, because it follows an option such as `-c` or
-/// `-ec`.
+/// Whether a word of a command line is a script, because the word before it is an option such as `-c` or `-ec`.
 pub fn is_script(previous: &[u8], word: &[u8]) -> bool {
     let letters = previous.strip_prefix(b"-").unwrap_or_default();
     letters.last() == Some(&b'c')
@@ -390,11 +389,11 @@ pub fn is_script(previous: &[u8], word: &[u8]) -> bool {
         && word.iter().any(u8::is_ascii_whitespace)
 }
 
-/// The bytes beside white space that can end the value of an assignment.
+/// The bytes that, like white space, can end the value of an assignment.
 const STOPS: &[u8; 6] = b"&#\"';,";
 
-/// The positions of the next white space and of the next byte of each kind in [`STOPS`], while a
-/// text is read from its end to its beginning.
+/// While a text is read from its end to its beginning: the positions of the next white space and of the next byte of
+/// each kind in [`STOPS`].
 struct Stops {
     space: usize,
     next: [usize; STOPS.len()],
@@ -420,8 +419,8 @@ impl Stops {
     }
 }
 
-/// The byte ranges of the values of assignments `NAME=value` in a word whose name is that of a
-/// secret. If the assignment begins the word, the value extends to the word's end.
+/// Finds assignments `NAME=value` whose name stands for a secret, and returns the byte ranges of their values. If the
+/// assignment begins the word, the value extends to the word's end.
 pub fn assignments(text: &[u8]) -> Vec<Range<usize>> {
     let spaced = text.iter().any(u8::is_ascii_whitespace);
     let mut stops = Stops {
@@ -512,7 +511,7 @@ fn assignment(text: &[u8], equals: usize, stops: &Stops, spaced: bool) -> Option
         (None, Some(b'=')) => return None,
         // In the name of a test the brackets contain parameters and no secrets: `test.py::test[key=value]`.
         _ if before == Some(b'[') && text.windows(2).any(|pair| pair == b"::") => return None,
-        // The value `password` is the name of a field in an object that has the secret.
+        // The value `password` names the field of an object in which the secret is, and is no secret itself.
         _ if value == b"password" && name.to_ascii_lowercase().ends_with(b"key") => return None,
         _ if names::is_bare_key(defined) && names::is_plain(near) => return None,
         _ if name != defined && value.len() <= 4 && value.iter().all(u8::is_ascii_digit) => {
@@ -545,8 +544,8 @@ fn assignment(text: &[u8], equals: usize, stops: &Stops, spaced: bool) -> Option
         }
         (Some(b'?' | b'&'), _) => from..stops.first(b"&#\"'"),
         (Some(mark @ (b';' | b',' | b'"' | b'\'')), _) => from..stops.first(&[mark]),
-        // The next white space is before the credentials that follow a scheme such as `Bearer`, so their end is
-        // searched here.
+        // The white space after the scheme (such as `Bearer `) does not end the value, because the secret comes only
+        // then. So the end is searched for here.
         _ if scheme.is_some() => {
             let rest = text.get(from..)?;
             let near = rest.get(..rest.len().min(4096))?;

@@ -92,8 +92,8 @@ fn expanded(line: &str) -> String {
     out + rest
 }
 
-/// The arguments that a shell would find in a line, without expansions. In double quotes, `
-/// ` is a line feed.
+/// The arguments that a shell would find in a line, without expansions. In double quotes, `\n` is a
+/// line feed.
 fn args(line: &str) -> Vec<String> {
     let (mut args, mut arg, mut quote) = (Vec::new(), None::<String>, None);
     let mut chars = line.chars();
@@ -136,8 +136,8 @@ fn marked(line: &str) -> (Vec<String>, Vec<String>) {
     (secrets.collect(), bare.collect())
 }
 
-/// Whether a secret is still in the masked text. Occurrences are counted, because the same text may also stand there as
-/// the name of a user, which is kept.
+/// Whether a secret is still in the masked text. It is counted how often the secret occurs before and after, because
+/// the same text may also be the name of a user, which is kept.
 fn remains(secrets: &[String], before: &str, kept: &str) -> bool {
     secrets.iter().any(|secret| {
         let marked = secrets.iter().filter(|other| *other == secret).count();

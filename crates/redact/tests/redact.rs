@@ -380,7 +380,8 @@ fn printed_words_are_no_secrets() {
     assert!(!String::from_utf8_lossy(&argv.bytes).contains("letmein"));
 }
 
-/// Tests that the jobserver, which make passes to each make that it runs by a variable and by an option, is no secret.
+/// Tests that make's jobserver is no secret. Each make passes it to the makes that it runs, by a variable and by an
+/// option.
 #[test]
 fn a_jobserver_is_no_secret() {
     for line in [

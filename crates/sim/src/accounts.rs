@@ -198,7 +198,8 @@ impl Machine {
                 continue;
             }
             for thread in &at.threads {
-                // The times of living threads are left out here, because `process_times` adds them.
+                // Only the other sums of a living thread are added here. Its times stay 0, because `process_times` adds
+                // them.
                 let times = [0; 4];
                 let sums = self.tasks[*thread].sums;
                 at.sums.add(&Sums { times, ..sums });

@@ -5,7 +5,7 @@
 /// time: 2⁵⁴ ns are 208 days.
 const ACTOR_BITS: u32 = 10;
 
-/// The time of the next action of an actor that only waits for other actors of the simulation.
+/// The time of the next action of an actor that has none planned: it only waits for other actors of the simulation.
 pub(crate) const NEVER: u64 = u64::MAX >> ACTOR_BITS;
 
 /// A winner tree over the times of the next actions in a simulation. For equal times the actor with

@@ -37,11 +37,11 @@ pub enum Order {
     /// Blocks come in the order in which a recorder writes them: each block when it is full, and
     /// all open blocks before each watermark.
     Written,
-    /// Blocks come in a random order. It may be used only for a recording with a summary, because watermarks then no
-    /// longer tell which events are already in the file.
+    /// Blocks come in a random order. Only a recording with a summary may have it: without a summary, a reader relies
+    /// on watermarks to know which events are already in the file, and they no longer tell.
     Any,
-    /// All blocks of one stream come after all blocks of another stream. It may be used only for a recording with a
-    /// summary, because watermarks then no longer tell which events are already in the file.
+    /// All blocks of one stream come after all blocks of another stream. Only a recording with a summary may have this
+    /// order, for the same reason as with [`Order::Any`].
     ByStream,
 }
 
@@ -152,8 +152,8 @@ fn shuffle(blocks: &mut [(u64, Block)], draw: &mut Draw) {
     for i in (1..streams.len()).rev() {
         streams.swap(i, draw.below(i as u32 + 1) as usize);
     }
-    // `streams` now has a random order. The k-th block of a stream goes to the k-th place of this stream in it, so that
-    // the blocks of one stream keep their order.
+    // `streams` is now a random sequence of streams. The k-th block of a stream goes to the place where the stream
+    // occurs for the k-th time, so that the blocks of one stream keep their order.
     let mut places: HashMap<Stream, VecDeque<usize>> = HashMap::new();
     for (place, stream) in streams.iter().enumerate() {
         places.entry(*stream).or_default().push_back(place);

@@ -90,7 +90,8 @@ impl Machine {
         let busy = !task.steps.is_empty() || task.scheduling || task.committed;
         match task.place {
             Place::OnCpu(on) if !busy => {
-                // The thread runs on another CPU, which an inter-processor interrupt makes look for signals soon.
+                // The thread runs on another CPU. That CPU soon looks for signals, because of an inter-processor
+                // interrupt.
                 let on = usize::from(on);
                 let soon = turn.now + 300 + (self.draw.bits() & 0x7ff);
                 if on != turn.cpu && task.state == raw::RUNNING {

@@ -65,8 +65,8 @@ impl Machine {
         task.exited = Some(turn.stamp);
         task.exit_seen = counted;
         let group_status = process.group_exit.unwrap_or(process.leader_code);
-        // The largest resident set must be larger than that of the process's earlier programs, because the kernel's
-        // figure includes them.
+        // The kernel's figure for the largest resident set includes the process's earlier programs, so it must be
+        // larger than theirs.
         let rss = drawn.max(process.rss_before + 4096);
         let max_rss = if task.group_dead { rss } else { 0 };
         if counted {
@@ -106,8 +106,8 @@ impl Machine {
         self.proceed(turn);
     }
 
-    /// Wakes the parent of an exiting simulated task, or the thread of its process that waits in
-    /// exec, and gives the task's children another parent (`exit_notify` of the kernel).
+    /// Notifies others that the current simulated task exits (`exit_notify` of the kernel): the parent process if the
+    /// task was the last thread, or else a thread in exec that waits to be the only one left.
     pub(crate) fn exit_notify(&mut self, turn: Turn) {
         let task = &mut self.tasks[turn.cur];
         task.released = true;

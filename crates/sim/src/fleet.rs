@@ -94,13 +94,12 @@ const INTERVAL: u64 = 6 * 3_600_000_000_000;
 
 /// The factors by which the durations of a simulated build differ from the usual ones.
 struct Pace {
-    /// The factor for the length of all work that stands for the speed of the simulated machine, in
-    /// thousandths.
+    /// The factor in thousandths by which all work takes longer or shorter on this simulated machine: 1000 is usual.
     speed: u64,
-    /// The factor for the length of all work that stands for the size of the simulated repository,
-    /// in tenths.
+    /// The factor in tenths by which all work takes longer because the simulated repository is large: 10 is the
+    /// smallest.
     size: u64,
-    /// The factor for the length of work on CPUs of which the hypervisor takes a part, in halves.
+    /// The factor in halves by which work on CPUs takes longer because the hypervisor takes a part of them: 2 is usual.
     stolen: u64,
     /// The frequency of the simulated machine's CPUs in kHz.
     frequency: u64,
@@ -330,8 +329,8 @@ impl FleetRun {
     }
 }
 
-/// Changes all waits for a timer in a simulated recording into waits for the network: reads from a
-/// socket that softirqs end.
+/// Changes all waits for a timer in a simulated recording into waits for the network: reads from a socket, each of
+/// which a softirq ends.
 fn by_network(recording: &mut Recording) {
     for written in recording.cpus.iter_mut().flatten() {
         match &mut written.event.kind {

@@ -64,8 +64,8 @@ pub struct Machine {
     pub(crate) serials: u64,
     pub(crate) pids: Pids,
     pub(crate) channels: Vec<Channel>,
-    /// For each mix of operations of the simulated world, its operations with the running sums of
-    /// their weights.
+    /// The mixes of operations in the simulated world: for each mix, its operations with the running sums of their
+    /// weights.
     pub(crate) mixes: Vec<Vec<(u32, crate::program::Op)>>,
     pub(crate) observer: Observer,
     pub(crate) attached: bool,
@@ -188,7 +188,7 @@ impl Machine {
         slot != IDLE && self.tasks[slot].followed
     }
 
-    /// The simulated process that waits for the end of `process` as its parent, if it lives.
+    /// The simulated parent of `process`, which waits for the end of it; `None` if the parent is dead.
     pub(crate) fn living_parent(&self, process: u32) -> Option<u32> {
         let parent = self.processes[process].parent?;
         let at = &self.processes[parent.slot];

@@ -99,8 +99,8 @@ fn question(
     let arrived = asked + draw.length(Span { lo: 1, hi: length });
     let (asked, arrived) = (Ktime(asked), Ktime(arrived));
     let (answered, readable) = (!draw.chance(100), !draw.chance(200));
-    // All queries go to one server, except those whose answer cannot be read: such an answer is matched to its query
-    // only by the address of the server.
+    // All queries go to one server, except those with an unreadable answer. Such an answer is matched to its query only
+    // by the server's address, so each of these queries gets a server of its own.
     let host = if readable { 0 } else { number + 1 };
     let server = Address::V4([10, 1, 0, host].into());
     let (port, id) = (40_000 + u16::from(number), u16::from(number));
@@ -149,8 +149,8 @@ fn lives(recording: &Recording) -> Vec<Life> {
     let mut lives = Vec::new();
     for written in &recording.life {
         match &written.event.kind {
-            // The fork and the exit of a process are those with its id as tid. If a thread took over the id by an exec,
-            // the thread that exits is not the one that was forked.
+            // A process begins with the fork, and ends with the exit, of the task whose tid is the process's id. If
+            // another thread took over this tid in an exec, that thread exits in place of the forked one.
             LifeKind::Fork(fork) if fork.tid.0 == fork.tgid.0 => {
                 forks.insert(fork.tid, written.event.time);
             }

@@ -18,7 +18,7 @@ pub(crate) struct Observer {
     /// The tasks of the snapshot that the simulated recorder still has to record, the next one
     /// last.
     list: Vec<Ref>,
-    /// The time in ns between two tasks of the snapshot that the simulated recorder records.
+    /// The time in ns from one task to the next when the simulated recorder records its snapshot.
     spacing: u64,
     next_snapshot: u64,
     next_clock: u64,
@@ -45,8 +45,8 @@ impl Machine {
     pub(crate) fn observe(&mut self, now: u64) {
         if now == self.observer.attach {
             if self.tasks.iter().any(|(_, task)| task.woken_early) && now + 10_000 < self.start {
-                // A task was woken, but its switch-out has no time stamp yet. Tracing begins later, because a trace
-                // that began now would have the switch-out but not the waking before it.
+                // A task was woken, but its switch-out has no time stamp yet. A trace that began now would have the
+                // switch-out without the waking, so tracing begins later.
                 self.observer.attach = now + 5_000;
             } else {
                 self.begin(now);
@@ -101,13 +101,13 @@ impl Machine {
     }
 
     fn snapshot_next(&mut self, now: u64) {
-        // If there are too many tasks for the time until the span starts, all are recorded at once.
+        // If there are too many tasks to record them one by one before the span starts, all are recorded now.
         let at_once = self.observer.spacing == 0;
         while let Some(name) = self.observer.list.pop() {
             if let Some(slot) = self.find(name) {
                 if self.tasks[slot].recorded_tid().is_some() {
-                    // The task has a new tid since its exec, whose event will be recorded in the next 2 µs. Before that
-                    // event, no reader could know that both tids are one task, so the snapshot waits.
+                    // The task has a new tid since its exec, but the exec event will be recorded only in the next 2 µs.
+                    // Before that event, no reader could know that both tids are one task, so the snapshot waits.
                     self.observer.list.push(name);
                     self.observer.next_snapshot = now + 2_000;
                     return;

@@ -21,7 +21,7 @@ pub(crate) struct Process {
     pub(crate) serial: u64,
     /// The serial number and the tgid of the simulated process that forked this one.
     pub(crate) forked_by: Option<(u64, u32)>,
-    /// The simulated process that waits for the end of this one as its parent.
+    /// The parent of the simulated process, which waits for the end of it.
     pub(crate) parent: Option<Ref>,
     pub(crate) children: Vec<u32>,
     pub(crate) zombies: Vec<u32>,
@@ -64,7 +64,7 @@ pub(crate) struct Process {
     pub(crate) rss_before: u64,
     pub(crate) status: Option<u32>,
     pub(crate) execs: Vec<ExecTruth>,
-    /// The times of the simulated process at the moment at which its present program began.
+    /// The sums of the simulated process's times at the moment at which its present program began.
     pub(crate) span_base: Times,
 }
 

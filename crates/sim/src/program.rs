@@ -68,8 +68,7 @@ pub enum Op {
     Run(Span),
     /// The simulated task sleeps (state S) until the interrupt of a timer after this time.
     Sleep(Span),
-    /// The simulated task waits for the disk (state D, in_iowait) until its interrupt after this
-    /// time.
+    /// The simulated task waits for the disk (state D, in_iowait), until the interrupt of the disk after this time.
     Io(Span),
     /// The simulated task waits for a kernel lock (state D, not in_iowait), until an interrupt
     /// frees the lock after this time.

@@ -51,8 +51,8 @@ impl Machine {
         self.cpus[turn.cpu].op_at = turn.now + delay;
     }
 
-    /// Gives the current simulated task a step for each thread of another process, such as sending
-    /// a signal to it.
+    /// Gives the current simulated task a step for each thread of a process, except for itself. The step can be, for
+    /// example, to send a signal to that thread.
     pub(crate) fn signal_threads(&mut self, cur: u32, process: u32, step: impl Fn(Ref) -> Step) {
         for i in 0..self.processes[process].threads.len() {
             let slot = self.processes[process].threads[i];
@@ -64,7 +64,7 @@ impl Machine {
     }
 }
 
-/// The state of the kernel's task (`__state`) in which a simulated task waits in this way.
+/// The kernel's task state (`__state`) of a simulated task that waits in this way.
 pub(crate) fn sleep_state(wait: Wait) -> u16 {
     match wait {
         Wait::Io => raw::UNINTERRUPTIBLE,

@@ -115,9 +115,8 @@ impl Recording {
         Some(last.time)
     }
 
-    /// Adds the marks of `count` tests to the simulated recording, which follow each other from its
-    /// beginning to its end and have a hundred different names. `pid` is the process that has set
-    /// the marks.
+    /// Adds the marks of `count` tests to the simulated recording. The tests follow each other from its beginning to
+    /// its end, and have a hundred different names. `pid` is the process that has set the marks.
     pub fn add_tests(&mut self, pid: Option<Tid>, count: u64) {
         let (start, end) = (self.meta.start.0, self.end().0);
         let step = (end - start) / (2 * count + 1);

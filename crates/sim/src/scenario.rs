@@ -1,5 +1,5 @@
-//! Simulated worlds that resemble real workloads. Their programs are written as tables: a line
-//! contains as many operations as belong together.
+//! Simulated worlds that resemble real workloads. Their programs are written as tables, in which each line has a few
+//! operations that belong together.
 
 use crate::program::{chan, ms, ns, own_chan, us, Arg, Image, Mix, Op, Resident, World};
 

@@ -69,8 +69,8 @@ impl Machine {
         }
         let task = &mut self.tasks[cpu.cur];
         task.remaining = cpu.op_at.saturating_sub(turn.now).max(1);
-        // A task that has set its sleep state runs in the kernel and is preempted with the flag `preempt`. Half of all
-        // other preemptions happen on the way back to user mode, by a `schedule()` without this flag.
+        // A task that has set its sleep state is still in the kernel. There it is preempted with the flag `preempt`.
+        // Half of all other preemptions happen on the way back to user mode, by a `schedule()` without this flag.
         let preempt = task.state != raw::RUNNING || self.draw.bits() & 1 == 0;
         self.switch(turn, Out::Runnable { preempt });
     }
@@ -107,7 +107,8 @@ impl Machine {
             self.count_running(turn.stamp, if next_followed { 1 } else { -1 });
         }
         if self.attached && (self.follow_all || prev_followed || next_followed) {
-            // The flag is set only for a task in an uninterruptible state, as by the BPF program of the recorder.
+            // The flag for block I/O is set only for a task in an uninterruptible state, like in the BPF program of the
+            // recorder.
             let iowait =
                 prev_state & raw::UNINTERRUPTIBLE != 0 && self.tasks[prev].wait == Wait::Io;
             let reason = match out {
@@ -254,8 +255,8 @@ impl Machine {
             self.end_wait(slot);
             self.proceed(turn);
         } else if task.wait != Wait::Nothing {
-            // A signal or a spurious wake-up has woken the task, although its wait is not over: it runs shortly to
-            // check this, and sleeps again.
+            // A signal or a spurious wake-up has woken the task, although its wait is not over. The task runs briefly
+            // to check this, and sleeps again.
             cpu.op_at = turn.now + 200 + (self.draw.bits() & 0x3ff);
         } else {
             self.proceed(turn);
@@ -292,8 +293,8 @@ impl Machine {
                 task.bucket = Bucket::RunQueue;
                 task.cause = StateCause::Plain;
                 task.decide(turn.stamp, start, end);
-                // If both have the same time stamp and are in the rings of different CPUs, the recording does not show
-                // whether the waking or the switch-out came first.
+                // If the waking and the switch-out have the same time stamp but are in the rings of different CPUs, the
+                // recording does not show which of them came first.
                 task.doubt = turn.stamp == task.switched && usize::from(task.seen_cpu) != turn.cpu;
             }
             Place::Queued if self.attached => task.vain = turn.stamp,

@@ -271,7 +271,7 @@ fn faults() -> impl Strategy<Value = (Option<Duplicates>, Option<Missing>)> {
     (option::of(duplicates), option::of(missing))
 }
 
-/// A plan of injected faults that only changes the order of events in this way.
+/// A plan of injected faults with only this disorder: late writes and swapped neighbours.
 fn disordered(disorder: Disorder, seed: u64) -> Plan {
     Plan {
         late: disorder.late,

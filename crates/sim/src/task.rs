@@ -5,8 +5,7 @@ use tr_format::event::{Comm, Delays, Ktime};
 use crate::agenda::NEVER;
 use crate::sums::Sums;
 
-/// The value that stands for the idle task of a simulated CPU in place of an index in the table of tasks, in which idle
-/// tasks are not.
+/// The idle task of a simulated CPU is not in the table of tasks. This value stands for it in place of an index.
 pub(crate) const IDLE: u32 = u32::MAX;
 
 /// A reference to a simulated task or process: its index in the table (slot), and how many earlier entries had this
@@ -144,24 +143,24 @@ pub(crate) struct Task {
     pub(crate) done: bool,
     /// Whether the simulated task has set its state and is about to call `schedule()`.
     pub(crate) scheduling: bool,
-    /// Whether the state of the simulated task has been read for its switch-out, which has no time
-    /// stamp yet.
+    /// Whether the kernel has read the state of the simulated task for its switch-out, but has not yet stamped the
+    /// switch-out.
     pub(crate) committed: bool,
     /// Whether the simulated task was woken after its state was read for the switch-out.
     pub(crate) woken_early: bool,
     /// The state of the simulated task that was read for its switch-out, if a waking has changed
     /// the state since.
     pub(crate) committed_state: u16,
-    /// Whether a waking of the simulated task was recorded, according to the time stamps, since it
-    /// was switched in.
+    /// Whether, by the time stamps of the recording, the simulated task was woken since it was switched in.
     pub(crate) woken: bool,
-    /// The time stamp of the simulated task's last recorded waking while it was in a run queue.
+    /// The time stamp of the simulated task's last recorded waking that had no effect, because the task was in a run
+    /// queue.
     pub(crate) vain: u64,
-    /// Whether the recorded events leave open if the simulated task slept. That is so if it was switched out asleep,
-    /// either after a waking (`woken`) or with the time stamp of a waking, and was neither woken nor switched in since.
+    /// Whether the recording does not show if the simulated task slept or was runnable. That is so after a switch-out
+    /// asleep that follows a waking (`woken`) or has its time stamp, until the next waking or switch-in.
     pub(crate) doubt: bool,
-    /// The time in ns, up to the end of the recorded span, for which it is open whether the task slept (`doubt`), if no
-    /// event in the span shows it.
+    /// If no event in the recorded span shows whether the simulated task slept (`doubt`): the time in ns from that
+    /// switch-out to the end of the span.
     pub(crate) undecided: u64,
     /// Whether the exit of the simulated task has begun.
     pub(crate) exiting: bool,
@@ -294,5 +293,5 @@ impl Task {
     }
 }
 
-/// The end of a simulated recording's span while that end is not known.
+/// The value that stands for the end of a simulated recording's span as long as that end is not known.
 pub(crate) const OPEN: u64 = NEVER;

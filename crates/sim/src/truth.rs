@@ -8,18 +8,19 @@
 //! - A task lives from its fork to its last switch-out. Tasks that live only outside the span are left out.
 //! - `on_cpu`: from switch-in to switch-out.
 //! - `run_queue`: from the fork to the first switch-in; from the waking to the switch-in; from a switch-out by
-//!   preemption or in state 0 to the switch-in. If the waking has an earlier stamp than the switch-out that it ends,
-//!   from the switch-out.
+//!   preemption or in state 0 to the switch-in. If a waking has an earlier stamp than the switch-out whose sleep it
+//!   ends, the time counts from that switch-out.
 //! - `sleep`: from a switch-out in state S, or stopped, to the waking.
 //! - `blocked`: from a switch-out in state D to the waking.
-//! - `preempted`, of `run_queue`: after a switch-out with the preempt flag, or in state 0 without a recorded waking
-//!   since the switch-in (a yield). `io`, of `blocked`: in_iowait. `vfork`, of `blocked`: the wait for the child's exec
-//!   or exit, neither stamped before the switch-out, up to the waking. `stopped`, of `sleep`: in state T. A cause that
-//!   only an event before tracing was attached would show does not count.
-//! - Switches count if stamped in `[start, end)`: as involuntary with the preempt flag or in state 0, as the kernel's
-//!   nivcsw, otherwise as voluntary.
-//! - A process lives from its first thread's fork to its threads' latest last switch-out. Its parent is the process
-//!   that forked it.
+//! - `preempted` is the part of `run_queue` after a switch-out with the preempt flag, or in state 0 without a recorded
+//!   waking since the switch-in (a yield). `io` is the part of `blocked` with in_iowait. `vfork` is the part of
+//!   `blocked` in which a parent waits for its child's exec or exit, if neither is stamped before the switch-out; it
+//!   ends with the waking. `stopped` is the part of `sleep` in state T. A cause does not count if only an event before
+//!   tracing was attached would show it.
+//! - A switch counts if it is stamped in `[start, end)`. With the preempt flag or in state 0 it is involuntary, as in
+//!   the kernel's nivcsw, otherwise voluntary.
+//! - A process lives from the fork of its first thread to the last switch-out of any of its threads. Its parent is the
+//!   process that forked it.
 //! - A program lives from its exec to the next exec or the process's end, with the times of all threads of the process.
 
 use tr_format::event::{Argv, CgroupId, Comm, Ktime, Tgid, Tid};
@@ -134,10 +135,9 @@ pub struct TaskTruth {
     pub times: Times,
     /// The parts of the simulated thread's times that have a certain cause.
     pub causes: Causes,
-    /// The length in ns of the last part of the simulated thread's time, if no event shows whether the thread slept or
-    /// was runnable. That is so if it was switched out asleep after a waking while it was on the CPU, and the recording
-    /// ends before its next waking or switch-in: either the waking was in vain, or it came between the kernel's read of
-    /// the state and the time stamp of the switch-out.
+    /// The time in ns up to the end of the recording for which no event shows whether the simulated thread slept or was
+    /// runnable. This happens if a thread is woken on a CPU and is then switched out asleep: either the waking had no
+    /// effect, or it came after the kernel had read the state.
     pub undecided: u64,
     /// The number of voluntary switches of the simulated thread in the recorded span.
     pub voluntary: u64,

@@ -1,5 +1,5 @@
-//! Tests laws that hold in every simulated run: those of the kernel, for the events alone, and sums of times, for the
-//! truth alone.
+//! Tests laws that hold in every simulated run: the kernel's laws, which the events must obey, and sums of times, which
+//! must agree in the truth about the run.
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used)] // The indices are of the test's own tables.
 
@@ -205,8 +205,8 @@ fn watch(config: &Config) -> (Watch, Truth) {
     (watch, machine.into_truth())
 }
 
-/// Checks that the times in the truth add up: for each task to its lifetime, for each process to the sum over its
-/// threads, and for all tasks to the time of the CPUs.
+/// Checks that the times in the truth add up: those of a task to its lifetime, those of a process to the sum over its
+/// threads, and those of all tasks to the time of the CPUs.
 fn check(truth: &Truth, all: bool) {
     let span = truth.end.0 - truth.start.0;
     let mut on_cpu = 0;

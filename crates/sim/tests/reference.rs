@@ -125,7 +125,7 @@ impl Reading {
         }
     }
 
-    /// Adds a task that has an event before its snapshot. Its state then follows from its events, and not from the
+    /// Adds a task whose first event comes before its snapshot. The task's state follows from this event, not from the
     /// snapshot.
     fn meet(&mut self, tid: Tid, state: State) {
         if self.all && tid != Tid::IDLE && !self.alive.contains_key(&tid) {
@@ -178,8 +178,8 @@ impl Reading {
         };
         if let Some((since, woken)) = task.asleep {
             if !matches!(task.state, State::RunQueue { .. }) {
-                // The task was not woken since its switch-out, so it must have been woken before the switch-out got its
-                // time stamp.
+                // No waking came after the task's switch-out. So the task must have been woken before the switch-out
+                // got its time stamp.
                 if !woken {
                     self.fault = Some(format!(
                         "{next:?} runs at {time} without a waking since {since}"

@@ -64,11 +64,13 @@ pub fn answer(
     if request.paths_only {
         return Ok(());
     }
-    // The smallest file comes first, so that a time limit cuts off the debug information of a huge one.
+    // The smallest file comes first. If a time limit ends the search, only the debug information of large files is
+    // missing.
     found.sort_unstable_by_key(|found| found.path.metadata().map_or(u64::MAX, |file| file.len()));
     for lines in [false, true] {
         for file in &found {
-            // Each file has a symbolizer of its own, because a symbolizer keeps all it has read of a file.
+            // Each file has a symbolizer of its own, because a symbolizer keeps in memory all that it has read of a
+            // file.
             let symbolizer = Symbolizer::builder()
                 .enable_auto_reload(false)
                 .enable_code_info(lines)
@@ -115,7 +117,8 @@ fn functions(
     let Ok(all) = symbolizer.symbolize(&source, Input::FileOffset(&offsets)) else {
         return Ok(());
     };
-    // The file is checked after its functions were read: if it has changed before that, their names are wrong.
+    // The file is checked after its functions were read. If it was changed or replaced before that, their names are
+    // wrong.
     if module.file.as_ref().is_some_and(|file| !file.is_there()) {
         return Ok(());
     }
@@ -123,8 +126,8 @@ fn functions(
         let Symbolized::Sym(symbol) = symbolized else {
             continue;
         };
-        // A symbol is used only if the offset is certainly inside of it; otherwise its name would be a guess. In the
-        // second pass (`lines`), a symbol without debug information adds nothing to the answer of the first.
+        // If the offset may be outside of the symbol, the symbol's name would be a guess. In the second pass (`lines`),
+        // a symbol without debug information is not sent, because it would add nothing to the first answer.
         let inside = symbol.size.is_some_and(|size| symbol.offset < size);
         if inside && (!lines || symbol.code_info.is_some()) {
             send(Answer::Frame(*frame, of(&symbol)))?;

@@ -1,9 +1,9 @@
 //! Finds the functions of addresses: in ELF files with blazesym, in the kernel with `/proc/kallsyms`, in
 //! the code of JIT compilers with their `perf-PID.map`.
 //!
-//! [`serve`] runs in a process of its own. A file of a stranger, a huge file, or one that shrinks while
-//! it is mapped can end that process, but not the recorder. Each answer is a line, so the answers
-//! before such an end are still used.
+//! [`serve`] runs in a process of its own. A malicious file, a huge file, or one that shrinks while it is mapped can
+//! end that process, but not the recorder. Each answer is one line, so the answers that were sent before are still
+//! used.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "elf")]

@@ -11,10 +11,11 @@ use crate::Lifetime;
 /// The length in bytes of the longest list of functions that is read.
 const LONGEST: u64 = 128 << 20;
 /// The flags with which a text list of functions is opened: `O_NOFOLLOW | O_NONBLOCK`, as numbers that are valid on
-/// every Linux machine that records. They are needed because a list in /tmp may be a link or a fifo of a stranger.
+/// every Linux machine that records. They are needed because another user can put a link or a fifo at the list's path
+/// in /tmp.
 const FLAGS: i32 = 0o400_000 | 0o4000;
 /// The longest time between two ticks of a kernel's clock in ns (CONFIG_HZ_100). The time stamp of a file's last change
-/// can be too early by this time.
+/// is the time of a tick, so it can be too early by this time.
 const TICK: u64 = 10_000_000;
 
 /// A table of functions with their addresses, in the order of the addresses.
@@ -36,7 +37,8 @@ struct Listed {
 impl Table {
     /// The kernel's functions (`/proc/kallsyms`); `None` if the kernel hides their addresses.
     pub fn of_kernel() -> Option<Table> {
-        // The flags against links and fifos of strangers are not needed for this file, but procfs accepts them.
+        // `open` is made for lists in /tmp, where links and fifos are refused. This file needs no such flags, but
+        // procfs accepts them.
         Some(Table::kallsyms(&text(open(Path::new("/proc/kallsyms"))?)?))
             .filter(|table| !table.functions.is_empty())
     }
@@ -93,7 +95,7 @@ impl Table {
     }
 
     /// Makes a table of the given functions, sorted by their addresses. Functions with the same address stay in the
-    /// order of the list, where newer code comes later, so that [`Table::name`] finds the newest.
+    /// order of the list, in which newer code comes later. So [`Table::name`] finds the newest one.
     fn sorted(mut functions: Vec<Listed>) -> Table {
         functions.sort_by_key(|function| function.begin);
         Table { functions }

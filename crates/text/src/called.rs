@@ -1,12 +1,12 @@
-//! Knows the name by which the user has called the program, for the command lines and messages that name it.
+//! Stores the name by which the user has called the program. Command lines and messages show it.
 
 use std::ffi::OsStr;
 use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The second name by which the program `tr` can be called. It does the same under this name, but never passes a call
-/// on to the system's `tr`, which translates characters.
+/// The second name by which the program `tr` can be called. Under this name, the program never passes a call on to the
+/// system's `tr`, which translates characters. There is no other difference.
 pub const SECOND: &str = "tr-trace";
 
 static BY_SECOND: AtomicBool = AtomicBool::new(false);
@@ -14,7 +14,7 @@ static BY_SECOND: AtomicBool = AtomicBool::new(false);
 /// The name by which the program was called, for messages: `format!("{TR} record")`.
 pub const TR: Called = Called;
 
-/// The type of the constant [`TR`], which shows the name by which the program was called.
+/// The type of the constant [`TR`], which is displayed as the name by which the program was called.
 #[derive(Clone, Copy, Debug)]
 pub struct Called;
 

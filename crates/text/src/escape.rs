@@ -1,6 +1,6 @@
 //! Escapes text of a trace for each medium that shows it, because the author of the text may be hostile.
 //!
-//! | medium | a value in it | the whole |
+//! | output | escapes one value | escapes the whole output |
 //! | --- | --- | --- |
 //! | terminal, CI log | [`text`], [`command`] | [`page`] |
 //! | folded stacks | [`text`] | [`page`] |
@@ -8,7 +8,7 @@
 //! | Markdown | [`markdown`], [`code`] | |
 //! | HTML | [`html`] | |
 //! | JSON | `json::safe`, by [`is_hidden`] and [`is_command`] | |
-//! | data of a page | `json::visible` | |
+//! | data in an HTML page | `json::visible` | |
 //!
 //! Values that are not shown yet have the text of a trace unescaped ([`raw`], [`quoted`]). The code that shows a text
 //! escapes it.

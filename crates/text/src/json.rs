@@ -74,7 +74,8 @@ pub fn write_safe(
     Ok(value.serialize(&mut json)?)
 }
 
-/// A value as JSON for a page. The texts in it show their hidden characters in the way of [`escape::text`].
+/// A value as JSON for the data of an HTML page. Hidden characters in its texts are made visible, as by
+/// [`escape::text`].
 pub fn visible(value: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut out = Vec::new();
     let mut json = serde_json::Serializer::with_formatter(&mut out, Visible);

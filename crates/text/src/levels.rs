@@ -8,8 +8,8 @@ use crate::style::Style;
 pub struct Levels {
     /// The depth of the printed node in the tree. A root has depth 1.
     depth: usize,
-    /// For each of the last levels above the printed node, whether further nodes of that level follow
-    /// below it.
+    /// For the printed node and its nearest ancestors, whether a sibling follows further below. The node itself is the
+    /// last.
     last: Vec<bool>,
 }
 
@@ -30,8 +30,8 @@ impl Levels {
         }
     }
 
-    /// The line-drawing characters that join a node of a printed tree to its ancestors, at most `room`
-    /// columns wide. If the node is too deep for that, only those of the last levels are drawn.
+    /// The line-drawing characters that join a node of a printed tree to its ancestors, at most `room` columns wide. If
+    /// the node is too deep for that, only the lines of the last levels are drawn.
     pub fn joints(&self, room: usize, style: &Style) -> String {
         let [through, none, branch, end, cut] = if style.ascii {
             ["|  ", "   ", "|- ", "`- ", ".. "]

@@ -91,7 +91,7 @@ pub struct Bars {
     pub whole: u64,
     /// The width in columns of the widest name in the block of bars.
     pub name: usize,
-    /// The number of columns of a terminal that a line of the block needs in addition to its name and its bar.
+    /// The number of columns that a line of the block needs besides its name and its bar.
     pub beside: usize,
 }
 
@@ -150,14 +150,14 @@ impl Page {
         self.spans([Span::new(paint, text)]);
     }
 
-    /// Adds a text of any length to the page, in one colour. `lead` is the words that stand before it and below
-    /// which its further lines are indented.
+    /// Adds a text of any length to the page, in one colour. `lead` is the words before the text. Further lines are
+    /// indented by the width of these words.
     pub fn wrapped(&mut self, paint: Paint, lead: &str, text: &str) {
         self.led(Span::new(paint, lead), Span::new(paint, text));
     }
 
-    /// Adds a text of any length to the page. `lead` is the words that stand before it; further lines are
-    /// indented by its width.
+    /// Adds a text of any length to the page. `lead` is the words before the text. Further lines are indented by its
+    /// width.
     pub fn led(&mut self, lead: Span, text: Span) {
         let (text, most) = (vec![text], None);
         self.blocks.push(Block::Text { lead, text, most });
@@ -354,7 +354,7 @@ impl Block {
     }
 }
 
-/// Divides a text with the words `lead` before it into lines for a terminal. If `most` is set, the text is
+/// Divides a text into lines for a terminal. The words `lead` are put before it. If `most` is set, the text is
 /// shortened to that number of lines.
 fn wrap(lead: &Span, text: &[Span], most: Option<usize>, style: &Style) -> Vec<Line> {
     let indent = lead.width();
@@ -390,7 +390,7 @@ fn wrap(lead: &Span, text: &[Span], most: Option<usize>, style: &Style) -> Vec<L
     lines
 }
 
-/// Divides items with the words `lead` before them into lines for a terminal.
+/// Divides items into lines for a terminal. The words `lead` are put before them.
 fn in_lines(lead: &Span, items: &[Span], style: &Style) -> Vec<Line> {
     let mut lead = lead.clone();
     let mut lines = Vec::new();

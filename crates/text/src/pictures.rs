@@ -5,13 +5,12 @@ use std::fmt::Write;
 use crate::escape::html;
 use crate::units;
 
-/// The part of a picture's width, as a divisor, at the right end in which no times are written: in the last fortieth,
-/// the text of a time would not fit.
+/// No times are written in the rightmost fortieth of a picture's width, because the text of a time would not fit there.
 const CLOSE: u64 = 40;
 
 const SECOND: u64 = 1_000_000_000;
-/// The length of time in ns from which on a picture's ticks are at whole minutes or hours. A shorter picture has ticks
-/// at distances of 1, 2 or 5 times a power of ten.
+/// A picture of at least this length of time in ns has ticks at one of the distances in `CLOCK`. A shorter picture has
+/// ticks at distances of 1, 2 or 5 times a power of ten.
 const MINUTES: u64 = 90 * SECOND;
 /// The possible distances in s between the ticks of a picture that is longer than 90 s.
 const CLOCK: [u64; 10] = [15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 36000];
@@ -55,8 +54,8 @@ pub fn card(out: &mut String, title: &str, table: &str) {
     );
 }
 
-/// The markup of the name beside a bar in an HTML picture. If the name has no room, it ends in an ellipsis, which SVG's
-/// own text cannot have.
+/// The markup of the name beside a bar in an HTML picture. A name that does not fit ends in an ellipsis, so it is HTML:
+/// text in SVG cannot do that.
 pub fn name(name: &str, height: usize) -> String {
     let name = html(name);
     format!("<foreignObject width=\"100%\" height=\"{height}\"><p>{name}</p></foreignObject>")

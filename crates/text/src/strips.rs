@@ -1,7 +1,8 @@
-//! Draws strips of characters that show a value over time: each character is as full as the share of the
-//! value in a whole.
+//! Draws strips of characters that show a value over time. Each character is filled as far as the value fills the
+//! whole: `▄` stands for a half.
 
-/// A character that is as full as the share of `part` in `whole`.
+/// A character that shows how large `part` is compared with `whole`: a space for nothing, `▄` for a half, `█` for the
+/// whole.
 pub fn shade(part: u64, whole: u64, ascii: bool) -> char {
     const FINE: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     const PLAIN: [char; 9] = [' ', '.', ':', '-', '=', '+', '*', '#', '@'];
@@ -14,8 +15,8 @@ pub fn shade(part: u64, whole: u64, ascii: bool) -> char {
     steps.get(at).copied().unwrap_or(' ')
 }
 
-/// Fits intervals to the columns of a strip (a line of characters that shows a value over time). Returns the number of
-/// columns for each interval, and the number of intervals for each column; at least one of the two numbers is 1.
+/// Fits intervals to the columns of a strip (a line of characters that shows a value over time). The result is `(2, 1)`
+/// for two columns to each interval, or `(1, 3)` for three intervals to each column.
 pub fn fit(intervals: u64, room: u64) -> (u64, u64) {
     let intervals = intervals.max(1);
     match room / intervals {

@@ -30,7 +30,7 @@ impl Paint {
 }
 
 impl Style {
-    /// The style without colours and without a limit of the width, for output that is not a terminal.
+    /// The style without colours, 80 columns wide, for output that is not a terminal.
     pub const PLAIN: Style = Style {
         width: 80,
         color: false,

@@ -1,5 +1,5 @@
-//! Tables: each column is declared once, and makes text with units, Markdown, HTML, CSV and JSON with
-//! plain numbers.
+//! Tables whose columns are declared once. A table can be printed as text, Markdown and HTML, with units, and as CSV
+//! and JSON, with plain numbers.
 
 mod cell;
 mod grid;
@@ -12,11 +12,11 @@ pub use cell::Cell;
 use grid::{left, GridRow, Heading};
 pub use grid::{Grid, Title};
 
-/// A function that makes the content of a table's column from the value of type `R` of one row.
+/// A function that makes the content of a cell from the value of type `R` that a row of the table stands for.
 type Of<'a, R, T> = Box<dyn Fn(&R) -> T + 'a>;
 
-/// The source of a table column's content: a function for cells, the row's name, or a function for plain
-/// values.
+/// The source of a table column's content: a function that makes cells, the name of the row, or a function that makes
+/// values for CSV and JSON.
 enum Content<'a, R> {
     Cell(Of<'a, R, Cell>),
     /// The column has the name of the row, which comes last in a table for people.
@@ -25,7 +25,7 @@ enum Content<'a, R> {
     Data(Of<'a, R, Value>),
 }
 
-/// The formats (CSV, JSON or both) in which a column of a table has a key.
+/// Whether a column of a table has a key in CSV, in JSON or in both.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Media {
     Both,
@@ -49,8 +49,8 @@ struct Column<'a, R> {
     spare: bool,
     /// Whether zeros in the column are left out of tables for people.
     few: bool,
-    /// The place of the column in tables for people, among the columns that have such a place. These come after all
-    /// columns without a place.
+    /// The order of the column among those that come last in tables for people; `None` for a column in its normal
+    /// place.
     place: Option<usize>,
     content: Content<'a, R>,
 }
@@ -74,7 +74,7 @@ pub struct Table<'a, R> {
     title: Title,
     name: Of<'a, R, String>,
     paint: Of<'a, R, Paint>,
-    /// Whether the names of the rows are words of this program, and not code from the trace.
+    /// Whether the names of the rows are words of this program. Names from the trace are shown as code in Markdown.
     plain: bool,
 }
 
@@ -220,13 +220,13 @@ impl<'a, R> Table<'a, R> {
         self.with(|column| column.spare = true)
     }
 
-    /// Hides the zeros of the column that was added last in tables for people.
+    /// In tables for people, shows no zeros in the column that was added last.
     #[must_use]
     pub fn few(self) -> Table<'a, R> {
         self.with(|column| column.few = true)
     }
 
-    /// Aligns the column that was added last on the left, as text.
+    /// Aligns on the left, as text, the column that was added last.
     #[must_use]
     pub fn left(self) -> Table<'a, R> {
         self.with(|column| column.right = false)
@@ -251,7 +251,7 @@ impl<'a, R> Table<'a, R> {
         self
     }
 
-    /// The table for people, with the columns that only CSV and JSON have left out.
+    /// The table for people, without the columns that only CSV and JSON have.
     pub fn grid(&self, rows: impl IntoIterator<Item = R>) -> Grid {
         let mut seen: Vec<&Column<'a, R>> =
             self.columns.iter().filter(|column| column.shown).collect();
@@ -281,8 +281,8 @@ impl<'a, R> Table<'a, R> {
         left(&grid.widths(&grid.texts(), style, indent), style, indent)
     }
 
-    /// The columns that have a key in CSV or in JSON, each with its key in CSV and its key in JSON. Columns that only
-    /// the format `not` has are left out.
+    /// The columns that have a key in CSV or in JSON. For each column, the result has the key in CSV, the key in JSON
+    /// and the column. Columns that only the format `not` has are left out.
     fn keyed<'t>(
         &'t self,
         not: Media,

@@ -28,7 +28,8 @@ pub fn run(args: &Args) -> ExitCode {
         Err(error) => return open::printed(Err(error)),
     };
     loop {
-        // This is checked before the file is read, so that everything which was written until the end is read.
+        // Whether the recorder still writes must be asked before the file is read. If the recorder ends between the
+        // two, the file is read to its end, and the next round finds that the recorder has ended.
         let written = followed.is_written();
         if let Err(error) = followed.grow() {
             return open::unreadable(&args.file, &error);

@@ -114,8 +114,8 @@ pub fn write_tables(args: &Args, directory: &Path) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Adds to a run's place in the dataset how long its CI job waited for a runner. The wait comes from a file
-/// with the answer of GitHub's or GitLab's API.
+/// Reads how long the CI job of this run waited for a runner, and stores the wait in `place`, the description of the
+/// run in the dataset. The file has the answer of GitHub's or GitLab's API to a request for the jobs.
 fn waited(file: &Path, analysis: &Analysis, place: &mut Place) -> Result<(), ExitCode> {
     let jobs = pipeline::read(file, "jobs of a CI run", tr_import::jobs::started)?;
     match ci_jobs::of(&jobs, analysis) {
@@ -128,8 +128,8 @@ fn waited(file: &Path, analysis: &Analysis, place: &mut Place) -> Result<(), Exi
     Ok(())
 }
 
-/// The path of a run's file if the dataset already has the run, under any name of its repository; `None` if
-/// the run is new.
+/// The path of a run's file in the dataset if the run was already added; `None` if it is new. All repositories in the
+/// dataset are searched, because the run may have been added under another name of its repository (`--repo`).
 fn present(directory: &Path, place: &Place) -> io::Result<Option<PathBuf>> {
     let repositories = match std::fs::read_dir(directory.join(dataset::MARKER)) {
         Ok(repositories) => repositories,

@@ -22,8 +22,8 @@ const LINES: usize = 24;
 /// The largest number of processes that the report on a hanging COMMAND names as the end of the chains of waits: all
 /// other processes wait for one of them, directly or through others.
 const ENDS: usize = 3;
-/// The longest time to wait until standard error has accepted the report. COMMAND may hang just because nobody reads
-/// it.
+/// The longest time that writing the report to standard error may take. Standard error can be a pipe that nobody
+/// reads; that may even be the reason why COMMAND hangs.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The largest number of functions of a process's stack that the report on a hanging COMMAND prints.

@@ -238,8 +238,8 @@ impl Watcher for Line {
                 if let Some(process) = self.living.get_mut(&exec.tgid.0) {
                     process.name = (name, false);
                 } else if self.living.is_empty() {
-                    // The first exec is that of COMMAND. Execs of other unknown processes are those of servers, which
-                    // are no jobs of COMMAND.
+                    // The first exec in the recording is that of COMMAND. Later execs of unknown processes are those
+                    // of recorded servers. They are no jobs of COMMAND, so the line does not show them.
                     let command = Living {
                         parent: None,
                         since: event.time.0,

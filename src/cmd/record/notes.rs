@@ -1,5 +1,5 @@
-//! Prints the notes of `tr record` on standard error while nothing is wrong, at the start and at the end of a
-//! recording.
+//! Prints the notes of `tr record` on standard error at the start and at the end of a recording that works. Errors are
+//! printed by `refusal.rs`.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -21,7 +21,7 @@ use super::refusal::shown;
 use crate::called::program;
 use crate::{errors, pattern};
 
-/// The function that the recorder calls when the recording has begun, and which prints the notes about that.
+/// The function that the recorder calls when the recording has begun. It prints the notes about the beginning.
 pub fn on_begin(args: &Args, redactor: &Redactor) -> Notice {
     if args.quiet {
         return Notice(Arc::new(|_, _, _| {}));

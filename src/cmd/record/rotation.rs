@@ -20,8 +20,8 @@ pub enum Limit {
 /// The smallest size in bytes for `--rotate`: every file repeats the metadata and the living tasks, which
 /// take some 20 KB on a busy machine.
 const SMALLEST: u64 = 100 << 10;
-/// The smallest value in bytes of `--max-size`. The events of a storm between two reads of the rings can take
-/// 1 MB.
+/// The smallest value in bytes of `--max-size`. The recorder reads new events at intervals. In one interval, a very
+/// busy machine makes up to 1 MB of events, and these must fit into the file.
 const LEAST_FILE: u64 = 1 << 20;
 const SHORTEST: Duration = Duration::from_secs(2);
 

@@ -1,4 +1,5 @@
-//! Collects the facts that events have about the processes of container runtimes.
+//! Collects from the events which processes belong to container runtimes, and the ids, names and images of their
+//! containers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -38,7 +39,7 @@ impl Containers {
         }
     }
 
-    /// Takes the snapshot of a process into account. Returns whether it is a process of a container runtime.
+    /// Notes that the snapshot of a process has come. Returns whether it is a process of a container runtime.
     pub fn begin(&mut self, pid: Tgid, process: ProcIx) -> bool {
         let adopted = self.adopted.remove(&pid);
         if let Some(container) = &adopted {
@@ -47,7 +48,7 @@ impl Containers {
         adopted.is_some()
     }
 
-    /// Notes the time for which a quota has throttled the container with this id so far, in ns.
+    /// Stores for how many ns a quota has throttled the container with this id so far.
     pub fn throttle(&mut self, id: &[u8], ns: u64) {
         let mut all = self
             .runtimes
@@ -58,7 +59,7 @@ impl Containers {
         }
     }
 
-    /// Takes the facts of an event about a process of a container runtime into account.
+    /// Stores the id, the name and the image of a container, which an event about a process of its runtime reports.
     pub fn take(&mut self, process: ProcIx, container: &Container) {
         let known = |text: &mut Arc<[u8]>, new: &Arc<[u8]>| {
             if !new.is_empty() {

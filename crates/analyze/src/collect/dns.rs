@@ -64,7 +64,7 @@ impl Lookups {
     /// The largest number of DNS queries that an analysis keeps. Each takes about 300 bytes.
     const MOST: usize = 1 << 19;
 
-    /// Takes an event about DNS into account. `task` finds a task by its tid.
+    /// Stores a DNS query, or joins an answer with its query. `task` finds a task by its tid.
     pub fn take(&mut self, time: Ktime, kind: &LifeKind, task: impl Fn(Tid) -> Option<TaskIx>) {
         match kind {
             LifeKind::DnsQuery(query) => self.query(time, query, task(query.tid)),

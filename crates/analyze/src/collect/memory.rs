@@ -38,7 +38,7 @@ pub(crate) struct Memory {
 impl Memory {
     const MOST: usize = 1 << 20;
 
-    /// Takes an event about memory into account. `task` finds a task by its tid.
+    /// Stores an event about memory. `task` finds a task by its tid.
     pub(crate) fn take(
         &mut self,
         time: Ktime,
@@ -80,7 +80,7 @@ impl Memory {
     }
 }
 
-/// The task of an event about memory, and what the event states about it.
+/// Returns the task that an event about memory belongs to, and the kind of the event; `None` for other events.
 fn fact(kind: &LifeKind) -> Option<(Tid, MemoryKind)> {
     match kind {
         LifeKind::Reclaim(event) => Some((event.tid, MemoryKind::Reclaimed(event.count, event.ns))),

@@ -76,7 +76,7 @@ impl Connections {
     /// The largest number of TCP connections that an analysis keeps. Each takes about 200 bytes.
     const MOST: usize = 1 << 20;
 
-    /// Takes an event about TCP connections into account. `task` finds a task by its tid.
+    /// Stores a TCP connection, or what an event adds to a stored one. `task` finds a task by its tid.
     pub fn take(&mut self, time: Ktime, kind: &LifeKind, task: impl Fn(Tid) -> Option<TaskIx>) {
         match kind {
             LifeKind::Connect(event) => {
@@ -165,8 +165,8 @@ fn begun(time: Ktime, remote: Endpoint) -> Connection {
     }
 }
 
-/// Finds the connections of which both ends are recorded, and links the two ends. Ports are reused. If
-/// several connections fit, the one that was established at the nearest time is the other end.
+/// Finds the connections whose two ends are both recorded, and links the two ends. Because ports are reused,
+/// several ends can fit. Then the one that was established at the nearest time is taken.
 fn pair(all: &mut [Connection]) {
     let mut accepted: HashMap<(Endpoint, Endpoint), BTreeMap<Ktime, usize>> = HashMap::new();
     for (at, connection) in all

@@ -25,8 +25,8 @@ pub struct Slice {
     pub is_open: bool,
 }
 
-/// A sum of the times in ns for which unrecorded tasks had a CPU while recorded tasks waited for the CPU. It is the sum
-/// over one or more such waits.
+/// A sum of times in ns: how long unrecorded tasks had a CPU during one or more waits of recorded tasks for that
+/// CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sum {
     pub from: Ktime,
@@ -158,8 +158,8 @@ impl Outside {
         })
     }
 
-    /// Whether the recording has names of unrecorded tasks. If so, for each CPU that a recorded task waits for, it also
-    /// has each switch of the CPU, or sums of the times that unrecorded tasks had it.
+    /// Whether the recording has names of unrecorded tasks. Then, for each CPU that a recorded task waits for, it
+    /// also has either each switch of the CPU, or sums of the times that unrecorded tasks had it.
     pub fn is_told(&self) -> bool {
         !self.names.is_empty()
     }

@@ -12,8 +12,8 @@ const MOST: usize = 1 << 16;
 
 #[derive(Clone, Debug)]
 pub(crate) struct FoundServer {
-    /// The process of the server in the model; `None` if the recorder took no snapshot of it. The process begins in the
-    /// model with its first snapshot.
+    /// The process of the server; `None` if the recorder took no snapshot of it. The life of the process in the
+    /// model begins with this snapshot.
     pub process: Option<ProcIx>,
     /// The task of the server that sent the server's first answer.
     pub tid: Tid,

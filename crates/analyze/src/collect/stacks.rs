@@ -50,8 +50,8 @@ pub struct Stacks {
     /// files.
     pub modules: BTreeMap<u32, Module>,
     frames: HashMap<u32, Place>,
-    /// For each stack, the number of its caller's stack and its innermost frame. The number of the caller is
-    /// lower than the number of the stack.
+    /// The sampled stacks by their numbers. Each is a linked list: the number of the stack without its innermost
+    /// frame (the caller's stack, whose number is lower), and the innermost frame.
     stacks: HashMap<u32, (u32, u32)>,
     symbols: HashMap<u32, Box<[Function]>>,
 }
@@ -70,8 +70,8 @@ impl Stacks {
         frames.take(DEPTH)
     }
 
-    /// The number of the stack of a stack's caller, and the stack's innermost frame; `None` if the stack's
-    /// number is not known.
+    /// Splits a stack into the number of the stack without its innermost frame (the caller's stack) and the number
+    /// of the innermost frame; `None` if the stack's number is not known.
     pub fn caller(&self, stack: u32) -> Option<(u32, u32)> {
         self.stacks.get(&stack).copied()
     }
@@ -110,7 +110,8 @@ impl Collected {
     /// The largest number of executable files, mapped by sampled processes, that an analysis keeps.
     const MODULES: usize = 1 << 16;
 
-    /// Stores the mapped file or the functions of a stack frame that an event defines for samples of stacks.
+    /// Stores a definition that later stack samples refer to by its number: a mapped file, or the functions at a
+    /// stack frame.
     pub fn define(&mut self, kind: &LifeKind) {
         let known = &mut self.known;
         let room = known.frames.len() + known.symbols.len() < Collected::MOST;
@@ -202,9 +203,9 @@ impl Collected {
     }
 }
 
-/// The part of a stack's sample that is in a span of time: the sample's time, and the time in ns that the sample
-/// stands for in the span. It is `None` if the sample is outside of the span. The last moment is part of the span.
-/// A sample of a wait has a part in each span that the wait overlaps.
+/// Limits a stack sample to the span from `start` to `end`, including both. Returns the time of the sample and how
+/// many ns of the span it stands for; `None` if it stands for no time in the span. A sample of a wait stands for
+/// the whole wait, so it can be cut off at both ends.
 ///
 /// ```text
 ///       |  span  |

@@ -30,8 +30,8 @@ impl Calls {
     const MOST: usize = 1 << 20;
 
     /// Adds the system calls of a process that lived from `life.0` to `life.1`. The recorder sums the calls over
-    /// intervals. If less than half of the process's part of an interval is in the analyzed span, these calls do not
-    /// count.
+    /// intervals. An interval that is only partly in the analyzed span counts if at least half of the time that the
+    /// process lived in it is in the span.
     pub fn take(
         &mut self,
         time: Ktime,
@@ -111,7 +111,8 @@ mod tests {
         assert_eq!(counted((0, 9000), (0, 9000)), 7);
         assert_eq!(counted((0, 9000), (1400, 9000)), 7);
         assert_eq!(counted((0, 9000), (1600, 9000)), 0);
-        // This task began late in the interval. All of its part of the interval is in the span, so its calls count.
+        // The task lived only from 1800 on, so it spent all of its time in this interval inside the span, and its
+        // calls count.
         assert_eq!(counted((1800, 9000), (1600, 9000)), 7);
         assert_eq!(counted((0, 1200), (1600, 9000)), 0);
         assert_eq!(counted((0, 9000), (2000, 9000)), 0);

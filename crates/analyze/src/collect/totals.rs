@@ -1,4 +1,5 @@
-//! Joins the totals of the machine's counters, which begin anew in each part of a rotated recording.
+//! Makes running totals of the machine's counters in a rotated recording, in which each part of the recording
+//! counts from 0 again.
 
 use std::collections::VecDeque;
 
@@ -25,9 +26,9 @@ impl Parts {
         }
     }
 
-    /// Returns a sample of the machine's counters to which the totals of the recording's earlier parts are added. The
-    /// last sample of a part can have the time at which the next part begins, but only the first sample of the next
-    /// part has smaller totals.
+    /// Returns a sample of the machine's counters to which the totals of the recording's earlier parts are added.
+    /// The beginning of a part is recognized by smaller totals and not by its time alone, because the last sample
+    /// of a part can have the time at which the next part begins.
     pub fn continued(&mut self, time: Ktime, counters: &Counters) -> Counters {
         let begins = self.begins.front().is_some_and(|begin| *begin <= time);
         let totals = || {

@@ -19,16 +19,17 @@ use super::{nothing, Record, LIFE};
 pub const EVENTS: u64 = 1 << 17;
 /// The largest number of blocks that are read as one batch, however few events they have.
 const BLOCKS: usize = 1 << 12;
-/// The number of blocks in a batch that is enough work for all threads. A batch with so many blocks may have fewer
-/// events. A guess; it changes only the speed, never the order.
+/// The number of blocks in a batch that is enough work for all threads, so that the batch is complete even with
+/// fewer events. A guess; it changes only the speed, never the order.
 const ENOUGH: usize = 32;
-/// The part of [`EVENTS`] with which a batch is complete if it has enough blocks: one eighth. Measured: smaller batches
-/// of small blocks stay in a cache, and builds on 64 CPUs were analyzed 12 % faster.
+/// A divisor: a batch that has [`ENOUGH`] blocks is complete with one eighth of [`EVENTS`]. Measured: smaller
+/// batches of small blocks stay in a cache, and builds on 64 CPUs were analyzed 12 % faster.
 const PART: u64 = 8;
 /// The approximate number of sorted runs into which a batch of [`EVENTS`] events is cut, so that a core can sort one
 /// run in its second-level cache. A smaller batch is cut into fewer runs of the same size.
 const RUNS: u64 = 16;
-/// The approximate number of events of a run that are sampled to find the times at which runs are cut.
+/// The approximate number of events of each run that are sampled to find the times at which a batch is cut into
+/// runs.
 const SAMPLES: usize = 64;
 
 /// A sorted run of events: all events after the previous run, up to a time.
@@ -40,8 +41,8 @@ pub struct SortedRun {
     pub(crate) limit: Option<u64>,
 }
 
-/// The place of an event that was read: the number of its stream's chain of blocks, of its block in the chain, and
-/// of the event in the block.
+/// The place of an event that was read, as three indices: the chain of its stream, the block in the chain, and the
+/// event in the block.
 type Place = (usize, usize, usize);
 
 /// The blocks of a stream that have been read, with the events that are not yet in a sorted run.
@@ -136,7 +137,7 @@ impl<B: Blocks> Batches<B> {
         (self.read, self.all)
     }
 
-    /// Takes back the memory of a sorted run, whose events have been used, for reuse.
+    /// Takes back a used run, so that its memory can be used again.
     pub fn spare(&self, run: SortedRun) {
         self.runs.put(run);
     }
@@ -225,8 +226,8 @@ impl<B: Blocks> Batches<B> {
         done
     }
 
-    /// Returns the lifecycle events and the recorder's events before the time `limit` that are not yet in a run:
-    /// their records for sorting, sorted by time, and their places.
+    /// Returns the lifecycle events and the recorder's events before the time `limit` that are not yet in a run.
+    /// The first list has a compact record for each, sorted by time; the second has their places in the blocks.
     fn life_before(&self, limit: Option<u64>) -> (Vec<Record>, Vec<Place>) {
         let (mut life, mut places) = (Vec::new(), Vec::new());
         for (nth, chain) in self.chains.iter().enumerate() {
@@ -250,8 +251,7 @@ impl<B: Blocks> Batches<B> {
         (life, places)
     }
 
-    /// Returns for each block of scheduling events that was read the part that is before the time `limit` and not
-    /// yet in a run.
+    /// Returns, for each block of scheduling events, its events before the time `limit` that are not yet in a run.
     fn pieces_before(&self, limit: Option<u64>) -> Vec<Piece<'_>> {
         let rest = self.chains.iter().flat_map(|chain| &chain.rest);
         let piece = |rest| match rest {
@@ -300,7 +300,7 @@ fn count_before(block: &SchedBlock, at: usize, limit: Option<u64>) -> usize {
     times.partition_point(|time| is_before(*time, limit))
 }
 
-/// Moves lifecycle events out of the blocks in which they were read, into the sorted runs that refer to them.
+/// Moves lifecycle events from the blocks in which they were read to the sorted runs that they belong to.
 fn share(runs: &mut [SortedRun], chains: &mut [Chain], places: &[Place]) {
     if places.is_empty() {
         return;

@@ -128,12 +128,12 @@ pub struct Loaded {
     pub error: Option<(u64, Error)>,
     /// The numbers of scheduling events of each kind in the block.
     pub counts: Counts,
-    /// The largest step back in time, in ns, between successive events of the block that the kernel wrote
-    /// into a ring buffer.
+    /// The largest step back in time, in ns, from one event of the block to the next one. Only events that the
+    /// kernel wrote into a ring buffer count.
     pub back: u64,
-    /// The smallest time in ns of the block's events that the kernel wrote into a ring buffer.
+    /// The smallest time in ns of those events of the block that the kernel wrote into a ring buffer.
     pub least: u64,
-    /// The largest time in ns of the block's events that the kernel wrote into a ring buffer.
+    /// The largest time in ns of those events of the block that the kernel wrote into a ring buffer.
     pub most: u64,
 }
 

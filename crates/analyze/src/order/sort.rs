@@ -23,8 +23,8 @@ const PLACE: u32 = 16;
 /// The number of bits of a digit of the radix sort.
 const DIGIT: u32 = 11;
 
-/// The largest number of radix-sort digits that a time in a run of events may have. Runs with longer times
-/// are sorted by the standard library.
+/// The largest number of digits, and so of rounds, for which the radix sort is used. Runs whose times need more
+/// digits are sorted by the standard library.
 const DIGITS: usize = 4;
 
 impl Sorter {

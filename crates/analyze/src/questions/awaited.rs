@@ -15,8 +15,8 @@ use crate::timeline::{Actor, Bucket, Stretch, Wait};
 /// as idleness.
 const PARKED: u64 = 10_000_000;
 
-/// The largest number of steps upwards from a thread to the thread that started it, and on to the thread that started
-/// that one.
+/// The largest number of steps that are followed from a thread to the thread that started it, and on to the thread
+/// that started that one.
 const DEEPEST: usize = 16;
 
 named! {
@@ -38,11 +38,10 @@ named! {
         Pipe = "pipe", "a pipe";
         /// The thread waits for a lock, or for another condition of a futex.
         Lock = "lock", "a lock";
-        /// The thread waits for a condition of a futex that another thread of the same process fulfilled: a lock
-        /// of the process, or the end of a thread's work.
+        /// The thread waits on a futex, and another thread of the same process ended the wait: it released a lock,
+        /// or it finished its work.
         Thread = "thread", "another thread";
-        /// The thread waits for new work. It is parked until the thread that started it, or another one that it
-        /// did not start, has work for it or ends the process.
+        /// The thread has no work, and waits until another thread gives it some or its process ends.
         Idle = "idle", "idle";
         /// The thread waits for the other end of a socket.
         Socket = "socket", "a socket";
@@ -52,7 +51,7 @@ named! {
         Events = "events", "events (poll)";
         /// The thread waits for input or output of a terminal.
         Terminal = "terminal", "its terminal";
-        /// The thread waits for the data or the metadata of a file, such as a page, a directory or `fsync`, and the
+        /// The thread waits for a file's data or metadata, such as a page, a directory or an `fsync`, and the
         /// kernel does not count the wait as block I/O.
         File = "file", "a file";
         Disk = "block-io", "block I/O";
@@ -103,19 +102,21 @@ impl WaitReason {
         )
     }
 
-    /// The kind of time of a wait that has this reason and that no recorded thread ended. `by_task` is whether an
-    /// unrecorded task or a kernel thread ended it. `network` is whether the waiting process had a connection or an
+    /// The kind of time of a wait with this reason that no recorded thread ended. `by_task` is whether an
+    /// unrecorded task or a kernel thread ended the wait. `network` is whether the process had a connection or an
     /// open DNS query then, or a packet ended the wait.
     pub(super) fn kind(self, by_task: bool, network: bool) -> TimeKind {
         match self {
-            // `by_task` does not matter here, because a kernel thread may do the last step of block I/O.
+            // The wait counts as one for a disk even if a task ended it, because a kernel thread may do the last
+            // step of block I/O.
             WaitReason::Disk | WaitReason::File => TimeKind::Disk,
-            // `by_task` does not matter here: the thread was stopped, whoever let it continue.
+            // The thread was stopped, whatever let it continue.
             WaitReason::Continue => TimeKind::Stopped,
-            // `by_task` does not matter here, because the other end of the connection may be a server of this machine.
-            // A wait for a Unix socket is no wait for the network.
+            // The wait counts as one for the network even if a task ended it, because the other end of the
+            // connection may be a server of this machine. A wait for a Unix socket is no wait for the network.
             WaitReason::Socket if network => TimeKind::Network,
-            // `by_task` does not matter here, because a kernel worker passes on what a user types.
+            // The wait counts as one for the terminal even if a task ended it, because a kernel worker passes on
+            // what a user types.
             WaitReason::Terminal => TimeKind::Terminal,
             _ if by_task => TimeKind::Outside,
             WaitReason::Unknown => TimeKind::Unknown,
@@ -211,8 +212,8 @@ impl Analysis {
         }
     }
 
-    /// The reason for a wait for a lock or for descriptors, as far as the cause of its end shows it. The wait was
-    /// ended by neither a time-out nor a packet.
+    /// The reason for a wait for a lock or for descriptors that neither a time-out nor a packet ended. It is
+    /// derived from `end`, the cause that ended the wait.
     fn polled(&self, thread: ThreadIx, stretch: &Stretch, end: WaitEnd) -> WaitReason {
         match (stretch.reason, end) {
             (Reason::Lock, WaitEnd::Task(Actor::Thread(waker))) => {
@@ -281,8 +282,8 @@ impl Analysis {
         self.is_child_at_end(thread, waker, stretch)
     }
 
-    /// Whether a thread that waited and the thread that woke it are clients of a job server. (A client that
-    /// waits for a child is woken by the child's exit.)
+    /// Whether a thread waited for a job slot, because both it and the thread that woke it are clients of a job
+    /// server. A wait for a child does not count: its waker has begun to exit.
     fn is_slot(&self, thread: ThreadIx, stretch: &Stretch) -> bool {
         let Actor::Thread(waker) = stretch.waker() else {
             return false;
@@ -294,9 +295,9 @@ impl Analysis {
             && !self.reads_output(thread, waker)
     }
 
-    /// Whether a thread reads the output of its waker's process. This holds if the thread started that process and is
-    /// one that its own process has only for this job: cargo starts each rustc from a thread of its own, and another
-    /// thread waits for slots.
+    /// Whether a thread only reads the output of the waker's process and does not wait for a job slot. It must have
+    /// started that process, and it must not be its own process's first thread. For example, cargo starts each
+    /// rustc from a thread of its own, and another thread waits for job slots.
     fn reads_output(&self, thread: ThreadIx, waker: ThreadIx) -> bool {
         let first = |ix| self.process(self.thread(ix).process).threads.first();
         let starter = first(waker).and_then(|job| self.thread(*job).parent);

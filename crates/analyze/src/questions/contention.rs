@@ -1,8 +1,8 @@
 //! Determines which tasks had the CPUs while recorded tasks waited for one.
 //!
-//! A wait in a run queue belongs to the CPU on which the task runs after the wait. The wait is divided by the tasks
-//! that had this CPU meanwhile: recorded tasks, other tasks, or no task that the recording knows. In the last case the
-//! CPU was idle, a hypervisor or a quota had it, or the task was moved from another CPU.
+//! A wait in a run queue belongs to the CPU on which the task runs after the wait. The wait is split by the tasks
+//! that had this CPU meanwhile: recorded tasks, other tasks, or no task that the recording knows. In the last case
+//! the CPU was idle, a hypervisor or a quota had it, or the task was moved from another CPU.
 
 use std::collections::{BTreeMap, HashMap};
 use std::iter::Peekable;
@@ -17,7 +17,7 @@ use crate::questions::own::Own;
 use crate::share::share;
 use crate::timeline::{Bucket, StateChange, Stretch, Timeline};
 
-/// The time in ns that tasks waited for a CPU, divided by which tasks had the CPU meanwhile.
+/// How long tasks waited for a CPU, in ns, split by the kind of tasks that had the CPU meanwhile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Division {
     /// The part of the waits for a CPU in which recorded tasks had the CPU, in nanoseconds. In a recording of the whole
@@ -44,7 +44,7 @@ struct Slice {
     to: Ktime,
     /// The task or tasks that had the CPU, if they are not recorded or do not belong to COMMAND; otherwise `None`.
     other: Option<Other>,
-    /// The sums of the lengths of all slices of the CPU before this one, for the build's tasks and for other tasks.
+    /// How long the build's tasks and other tasks had this CPU before the slice, summed over all earlier slices.
     before: Sums,
 }
 
@@ -57,8 +57,8 @@ enum Other {
     /// Several unrecorded tasks had the CPU in an unknown order. The recording has the sum of their times ([`Sum`]).
     /// The value is the index of this sum among the sums of the CPU.
     Several(usize),
-    /// One unrecorded task had the CPU, before the time that a sum of unrecorded tasks' times covers: the first task of
-    /// that sum. The value is the index of the sum among the sums of the CPU.
+    /// One unrecorded task had the CPU, and the next sum begins after that. The task is the first one that the sum
+    /// names. The value is the index of the sum among the sums of the CPU.
     First(usize),
     /// Unrecorded tasks had the CPU, and the recorded sums of their times are missing.
     Unknown,
@@ -73,7 +73,8 @@ pub enum Occupant {
     Rest,
 }
 
-/// The times in ns for which a CPU ran the build's tasks and for which it ran other tasks, as running totals.
+/// The times in ns for which a CPU ran the build's tasks, and for which it ran other tasks, from the beginning of
+/// the recording up to a moment.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     own: u64,
@@ -81,8 +82,7 @@ struct Sums {
 }
 
 impl Slice {
-    /// The times for which a CPU ran the build's tasks and other tasks, summed up to `ns` after the beginning of the
-    /// slice.
+    /// How long the CPU had run the build's tasks, and other tasks, when `ns` of this slice had passed.
     fn sums(&self, ns: u64) -> Sums {
         let mut sums = self.before;
         let sum = match self.other {
@@ -126,9 +126,9 @@ fn join(times: &mut Vec<(Ktime, Ktime)>) {
     });
 }
 
-/// Divides a time for which unrecorded tasks had a CPU by the recorded sums of these tasks' times, and calls `put` with
-/// each part. The time ended with the switch away from an unrecorded task. `lost` are the times in which sums may be
-/// missing, as [`unsummed`] returns them.
+/// Splits a slice, in which unrecorded tasks had a CPU, where recorded sums of their times begin and end. Calls
+/// `put` with each part and the tasks that had the CPU in it. `lost` are the times in which sums may be missing, as
+/// [`unsummed`] returns them.
 fn divide_by_sums(
     outside: &Outside,
     slice: &OutsideSlice,
@@ -145,8 +145,8 @@ fn divide_by_sums(
             from = sum.from;
         }
         let to = slice.to.min(sum.to);
-        // A sum can span several waits and the time between them. A wait without a switch between these waits is not
-        // part of the sum, so the sum counts only if it has a share of the slice's own task.
+        // If a sum covers several waits, it does not include a time between them in which the CPU did not switch.
+        // The slice may be such a time. So the sum is only used if it contains time of the slice's own task.
         let has_share = sum.others.between_us == 0 || outside.has_share(sum, slice.tid, slice.to);
         let other = if has_share {
             Other::Several(place)
@@ -171,8 +171,8 @@ fn divide_by_sums(
     put(from, slice.to, other);
 }
 
-/// Divides `ns` of waiting for a CPU among the unrecorded tasks whose times on the CPU are part of a sum, in proportion
-/// to these times, and adds the parts to `names`.
+/// Distributes `ns` of waiting for a CPU over the unrecorded tasks whose times on the CPU a sum contains, in
+/// proportion to these times, and adds the parts to `names`.
 fn add_shares(names: &mut HashMap<Occupant, u64>, sum: &Sum, ns: u64) {
     let whole = sum.others.sum_us();
     let mut rest = ns;
@@ -197,9 +197,9 @@ pub type Wait = (CpuId, Ktime, Ktime);
 /// work.
 const BEFORE: usize = 8;
 
-/// Returns the wait for a CPU that a stretch of a thread's timeline is; `None` if the stretch is no wait in a run
-/// queue, or if the CPU is not known. The CPU is the one on which the thread runs in the next stretch. For a wait that
-/// has not ended, it is the CPU of the last run among the [`BEFORE`] stretches before the wait.
+/// Returns a stretch as a wait for a CPU, with the CPU. The CPU is the one on which the thread runs in the next
+/// stretch. For a wait that has not ended, it is the CPU of the last run among the [`BEFORE`] stretches before.
+/// `None` if the stretch is not in a run queue, or if the CPU is not known.
 fn wait(
     timeline: &Timeline,
     thread: ThreadIx,
@@ -255,7 +255,8 @@ impl Times {
 pub(crate) struct Slices {
     cpus: BTreeMap<CpuId, Vec<Slice>>,
     own: Own,
-    /// The times for which the analysis needs to know which tasks had the CPUs; `None` for all times.
+    /// The times in which recorded tasks wait for a CPU, outside of which nothing has to be collected; `None` to
+    /// collect for all times.
     times: Option<Times>,
 }
 
@@ -306,15 +307,15 @@ impl Slices {
         }
     }
 
-    /// Adds the stretch of a thread that ends with a change of its state. The changes of all threads come in the order
-    /// of time, so that most slices of the build are joined with the slice before.
+    /// Adds the stretch that ends with a change of a thread's state. Callers must pass the changes of all threads
+    /// in the order of time, because a slice of the build is only joined with the last slice of its CPU.
     pub(crate) fn take(&mut self, analysis: &Analysis, change: &StateChange) {
         if let Some(ended) = &change.before {
             self.put_stretch(analysis, change.thread, ended);
         }
     }
 
-    /// Adds the times for which unrecorded tasks had the CPUs, and puts the times of each CPU in order.
+    /// Adds the times that unrecorded tasks had the CPUs, and sorts the times of each CPU.
     pub(crate) fn finish(mut self, analysis: &Analysis) -> Contention {
         let lost = unsummed(analysis);
         let outside = &analysis.others.outside;
@@ -377,7 +378,7 @@ impl Contention {
         Some(slices.finish(analysis))
     }
 
-    /// The times in ns for which the build's tasks and other tasks had a CPU up to a moment.
+    /// How many ns the CPU had run the build's tasks, and other tasks, up to a moment.
     fn before(slices: &[Slice], time: Ktime) -> Sums {
         let at = slices.partition_point(|slice| slice.to <= time);
         match (slices.get(at), slices.last()) {
@@ -407,8 +408,8 @@ impl Contention {
         Division { own, others, rest }
     }
 
-    /// The waits of a thread in run queues for a known CPU. Waits for an unknown CPU cannot be divided by the tasks
-    /// that had it.
+    /// The waits of a thread in run queues. Waits for a CPU that is not known are left out, because nothing shows
+    /// which tasks had it.
     pub fn waits(analysis: &Analysis, thread: ThreadIx) -> impl Iterator<Item = Wait> + '_ {
         let timeline = analysis.timeline.iter();
         timeline.flat_map(move |timeline| {
@@ -433,8 +434,9 @@ impl Contention {
         Some((cpu, from, to.min(end)))
     }
 
-    /// Divides waits for a CPU by the tasks that had the CPU meanwhile. Also lists these tasks by name with their times
-    /// in nanoseconds, the longest time first. If two tasks wait for one CPU at the same time, both waits are counted.
+    /// Splits waits for a CPU by the kind of tasks that had the CPU meanwhile. Also lists these tasks by name with
+    /// their times in nanoseconds, the longest time first. If two tasks wait for one CPU at the same time, both
+    /// waits are counted.
     pub fn by_name(
         &self,
         analysis: &Analysis,
@@ -497,8 +499,8 @@ impl Contention {
     }
 }
 
-/// The time in ns that recorded tasks have waited for a CPU up to a moment, summed over all waiting tasks. Each call
-/// must give a moment that is not before the previous one.
+/// Adds up how many ns recorded tasks have waited for a CPU up to a moment. If two tasks wait at once, both are
+/// counted. Each call must give a moment that is not before the previous one.
 struct Waited<'a> {
     changes: Peekable<std::slice::Iter<'a, (Ktime, bool)>>,
     now: Ktime,

@@ -89,13 +89,14 @@ impl Segment {
         self.to.since(self.from)
     }
 
-    /// The unrecorded task that ended the wait of which the segment consists, if the name of the task is recorded.
+    /// If the segment is a wait that an unrecorded task ended: that task, if its name is recorded.
     pub fn ended_by<'a>(&self, analysis: &'a Analysis) -> Option<&'a Outsider> {
         let timeline = analysis.timeline.as_ref()?;
         let stretch = timeline.around(self.thread, self.from)?;
         match stretch.waker() {
-            // A wait is divided where a container or a server begins. The name of the task that ended the wait may be
-            // recorded only after that, so a name that the tid has in the whole recording is accepted, too.
+            // Where a container or a server begins, a wait is split in two, and this may be the first part. The
+            // waker's name may be recorded only at the end of the second part, so a name that belongs to the tid in
+            // the whole recording is accepted, too.
             Actor::Outside(tid) => {
                 let outside = &analysis.others.outside;
                 outside.at(tid, stretch.to).or_else(|| outside.only(tid))
@@ -123,8 +124,8 @@ pub struct CriticalPath {
 }
 
 impl CriticalPath {
-    /// The thread in which the critical path is at its last moment. It is the path's `thread`, or a thread for which
-    /// that thread still waited at the end of the recording.
+    /// The thread in which the critical path ends. It is `self.thread`, unless that thread still waited for another
+    /// thread at the end of the recording; then it is that other thread.
     pub(crate) fn last_thread(&self, analysis: &Analysis) -> ThreadIx {
         let last = self.segments.last().map(|segment| segment.thread);
         let last = last.filter(|_| analysis.thread(self.thread).alive);
@@ -216,7 +217,8 @@ pub fn by_kind(segments: &[Segment]) -> ByKind {
     times
 }
 
-/// The time of a leg's segments that no event shows, in ns. Unknown time is not counted.
+/// The time of those segments of a leg that are only the most likely ones, because no event shows them, in ns.
+/// Unknown time is not counted.
 fn inferred(leg: &[Segment]) -> u64 {
     let link = leg.last().is_some_and(|last| last.then_inferred);
     let counts = leg.iter().filter(|segment| link || segment.inferred);
@@ -286,9 +288,9 @@ pub fn critical_path(analysis: &Analysis, process: ProcessIx) -> Result<Critical
     })
 }
 
-/// The shortest time between the fork and the exec of a process that belongs to its critical path: in ns, and as a part
-/// of the path, one hundredth. The recorder's own work before it starts COMMAND is shorter. The number is a guess: with
-/// a longer time, the path would lack waits for a CPU before the exec, one of which was half a second.
+/// The shortest time between the fork and the exec of a process that is still a part of its critical path: 10 ms,
+/// and one hundredth of the path. The recorder's own work before COMMAND is shorter. A guess: with a longer time,
+/// paths would lack waits for a CPU before the exec, one of which was half a second.
 const BEFORE: (u64, u64) = (10_000_000, 100);
 
 /// The beginning of the critical path of a process that ends at `to`: the first exec, or the beginning of the

@@ -70,8 +70,8 @@ impl Analysis {
         }
     }
 
-    /// Whether a process handled a signal of another process and then ended without a further wait, like a shell script
-    /// with a trap that another process ends.
+    /// Whether a signal from another process ended the last wait of a process, which then exited. An example is a
+    /// shell script that handles SIGTERM with a trap and exits.
     pub fn ends_after_signal(&self, process: ProcessIx) -> bool {
         let (Some(timeline), Some(main)) = (&self.timeline, self.process(process).threads.first())
         else {
@@ -81,7 +81,8 @@ impl Analysis {
         let wait = last_wait(timeline, *main, exited);
         wait.is_some_and(|wait| match (self.wait_end(*main, &wait), wait.waker()) {
             (WaitEnd::Signal(Actor::Thread(by)), _) => self.thread(by).process != process,
-            // The waker is no child at its end, and besides the end of a child only a signal ends a wait for a child.
+            // The waker is not a child that exits. A wait for a child can otherwise end only by a signal, so the
+            // waker sent one.
             (WaitEnd::Task(_), Actor::Thread(by)) => {
                 wait.reason == Reason::Child && self.thread(by).process != process
             }
@@ -107,9 +108,9 @@ impl Analysis {
     }
 }
 
-/// The cause of the end of a wait that a hardware interrupt ended, in a recording that does not show the time-out of
-/// the system call. It is a timer if the task waited for a lock or for descriptors: packets come in a softirq, and no
-/// other hardware interrupt wakes such a task, except that a timer may also send a signal.
+/// The cause of a wait's end if a hardware interrupt ended the wait and the recording does not have the system
+/// call's time-out. For a wait for a lock or for descriptors, the interrupt is taken for a timer: packets come in a
+/// softirq, and no other interrupt wakes such a task, apart from timers that send a signal.
 fn by_interrupt(reason: Reason) -> WaitEnd {
     match reason {
         Reason::Timer | Reason::Lock => WaitEnd::Timer { asked: Some(false) },

@@ -35,12 +35,13 @@ impl<'a> Graph<'a> {
         Some(Graph { analysis, timeline })
     }
 
-    /// The stretches of a thread's timeline that other threads may have ended. Many stretches whose length certainly
-    /// depends on no other thread are skipped.
+    /// The stretches of a thread's timeline that other threads may have ended. To save time, many others are left
+    /// out.
     pub fn stretches_by_threads(&self, thread: ThreadIx) -> Stretches<'a> {
         let process = self.analysis.process(self.analysis.thread(thread).process);
-        // A timer can cut a wait for a task short only in a failed process or in its parent, so only these need all of
-        // their stretches.
+        // If a process failed, a timer may have cut a wait of the process or of its parent short. Such a wait
+        // counts as one for another task although that task did not end it, so no stretches may be left out for
+        // these processes.
         let mut children = process.children.iter();
         if failed(process.status) || children.any(|ix| failed(self.analysis.process(*ix).status)) {
             self.timeline.of(thread)
@@ -58,7 +59,8 @@ impl<'a> Graph<'a> {
             Bucket::Wait(_) => {}
         }
         if let Some(below) = self.cut(thread, stretch) {
-            // A descendant that waits itself has no work up to this moment to which the wait could lead.
+            // A descendant that was itself waiting when the signal came did no work, so the wait is not attributed
+            // to it.
             return match below.filter(|below| self.lives(*below, stretch.to)) {
                 Some(below) => StretchCause::Thread(below),
                 None => StretchCause::Own(self.wait(thread, stretch, false)),
@@ -116,9 +118,9 @@ impl<'a> Graph<'a> {
     /// The thread that forked this one, if it was alive then.
     pub fn forked_by(&self, thread: ThreadIx) -> Option<ThreadIx> {
         let thread = self.analysis.thread(thread);
-        // A thread that began before the recording has no fork in it. A container's runtime, which is recorded from its
-        // exec on, and a server, which is recorded from its first answer on, begin later than the span and lead to the
-        // client that waited for them.
+        // A thread that began before the recording has no recorded fork. But two kinds of processes are recorded
+        // from a later time on: runtimes of containers (from their exec) and servers (from their first answer).
+        // They count as started by their clients, which waited for them.
         let begins = !thread.started_before || thread.start > self.analysis.start;
         let parent = thread.parent.filter(|_| begins);
         let serves = thread.started_before && self.analysis.process(thread.process).role.shared;

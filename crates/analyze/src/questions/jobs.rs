@@ -41,12 +41,12 @@ pub struct Job {
     pub released: Option<ProcessIx>,
     /// The number of the job among the jobs of its build tool.
     pub number: u32,
-    /// This job may need the first `barrier` jobs of the build tool. They had all ended, and no other job was running,
-    /// when this job or an earlier one started although slots had been free.
+    /// How many of the build tool's first jobs this job may need. The number grows when a job starts after all
+    /// earlier jobs have ended: slots were free before, so the tool may have waited for all of them.
     pub barrier: u32,
 }
 
-/// The jobs of a recording's build tools, as far as the order of their jobs is known.
+/// The jobs of the build tools in a recording. Tools whose order of jobs is not known are left out.
 #[derive(Clone, Debug, Default)]
 pub struct Tools {
     /// The jobs of all build tools in the order of their starts.
@@ -84,8 +84,8 @@ fn tool(analysis: &Analysis, process: ProcessIx) -> Option<(Family, Starts, Unto
 }
 
 impl Tools {
-    /// Finds the jobs of build tools in an analysis. `limit` reads from the arguments of a tool how many jobs it runs
-    /// at once; `Some(None)` stands for any number, and `None` means that no argument sets it.
+    /// Finds the jobs of build tools in an analysis. `limit` reads from the arguments of a tool how many jobs it
+    /// runs at once: `None` if no argument says it, and `Some(None)` if the number is not limited.
     pub fn new(analysis: &Analysis, limit: impl Fn(ProcessIx) -> Option<Option<u64>>) -> Tools {
         let Some(graph) = Graph::new(analysis) else {
             return Tools::default();
@@ -284,7 +284,7 @@ impl Lives {
         living.max().unwrap_or(0)
     }
 
-    /// The number of the build tool's jobs that lived right before the last end of a job before the time `at`.
+    /// How many jobs of the build tool lived right before a job ended. The end is the last one at or before `at`.
     fn beside_latest(&self, at: Ktime) -> u64 {
         let before = |(end, _): (Ktime, _)| Ktime(end.0.saturating_sub(1));
         self.latest(at)
@@ -325,8 +325,9 @@ fn order(
     let by_slot = if server {
         wait.reason != Reason::Child
     } else {
-        // All slots were used before the wait or before the last end of a job. Both are checked, because ninja first
-        // sees the end of a job's output and then waits for the end of the job.
+        // The job started because a slot became free if all slots had been used before the wait, or before a job
+        // last ended. Both are checked, because ninja sees first the end of a job's output, and waits for the job's
+        // end after that.
         lives.living(wait.from).max(lives.beside_latest(start)) >= limit
     };
     match (by_slot, server) {
@@ -347,7 +348,7 @@ fn by_ends(lives: &Lives, start: Ktime, limit: u64) -> (Option<ProcessIx>, Optio
     }
 }
 
-/// The moment from which the parent could know that a process had ended: the exit of its first thread.
+/// The earliest moment at which the parent could know that a process had ended: the exit of its first thread.
 fn ended(analysis: &Analysis, process: ProcessIx) -> Ktime {
     let process = analysis.process(process);
     let first = process

@@ -39,9 +39,9 @@ pub fn has_no_timeout(reason: Reason) -> bool {
     )
 }
 
-/// Whether a process gave up: at the time `at`, one of its threads was in the last wait of the process, a time-out or
-/// an alarm of the process ended this wait, and the process failed. A server that slept until a signal ended it has not
-/// given up.
+/// Whether a process gave up waiting and failed: the thread's wait around the time `at` was the last one of the
+/// process, and a time-out or an alarm of the process itself ended it. A server that sleeps until a signal ends it
+/// does not give up.
 pub fn gave_up(analysis: &Analysis, thread: ThreadIx, at: Ktime) -> bool {
     let process = analysis.process(analysis.thread(thread).process);
     if killed_by(process.status).is_some_and(|signal| signal != ALARM) {
@@ -57,8 +57,8 @@ pub fn gave_up(analysis: &Analysis, thread: ThreadIx, at: Ktime) -> bool {
 }
 
 impl Graph<'_> {
-    /// The task for which a process waited when a signal cut its wait short. The outer `None` means that no signal cut
-    /// the wait short, and the inner `None` that no such task is known.
+    /// If a signal cut a wait of a process short, `Some` with the task for which the process waited, or
+    /// `Some(None)` if that task is not known. `None` if no signal cut the wait short.
     pub fn cut(&self, thread: ThreadIx, wait: &Stretch) -> Option<Option<ThreadIx>> {
         let was_cut = self.was_cut(thread, wait);
         was_cut.then(|| self.below_cut(thread, wait))
@@ -107,9 +107,9 @@ impl Graph<'_> {
         killed_by(self.analysis.process(process).status) == Some(ALARM)
     }
 
-    /// The task that worked for a process when one of the process's waits was cut short. The descendants are searched
-    /// from the oldest job on for a task that ran or waited for a CPU. If there is none, it is the first waiting task
-    /// found that has no child.
+    /// The task that worked for a process when a signal cut one of its waits short. The descendants of the process
+    /// are searched, older children first, for a task that ran or waited for a CPU. If there is none, the first
+    /// task without living children is returned.
     fn below_cut(&self, thread: ThreadIx, wait: &Stretch) -> Option<ThreadIx> {
         let analysis = self.analysis;
         let (own, at) = (analysis.thread(thread).process, wait.to);
@@ -182,9 +182,9 @@ impl Graph<'_> {
         children.any(|child| child.start < at && at <= child.end && failed(child.status))
     }
 
-    /// Whether a process was killed by a signal that ends builds. If the process was still alive at the end of the
-    /// recording, the signal of its nearest ancestor that had ended counts. make handles the signal itself, and fails
-    /// after its children.
+    /// Whether a signal that ends builds killed a process. If the process was still alive at the end of the
+    /// recording, its nearest ancestor that had ended decides. make is recognized by its failed children, because
+    /// it handles the signal itself and fails after them.
     fn was_killed(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         let has = |ix: ProcessIx| has_signal(self.analysis.process(ix));
@@ -211,9 +211,9 @@ impl Graph<'_> {
         })
     }
 
-    /// Whether the thread `by` ended a wait of the thread `thread` for descriptors with a request, and not with a
-    /// signal: `thread` answered by ending a wait of `by`, and the process of `by` ended a later wait of `thread`
-    /// again.
+    /// Whether the thread `by`, which ended a wait of `thread` for descriptors, did so with a request and not with
+    /// a signal. Two later events show a request: `thread` woke `by` (the answer), and after that the process of
+    /// `by` woke `thread` again.
     fn is_request(&self, thread: ThreadIx, wait: &Stretch, by: ThreadIx) -> bool {
         let reads = matches!(
             wait.reason,

@@ -16,16 +16,15 @@ pub struct Load {
 /// The number of entries at which the list of a build's loads becomes coarser. It bounds the memory: without a bound,
 /// the list took 1.2 GB for a simulated build of 10^8 events.
 const MOST: usize = 1_000_000;
-/// The shortest and the longest time in ns within which a coarse list of loads does not keep the order of
-/// the loads. The values are guesses. The sums are the same with any values, because only the order within
-/// these times is lost.
+/// A list of loads that is too long is made shorter by grouping equal loads within short times, whose order is then
+/// lost. These are the shortest and the longest such time in ns. The values are guesses; all sums are the same with
+/// any values.
 const FIRST: u64 = 1_000_000;
 const LAST: u64 = FIRST << 20;
 
-/// Collects how many tasks run and wait for a CPU, in the order of time. While the CPUs are busy, most
-/// switches do not change these numbers, so the list is much shorter than the timeline. A list that becomes
-/// too long is made coarser: within short times, equal loads are put together, so that all sums stay the
-/// same.
+/// Collects how many tasks run and wait for a CPU, in the order of time. While the CPUs are busy, most switches do
+/// not change these numbers, so the list is much shorter than the timeline. If the list becomes too long, equal
+/// loads within short times are grouped. All sums stay the same then.
 #[derive(Clone, Debug)]
 pub(crate) struct Loads {
     list: Vec<Load>,
@@ -35,7 +34,8 @@ pub(crate) struct Loads {
     cpus: usize,
     /// The number of entries at which the list of loads becomes coarser.
     most: usize,
-    /// The time in ns within which the list does not keep the order of the loads.
+    /// The time in ns within which equal loads are grouped to make the list shorter, so that their order is lost; 0
+    /// at first.
     length: u64,
 }
 
@@ -77,8 +77,8 @@ impl Loads {
         }
     }
 
-    /// Makes the list of loads half as long, unless loads would lose their order within more than [`LAST`]
-    /// ns.
+    /// Makes the list of loads at most half as long as its limit by grouping equal loads within longer and longer
+    /// times, but not within more than about [`LAST`] ns.
     fn coarsen(&mut self) {
         while self.list.len() > self.most / 2 && self.length < LAST {
             self.length = (self.length * 2).max(FIRST);
@@ -95,11 +95,12 @@ impl Loads {
     }
 }
 
-/// Returns a shorter form of a list of loads: within each `length` ns, equal loads are put together. The
-/// last load has no end.
+/// Returns a shorter list of loads: within each `length` ns, equal loads are grouped into one. The last load of a
+/// list has no end and stays as it is.
 fn coarser(list: &[Load], length: u64) -> Vec<Load> {
     let mut all: Vec<Load> = Vec::new();
-    // For each load since the moment `from`, given as running tasks and demand, the time in ns for which it lasted.
+    // How many ns each load has lasted since the moment `from`. A load is the number of running tasks and the
+    // demand.
     let mut times: BTreeMap<(usize, usize), u64> = BTreeMap::new();
     let mut from = list.first().map_or(Ktime(0), |first| first.from);
     let mut flush = |times: &mut BTreeMap<(usize, usize), u64>, from: &mut Ktime| {

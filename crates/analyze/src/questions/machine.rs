@@ -21,9 +21,9 @@ pub struct Used {
 /// The unit in which the kernel reports CPU time to all programs, in ns (`USER_HZ`, time(7)).
 const TICK: u64 = 10_000_000;
 
-/// The divisor of a span's length for the largest distance between an end of the span and the nearest sample
-/// of counters: one twentieth. The number is a guess: with a larger distance, reports would print figures of
-/// the machine for spans that the samples do not cover.
+/// A divisor: a span is covered by samples of counters if the nearest samples are at most one twentieth of the
+/// span's length away from its ends. A guess: with a larger distance, reports would print figures of the machine
+/// for spans that the samples do not cover.
 const RESOLVED: u64 = 20;
 
 /// The samples of the machine's counters, such as CPU time and free memory, in the order of time.
@@ -95,8 +95,9 @@ impl<'a> Samples<'a> {
         tolerated >= TICK && is_near(from) && is_near(to)
     }
 
-    /// The CPU time of all CPUs that was used in a span. The tasks of the build had `build` ns of it. A task
-    /// has a CPU also while the hypervisor does not run that CPU.
+    /// The CPU time of all CPUs that was used in a span. `build` is the CPU time of the build's tasks in ns. A task
+    /// counts as having a CPU even while the hypervisor has stopped that CPU, so stolen time is part of the used
+    /// time.
     pub fn used(&self, span: (Ktime, Ktime), build: u64) -> Option<Used> {
         let counted = |counter| self.increase(counter, span).unwrap_or(0);
         let busy = self.increase(Counter::Busy, span)?;
@@ -132,8 +133,8 @@ impl<'a> Samples<'a> {
     }
 }
 
-/// Whether the samples of the machine's counters, which are always about all CPUs, are about the same CPUs as
-/// the recording, because all CPUs were recorded.
+/// Whether the recording is about all CPUs, like the samples of the machine's counters. With the option that limits
+/// a recording to some CPUs, the two cannot be compared.
 pub fn samples_are_of_recorded_cpus(analysis: &Analysis) -> bool {
     analysis.meta.options.cpus.is_empty()
 }

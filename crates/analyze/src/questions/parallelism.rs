@@ -37,7 +37,7 @@ impl Alone {
     }
 }
 
-/// The time in ns for which the programs of one group were the only ones of the build that ran.
+/// How long the programs of one group were the only programs of the build that ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AloneSum {
     /// The time in nanoseconds in which a task of the group of programs was the only task that ran.
@@ -50,8 +50,8 @@ pub struct AloneSum {
 /// The reason why no task of the build ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Idle {
-    /// No task of the build ran while the critical path was in a wait of this kind. With [`TimeKind::RunQueue`], unrecorded
-    /// tasks kept the CPUs busy.
+    /// No task of the build ran while the critical path was in a wait of this kind. With [`TimeKind::RunQueue`],
+    /// tasks that are not recorded kept the CPUs busy.
     Waits(TimeKind),
     /// No task of the build ran while there was no critical path: the time is before the path's beginning or after its
     /// end, or the path is not known.
@@ -70,7 +70,7 @@ pub struct Parallelism {
     pub unknown: u64,
     /// The longest serial phases, in which only one process ran or waited for a CPU, the longest phase first.
     pub alone: Vec<Alone>,
-    /// For each group of programs, the time in which its tasks were the only ones that ran.
+    /// For each group of programs, how long its tasks were the only tasks that ran.
     pub alone_by_group: BTreeMap<Group, AloneSum>,
     /// The time in ns in which no task of the build ran. The key is the reason, and the group of programs that waited
     /// on the critical path.
@@ -171,8 +171,9 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// The time from which on tasks may be missing in the counts, because events about forks may be missing. In a recording
-/// of the whole machine the events of the CPUs show these tasks, unless such events are lost, too.
+/// The time from which on the counts of tasks may be too low, because lifecycle events (forks) are lost. In a
+/// recording of the whole machine the scheduling events show such tasks, too; they are only missing if scheduling
+/// events are lost as well.
 fn forks_missing_from(analysis: &Analysis) -> Ktime {
     let lost = &analysis.quality.lost;
     let cpus = lost
@@ -248,8 +249,8 @@ struct Sweep<'a> {
     now: Ktime,
     counts: Counts,
     forks_missing_from: Ktime,
-    /// The time from which on a task whose state is unknown is on no CPU, because every CPU has switched and no
-    /// switch is lost.
+    /// From this time on, a task whose state is unknown is certainly on no CPU, because every CPU has switched and
+    /// no switch is lost.
     unknown_is_off_from: Ktime,
     alone: Option<Alone>,
     /// The longest serial phases so far. The top of the heap is the phase that is dropped first: the shortest one and,
@@ -260,8 +261,8 @@ struct Sweep<'a> {
 }
 
 impl Sweep<'_> {
-    /// Counts the time up to a change of a thread's state with the present numbers of tasks, and then takes over the
-    /// change. Changes come in the order of time.
+    /// Adds the time up to a change of a thread's state to the sums for the present numbers of tasks, and then
+    /// applies the change. Changes come in the order of time.
     fn take(&mut self, change: &StateChange) {
         self.advance(change.at);
         let (running, demand) = self.counts.at_once();

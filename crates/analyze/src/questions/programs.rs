@@ -16,8 +16,8 @@ pub type Group = u32;
 pub struct Groups {
     names: Vec<String>,
     numbers: HashMap<String, Group>,
-    /// For each process, the groups of programs that it belonged to, each with the time from which on it belonged to
-    /// the group. The first group is valid from the beginning of the process. No list is empty.
+    /// For each process, its groups of programs in the order of time: when the process began to belong to the
+    /// group, and the group. The first group is valid from the beginning of the process. No list is empty.
     spans: Arena<ProcessIx, Vec<(Ktime, Group)>>,
 }
 
@@ -31,15 +31,15 @@ impl Groups {
     ) -> Groups {
         let programs = Programs::new(analysis);
         let mut groups = Groups::default();
-        // The executed programs are numbered first, so that the groups are in the order of the processes.
+        // Groups get their numbers in the order of the processes, from the programs that these executed themselves.
         for process in &analysis.processes {
             let execs = process.execs.iter();
             let spans = execs.map(|exec| (exec.start, groups.number(name(process, Some(exec)))));
             let spans = spans.collect();
             groups.spans.push(spans);
         }
-        // A process inherits the group of a program that its parent executed. The copy has only executed programs,
-        // while `spans` gets inherited groups, too.
+        // A process that has not executed a program yet gets the group of its parent's program. `own` has only the
+        // groups of executed programs, while such inherited groups are added to `spans` below.
         let own = groups.spans.clone();
         for ix in analysis.process_ids() {
             let process = analysis.process(ix);
@@ -89,16 +89,16 @@ impl Groups {
         Some(*group)
     }
 
-    /// The groups of programs that a process belonged to from `time` on, each with the time from which on it belonged
-    /// to the group.
+    /// The groups of programs that a process belonged to from `time` on, each with the time at which the process
+    /// began to belong to it.
     fn since(&self, process: ProcessIx, time: Ktime) -> &[(Ktime, Group)] {
         let spans = &self.spans[process];
         let after = spans.partition_point(|(from, _)| *from <= time);
         spans.get(after.saturating_sub(1)..).unwrap_or_default()
     }
 
-    /// Divides the time `from..to` of a process by the groups of programs that it belonged to. Calls `each` with
-    /// the group and the beginning and end of each part.
+    /// Splits the time `from..to` of a process where the process changed to another group of programs. Calls `each`
+    /// with the group, the beginning and the end of each part.
     pub fn split(
         &self,
         process: ProcessIx,

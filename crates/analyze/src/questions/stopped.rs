@@ -25,9 +25,9 @@ const PROMPT: u64 = 100_000;
 /// passes on.
 const WORKED: u64 = 20_000_000;
 
-/// The number of short sleeps from which on a program counts as one that checks again and again whether a process has
-/// ended. [`NAP`] is the longest such sleep in ns. Both numbers are guesses: with fewer or longer sleeps, ordinary
-/// pauses before a kill would count as such loops.
+/// If a program has slept briefly at least this many times in a row, it counts as checking in a loop whether a
+/// process has ended. [`NAP`] is the longest such sleep in ns. Both numbers are guesses: with fewer or longer
+/// sleeps, ordinary pauses before a kill would count as such loops.
 const LOOKS: usize = 5;
 const NAP: u64 = 100_000_000;
 
@@ -35,7 +35,7 @@ const NAP: u64 = 100_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sender {
     pub process: ProcessIx,
-    /// Whether a signal is the only reason for which the sender can have woken the killed process at that moment.
+    /// Whether the sender can have woken the killed process at that moment only by a signal.
     pub is_proven: bool,
     /// Whether the sender sent the signal because of a time-out.
     pub time_out: TimeOut,
@@ -87,8 +87,8 @@ fn woken_to_exit(analysis: &Analysis, timeline: &Timeline, ix: ThreadIx) -> Opti
                     return None;
                 };
                 let sender = analysis.thread(by);
-                // A waker that had begun to exit did not send a signal: a process that ends wakes its parent, and the
-                // readers of its pipes.
+                // A thread that exits wakes its parent and the readers of its pipes. So a waker that had begun to
+                // exit did not send a signal.
                 let ends = sender.exited.is_some_and(|exited| exited <= stretch.to);
                 if ends || sender.process == thread.process || worked > WORKED {
                     return None;
@@ -108,9 +108,9 @@ fn woken_to_exit(analysis: &Analysis, timeline: &Timeline, ix: ThreadIx) -> Opti
     None
 }
 
-/// The time of the last waking, near the end of a process, by which a process for which `is_sender` is true ended a
-/// wait of one of its threads. Only waits with a reason that `counts` accepts are considered. A process that handles a
-/// signal works for a while before it exits.
+/// The time of the last waking of a process's threads by a process that `is_sender` accepts. Only waits are
+/// searched whose reason `counts` accepts. The waking may be some time before the exit, because a process that
+/// handles a signal works for a while before it exits.
 pub fn woken_before_exit(
     analysis: &Analysis,
     process: ProcessIx,
@@ -136,9 +136,8 @@ pub fn woken_before_exit(
     woken.max()
 }
 
-/// Whether the process `by` can have sent the signal that killed another process: it was on a CPU at a time at which
-/// the signal can have come. Earlier signals do not count, because a task that runs or waits for a CPU has handled all
-/// of them already.
+/// Whether the process `by` can have sent the signal that killed another process. It must have been on a CPU after
+/// the last wait of a thread of that process: signals that were sent earlier had been handled by then.
 pub fn may_have_sent(analysis: &Analysis, killed: ProcessIx, by: ProcessIx) -> bool {
     let Some(timeline) = analysis.timeline.as_ref() else {
         return true;
@@ -166,7 +165,7 @@ pub fn may_have_sent(analysis: &Analysis, killed: ProcessIx, by: ProcessIx) -> b
     })
 }
 
-/// Whether a thread had reached a time-out before its action at a moment, such as sending a signal.
+/// Whether a thread acted at the time `at`, for example by sending a signal, because a time-out had come.
 fn time_out(timeline: &Timeline, thread: ThreadIx, at: Ktime) -> TimeOut {
     let Some(wait) = last_wait(timeline, thread, at) else {
         return TimeOut::No;

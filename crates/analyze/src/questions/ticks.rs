@@ -42,9 +42,9 @@ impl Ticks {
     }
 }
 
-/// Whether a thread ended a wait only because the waiting thread had woken or started it after a time-out of a
-/// loop (a tick). If so, the timer caused the end of the wait. `asker` is the waiting thread and the end of its
-/// tick; `answer` is the other thread and the end of the wait.
+/// Whether the thread that ended a wait only answered a request: the waiting thread had woken or started it after a
+/// time-out of its loop (a tick). Then the timer is the real cause of the wait's end. `asker` is the waiting thread
+/// and the end of its tick; `answer` is the other thread and the end of the wait.
 fn answers(timeline: &Timeline, asker: (ThreadIx, Ktime), answer: (ThreadIx, Ktime)) -> bool {
     let ((asker, tick), (by, end)) = (asker, answer);
     let since = timeline.since(by, tick).take(ANSWER);
@@ -52,9 +52,9 @@ fn answers(timeline: &Timeline, asker: (ThreadIx, Ktime), answer: (ThreadIx, Kti
     since.any(|stretch| stretch.to >= tick && stretch.waker() == Actor::Thread(asker))
 }
 
-/// The beginnings of the waits among the stretches of a thread that are ticks: they end with a time-out, after
-/// which the thread waits again for the same descriptors. `answers` returns whether a thread ended a wait because
-/// of what the waiting thread did after a time.
+/// The beginnings of the ticks among the stretches of a thread: waits that end with a time-out, after which the
+/// thread waits again for the same descriptors. `answers` returns whether a thread ended such a wait only because
+/// the waiting thread had woken it after the given time.
 fn of_thread(
     stretches: impl Iterator<Item = Stretch>,
     answers: impl Fn(ThreadIx, Ktime, &Stretch) -> bool,

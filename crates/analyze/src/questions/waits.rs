@@ -1,8 +1,8 @@
-//! Divides the timeline of a thread into pieces: slices on a CPU, times off CPU, or waits for a CPU. Each piece has the
-//! states before and after it.
+//! Splits the timeline of a thread into pieces: slices on a CPU, times off CPU, or waits for a CPU. Each piece has
+//! the states before and after it.
 //!
-//! *On-CPU*: switch-in → switch-out. *Off-CPU*: switch-out → switch-in. *Run-queue latency*: waking, or switch-out by
-//! preemption → switch-in.
+//! *On-CPU*: switch-in → switch-out. *Off-CPU*: switch-out → switch-in. *Run-queue latency*: waking, or switch-out
+//! by preemption → switch-in.
 
 use tr_format::event::{CpuId, Ktime};
 
@@ -94,8 +94,8 @@ fn side(stretch: &Stretch) -> Side {
     }
 }
 
-/// The parts of a thread's time for which `keep` is true, in the order of time. Successive stretches off CPU
-/// are joined to one piece.
+/// The parts of a thread's time in the states that `keep` accepts, in the order of time. Successive stretches off
+/// CPU are joined to one piece.
 fn pieces(
     analysis: &Analysis,
     ix: ThreadIx,

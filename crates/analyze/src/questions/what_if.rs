@@ -52,7 +52,7 @@ pub struct Stay {
     pub thread: ThreadIx,
     /// The moment in the recording at which the chain of work and waits leaves the thread.
     pub at: Ktime,
-    /// The time in ns for which the chain of work and waits stays in the thread.
+    /// How many ns the chain of work and waits stays in the thread.
     pub ns: u64,
 }
 
@@ -81,7 +81,7 @@ impl Limits {
     }
 }
 
-/// The parts of the recorded time that a scenario leaves out.
+/// The parts of the recorded time that a scenario leaves out: all time for which one of the functions is true.
 #[derive(Clone, Debug)]
 pub struct Without {
     /// Whether a part of a thread's own time is left out. The arguments are its kind and, for a wait, the class
@@ -100,8 +100,8 @@ impl Without {
         Without::own(|kind, _| kind == TimeKind::OnCpu, Some(of))
     }
 
-    /// A scenario that leaves out those kinds of the threads' own time for which `own` is true, in the groups of
-    /// programs for which `of` is true, as in [`Without::of`].
+    /// A scenario that leaves out certain parts of the threads' own time: the kinds that `own` accepts, in the
+    /// groups of programs that `of` selects (see [`Without::of`]).
     pub fn own(own: fn(TimeKind, Reason) -> bool, of: Option<Box<[bool]>>) -> Without {
         Without {
             own,
@@ -236,8 +236,9 @@ fn links(graph: &Graph<'_>, path: &CriticalPath) -> Vec<Link> {
 }
 
 /// The CPU time in ns that the end of the critical path depended on: the sum, and the time of each group of
-/// programs. For each thread, the last moment at which the path depended on it is found backwards. If there are
-/// several wakings at one moment, some may be missed, which makes the time smaller, never larger.
+/// programs. The wakings are followed backwards to find for each thread the last moment at which the path depended
+/// on it. If there are several wakings at one moment, some may be missed, which makes the time smaller, never
+/// larger.
 fn needed(
     graph: &Graph<'_>,
     path: &CriticalPath,

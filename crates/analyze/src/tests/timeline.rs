@@ -5,7 +5,8 @@ use tr_format::event::{CpuId, Tid, Timeout};
 use super::change::{DOING, REASON};
 use super::*;
 
-/// A time-out whose number has bits in both fields of a change that store it, `doing` and `reason`.
+/// The time-out with the largest code. A change stores some bits of the code in `doing` and the others in `reason`,
+/// and this code has bits in both.
 const LIMIT: Timeout = Timeout::LONGEST;
 
 #[test]

@@ -6,8 +6,9 @@ use super::stretch::{Actor, Stretch};
 use crate::ids::ThreadIx;
 use crate::state::{Bucket, Wait};
 
-/// The task or interrupt that woke or preempted a thread ([`Actor`]), in four bytes. Values are an index of a
-/// task of the tracker (in a finished timeline, of a thread), a tid, or a constant.
+/// The task or interrupt that woke or preempted a thread ([`Actor`]), in four bytes. The number is the index of a
+/// task or thread, or a tid above [`ActorRef::OUTSIDE`], or one of the constants. Indices are those of the
+/// tracker's tasks until the timeline is finished, and then those of the model's threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ActorRef(pub(super) u32);
 
@@ -80,11 +81,11 @@ pub(super) struct Change {
     pub(super) actor: ActorRef,
     /// The number of the CPU that the thread was on ([`Stretch::cpu`]); `u16::MAX` if it is not known.
     pub(super) cpu: u16,
-    /// The thread's state, as an index of [`DOING`], and above it the low four bits of the number of a sleep's
-    /// [`Timeout`].
+    /// Two numbers in one byte. The low four bits are the thread's state, as an index of [`DOING`]. The high four
+    /// bits are the low bits of a sleep's [`Timeout`] code.
     pub(super) doing: u8,
-    /// The number of the [`Reason`] for a sleep, and above it the high three bits of the number of the sleep's
-    /// [`Timeout`].
+    /// Two numbers in one byte. The low five bits are the code of the [`Reason`] for a sleep. The high three bits
+    /// are the high bits of the sleep's [`Timeout`] code.
     pub(super) reason: u8,
 }
 
@@ -102,12 +103,12 @@ pub(super) const DOING: [Bucket; 10] = [
     Bucket::Wait(Wait::Unknown),
 ];
 
-/// Places in [`DOING`]: the place of [`Bucket::OnCpu`], and the place of the last state that has no [`Reason`].
+/// Two indices of [`DOING`]: that of [`Bucket::OnCpu`], and the last one of the states that have no [`Reason`].
 pub(super) const STATE_ON_CPU: u8 = 1;
 pub(super) const LAST_WITHOUT_REASON: u8 = 3;
 
-/// The number of low bits of [`Change::doing`] and of [`Change::reason`] that do not belong to the number of a
-/// [`Timeout`].
+/// How many low bits of [`Change::doing`] are the state, and how many of [`Change::reason`] are the reason. The
+/// bits above belong to the code of a [`Timeout`].
 pub(super) const DOING_BITS: u32 = 4;
 pub(super) const REASON_BITS: u32 = 5;
 pub(super) const REASON: u8 = (1 << REASON_BITS) - 1;
@@ -117,9 +118,9 @@ pub(super) const REASON: u8 = (1 << REASON_BITS) - 1;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Why {
     pub actor: ActorRef,
-    /// The number of the [`Reason`] for a sleep.
+    /// The code of the [`Reason`] for a sleep.
     pub reason: u8,
-    /// The number of the [`Timeout`] of a sleep, without [`Timeout::is_asked`].
+    /// The code of the length of a sleep's [`Timeout`]. The bit [`Timeout::is_asked`] is not part of it.
     pub timeout: u8,
 }
 

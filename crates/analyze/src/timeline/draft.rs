@@ -20,9 +20,10 @@ pub(crate) struct Draft {
     pub(super) scratch: Option<&'static Scratch>,
     /// The number of packed bytes of timelines in memory.
     pub(super) held: usize,
-    /// The number of packed bytes of timelines in memory from which on some of them are moved to the scratch file.
+    /// If there are more packed bytes of timelines in memory than this, some of them are moved to the scratch file.
     pub(super) moves_at: usize,
-    /// The number of packed bytes of timelines that stay in memory between two moves to the scratch file.
+    /// How many more packed bytes have to be collected in memory after a move to the scratch file before the next
+    /// move.
     pub(super) kept: usize,
 }
 
@@ -121,9 +122,9 @@ impl Draft {
         all
     }
 
-    /// Makes up to `most` nanoseconds of a task's waits for a CPU unknown, the longest waits first. Only waits into
-    /// which the task went from a CPU and whose waking was not seen are considered, because the task may have slept
-    /// in a part of such a wait. Returns the time in ns that is unknown now.
+    /// Makes up to `most` nanoseconds of a task's waits for a CPU unknown, the longest waits first. It only
+    /// considers waits that directly follow time on a CPU and for which no waking was seen, because the task may
+    /// have slept for a part of such a wait. Returns the time in ns that it made unknown.
     pub(crate) fn doubt_unwoken(&mut self, task: usize, most: u64) -> u64 {
         let mut changes = self.changes(task);
         let is = |change: &Change, doing: Bucket| change.state() == Some(&doing);
@@ -157,8 +158,8 @@ impl Draft {
             }
             left -= left.min(length);
         }
-        // At most the last wait is longer than the time that was left, so at most one change is inserted and no index
-        // is wrong.
+        // Only the wait at which the time ran out can be longer than the rest of the time. So `divided` has at most
+        // one entry, and inserting it makes no other index wrong.
         for (at, rest) in divided {
             changes.insert(at, rest);
         }

@@ -25,7 +25,8 @@ use tr_format::event::Ktime;
 /// changes; with fewer, the beginnings of segments take more memory. No result depends on it.
 pub(super) const LENGTH: usize = 64;
 
-/// The largest number of bytes of a packed change: a byte, eight of time, ten of an actor, five of other facts.
+/// The largest number of bytes of a packed change: one byte, up to 8 for the time, 10 for an actor, and 5 for the
+/// reason, the time-out and the CPU.
 const MOST: usize = 24;
 
 /// The possible numbers of bytes of a packed time. The index is in two bits of the change's first byte.
@@ -39,7 +40,8 @@ const STATE: u8 = (1 << DOING_BITS) - 1;
 struct Segment {
     /// The time of the first change of state in the segment.
     from: Ktime,
-    /// The offset of the segment among all packed bytes of the task, and the bit [`Segment::BY_TASK`].
+    /// Two values in one number: the offset of the segment among all packed bytes of the task, and the bit
+    /// [`Segment::BY_TASK`].
     place: u64,
 }
 
@@ -61,7 +63,8 @@ struct Extent {
     place: u64,
 }
 
-/// The facts about a task that earlier packed changes of a segment have stated. Later changes do not repeat them.
+/// The values in earlier changes of a segment while it is packed or unpacked. A later change does not repeat a
+/// value that stays the same.
 #[derive(Clone, Copy, Debug)]
 struct LastChanges {
     from: u64,
@@ -368,7 +371,8 @@ fn packed_actor(task: usize, actor: ActorRef) -> u64 {
         }
         None => match actor.outside_tid() {
             Some(tid) => u64::from(tid.0) << 3 | 1,
-            // The kinds 2 to 7 are the constants such as [`ActorRef::UNKNOWN`], which count down from `u32::MAX`.
+            // The constants, such as [`ActorRef::UNKNOWN`], are the numbers from `u32::MAX` downwards. They get the
+            // kinds from 2 upwards.
             None => u64::from(u32::MAX - actor.0) + 2,
         },
     }

@@ -53,7 +53,8 @@ pub struct Stretch {
     pub doing: Bucket,
     /// The class of the system call in which the thread went to sleep, if the stretch is a wait.
     pub reason: Reason,
-    /// The time-out of the system call in which the thread went to sleep, without [`Timeout::is_asked`].
+    /// The length of the time-out of the system call in which the thread went to sleep. [`Timeout::is_asked`] is
+    /// always false here.
     pub timeout: Timeout,
     /// The task or interrupt that ended this wait or time of unknown state. If the thread waited for a CPU,
     /// it is the task or interrupt that woke, forked or preempted the thread. See [`Stretch::waker`] and

@@ -26,7 +26,7 @@ fn figures(last: &Reading) -> KernelFigures {
 }
 
 impl Tracker {
-    /// Begins to count the totals of a new task, which are 0 at its fork.
+    /// Starts the account of a new task: its totals are 0 at its fork.
     pub(super) fn open_account(&mut self, ix: TaskIx, time: Ktime) {
         if self.basis == Basis::Events {
             return;
@@ -40,9 +40,9 @@ impl Tracker {
         self.accounts.insert(ix, account);
     }
 
-    /// Prepares the totals of a process's tasks for a new program. The times before the last reading of the
-    /// totals stay with the earlier programs. But the time that a new process has used before its first program,
-    /// as a copy of its parent, counts as time of the first program.
+    /// Prepares the accounts of a process's tasks for a new program. Times up to the last reading of the totals
+    /// belong to the programs before. Before its first program, a process is a copy of its parent, and that time is
+    /// counted as time of the first program.
     pub(super) fn keep_accounts_of(&mut self, process: ProcIx, time: Ktime) {
         if self.basis == Basis::Events {
             return;
@@ -63,8 +63,8 @@ impl Tracker {
         }
     }
 
-    /// Takes a new reading of a living task's totals into account. The times since the previous reading are known
-    /// then, but not the order of the states.
+    /// Adds what a living task has done since the previous reading of its totals. The times in each state are known
+    /// then, but not their order.
     pub(super) fn account_totals(&mut self, time: Ktime, account: &Account) {
         let Some(ix) = self.task(account.tid) else {
             return;
@@ -91,7 +91,8 @@ impl Tracker {
         self.accounts.insert(ix, account);
     }
 
-    /// Takes the last totals of a dead task into account. The kernel reports them when it releases the task.
+    /// Adds what a task has done until its end, from its last totals. The kernel reports them when it releases the
+    /// task.
     fn last_totals(&mut self, ix: TaskIx, account: &Account) {
         let Some(end) = self.tasks[ix].end.filter(|end| *end <= self.end) else {
             return;
@@ -124,8 +125,8 @@ impl Tracker {
         }
     }
 
-    /// Divides the time of a task since its present program began by the task's totals. The totals of a running
-    /// task lag by up to a tick, so a later division replaces an earlier one.
+    /// Splits the time of a task since its present program began into states, by the growth of the task's totals.
+    /// The totals of a running task lag by up to a tick, so a later result replaces an earlier one.
     fn spend_totals(&mut self, ix: TaskIx, before: LastAccount, now: Reading) -> LastAccount {
         let LastAccount { first, spent, .. } = before;
         let ran = now.run_time.saturating_sub(first.run_time);
@@ -171,7 +172,7 @@ impl Tracker {
         }
     }
 
-    /// Takes an event into account by which a recorder without scheduling events reports that a task has ended.
+    /// Ends a task. The event comes from a recorder without scheduling events.
     pub(super) fn end(&mut self, time: Ktime, end: &TaskEnd) {
         let ix = match self.task(end.tid) {
             _ if time >= self.end => return,

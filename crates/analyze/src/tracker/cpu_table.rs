@@ -1,4 +1,5 @@
-//! The present state of each CPU and its figures, as far as its switches show them.
+//! The present state of each CPU, such as the task that runs on it, and its figures. Both are derived from the
+//! CPU's switches.
 
 use tr_format::event::{CpuId, Ktime, Tid};
 
@@ -54,8 +55,8 @@ impl Cpus {
     }
 }
 
-/// Whether a CPU has had no switch in the time from its switch at `since` to `time`, as far as is known, and has
-/// lost no events in it.
+/// Whether a CPU certainly ran one task from its switch at `since` up to `time`: no later switch of it is known,
+/// and no events of it are lost in between.
 pub(super) fn goes_on(cpus: &Cpus, gaps: &Gaps, cpu: CpuId, since: Ktime, time: Ktime) -> bool {
     let lost = gaps.of(cpu).and_then(|spans| spans.first_in(since, time));
     cpus.last_switch(cpu) == Some(since) && lost.is_none()

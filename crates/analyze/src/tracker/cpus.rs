@@ -9,8 +9,8 @@ use super::Tracker;
 use crate::model::CpuFigures;
 
 impl Tracker {
-    /// Takes a switch into account for the idle time of its CPU. Only a recording of the whole machine shows the
-    /// idle time, because otherwise the switches of other tasks are missing.
+    /// Adds to a CPU's idle time what a switch shows. Only a recording of the whole machine shows idle time; in
+    /// others the switches between unrecorded tasks are missing.
     pub(super) fn cpu_switched(&mut self, cpu: CpuId, time: Ktime, prev: Tid, next: Tid) {
         if !self.system_wide {
             return;

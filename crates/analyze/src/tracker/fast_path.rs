@@ -1,5 +1,5 @@
-//! The fast path of the tracker for events that leave no question open: every event around them is known, so most
-//! of the cases that [`Tracker::switch`] and [`Tracker::waking`] check cannot happen. The changes of a task's
+//! The fast path of the tracker, for events about which nothing is doubtful: no events around them are missing, so
+//! most of the cases that [`Tracker::switch`] and [`Tracker::waking`] check cannot happen. The changes of a task's
 //! state are those of [`Task`], and the result is the same.
 //!
 //! Most events take this path. A branch that is mispredicted costs as much as twenty that are not, so the path has

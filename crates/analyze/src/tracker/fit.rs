@@ -9,16 +9,16 @@ use super::Tracker;
 use crate::order::{Event, MISSING};
 use crate::state::State;
 
-/// The misfit of an event that fits well to the state of its task, so that it comes first among events with equal
-/// times. The number is part of the layout of a key for sorting.
+/// The return value of [`Tracker::misfit`] for an event that fits the states of its tasks well, so that it comes
+/// first among events with equal times. The number is part of the layout of a key for sorting.
 const WELL: u8 = 0;
-/// The misfit of an event that is possible, but does not fit well, in the state of its task. The number is part
-/// of the layout of a key for sorting.
+/// The return value of [`Tracker::misfit`] for an event that is possible in the states of its tasks but unlikely.
+/// The number is part of the layout of a key for sorting.
 const POSSIBLE: u8 = 1;
 
 impl Tracker {
-    /// How badly an event fits the states of its tasks: [`WELL`], [`POSSIBLE`], or only if
-    /// events are [`MISSING`].
+    /// Returns how badly an event fits the states of its tasks: [`WELL`], [`POSSIBLE`], or [`MISSING`] if the event
+    /// contradicts them unless other events are missing.
     pub fn misfit(&self, event: &Event) -> u8 {
         match event {
             Event::Sched(cpu, event) => self.misfit_sched(*cpu, event),
@@ -84,8 +84,8 @@ impl Tracker {
         }
     }
 
-    /// The misfit of an event of a task that no event has shown yet. If every task is forked within the recording
-    /// (`forked`), its fork is still to come, unless it is lost. So the event does not fit before the fork.
+    /// How badly an event of an unknown task fits. If every task has to be forked within the recording (`forked`)
+    /// and no fork is lost, the fork of this task must come first, so the event does not fit yet.
     fn unborn(&self, forked: bool, time: Ktime) -> u8 {
         if forked && self.begun && self.gaps.lives_before(time).is_none() {
             MISSING

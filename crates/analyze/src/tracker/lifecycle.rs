@@ -217,8 +217,8 @@ impl Tracker {
         if lives && !exited && !unseen && self.gaps.lives_before(time).is_none() {
             self.anomaly("forked while another task had its id");
         }
-        // The old task is ended here, unless its end would have been seen: then it has another tid by an exec that is
-        // lost.
+        // The old task has ended, unless it lives on under another tid, which an exec gave it. That is only assumed
+        // if the exec can be lost and the old task's end would have been seen.
         if !lives || unseen || !self.has_passed_on(old, tid, time) {
             self.end_task(old, time);
         }
@@ -271,7 +271,7 @@ impl Tracker {
         self.settle(ix, exec.tgid, None, Argv::default());
         if exec.old_tid != exec.tid {
             self.take_over(ix, time, exec);
-            // The affinity that was recorded under the old tid need not be known under the new one.
+            // The task has a new tid, and it is not known whether its affinity was recorded for that tid.
             self.tasks[ix].pinned = None;
         }
         // The task's time until now belongs to the program that it executed before.
@@ -465,8 +465,9 @@ impl Tracker {
         self.tasks[ix].process = new;
     }
 
-    /// Whether the recording would show it if another task had had the tid before, and does not show such a task. It
-    /// would show it if it has all tasks of the machine, or the names of all unrecorded tasks that met recorded ones.
+    /// Whether it is certain that no other task had this tid before. The recording shows that if it has all tasks
+    /// of the machine, or the names of all unrecorded tasks that met recorded ones, and no lifecycle events are
+    /// lost.
     fn is_told(&self, tid: Tid, time: Ktime) -> bool {
         let outside = &self.collectors.outside;
         let told = self.system_wide || outside.is_complete() && !outside.knows(tid);
@@ -609,8 +610,8 @@ impl Tracker {
             return;
         }
         task.woken = false;
-        // In two cases the state is not known. While events are being lost, the next event of the task may be missing.
-        // And if an exec is lost, the task may have got this tid by it while it came to a CPU.
+        // The state in the snapshot is not used if the next event of the task may be lost, or if the task is on a
+        // CPU and may have got its tid by an exec that is lost.
         let unsure = self.basis != Basis::Events
             || self.gaps.any().covers(time)
             || snapshot.on_cpu && self.gaps.lives_before(time).is_some();

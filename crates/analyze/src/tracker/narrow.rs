@@ -11,9 +11,8 @@ use crate::state::StateTimes;
 const LONG: u64 = 1_000_000;
 
 impl Tracker {
-    /// Moves the time that a task spent on a CPU and in run queues, according to the kernel's totals of its whole
-    /// life, out of its unknown time, and out of the unknown time of its process's programs. The events do not
-    /// show at which time the task was there.
+    /// Replaces unknown time of a task, and of the programs of its process, by the time on a CPU and in run queues
+    /// that the kernel's totals of the task's whole life show. It stays unknown when that time was.
     pub(super) fn narrow(&mut self, ix: TaskIx) {
         if self.only.is_some() || !self.lived_inside(&self.tasks[ix]) {
             return;
@@ -36,9 +35,9 @@ impl Tracker {
         self.narrow_programs(of, part);
     }
 
-    /// Makes a part of an ended task's run-queue time unknown, if that time is longer than the kernel counted. Only
-    /// time that was taken for a wait in a run queue because no waking was seen is changed: the waking was lost, and
-    /// the task slept for a part of this time.
+    /// If an ended task's run-queue time is longer than the kernel counted, makes the difference unknown. Only
+    /// waits for which no waking was seen are changed: the waking was lost, and the task slept for a part of the
+    /// wait.
     pub(super) fn doubt_unwoken(&mut self, ix: TaskIx) {
         let task = &mut self.tasks[ix];
         let counted = task.kernel.and_then(|kernel| kernel.run_delay);

@@ -17,8 +17,8 @@ pub struct ProcessEntry {
     pub threads: Vec<TaskIx>,
     pub live: usize,
     pub execs: Vec<ExecSpan>,
-    /// The first of the process's threads whose times have not yet been added to the sums of the process's last
-    /// program. Each of these threads names the next one.
+    /// The first thread in a linked list of those threads of the process whose times still have to be added to the
+    /// process's last program.
     pub(super) owing: Option<TaskIx>,
     /// The raw `wait` status of the process, if it has exited.
     pub status: Option<u32>,

@@ -1,4 +1,4 @@
-//! The kernel's totals of a task at moments, and the times that lie between them.
+//! Readings of the totals that the kernel keeps for a task, and the times between two readings.
 
 use tr_format::event::Ktime;
 
@@ -39,8 +39,8 @@ impl LastAccount {
         }
     }
 
-    /// The last reading of the task's totals, without the part that exceeds the time that has passed. Totals can
-    /// exceed it because the recorder stamps a fork after the child has begun to run.
+    /// The last reading of the task's totals, limited to what fits into the time that has passed. Totals can be
+    /// larger, because the recorder stamps a fork after the child has begun to run.
     pub(super) fn rest(&self) -> Reading {
         let LastAccount {
             first, last, spent, ..

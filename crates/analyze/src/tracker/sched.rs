@@ -83,8 +83,8 @@ impl Tracker {
         }
     }
 
-    /// Notes as a contradiction that a scheduling event has two unknown tasks. Only events of recorded tasks are
-    /// recorded, so the fork of one of the two was lost.
+    /// Counts a scheduling event of two unknown tasks as a contradiction. Only events of recorded tasks are
+    /// recorded, so the fork of one of the two must be missing.
     fn concerns(&mut self, time: Ktime, one: Tid, other: Tid) {
         let concerned = |tid: Tid| {
             let task = self.task(tid).filter(|_| tid != Tid::IDLE);
@@ -276,8 +276,8 @@ impl Tracker {
             State::Dead => {}
             state @ State::Runnable { .. } => {
                 if self.gaps.any().covers(time) {
-                    // The waking shows that the task was still waiting. From now on it may run where events are being
-                    // lost.
+                    // The waking shows that the task had not run up to now. But it may run from now on without a
+                    // recorded switch-in, because events are being lost.
                     self.enter(ix, time, state, Ended::Otherwise);
                 } else if !waking.new && !self.in_gap(ix, time) {
                     self.tasks[ix].last_event_ts = time;
@@ -342,7 +342,8 @@ impl Tracker {
             self.tasks[waker].vfork_child = None;
         }
         if waking.vfork {
-            // If the fork came before the recording, the parent is the task that wakes the child for the first time.
+            // If the fork came before the recording, the parent is not known yet. The first waking shows it: a
+            // vfork child is first woken by its parent.
             let parent = self.tasks[wakee].parent.or(waker);
             self.tasks[wakee].parent = parent;
             if let Some(parent) = parent {

@@ -87,7 +87,7 @@ impl Tracker {
         })
     }
 
-    /// Adds a task whose fork is missing, but whose first waking, by its parent, is recorded, to the tables.
+    /// Adds a task to the tables whose fork is missing. Its first waking, by its parent, is recorded.
     pub(super) fn appear_child(&mut self, tid: Tid, parent: TaskIx, time: Ktime) -> TaskIx {
         let ix = self.appear(tid, Tgid(tid.0), time);
         let parents = self.tasks[parent].process;
@@ -129,8 +129,8 @@ impl Tracker {
         ix
     }
 
-    /// The process with this pid, as the parent of a process that existed before the recording. A process that was
-    /// forked since then has only reused the pid.
+    /// Finds the parent of a process that existed before the recording, by the parent's pid. If the process with
+    /// this pid was forked during the recording, the pid was reused, and the result is `None`.
     pub(super) fn listed(&self, pid: Tgid) -> Option<ProcIx> {
         let ix = self.by_tgid.get(pid.0)?;
         (!self.processes[ix].forked).then_some(ix)

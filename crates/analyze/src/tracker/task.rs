@@ -30,8 +30,8 @@ pub struct Exited {
     pub io: Option<(u64, u64)>,
 }
 
-/// The divisor that decides whether the time-out of a system call explains a wait in it: the call may begin before the
-/// wait by at most this part of the wait's length. The number is a guess: a call that begins earlier has done other
+/// A divisor: a wait is taken to have ended by its call's time-out even if it was shorter than the time-out by 1/16
+/// of its length, because the call begins before the wait. A guess: a call that begins still earlier has done other
 /// work.
 const LATE: u64 = 16;
 
@@ -47,15 +47,15 @@ pub struct Task {
     pub(super) seen: bool,
     /// Whether the task has times that have not yet been added to the program of its process; see `Tracker::flush`.
     pub(super) owes: bool,
-    /// The number of the [`tr_format::event::Reason`] of the task's last switch-out.
+    /// The code of the [`tr_format::event::Reason`] for the task's last sleep.
     pub(super) reason: u8,
-    /// The number of the [`Timeout`] of the task's last switch-out.
+    /// The code of the [`Timeout`] of the task's last sleep.
     pub(super) timeout: u8,
     pub(super) last_cpu: Option<CpuId>,
     /// The task that woke or forked this task or, if it was preempted, the task that took its CPU.
     pub(super) actor: ActorRef,
-    /// The number of the epoch (the time between two losses of events) in which the task's state was last known, for
-    /// counting running tasks.
+    /// The number of the epoch (the time between two losses of events) in which the task's state was last known. It
+    /// decides whether the task's state counts when the running tasks are counted.
     pub(super) epoch: Epoch,
     /// The time at which the task's present state began.
     pub(super) since: Ktime,
@@ -63,9 +63,10 @@ pub struct Task {
     pub(super) last_event_ts: Ktime,
     /// The time since which the task is off CPU; `None` if it is on a CPU.
     pub(super) off_since: Option<Ktime>,
-    /// The vfork child of the task that runs in its memory.
+    /// The vfork child that runs in the memory of this task.
     pub(super) vfork_child: Option<TaskIx>,
-    /// The next task of the same process whose times have not yet been added to its program.
+    /// The next thread in a linked list of those threads of a process whose times still have to be added to its
+    /// program.
     pub(super) owes_next: Option<TaskIx>,
     pub times: StateTimes,
     pub switches: Switches,
@@ -105,22 +106,22 @@ pub struct Task {
 /// have to begin there.
 const _: () = assert!(offset_of!(Task, times) == 64 && offset_of!(Task, causes) == 128);
 
-/// The facts about a switch-out of a task that does not end with it.
+/// A switch-out after which the task lives on.
 #[derive(Clone, Copy)]
 pub(super) struct SwitchOut {
     pub cpu: CpuId,
     /// The wait that begins with the switch-out; `None` if the task stays runnable.
     pub wait: Option<Wait>,
     pub preempt: bool,
-    /// The number of the [`tr_format::event::Reason`] for the sleep that begins with the switch-out.
+    /// If the task goes to sleep: the code of the [`tr_format::event::Reason`].
     pub reason: u8,
-    /// The number of the [`Timeout`] of the sleep that begins with the switch-out.
+    /// If the task goes to sleep: the code of the system call's [`Timeout`].
     pub timeout: u8,
     /// The task to which the CPU goes at the switch-out.
     pub next: ActorRef,
 }
 
-/// The moment at which a task's state changes, and the timeline to which the time before the moment is added.
+/// A moment at which a task's state changes. The time up to the moment is added to `timeline`.
 pub(super) struct Moment<'a> {
     pub start: Ktime,
     pub now: Ktime,
@@ -203,8 +204,8 @@ impl Task {
         last.is_some_and(|last| last != cpu)
     }
 
-    /// Changes the state of the task from waiting to runnable. If the task is on a CPU at its waking, it had
-    /// set its state and not yet left the CPU, or it was woken for nothing; its switch-out shows which.
+    /// Changes the state of the task from waiting to runnable. A task can be woken while it is on a CPU: either it
+    /// was about to sleep, or the waking was for nothing. Its switch-out will show which.
     #[inline]
     pub(super) fn wake(&mut self, actor: ActorRef, time: Ktime) {
         self.vfork_child = None;
@@ -261,7 +262,7 @@ impl Task {
     // ---- Time ----
 
     /// Ends the present state of the task, and adds the time in it to the task's sum for this kind of time. Returns
-    /// whether the task's times have to be added to the program of its process later and this is not yet noted.
+    /// whether the caller has to note that the task's times still have to be added to the program of its process.
     #[inline(always)]
     pub(super) fn close(&mut self, ix: TaskIx, moment: &mut Moment, bucket: Bucket) -> bool {
         (self.last_event_ts, self.seen) = (moment.now, true);
@@ -275,9 +276,9 @@ impl Task {
         ns > 0 && self.spend(ix, (from, ns), (bucket, on), timeline)
     }
 
-    /// Adds `ns`, more than 0, from a time on to the task's sum for this kind of time, on the given CPU if the task
-    /// was on one. Returns whether the task's times have to be added to the program of its process later and this is
-    /// not yet noted.
+    /// Adds `ns` nanoseconds of this kind, which begin at `from`, to the task's sums and to the timeline. `ns` must
+    /// not be 0, and `on` is the CPU if the task was on one. Returns whether the caller has to note that the task's
+    /// times still have to be added to the program of its process.
     // When the function is inlined, `bucket` is mostly a constant, so the compiler removes the `match` below.
     #[inline(always)]
     pub(super) fn spend(

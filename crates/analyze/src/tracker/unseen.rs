@@ -9,8 +9,8 @@ use crate::timeline::ActorRef;
 
 /// The text that reports print for tasks whose switch-in the kernel did not report.
 const UNSEEN_IN: &str = "ran without having been switched in";
-/// The text that reports print for switches of a CPU before which the kernel did not report the switch-out of a task
-/// or the switch-in of another task.
+/// The text that reports print for switches that contradict the one before: another task leaves the CPU than had
+/// come to it.
 const UNSEEN_OUT: &str = "switched out another task than was switched in";
 
 impl Tracker {

@@ -161,7 +161,8 @@ fn two_jobs_save_at_most_the_half() {
     }
 }
 
-/// Eight jobs on two CPUs wait for each other. This costs them no time compared with three jobs at once.
+/// Eight jobs that run at once on two CPUs have to share them. In the simulation they take as long as if three of
+/// them run at once.
 #[test]
 fn jobs_that_share_the_cpus_lose_nothing() {
     let jobs = [40; 8];
@@ -195,7 +196,8 @@ fn work_in_unknown_time_is_work() {
         let threads = || answer.analysis.threads.iter();
         let jobs = || threads().filter(|thread| thread.process != make);
         work += jobs().map(|job| job.by_kernel.on_cpu).sum::<u64>();
-        // Unknown time that the totals do not explain either keeps its length in the simulation.
+        // The rest of the unknown time, which the kernel's totals do not explain, keeps its length in the
+        // simulation.
         let rest: u64 = jobs().map(|job| job.times.unknown).sum();
         let all: u64 = threads().map(|thread| thread.times.unknown).sum();
         left += rest;
@@ -277,8 +279,8 @@ fn a_loop_of_timeouts_keeps_no_time() {
     near(schedule.wall(1, Effect::Best), 22);
 }
 
-/// A job that crashes beside the path keeps its waits, like any other job. Of a server that a signal stops, only the
-/// last wait counts.
+/// A crashed job keeps its waits in the simulation, like any other job. A process that SIGTERM ended counts as a
+/// server, and only its last wait is kept.
 #[test]
 fn a_crash_is_the_end_of_a_job() {
     let pause = |length| Op::Sleep(ms(length, length));
@@ -508,8 +510,8 @@ fn a_tool_waits_for_all_of_its_jobs() {
     }
 }
 
-/// A thread of a compiler waits until its own process stops it. If more jobs run at once, no other job's thread may
-/// take the waking that is meant for this one.
+/// A thread of a compiler waits until another thread of the same process wakes it. If more jobs run at once, a
+/// thread of another job must not take that waking.
 #[test]
 fn a_job_stops_its_own_threads() {
     let (post, take) = (|n| Op::Post(chan(n)), |n| Op::Take(chan(n)));
@@ -562,7 +564,7 @@ fn a_page_that_another_job_reads_is_no_dependency() {
         };
         schedule.trace(machine, 0, Effect::Likely)
     };
-    // While the wait is one for a pipe, neither job can end alone, so both run at once in the simulation.
+    // With a wait for a pipe, the first job needs the second one, so the simulation must run both at once.
     assert!(alone(&recording).wall < 300 * MS);
     for written in recording.cpus.iter_mut().flatten() {
         if let SchedKind::Switch {
@@ -642,8 +644,8 @@ fn a_group_has_one_share() {
     }
 }
 
-/// A task that works for a moment beside a job waits for a CPU as long as the job does, if other tasks have the CPUs.
-/// The simulation without the other tasks has as little demand as the run on idle CPUs.
+/// Other tasks keep the CPUs busy, so a driver that works for a moment beside its job waits for a CPU as long as
+/// the job. The simulation without the other tasks must have as little demand as a run on idle CPUs.
 #[test]
 fn other_tasks_change_no_demand() {
     let world = || build(&[30, 20, 25], 1, 5);

@@ -36,8 +36,8 @@ fn the_maps_are_those_of_the_programs() {
     assert_eq!(found, listed);
 }
 
-/// Tests the computed memory of a map against the kernel's figure in `/proc/self/fdinfo`, which is exact since Linux
-/// 6.4.
+/// Tests that the computed memory of a map equals the kernel's figure in `/proc/self/fdinfo`, which is exact since
+/// Linux 6.4.
 #[test]
 fn the_memory_of_a_map_is_the_kernels() {
     let options = bpf_map_create_opts {

@@ -59,8 +59,8 @@ pub fn settings(ring: u32) -> Settings {
 
 fn why_not() -> Option<String> {
     let tried = Tracer::start(&settings(4096)).map(|_| ());
-    // Only missing rights or features are a reason to skip the tests. If the kernel refuses a program, the tests run
-    // and fail.
+    // The tests are skipped only if rights or kernel features are missing. If the kernel refuses a BPF program for
+    // another reason, the tests run and fail.
     match tried {
         Err(tr_bpf::Error::Bpf { .. }) | Ok(()) => None,
         Err(error) => Some(error.to_string()),

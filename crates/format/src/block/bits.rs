@@ -6,8 +6,7 @@ use crate::Fault;
 #[derive(Debug, Default)]
 pub struct BitWriter {
     bytes: Vec<u8>,
-    /// The bits that the bit writer got and has not yet moved to `bytes`. The bit that it got first is the
-    /// lowest one.
+    /// The bits that were put into the writer and are not yet in `bytes`. The lowest bit is the one that was put first.
     open: u64,
     /// The number of bits in the word `open` of the bit writer. It is below 32 between calls.
     used: u32,

@@ -25,8 +25,8 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Decodes the payload of a scheduling frame with `events` events, whose smallest and largest times must be
-    /// those of `times`. After an error the content of the block is meaningless.
+    /// Decodes the payload of a scheduling frame with `events` events. `times` must be the smallest and the largest
+    /// time of these events, otherwise it is an error. After an error the content of the block is meaningless.
     pub fn decode(
         &mut self,
         payload: &[u8],
@@ -76,8 +76,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// Fills the columns `from`, `to`, `reason` and `timeout` of a block of scheduling events: the two tasks of
-    /// each event, why a task goes to sleep, and the time-out of its sleep.
+    /// Fills four columns of a block of scheduling events: `from` and `to` (the two tasks of each event), `reason` (why
+    /// a task goes to sleep) and `timeout` (the time-out of its sleep).
     fn tasks(
         &mut self,
         body: &mut Cursor,
@@ -177,8 +177,8 @@ impl Decoder {
     }
 }
 
-/// The index of a task that is not among the recent tasks of a scheduling block. The symbol for the task gives the high
-/// bits of the index, and the `bits` low bits are read from `low`.
+/// Reads the index of a task that is not among the recent tasks of a scheduling block. The high bits are in `symbol`,
+/// the byte that the block stores for the task. The `bits` low bits are read from `low`.
 #[inline(always)]
 fn far(symbol: u8, low: &mut BitReader, bits: u32) -> u16 {
     let high = u64::from(symbol - FAR) << bits;
@@ -194,18 +194,19 @@ fn id(from: u32, given: &mut Cursor) -> Result<u32, Fault> {
         .ok_or(Fault::Content("task id out of range"))
 }
 
-/// The values at the start of a stored scheduling block that are needed to find out which tasks its events name.
+/// Values from the start of a stored scheduling block. The decoder needs them to find out which tasks the events name.
 #[derive(Clone, Copy)]
 struct Names {
     /// The id of the task that runs on the CPU before the first event of the block.
     first: u32,
-    /// The number of low bits of a task's index that a block stores outside of the symbol for the task.
+    /// The number of low bits of a task's index. A block stores these bits separately: the high bits are in a byte of
+    /// the column of tasks.
     far_bits: u32,
     /// Whether the block of scheduling events has a column for the time-outs of sleeps.
     timeouts: bool,
 }
 
-/// The number of symbols in each of the four parts into which a column of a scheduling block is divided.
+/// The number of symbols (bytes) in each of the four parts into which a column of a scheduling block is divided.
 type Lengths = [u64; PARTS];
 
 fn parts<'a>(body: &mut Cursor<'a>, lengths: Lengths) -> Result<[Iter<'a, u8>; PARTS], Fault> {
@@ -216,8 +217,8 @@ fn parts<'a>(body: &mut Cursor<'a>, lengths: Lengths) -> Result<[Iter<'a, u8>; P
     Ok(parts)
 }
 
-/// The next symbol of one of the four parts of a block's column. The part always has one, because the function
-/// `classes` has counted the symbols of each part.
+/// The next symbol (byte) of one of the four parts of a block's column. There always is a next one, because the
+/// function `classes` has counted the symbols of each part.
 #[inline(always)]
 fn next(parts: &mut [Iter<u8>; PARTS], part: usize) -> u8 {
     parts
@@ -235,7 +236,8 @@ struct Classes<'a> {
     sleeps: u64,
     /// The number of symbols in each part of the block's column of tasks.
     named: Lengths,
-    /// The number of symbols in each part of the block's column of steps between times.
+    /// The number of symbols in each part of the column that stores the distances between the times of consecutive
+    /// events.
     all: Lengths,
 }
 
@@ -277,8 +279,8 @@ fn classes<'a>(body: &mut Cursor<'a>, block: &mut SchedBlock) -> Result<Classes<
     Ok(classes)
 }
 
-/// The grid on which the times of a scheduling block's events lie: the first time, the clock quantum and the
-/// fraction of a nanosecond at which the grid begins.
+/// The grid of equally spaced times on which a scheduling block's events lie: the first time, the clock quantum (the
+/// spacing), and the fraction of a nanosecond by which the grid begins after the first time.
 struct Times {
     quantum: u64,
     phase: u16,

@@ -14,14 +14,14 @@ use crate::sched::{flag, sleeps, Open, Packed};
 use crate::varint::{fold, put};
 use crate::zip::{Packer, LEVEL};
 
-/// The smallest number of events of a block whose columns get Huffman tables for each of their parts. Smaller
-/// blocks have one table for a whole column.
+/// In a block with at least this many events, each part of a column gets Huffman tables of its own. In a smaller block,
+/// the parts of a column share one.
 const LONG: usize = 4096;
-/// The number of events from which on a block counts as busy. Such a block was full before the time at which
-/// it had to be written, so the writer has much to do and saves CPU time.
+/// A block with at least this many events is full. Events then come so fast that the writer has much to do, and a
+/// faster compression saves CPU time.
 const BUSY: usize = BLOCK_EVENTS;
-/// The level of zstd compression for busy blocks, which saves CPU time. The result of level 6 is 2 % smaller
-/// and takes 1.3 times the time.
+/// The level of zstd compression for full blocks, which saves CPU time. Level 6 would take 1.3 times the time for a
+/// result that is 2 % smaller.
 const BUSY_LEVEL: i32 = 1;
 
 /// Encodes blocks of scheduling events. It reuses its buffers, and the clock quantum that it found in earlier
@@ -33,9 +33,9 @@ pub struct Encoder {
     tasks: Tasks,
     /// The index of each task that the block has named so far, by the id of the task.
     indices: FxHashMap<u32, u16>,
-    /// The block's column of numbers of event classes.
+    /// The block's column of event classes, with one number for each event.
     classes: Vec<u8>,
-    /// The block's column of event classes that are stored in full.
+    /// The event classes that have no number in the block yet, and so are stored in full.
     given: Vec<u8>,
     reasons: Vec<u8>,
     /// The column of the time-outs of the block's sleeps. It is left out of the block if all time-outs are
@@ -44,8 +44,8 @@ pub struct Encoder {
     any_timeout: bool,
     symbols: Column,
     steps: Column,
-    /// The places of the symbols that name a task by its index in the block, which get their high bits later: the part
-    /// of the column, the position of the symbol in that part, and the index of the task.
+    /// The places where the column of tasks names a task by its index: the part of the column, the position in that
+    /// part, and the index. Later, `far_bits` adds the high bits of the index to the byte at this place.
     far: Vec<(usize, usize, u16)>,
     low: BitWriter,
 }
@@ -85,14 +85,14 @@ impl Numbers {
     fn reset(&mut self) {
         self.known.clear();
         self.known.extend_from_slice(&COMMON);
-        // The number after those of COMMON is OTHER, which stands for a class that is stored in full. The entry only
-        // takes up this number: the search finds the equal entry before it.
+        // The number after the common classes is OTHER, which no class may get. This entry reserves it. A search never
+        // returns this entry, because it finds the equal entry before it.
         self.known.push(COMMON[0]);
         self.quick = [(COMMON[0], 0); 32];
     }
 
-    /// The number of an event class in a scheduling block. If the class is new in the block, it gets the next
-    /// number and the result is `None`: the class must be stored in full.
+    /// The number of an event class in a scheduling block. A class that is new in the block gets the next number, but
+    /// the result is `None`, because its first occurrence must be stored in full.
     #[inline(always)]
     #[allow(clippy::indexing_slicing)] // The remainder of 32 is an index of `quick`.
     fn find(&mut self, class: Class) -> Option<u8> {
@@ -155,8 +155,8 @@ impl Encoder {
             if block.len() >= LONG {
                 d.extend_from_slice(&column.given);
             } else {
-                // In a small block, a Huffman table for each part would take more bytes than it saves, so all parts
-                // share one.
+                // In a small block, a Huffman table for each part would take more bytes than it saves. So all parts are
+                // joined to one, with one table.
                 [b, c, d].iter_mut().for_each(|part| a.append(part));
                 a.extend_from_slice(&column.given);
             }
@@ -252,8 +252,8 @@ impl Encoder {
         self.tasks.slept(at, class, sleep);
     }
 
-    /// The symbol for the second task of a scheduling event, and that task's index in the block. The second
-    /// task is the task that is switched in, or the task that `waker` wakes.
+    /// The symbol (a byte of the column of tasks) for the second task of a scheduling event, and that task's index in
+    /// the block. The second task is the task that is switched in or, in a waking, the task that `waker` wakes.
     #[inline(always)]
     fn symbol(&mut self, recent: &mut Recent, to: u32, waker: Option<u16>) -> (u8, u16) {
         let mut rank = RANKS - 1;
@@ -282,8 +282,8 @@ impl Encoder {
         (symbol, at)
     }
 
-    /// Adds the high bits of the tasks' indices to the symbols that name tasks by index. Returns how many low bits of
-    /// each index are stored outside of the symbol.
+    /// Adds the high bits of each task's index to the byte that names the task. The low bits are stored separately.
+    /// Returns the number of low bits.
     fn far_bits(&mut self) -> u32 {
         let bits = far_bits(self.tasks.count());
         for (part, place, index) in &self.far {
@@ -318,8 +318,8 @@ impl Encoder {
     }
 }
 
-/// The class of a scheduling event: its flags and the state of the task that is switched out. `current` is
-/// the task that the earlier events of the block show as running.
+/// The class of a scheduling event: its flags and the state of the task that is switched out. `current` is the task
+/// that runs on the CPU according to the earlier events of the block.
 #[inline(always)]
 fn class(event: &Packed, current: u32) -> Class {
     let waking = event.flags & flag::WAKING != 0;

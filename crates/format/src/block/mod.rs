@@ -13,8 +13,7 @@ use crate::sched::flag;
 /// switched out.
 pub type Class = (u8, u16);
 
-/// The flag of a switch to the idle task, or of a waking while the idle task runs. The task that is switched in is then
-/// not stored.
+/// The flag of a switch to the idle task, whose id is then not stored, or of a waking while the idle task runs.
 const IDLE: u8 = 0x40;
 /// The flag of a scheduling event whose running task is stored in full, because it is not the task that the previous
 /// switch on this CPU switched in.
@@ -23,8 +22,8 @@ const GIVEN: u8 = 0x80;
 const SOFTIRQ: u8 = flag::WAKING | flag::IRQ | flag::SOFTIRQ;
 const SENDER: u8 = flag::WAKING | flag::SOFTIRQ;
 
-/// The event classes (flags and task state) that are frequent on common kernels. Every block begins with them, numbered
-/// from 0.
+/// The event classes (flags and task state) that are frequent on common kernels. In every block, these classes have the
+/// numbers from 0 on.
 pub const COMMON: [Class; 34] = [
     (0, 0),
     (flag::PREEMPT, 0),
@@ -65,16 +64,16 @@ pub const COMMON: [Class; 34] = [
 /// number of the block.
 const OTHER: u8 = COMMON.len() as u8;
 
-/// The symbol for a switch-out into a sleep for the predicted reason. Any other symbol in the column of reasons is the
-/// number of the reason plus 1.
+/// The symbol for a sleep that has the predicted reason. Any other symbol in the column of reasons is the number of the
+/// sleep's reason plus 1.
 const PREDICTED: u8 = 0;
 
-/// The symbol for a switch-out into a sleep with the predicted time-out. Any other symbol in the column of time-outs is
-/// the number of the time-out plus 1.
+/// The symbol for a sleep that has the predicted time-out. Any other symbol in the column of time-outs is the stored
+/// number of the sleep's time-out plus 1.
 const SAME_TIMEOUT: u8 = 0;
 
-/// The bit which shows that a block has a column of time-outs. The bit is in the byte with the number of low bits of
-/// tasks' indices.
+/// The bit that is set if a block has a column of time-outs. The lower bits of the same byte say how many low bits of a
+/// task's index are stored separately.
 const TIMEOUTS: u8 = 0x20;
 
 /// Whether an event with these flags is a switch to the idle task. The block does not store which task such an event
@@ -83,29 +82,29 @@ fn to_idle(flags: u8) -> bool {
     flags & (flag::WAKING | IDLE) == IDLE
 }
 
-/// The symbol for a task that is new in the block. The block stores the id of the task for it.
+/// The symbol for a task that is new in the block. The block then stores the id of the task, too.
 const NEW: u8 = 0;
-/// The symbol for the task that the waker is expected to wake. It occurs only in wakings, where it saves naming the
-/// woken task.
+/// The symbol for the task that the waker is expected to wake. Only wakings have it. The woken task is then not named.
 const EXPECTED: u8 = 1;
 /// The symbol for the most recent task of a block. The following symbols stand for the tasks that were used before it.
 const RANK: u8 = 2;
-/// The first of the symbols for tasks that are not among the recent tasks of a block. Such a symbol has the high bits
-/// of the task's index.
+/// The first of the symbols for tasks that are not among the recent tasks of a block. Such a symbol is this number plus
+/// the high bits of the task's index in the block.
 const FAR: u8 = RANK + tasks::RANKS as u8;
 
 /// The number of parts into which a block divides its column of tasks, and its column of steps between times.
 const PARTS: usize = 4;
 
-/// The part of a column in which a block stores the symbol of an event with these flags: 2 for a waking, plus 1 for an
-/// event after a waking. `before` says whether the previous event was a waking (1) or not (0), and is updated.
+/// The part of a column to which the symbol of an event with these flags belongs: 2 for a waking and 0 for a switch,
+/// plus 1 if the previous event was a waking. `before` is 1 if it was, and is updated.
 #[inline(always)]
 fn part(before: &mut usize, flags: u8) -> usize {
     let waking = usize::from(flags & flag::WAKING);
     2 * waking + std::mem::replace(before, waking)
 }
 
-/// The number of low bits of a task's index that are stored outside of its symbol, in a block that names `tasks` tasks.
+/// How many low bits of a task's index are stored separately, so that the high bits fit into the task's symbol (a
+/// byte). The block names `tasks` tasks.
 fn far_bits(tasks: usize) -> u32 {
     let symbols = usize::from(u8::MAX - FAR) + 1;
     (0..16)
@@ -113,9 +112,8 @@ fn far_bits(tasks: usize) -> u32 {
         .unwrap_or(16)
 }
 
-/// Divides the step between two times, in clock quanta, into its class, its low bits and the number of low bits. There
-/// are four classes for each doubling of the step. Class 0 is not returned: it marks a step that is stored in
-/// nanoseconds.
+/// Splits the distance between two times, in clock quanta, into its class, its low bits and the number of low bits.
+/// Each doubling of the distance has four classes. Class 0 is never returned: it marks a distance that is stored in ns.
 #[inline(always)]
 fn step_class(step: u64) -> (u8, u64, u32) {
     let width = (64 - step.leading_zeros()).saturating_sub(3);
@@ -123,8 +121,8 @@ fn step_class(step: u64) -> (u8, u64, u32) {
     (class, step & ((1 << width) - 1), width)
 }
 
-/// The smallest step between two times that has this class (not class 0), in clock quanta, and the number of low bits
-/// of the steps in the class.
+/// The smallest distance between two times, in clock quanta, that has this class, and the number of low bits of the
+/// distances in this class. Class 0 is not allowed.
 #[inline(always)]
 fn step_of(class: u8) -> (u64, u32) {
     let class = u64::from(class) - 1;

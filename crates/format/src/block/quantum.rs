@@ -12,11 +12,11 @@ pub const NANOSECOND: u64 = 1 << 32;
 /// The longest clock quantum that is considered: 1 µs, in the unit 2^-32 ns.
 pub const LONGEST: u64 = 1000 << 32;
 
-/// The longest distance in ns of a time from the beginning of the grid on which the time lies.
+/// A time that is this many ns or more after the beginning of a grid does not lie on it, but begins a new grid.
 const REACH: u64 = 1 << 31;
 
-/// The distance in ns of a time from the beginning of its grid: `k` clock quanta, rounded down to whole ns. `phase` is
-/// the fraction of a nanosecond at which the grid begins, in 2^-16 ns.
+/// The distance in ns of a time from the beginning of its grid: `k` clock quanta, rounded down to whole ns. Before the
+/// rounding, `phase` is added, the fraction of a nanosecond (in 2^-16 ns) at which the grid begins.
 #[inline(always)]
 pub fn offset(k: u64, quantum: u64, phase: u16) -> u64 {
     ((u128::from(k) * u128::from(quantum) + (u128::from(phase) << 16)) >> 32) as u64
@@ -29,17 +29,18 @@ pub struct Grid {
     pub quantum: u64,
     /// The distance of each event's time from the beginning of the grid on which it lies, in clock quanta.
     pub k: Vec<u64>,
-    /// The indices of the events that begin a new grid of times, each with the phase of the grid: the fraction
-    /// of a nanosecond at which it begins. The first grid begins before event 0, at the smallest time of the
-    /// block.
+    /// The events that begin a new grid of times: the index of each, and its phase, the fraction of a nanosecond by
+    /// which the grid begins after the event's time. The first grid is not in the list: it begins at the block's
+    /// smallest time.
     pub begins: Vec<(usize, u16)>,
-    /// The phase of the first grid of times in 2^-16 ns: the fraction of a nanosecond at which the grid begins.
+    /// The phase of the first grid of times: the fraction of a nanosecond, in 2^-16 ns, by which this grid begins after
+    /// the block's smallest time.
     pub phase: u16,
 }
 
 impl Grid {
-    /// Divides the times of a block into the fewest parts of which each lies on one grid: its times are multiples of
-    /// the quantum, counted from one beginning and with one phase. A part ends before a time that fits no such grid.
+    /// Divides the times of a block into as few grids as possible. On a grid, each time is the beginning plus a
+    /// multiple of the quantum, rounded down to whole ns. A time that does not fit begins a new grid.
     fn cut(&mut self, times: &[u64], min: u64, quantum: u64) {
         self.quantum = quantum;
         self.k.clear();
@@ -70,7 +71,7 @@ impl Grid {
         self.end(low);
     }
 
-    /// Sets the phase of the last grid of times to the first phase that fits all of its times.
+    /// Sets the phase of the last grid of times to `low`, the smallest phase that fits all times of this grid.
     fn end(&mut self, low: i64) {
         let phase = self
             .begins
@@ -167,8 +168,8 @@ impl Clock {
         let every = steps.len().div_ceil(SAMPLE.0);
         let sample: Vec<f64> = steps.iter().step_by(every).map(|s| *s as f64).collect();
         let longest = sample.last().copied().unwrap_or(1.0);
-        // A quantum is accepted only if its result is below 0.5: for random steps the best result is hardly below 0.7,
-        // and for the right quantum it is 4/3 ns divided by the quantum.
+        // A quantum is accepted only if `misses` is below 0.5 for it. For random steps, even the best quantum hardly
+        // gets below 0.7; for the right quantum, the value is 4/3 ns divided by the quantum.
         let (mut best, mut found) = (0.5, None);
         let mut quantum = QUANTA.0;
         while quantum < QUANTA.1 {
@@ -190,8 +191,8 @@ fn steps(times: &[u64]) -> impl Iterator<Item = u64> + '_ {
         .filter(|step| *step > 0)
 }
 
-/// The average distance of the sampled steps from multiples of a clock quantum, divided by the average for random
-/// steps. The function stops early if the result will not be below `best`.
+/// How badly the sampled steps fit a clock quantum: their average distance from its multiples, divided by the average
+/// distance of random steps. The function stops early if the result will not be below `best`.
 fn misses(sample: &[f64], quantum: f64, best: f64) -> f64 {
     let inverse = 1.0 / quantum;
     let off = |step: &f64| {

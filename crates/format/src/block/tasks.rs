@@ -1,28 +1,28 @@
-//! The facts about the tasks of a scheduling block that its encoder and its decoder keep in the same way: the indices
-//! of tasks, the recent tasks, and the task that each task is expected to wake.
+//! Keeps track of the tasks of a scheduling block, in the same way for its encoder and its decoder: the indices of
+//! tasks, the recent tasks, and the task that each task is expected to wake next.
 
 /// The index that a block uses for the idle task in its role as a waker.
 pub const IDLE_AT: u16 = 0;
 /// The index that a block uses for interrupts in their role as wakers; all of them share it.
 pub const IRQ_AT: u16 = 1;
-/// The index that a block uses, as a waker, for a running task whose id an event gives in full.
+/// The index that stands for a running task whose id an event stores in full. All such tasks share it.
 pub const GIVEN_AT: u16 = 2;
 /// The index of the first task that a block of scheduling events names. Smaller indices have special meanings.
 pub const FIRST_AT: u16 = 3;
-/// The index that stands for no task. No task has this index, because a block has fewer events than that.
+/// The index that stands for no task. A block has too few events to give this index to a task.
 pub const NOBODY: u16 = u16::MAX;
 /// The number of recent tasks that are remembered while a block is encoded or decoded. The rank of a task is its
 /// position among them, and rank 0 is the most recent task.
 pub const RANKS: usize = 16;
 
-/// The facts about a task's switch-out into a sleep.
+/// The properties of a task's sleep in a block: the task's state, the reason and the time-out.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sleep {
     /// The raw bits of the kernel's state of the task that goes to sleep.
     pub state: u16,
-    /// The number of the [`Reason`](crate::reason::Reason) why the task sleeps.
+    /// The stored number of the [`Reason`](crate::reason::Reason) why the task sleeps.
     pub reason: u8,
-    /// The number of the [`Timeout`](crate::reason::Timeout) with which the task sleeps.
+    /// The stored number of the [`Timeout`](crate::reason::Timeout) with which the task sleeps.
     pub timeout: u8,
 }
 
@@ -31,12 +31,12 @@ struct Task {
     id: u32,
     /// The index of the task that this task of the block woke last.
     woke: u16,
-    /// The index of the task that this task's waker woke next after it, the last time that it woke both; at first the
-    /// task itself.
+    /// The index of the task that the same waker woke right after this task, when that happened last. At first, it is
+    /// this task's own index.
     next: u16,
     /// The index of the task that this task of the block is expected to wake next.
     expected: u16,
-    /// The facts about the last switch-out of this task of the block into a sleep.
+    /// The state, the reason and the time-out of this task's last sleep in the block.
     slept: Sleep,
 }
 
@@ -44,10 +44,11 @@ struct Task {
 #[derive(Debug)]
 pub struct Tasks {
     tasks: Vec<Task>,
-    /// For each class of scheduling events, the number of the reason of the last sleep in the block that began with
-    /// such an event.
+    /// For each number of an event class (the index), the number of the reason for the block's last sleep that began
+    /// with an event of this class.
     reasons: [u8; 256],
-    /// For each reason for a sleep, the number of the time-out of the last sleep in the block with this reason.
+    /// For each reason for a sleep (the index), the stored number of the time-out of the block's last sleep with this
+    /// reason.
     timeouts: [u8; 256],
 }
 
@@ -103,9 +104,8 @@ impl Tasks {
         waker.map_or(NOBODY, |task| task.expected)
     }
 
-    /// The number of the reason that is predicted for a switch-out into a sleep. It is the reason of the task's last
-    /// sleep if the task's state was the same then, otherwise the reason of the last sleep whose event class has this
-    /// number.
+    /// The number of the reason that is predicted for a sleep. If the task's last sleep had the same state, its reason
+    /// is predicted, otherwise the reason of the block's last sleep that began with an event of the class `class`.
     #[inline(always)]
     #[allow(clippy::indexing_slicing)] // The index is a byte, and the array has 256 elements.
     pub fn reason(&self, at: u16, state: u16, class: u8) -> u8 {
@@ -115,8 +115,8 @@ impl Tasks {
         }
     }
 
-    /// The number of the time-out that is predicted for a switch-out into a sleep: the time-out of the task's last
-    /// sleep if the reason was the same then, else the time-out of the last sleep with this reason.
+    /// The stored number of the time-out that is predicted for a sleep. If the task's last sleep had the same reason,
+    /// its time-out is predicted, otherwise the time-out of the block's last sleep with this reason.
     #[inline(always)]
     #[allow(clippy::indexing_slicing)] // The index is a byte, and the array has 256 elements.
     pub fn timeout(&self, at: u16, reason: u8) -> u8 {
@@ -137,8 +137,8 @@ impl Tasks {
         }
     }
 
-    /// Records that a task woke another one, for later predictions. The waker is then expected to wake the task that
-    /// was woken after this wakee last time.
+    /// Records that one task woke another, and predicts the task that the waker will wake next: the one that was woken
+    /// right after this wakee the last time.
     #[inline(always)]
     pub fn woken(&mut self, waker: u16, wakee: u16) {
         let next = self
@@ -196,7 +196,8 @@ impl Recent {
         self.places[(self.order >> (4 * rank % 64) & 15) as usize]
     }
 
-    /// Makes the task with the index `at` the most recent one. It replaces the task that had the rank `rank`.
+    /// Moves the task with the index `at` to the front, as the most recent one. It takes the place of the task with the
+    /// rank `rank`.
     #[inline(always)]
     pub fn put(&mut self, rank: usize, at: u16) {
         let shift = 4 * rank % 64;

@@ -10,9 +10,8 @@ use crate::walk;
 
 use super::Trace;
 
-/// The longest time in ns by which the clock of the time of day may have been set between two parts of one recording:
-/// one hour. If its distance from `CLOCK_BOOTTIME` changes by more, the machine was restarted in between, because
-/// `CLOCK_BOOTTIME` then begins at 0 again.
+/// Between two parts of one recording, the time of day may be set by at most this many ns (one hour). If its distance
+/// from `CLOCK_BOOTTIME` changes by more, the machine was restarted, because that clock then begins at 0.
 const SET: u64 = 3_600_000_000_000;
 
 /// A part of a rotated recording that was appended to the first part.

@@ -12,7 +12,7 @@ const WAKE_BYTES: u64 = 16;
 /// The CPU time that all processes of COMMAND may use together and still count as stalled.
 const SLACK: Duration = Duration::from_millis(50);
 
-/// The figures of a process of COMMAND at one examination by the guard.
+/// The counters of a process of COMMAND, as the guard read them in one examination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Seen {
     /// The time at which the process began, and the address of the process's arguments, which an exec changes.
@@ -99,8 +99,8 @@ impl Activity {
         }
     }
 
-    /// Whether a process of COMMAND began, ended, executed a program or moved bytes since the previous examination,
-    /// whose figures are `last`.
+    /// Whether a process of COMMAND began, ended, executed a program or moved bytes since the previous examination.
+    /// `last` has the counters that were read then.
     fn has_moved(&self, last: &HashMap<Id, Seen>) -> bool {
         if self.last.len() != last.len() {
             return true;

@@ -1,4 +1,4 @@
-//! Finds the processes of this machine that have the other end of a process's connection.
+//! Finds the processes of this machine at the other end of a process's connection.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -21,8 +21,8 @@ pub fn address(socket: &TcpListener) -> Option<SocketAddr> {
     TcpStream::from(copy).peer_addr().ok()
 }
 
-/// The inodes of the sockets at the other end of a local (Unix) connection: those with the path of that end, which
-/// are the server's own socket and the sockets of connections that it has accepted.
+/// The inodes of the sockets at the other end of a local (Unix) connection. These are all sockets that have the path
+/// of the other end: the server's listening socket, and the sockets of the connections that it has accepted.
 pub fn local(id: Id, socket: &TcpListener) -> Vec<u64> {
     let copy = socket.try_clone().map(OwnedFd::from);
     let peer = copy.and_then(|copy| UnixStream::from(copy).peer_addr());
@@ -45,8 +45,8 @@ pub fn local(id: Id, socket: &TcpListener) -> Vec<u64> {
     found.collect()
 }
 
-/// The process that created the other end of a local (Unix) connection, or that listens at it. `None` for the first
-/// process of the machine, which listens for services that it starts later.
+/// The process that created the other end of a local (Unix) connection, or that listens there. `None` if this is the
+/// machine's first process (such as systemd), because it listens on behalf of services that it starts later.
 pub fn maker(socket: &TcpListener) -> Option<Id> {
     let mut peer = libc::ucred {
         pid: 0,

@@ -210,7 +210,7 @@ fn legacy(_: Id, number: i64, _: [u64; 2], _: &[Id]) -> HangWait {
     HangWait::Call(number)
 }
 
-/// A descriptor that a process waits for, to read or else to write it.
+/// A descriptor for which a process waits: until it can be written if `writes` is set, otherwise until it can be read.
 struct Wanted {
     descriptor: u64,
     writes: bool,
@@ -225,9 +225,9 @@ impl Wanted {
     }
 }
 
-/// The wait for any of several descriptors. It is described as the wait for the first descriptor that explains a hang.
-/// But if that is a terminal or a pipe that no other process of COMMAND has, a descriptor that another process of
-/// COMMAND has is preferred.
+/// Describes a wait for any of several descriptors by one of them: the first one that explains why COMMAND hangs. If
+/// this is a terminal, or a pipe whose other end no process of COMMAND has, then another descriptor is preferred whose
+/// other end a process of COMMAND has.
 fn first_of(id: Id, wanted: Vec<Wanted>, all: &Processes) -> HangWait {
     if wanted.is_empty() {
         return HangWait::Sleep;
@@ -256,15 +256,15 @@ fn first_of(id: Id, wanted: Vec<Wanted>, all: &Processes) -> HangWait {
     better.unwrap_or_else(|| HangWait::AnyOf(Box::new(first)))
 }
 
-/// Whether only the process itself can end the wait for a descriptor. Runtimes (Go, Java) wake their own threads by
-/// such a pipe or eventfd.
+/// Whether only the process itself can end its wait for this descriptor. Runtimes (Go, Java) use a pipe or an eventfd
+/// to wake their own threads.
 fn is_own(id: Id, wanted: &Wanted, all: &Processes) -> bool {
     let is_event = link(id, wanted.descriptor).is_some_and(|name| name == "anon_inode:[eventfd]");
     is_event || of_descriptor(id, wanted.descriptor, wanted.writes, all) == HangWait::OwnPipe
 }
 
-/// The descriptors that a call of poll(2) waits for to read or to write them. Programs such as `tail -f` also look whether
-/// the reader of their output is gone, which is no wait for data.
+/// The descriptors that a call of poll(2) waits to read or to write. Programs such as `tail -f` also list a descriptor
+/// only to notice that the reader of their output is gone; these are left out.
 fn polled(id: Id, address: u64, count: u64) -> Vec<Wanted> {
     let count = usize::try_from(count).unwrap_or(0).min(DESCRIPTORS);
     let bytes = memory(id, address, count * 8);
@@ -282,7 +282,7 @@ fn polled(id: Id, address: u64, count: u64) -> Vec<Wanted> {
     wanted.collect()
 }
 
-/// The descriptors that a call of select(2) waits for to read them.
+/// The descriptors that a call of select(2) waits to read.
 fn selected(id: Id, count: u64, address: u64) -> Vec<Wanted> {
     let count = usize::try_from(count).unwrap_or(0).min(DESCRIPTORS);
     let bytes = memory(id, address, count.div_ceil(8));
@@ -465,8 +465,8 @@ fn lock(id: Id, descriptor: u64, all: &Processes) -> HangWait {
         let of_file = words.get(5)?.rsplit(':').next() == Some(&inode);
         of_file.then(|| words.get(4)?.parse::<Id>().ok())?
     });
-    // The holder in /proc/locks can be no living process: a lock of an open file description belongs to no process, and
-    // a lock by flock(2) outlives the process that took it. Then all processes that have the file open count as
+    // `/proc/locks` may name no living process as the holder: a lock of an open file description belongs to no process,
+    // and a lock by flock(2) can outlive the process that took it. Then all processes that have the file open count as
     // holders.
     let mut holders: Vec<Id> = holders
         .filter(|holder| proc::stat(*holder).is_some())

@@ -50,7 +50,8 @@ const ATTEMPTS: usize = 3;
 /// The largest number of mounts for which it is remembered whether their file system is local.
 const MOUNTS: usize = 1024;
 
-/// The largest number of names in a directory that are read. A guess: more are no list of a build's steps.
+/// The largest number of names in a directory that are read. A guess: a directory with more names does not list the
+/// steps of a build.
 const ENTRIES: usize = 1_000;
 
 /// Whether this kernel has what [`Reader`] needs: [`RESOLVE_CACHED`], and the ids of mounts.
@@ -67,7 +68,8 @@ pub fn is_possible() -> bool {
     has_flag && root_mount("/").is_some()
 }
 
-/// The facts about a task that decide which file it opens by a path, and whether it may open the file.
+/// The user, the group and the root directory of a task. They decide which file the task opens by a path, and whether
+/// it may open the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Runner {
     /// The user id with whose rights the task opens files.
@@ -79,7 +81,7 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// The facts that decide which files a task opens. `tr` is the tracer of the task. `None` if they cannot be read.
+    /// Reads the user, the group and the root directory of a task that `tr` traces; `None` if they cannot be read.
     pub fn of(task: Id) -> Option<Runner> {
         let (fsuid, fsgid) = proc::file_ids(task)?;
         Some(Runner {
@@ -98,8 +100,7 @@ fn root_mount(directory: &str) -> Option<u64> {
     (is_root && is_known).then_some(root.stx_mnt_id)
 }
 
-/// The state of a file at a moment: its identity, its size and its times. The contents of the file are the same as long
-/// as this state is.
+/// The state of a file at a moment: its identity, its size and its times. While they stay the same, so do the contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
     device: (u32, u32),

@@ -21,8 +21,8 @@ type Task = (Id, Id);
 #[derive(Debug, Default)]
 pub struct Waiting {
     events: Vec<LifeEvent>,
-    /// The facts about the tasks of waiting exec events whose program is a shell with a script, by the index
-    /// of the event.
+    /// The tasks of those waiting exec events whose program is a shell with a script ([`Runner`]), by the index of the
+    /// event.
     runners: HashMap<usize, Runner>,
     bytes: usize,
     /// The times of the first and the last event that were lost because too many events waited for the
@@ -78,8 +78,8 @@ impl Waiting {
     pub fn exec(&mut self, time: Ktime, exec: Exec, runner: Option<Runner>) {
         let at = self.events.len();
         self.push(time, LifeKind::Exec(exec));
-        // The index is not simply `at`: an event about a loss may have been added before this one, or there was no room
-        // for it.
+        // The index of the added event can differ from `at`: an event about a loss may have been added before it, or
+        // there was no room for it.
         let added = self.events.len().checked_sub(1).filter(|last| *last >= at);
         if let Some((at, runner)) = added.zip(runner) {
             self.runners.insert(at, runner);
@@ -99,8 +99,8 @@ impl Waiting {
         self.push(time, LifeKind::Account(account));
     }
 
-    /// Adds the event that a task has ended to the waiting events. The end of a process's first thread comes
-    /// after the ends of its other threads.
+    /// Adds the event that a task has ended to the waiting events. The first thread of a process must be added after
+    /// all of its other threads, because its end is stored as the end of the process.
     pub fn end(&mut self, time: Ktime, task: Task, status: Option<u32>) {
         let end = TaskEnd {
             tid: tid(task.0),

@@ -51,8 +51,8 @@ pub trait Source {
     /// Begins the recording of events, before COMMAND is released.
     fn begin(&mut self, _start: Ktime) {}
 
-    /// Returns events with the sums that the kernel keeps for the recorder, since the last call. A source without
-    /// such sums returns none.
+    /// Returns events with the sums (for example of system calls) that the kernel has added up since the last call.
+    /// A source without such sums returns none.
     fn sums(&mut self) -> Vec<LifeEvent> {
         Vec::new()
     }
@@ -126,7 +126,7 @@ pub struct Reaped {
 pub(crate) const NEEDS_PROGRAMS: &str =
     "containers and servers that work for COMMAND: recorded only with BPF rights";
 
-/// The last results of a source of events, when it ends.
+/// The results that a source of events returns when it ends.
 #[derive(Debug, Default)]
 pub struct Last {
     /// The losses of events that none of the drained events reports.
@@ -177,7 +177,8 @@ pub trait Take {
     fn stack(&mut self, sample: &Stacked) -> Result<(), tr_format::Error>;
     /// Takes the memory mappings of a process, before samples of the process's stacks.
     fn mapped(&mut self, from: &Mapped);
-    /// Takes the facts that decide which file the task of the next exec event opens.
+    /// Takes the user, the group and the root directory of the task of the next exec event. They decide which script
+    /// file the task opens.
     fn runs(&mut self, runner: Runner);
     /// Takes the clock of a process in another time namespace, before the marks that the process has set.
     fn clock_of(&mut self, clock: ProgramClock);
@@ -202,7 +203,7 @@ pub struct Started {
     pub extras: Option<Vec<u8>>,
     /// The facts that this source cannot record on this machine.
     pub missing: Vec<Missing>,
-    /// Whether the source recognizes wake-ups by interrupts as such.
+    /// Whether recorded wake-ups show whether an interrupt caused them.
     pub irq_known: bool,
     /// The memory in bytes of all rings from which the source gets events.
     pub buffer: u64,
@@ -233,8 +234,8 @@ impl Started {
     }
 }
 
-/// The id of COMMAND's process, for a recording without BPF. An error if such a recording is not possible, because
-/// the totals in `/proc` are missing or more than COMMAND is to be recorded.
+/// The id of COMMAND's process, for a recording without BPF. An error if such a recording is not possible: it needs
+/// the totals in `/proc`, and it can record only COMMAND and its descendants.
 fn command_alone(config: &Config, child: Option<u32>) -> Result<Id, Error> {
     let root = child.and_then(|pid| Id::try_from(pid).ok());
     let root =

@@ -1,4 +1,5 @@
-//! Command lines of runtimes, as they were recorded, and their files.
+//! Unit tests of `containers`, with recorded command lines of container runtimes and with copies of the runtimes'
+//! files.
 
 use tr_format::event::{Argv, Exec};
 

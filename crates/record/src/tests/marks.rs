@@ -115,7 +115,8 @@ fn marks_of_another_time_namespace_have_the_kernels_times() {
     assert_eq!(of(&clocks, None, 102_000), None);
     let clock = |pids: [u32; 2], offset: i128| ProgramClock { pids, offset };
     clocks.take(clock([70, 7], 100_000));
-    // The clock is found by the pid in either namespace, or else because no other known clock fits the time.
+    // The clock is found by the pid in either pid namespace. With another pid or none it is found because no other
+    // known clock fits the time.
     for pid in [Some(70), Some(7), Some(8), None] {
         assert_eq!(of(&clocks, pid, 102_000), Some(2_000), "{pid:?}");
     }
@@ -136,8 +137,8 @@ fn marks_of_another_time_namespace_have_the_kernels_times() {
     assert_eq!(of(&clocks, Some(90), 1_000), Some(6_000));
 }
 
-/// Tests that the clocks of ended processes are forgotten, although pids are used again, and that more processes may
-/// end than are kept at once.
+/// Tests that the clocks of ended processes are forgotten, even if their pids are used again and if far more
+/// processes end than can be remembered at once.
 #[test]
 fn clocks_of_ended_processes_are_forgotten() {
     let mut clocks = Clocks::new(500);
@@ -156,7 +157,7 @@ fn clocks_of_ended_processes_are_forgotten() {
         clocks.forget_ended();
     }
     assert!(clocks.processes.is_empty() && clocks.ended.is_empty());
-    // From here on the processes with these pids are taken to have the recorder's clock.
+    // These processes are forgotten, so their marks are read by the recorder's clock.
     for pid in [1_000, 7] {
         assert_eq!(of(&clocks, pid), Some(101_500), "{pid}");
     }

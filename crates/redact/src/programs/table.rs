@@ -1,4 +1,5 @@
-//! Reads the table of the places of secrets in programs' command lines, `programs.txt`, once.
+//! Reads `programs.txt`, the table that says where command lines of known programs have secrets. It
+//! is read only once.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -35,7 +36,7 @@ pub(super) enum Place {
         apart: bool,
         after: Option<u8>,
     },
-    /// The secret is the word with this number after the subcommands. With `rest`, all later words
+    /// The secret is the word at this position after the subcommands. With `rest`, all later words
     /// are secrets as well.
     Position {
         number: usize,

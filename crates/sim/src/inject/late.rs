@@ -8,9 +8,8 @@ use crate::draw::Draw;
 use crate::program::Span;
 use crate::recording::{Recording, Stamped, Written};
 
-/// Writes events of a simulated recording into their ring some time after their stamp was taken, as
-/// when a virtual CPU is descheduled between the two. Writes of other CPUs in the meantime come
-/// first.
+/// Writes events of a simulated recording into their ring some time after their stamp was taken. This happens when a
+/// virtual CPU is descheduled between the two. Writes of other CPUs in the meantime come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Late {
     /// The share of the simulated recording's events that are written late, in 1/1000.
@@ -18,8 +17,8 @@ pub struct Late {
     /// The longest delay of a late event in ns. Delays are evenly distributed on a logarithmic
     /// scale.
     pub longest: u64,
-    /// Whether only the lifecycle ring (fork, exec, exit) gets late writes, because all CPUs write
-    /// into it. The own ring of a real CPU hardly ever has them.
+    /// Whether only the lifecycle ring (fork, exec, exit) gets late writes. All CPUs write into that ring; in a ring of
+    /// one CPU, late writes hardly ever happen on a real machine.
     pub life_only: bool,
 }
 
@@ -67,8 +66,8 @@ impl Late {
     }
 }
 
-/// Swaps neighbouring events in a ring of a simulated recording, as when the event of an interrupt
-/// comes between the time stamp of another event and its write.
+/// Swaps neighbouring events in a ring of a simulated recording. This happens when the event of an interrupt comes
+/// between the time stamp of another event and its write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inversions {
     /// The share of the simulated recording's events that are swapped with their neighbours, in

@@ -24,7 +24,7 @@ impl ClockError {
     }
 }
 
-/// The simulated CPUs' clocks that are wrong. All other clocks are right.
+/// Makes the clocks of some simulated CPUs wrong. All other clocks stay right.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Skew {
     /// The simulated CPUs with wrong clocks, and the errors of these clocks.

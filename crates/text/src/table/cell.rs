@@ -51,8 +51,8 @@ impl Cell {
         value.map_or(Cell::Unknown, known)
     }
 
-    /// The cell for the length of a wait in ns. Without `whole`, the length is a lower bound, because only a part of
-    /// the wait is known.
+    /// The cell for the length of a wait in ns. If `whole` is false, only a part of the wait is known, so the length is
+    /// a lower bound.
     pub fn wait(ns: u64, whole: bool) -> Cell {
         if whole {
             Cell::Time(ns)
@@ -61,7 +61,7 @@ impl Cell {
         }
     }
 
-    /// The cell for a size in bytes. Without `whole`, the size is a lower bound, and a lower bound of 0 is shown as
+    /// The cell for a size in bytes. If `whole` is false, the size is a lower bound, and a lower bound of 0 is shown as
     /// unknown.
     pub fn bytes(count: u64, whole: bool) -> Cell {
         match (whole, count) {
@@ -78,7 +78,8 @@ impl Cell {
             Cell::Time(ns) => units::time(*ns),
             Cell::AtLeast(ns) => format!(">{}", units::time(*ns)),
             Cell::WaitAtLeast(ns) => format!("≥ {}", units::time(*ns)),
-            // Seconds are rounded to the nearest 100 µs, and not cut off, like all durations.
+            // Like all durations, a number of seconds is rounded, here to 100 µs. Its further digits are not just cut
+            // off.
             Cell::Seconds(ns) => {
                 let ticks = ns.saturating_add(50_000) / 100_000;
                 format!("{}.{:04}", ticks / 10_000, ticks % 10_000)

@@ -72,13 +72,13 @@ pub(super) struct GridRow {
 pub struct Grid {
     pub(super) headings: Vec<Heading>,
     pub(super) title: Title,
-    /// Whether the names of the rows are words of this program, and not code from the trace.
+    /// Whether the names of the rows are words of this program. Names from the trace are shown as code in Markdown.
     pub(super) plain: bool,
     pub(super) rows: Vec<GridRow>,
 }
 
-/// The least width in columns for the names of a table's rows, unless all names are shorter. If there is no room for it
-/// even without the spare columns, `LEAST` is the least width.
+/// The width in columns that is kept free for the names of a table's rows, unless all names are shorter. On a narrow
+/// terminal it can be less, but not less than `LEAST`.
 const NAMES: usize = 26;
 const LEAST: usize = 12;
 

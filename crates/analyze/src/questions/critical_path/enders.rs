@@ -14,9 +14,9 @@ use crate::timeline::{Bucket, Timeline, Wait};
 /// The leader thread of a process, if it ended the process, and the time of the leader's exit.
 pub(super) type Ender = (ThreadIx, Ktime);
 
-/// The longest time for which a process may go on after its leader's exit if the leader ended it, as a part of the
-/// process's life: one twentieth. The number is a guess: threads that exit_group(2) kills end at once, and threads
-/// that go on work for most of the process's life.
+/// A divisor: if the leader ended its process, the process goes on after the leader's exit for at most one
+/// twentieth of its life. A guess: threads that exit_group(2) kills end at once, and threads that do not end with
+/// the leader work for most of the process's life.
 const TAIL: u64 = 20;
 
 /// For each process, its leader, if the leader ended the process while other threads lived.
@@ -40,11 +40,11 @@ fn of(analysis: &Analysis, timeline: &Timeline, process: &Process) -> Option<End
     (!others.iter().any(slept)).then_some((*leader, at))
 }
 
-/// The thread at whose end the critical path of a process with several threads ends. It is the leader if the leader
-/// ended the process, and otherwise the thread that ended last.
+/// The thread of a process in which the process's critical path ends: the leader if it ended the process, and
+/// otherwise the thread that ended last.
 pub(super) fn last(analysis: &Analysis, process: &Process) -> Option<ThreadIx> {
     let end_of = |ix: &ThreadIx| analysis.thread(*ix).end;
-    // If several threads end together, the first one counts.
+    // If several threads end at the same time, the first one of the list is taken.
     let last = process.threads.iter().rev().copied().max_by_key(end_of)?;
     let timeline = analysis.timeline.as_ref();
     let ender = timeline.and_then(|timeline| of(analysis, timeline, process));

@@ -1,11 +1,11 @@
-//! Remembers through which waits the walk over the critical path came to a thread from other threads of the same
-//! process. The thread has ended these waits.
+//! Remembers waits of threads for other threads of the same process, because the critical path may have to return
+//! from the thread that ended a wait to the thread that waited.
 //!
-//! A thread of a process serves the other threads: it does the work that they wait for, and also periodic work of its
-//! own. Work that it began before another thread waited for it can be a cause of that wait, if it is one piece of work
-//! up to the end of the wait. But if a timer had begun this piece of work before the wait, nothing shows that it was
-//! done for the waiting thread, because the timer would have come anyway. Then the waiting thread's own time before its
-//! wait is the path, as in the traversal of Giraldeau and Dagenais (see `critical_path`).
+//! A thread of a process serves the other threads: it does the work that they wait for, and also periodic work of
+//! its own. Work that it began before another thread waited for it can be a cause of that wait, if it is one piece
+//! of work up to the end of the wait. But if a timer had begun this piece of work before the wait, nothing shows
+//! that it was done for the waiting thread, because the timer would have come anyway. Then the path goes on before
+//! the wait in the waiting thread itself, as in the traversal of Giraldeau and Dagenais (see `critical_path`).
 //!
 //! ```text
 //! main    =======|....wait....|===       the VM thread polls, and finds that main has stopped
@@ -32,22 +32,24 @@ pub(super) struct Waiter {
 pub(super) struct Entry {
     /// The thread of the process that waited, and the beginning of its wait.
     pub waiter: Waiter,
-    /// The last thread on the critical path that belonged to the path's subject (for example a step), if the waiting
-    /// thread does not belong to it.
+    /// The value of `Walk::away` when the wait was entered: the last thread on the path that belongs to the path's
+    /// subject (for example a step), if the waiting thread does not.
     pub away: Option<Waiter>,
     /// The number of steps that the walk over the critical path had made before it left the waiting thread.
     pub steps: u64,
 }
 
-/// The largest number of steps of the walk over a critical path that may be undone in total. Without a limit, a thread
-/// with many waits in one piece of work would make the walk long.
+/// The largest number of steps that the walk over a critical path may undo in total. Without a limit, the walk
+/// would take long if threads wait many times during one piece of another thread's work.
 const IN_VAIN: u64 = 1 << 22;
 
-/// The waits through which the walk over the critical path came to its present thread.
+/// The remembered waits that led the walk over the critical path from waiting threads to the thread in which the
+/// walk is now.
 #[derive(Debug, Default)]
 pub(super) struct Entries {
-    /// The remembered waits, to whose beginnings the walk may still have to return, sorted by their beginnings. A wait
-    /// is not kept if it began before the wait through which the walk came earlier, because it shows nothing.
+    /// The remembered waits, sorted by their beginnings. The walk goes backwards in time and may return to the
+    /// beginning of any of them. A wait is only added if it began later than all of them, because otherwise it
+    /// makes no difference.
     open: Vec<Entry>,
     in_vain: u64,
 }
@@ -87,9 +89,9 @@ impl Entries {
         {}
     }
 
-    /// Returns the remembered wait at whose beginning the walk over the critical path has to go on in the waiting
-    /// thread. There is one if a timer began the work of the present thread `thread` at `now`, and the wait began
-    /// later. `steps` is the number of steps that the walk has made.
+    /// The walk over the critical path has come back to a timer that woke `thread` at `now`. If the last remembered
+    /// wait began after that, the work of `thread` was not done for the waiting thread, so the wait is returned,
+    /// and the walk has to go on at its beginning. `steps` is the number of steps of the walk so far.
     pub fn timer(&mut self, thread: ThreadIx, now: Ktime, steps: u64) -> Option<Entry> {
         let entry = *self.open.last()?;
         let more = steps.saturating_sub(entry.steps);

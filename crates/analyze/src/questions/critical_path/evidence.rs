@@ -26,8 +26,8 @@ pub(super) struct Evidence<'a> {
     graph: Graph<'a>,
     lost: &'a Spans,
     to: Ktime,
-    /// For each process, whether one of its threads, or a thread of a descendant, has work at the end of the path
-    /// ([`Evidence::busy`]). It is computed on demand, because few paths end in a wait that has not ended.
+    /// The result of [`Evidence::busy`]. It is computed only when it is needed, because few critical paths end in a
+    /// wait that has not ended.
     busy: OnceCell<Arena<ProcessIx, bool>>,
 }
 
@@ -74,8 +74,8 @@ impl<'a> Evidence<'a> {
         let of = analysis.thread(thread);
         let start = of.start;
         let process = analysis.process(of.process);
-        // If the process began earlier, the thread is a further thread of it; otherwise the process is new and its
-        // parent counts.
+        // If the process began before the thread, another thread of the process started it. Otherwise the process
+        // is new, and a thread of the parent process started it.
         let parent = if process.start < start {
             of.process
         } else {
@@ -87,9 +87,10 @@ impl<'a> Evidence<'a> {
         found.filter(|_| !of.started_before)
     }
 
-    /// Whether a thread ran or waited for a CPU throughout a time of unknown state up to `now`: it was runnable before
-    /// that time and ran after it, no event of a CPU is recorded as lost, no waking ended a sleep in it, and the
-    /// kernel's totals allow that the thread ran or waited for a CPU for at least half of it.
+    /// Whether a thread whose state is unknown for a time up to `now` probably ran or waited for a CPU in all of
+    /// that time. It must have been runnable before and running afterwards. No event may be recorded as lost in
+    /// that time, no waking may have ended a sleep, and the kernel's totals must leave room for at least half of
+    /// it.
     pub fn ran_through(&self, thread: ThreadIx, now: Ktime) -> bool {
         // Without scheduling events nothing shows that the thread did not sleep.
         if self.graph.analysis.basis() != Basis::Events {
@@ -154,7 +155,7 @@ impl<'a> Evidence<'a> {
         if living.iter().any(goes_on) {
             living.retain(goes_on);
         }
-        // Among several children, the oldest one that is busy counts. If none is busy, the youngest one counts.
+        // If several children live, the oldest busy one is taken, or the youngest one if none is busy.
         let busy = || living.iter().find(|ix| self.busy()[**ix]);
         let child = match living.as_slice() {
             [] => None,
@@ -198,10 +199,10 @@ impl<'a> Evidence<'a> {
         working.or(threads.first().copied())
     }
 
-    /// The thread at the other end of the pipe that a thread waits for at a time, as far as it can be guessed, because
-    /// a recording does not contain the pipes. It belongs to the process that ended the thread's previous wait for a
-    /// pipe, or else to a process that the same parent has started. Processes that wait for a pipe themselves, or for
-    /// this thread, are not considered.
+    /// The thread at the other end of a pipe for which a thread waits. It is a guess, because a recording does not
+    /// contain pipes: a thread of the process that ended the thread's previous wait for a pipe, or else of a
+    /// process that the same parent started. Processes that wait for a pipe themselves, or for this thread, are
+    /// left out.
     fn other_end(&self, thread: ThreadIx, now: Ktime) -> Option<ThreadIx> {
         let analysis = self.graph.analysis;
         let stretch = self.graph.timeline.before(thread, now)?;

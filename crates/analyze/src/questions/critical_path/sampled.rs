@@ -29,7 +29,7 @@ struct Own<'a> {
     segment: &'a Segment,
     /// The number of the leg of the critical path that the segment belongs to.
     leg: usize,
-    /// The time for which the segment's thread waited on the critical path before the segment, in ns.
+    /// How many ns the thread had waited on the critical path before this segment.
     waited: u64,
 }
 
@@ -106,7 +106,7 @@ fn at<'a, 'b>(own: &'b [Own<'a>], time: Ktime) -> Option<&'b Own<'a>> {
     before(own, time).filter(|own| time < own.segment.to)
 }
 
-/// The time for which a thread waited on the critical path up to a moment, in ns.
+/// How many ns a thread had waited on the critical path up to a moment.
 fn waited_until(own: &[Own<'_>], time: Ktime) -> u64 {
     before(own, time).map_or(0, |own| {
         let part = if own.segment.kind.is_wait() {

@@ -1,14 +1,14 @@
-//! Divides the time on a critical path into running and waiting where only totals of a thread's times are known.
+//! Splits the time on a critical path into running and waiting where only totals of a thread's times are known.
 //!
 //! ```text
 //! totals     |------ 20 ms: 3 on CPU, 15 in a run queue ------|
 //! path        ....cc1....                    ......cc1......    the rest is in a child
 //! ```
 //!
-//! The order in which a thread ran, waited and slept between two totals is not known, but the segments have an order.
-//! If only a part of the time between two totals is on the path, the path itself shows where the thread was: it waited
-//! while the path was elsewhere. So the run time is attributed to the path, as far as there is room for it, and marked
-//! as inferred.
+//! The order in which a thread ran, waited and slept between two totals is not known, but the segments have an
+//! order. If only a part of the time between two totals is on the path, the path itself shows where the thread was:
+//! it waited while the path was elsewhere. So the run time is attributed to the path, as far as there is room for
+//! it, and marked as inferred.
 
 use std::collections::HashMap;
 
@@ -24,8 +24,8 @@ use crate::timeline::Sample;
 /// thread and the number of the later totals.
 type Covered = HashMap<(ThreadIx, usize), u64>;
 
-/// Divides the segments of a critical path in which nothing but the life of a thread is known, by the totals of the
-/// thread's times.
+/// Splits the segments of a critical path whose kind is [`TimeKind::Lived`] into CPU time, waits for a CPU and
+/// other waits, by the totals of the threads' times.
 pub(super) fn divided(analysis: &Analysis, segments: Vec<Segment>) -> Vec<Segment> {
     let mut covered = Covered::new();
     for segment in segments

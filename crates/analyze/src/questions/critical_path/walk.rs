@@ -24,8 +24,9 @@ pub(super) type Inside<'a> = &'a dyn Fn(ThreadIx, Ktime) -> bool;
 /// For each process, its leader, if the leader ended the process while other threads lived.
 type Enders = Arena<ProcessIx, Option<Ender>>;
 
-/// Returns the segments of the critical path from `from` to `to`, in the order of time. The path ends in `thread`. It
-/// leaves the threads for which `inside` is true only for the length of a wait.
+/// Returns the segments of the critical path from `from` to `to`, in the order of time. The path ends in `thread`.
+/// If it goes from threads for which `inside` is true to other threads, it stays there only as long as the wait
+/// that led there.
 pub(super) fn segments<'a>(
     graph: Graph<'a>,
     programs: &'a Programs,
@@ -59,11 +60,11 @@ pub(super) fn segments<'a>(
 /// not followed, which bounds the work.
 const AT_ONCE: usize = 64;
 
-/// The largest number of stretches (times in one state) between a thread's last waking of another thread and its end,
-/// if the waking still counts as part of the end.
+/// The largest number of stretches from a moment of a thread to its end that [`Walk::is_done`] checks. A thread
+/// with more stretches left is taken to go on.
 const LAST: usize = 8;
 
-/// A step of the walk backwards over the critical path from a moment of a thread.
+/// A step of the walk, which goes backwards over the critical path.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     /// The walk over the critical path goes to another thread at the same moment.
@@ -79,8 +80,8 @@ enum Step {
         kind: TimeKind,
         inferred: bool,
     },
-    /// The walk over the critical path goes back through a wait to the moment at which it continues in the thread that
-    /// had waited for the present thread.
+    /// The present thread's wait began before another thread waited for the present thread. Only the part of the
+    /// wait after `begin` is on the critical path, which then goes on in the other thread.
     Waiter { begin: Ktime, kind: TimeKind },
     /// The walk over the critical path undoes some steps. It goes on in another thread at the moment at which that
     /// thread began to wait.
@@ -124,8 +125,8 @@ struct Walk<'a> {
     evidence: Evidence<'a>,
     from: Ktime,
     to: Ktime,
-    /// The threads inside the path's subject whose waits led the walk over the critical path to its present thread, the
-    /// outermost thread first.
+    /// The threads of the path's subject (for example a step) whose waits led the walk over the critical path to
+    /// its present thread, the outermost thread first.
     waiters: Vec<Waiter>,
     /// Two threads of one process: the one that waits for the present thread of the walk, and the present thread.
     /// `None` if no thread of the process waits for the present one.
@@ -222,8 +223,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The thread to which the critical path returns after it has gone to the thread `next`, if `next` is outside the
-    /// path's subject. The work of `next` before the thread waited for it does not explain this path.
+    /// If the thread `next` is outside the path's subject (for example a step), the critical path stays in `next`
+    /// only while a thread of the subject waited. Returns that thread, and when its wait began.
     fn away(&self, thread: ThreadIx, next: ThreadIx, now: Ktime) -> Option<Waiter> {
         if (self.inside)(next, now) {
             return None;
@@ -336,7 +337,7 @@ impl Walk<'_> {
     }
 
     /// The step of the walk over the critical path for a wait that no other thread ended. If another thread of the
-    /// process began to wait for this thread meanwhile, only the part of the wait after that moment is on the path.
+    /// process began to wait for this thread during that wait, only the later part of the wait is on the path.
     fn sleep(&mut self, thread: ThreadIx, stretch: &Stretch, kind: TimeKind) -> Step {
         if kind == TimeKind::Sleep {
             let entry = self.entries.timer(thread, stretch.to, self.steps);
@@ -395,21 +396,20 @@ impl Walk<'_> {
         }
     }
 
-    /// Notes that a thread on the critical path waited for another thread of its process. The other thread may have
-    /// been asleep when the wait began. Then its time before it was woken does not explain the path. A thread of
-    /// another process needs no such note, because it has a beginning of its own.
+    /// Remembers that a thread on the critical path waited for the thread `next`, if both belong to one process. If
+    /// `next` was asleep when the wait began, its time before it was woken does not explain the path. For a thread
+    /// of another process nothing is remembered, because its path is followed back to its own beginning.
     fn wait_for(&mut self, (thread, now): (ThreadIx, Ktime), next: ThreadIx, then: Then) {
         let process = |ix| self.graph.analysis.thread(ix).process;
         let same = process(thread) == process(next);
-        // The other thread serves this one if it goes on waiting after the waking. If it comes to its end instead, it
-        // was a job, whose sleeps are part of the path like its work.
+        // If `next` goes on to wait again after the waking, it serves other threads. If it comes to its end
+        // instead, it was a job for this thread, and all of its time, even its sleeps, belongs to the path.
         let serves = same && then == Then::Woke && !self.is_done(next, now);
         if !serves {
             self.entries.clear();
         }
-        // `asked` means that `next` had waited for `thread` before it woke it with a request. How long the service
-        // `thread` waited for the request depends on its client `next` alone, so `thread` does not count as waiting for
-        // it.
+        // `asked` means that `next` is a client that first sent a request to the service `thread` and then waited
+        // for it. The service's own wait for requests does not depend on what it serves, so it is not remembered.
         let asked = self.client == Some((next, thread));
         self.client = Some((thread, next)).filter(|_| same && !asked);
         if !same {
@@ -452,8 +452,8 @@ impl Walk<'_> {
         !alive && rest.all(|(n, it)| n < LAST && !matches!(it.doing, Bucket::Wait(_)))
     }
 
-    /// Adds a time of a thread to the critical path. The time is divided where the thread's process executed another
-    /// program.
+    /// Adds a time of a thread to the critical path, as several segments if the thread's process executed another
+    /// program in that time.
     fn add(
         &mut self,
         thread: ThreadIx,

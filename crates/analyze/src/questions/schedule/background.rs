@@ -82,9 +82,9 @@ impl Builder<'_> {
         self.background[process] && !self.serves_by_children[process]
     }
 
-    /// For a thread of a process in the background, the beginning of its last wait, which the end of the process ends;
-    /// `None` for other threads. The thread's earlier waits take no time in the simulation, because nothing waits for
-    /// what comes after them.
+    /// For a thread of a process in the background, the beginning of its last wait, which only the end of the
+    /// process ends; `None` for threads of other processes. Its earlier waits take no time in the simulation,
+    /// because no other process waits for anything that the thread does after them.
     pub(super) fn last_pause(&self, thread: ThreadIx) -> Option<Ktime> {
         let process = self.graph.analysis.thread(thread).process;
         let last = || self.last_wait(thread);

@@ -28,7 +28,7 @@ pub(super) struct Threads {
     pub first: Vec<ThreadIx>,
     /// The thread whose end is the end of the simulated run.
     pub last: ThreadIx,
-    /// How many different numbers the wakings of the run have. Wakings with equal numbers are interchangeable.
+    /// How many different wakings the run has, counting those that are interchangeable (such as job slots) as one.
     pub wakings: usize,
     /// Whether the simulated run has processes that need more memory than the caches of a single CPU have.
     pub large: bool,
@@ -112,8 +112,8 @@ impl Builder<'_> {
         let start = self.graph.analysis.thread(thread).start;
         let shown = self.graph.forked_by(thread).filter(|by| self.is_own(*by));
         if shown.is_none() && start > self.from {
-            // Nothing shows which thread started this one, so it starts at its recorded time: it waits that long at
-            // first.
+            // Nothing shows which thread started this one, so in the simulation it exists from the beginning of the
+            // run, and first waits until its recorded start.
             list.push(What::Delay, 0, start.min(self.to).since(self.from), start);
         }
         if let Some(job) = self.plan.job_of(self.graph.analysis, thread) {
@@ -168,8 +168,8 @@ impl Builder<'_> {
         let awaited = self.graph.analysis.awaited(thread, stretch);
         let group = self.groups.at(process, stretch.from);
         let mut mask = self.mask(|change| {
-            // An assumed change lets these jobs run at the same time. Then the owner does not wait for one of them
-            // before it starts the next one.
+            // True for jobs that an assumed change lets run at the same time. Their owner then does not wait for
+            // one of them before it starts the next one.
             let inside = |jobs: &Jobs| jobs.owner == process && at > jobs.from && at <= jobs.to;
             awaited.is_some_and(|awaited| (change.time.waits)(awaited, stretch.reason))
                 && change.time.counts(group)

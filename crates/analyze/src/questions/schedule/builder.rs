@@ -1,5 +1,5 @@
-//! The state that is needed while the operations of a simulated run's threads are collected, and the questions about
-//! the recording that all steps of the collection have.
+//! The state that is needed while the operations of a simulated run's threads are collected, and functions that
+//! look up in the recording, for example, which thread ended a wait.
 
 use std::collections::{HashMap, HashSet};
 
@@ -22,8 +22,8 @@ use crate::timeline::{Bucket, Stretch, Wait};
 /// the time that the machine itself needs.
 pub(super) const WAKE_UP: u64 = 50_000;
 
-/// Collects the operations of all threads of a simulated run. `marks` and `background` first look through the whole
-/// run; then `ops` goes through one thread after the other.
+/// Collects the operations of all threads of a simulated run. First the modules `marks` and `background` look
+/// through the whole recording; then the operations of one thread after the other are collected.
 pub(super) struct Builder<'a> {
     pub(super) graph: Graph<'a>,
     pub(super) groups: &'a Groups,
@@ -49,14 +49,14 @@ pub(super) struct Builder<'a> {
     /// The numbers of the kinds of wakings in the simulated run. Wakings with the same number are interchangeable: a
     /// thread that waits for one of them goes on at the first one. For example, a job slot may go to any other process.
     pub(super) wakings: HashMap<(Option<ThreadIx>, Option<WaitReason>), u64>,
-    /// For each process, whether it is in the background, such as a heartbeat: a signal or the recording's end ended
-    /// the process, the critical path contains nothing of the process but this end, and no process that ended by itself
-    /// waited for the process, except for its end.
+    /// For each process, whether it is in the background, such as a heartbeat. Then nothing ended it but a signal
+    /// or the end of the recording, only this end of it is on the critical path, and processes that ended by
+    /// themselves waited for it at most to see its end.
     pub(super) background: Arena<ProcessIx, bool>,
     /// For each process, whether another process that ended by itself waited for one of its descendants.
     pub(super) serves_by_children: Arena<ProcessIx, bool>,
-    /// For each process for which `Builder::serves` has been called, the result: whether it serves clients that are not
-    /// in the background.
+    /// The results of `Builder::serves` for the processes that were already looked up: whether a process serves
+    /// clients that are not in the background.
     pub(super) serves: HashMap<ProcessIx, bool>,
 }
 

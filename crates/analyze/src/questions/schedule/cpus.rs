@@ -52,9 +52,9 @@ impl Machine {
     }
 }
 
-/// The factor by which a stop by a quota slows a task down more than another task on its CPU does, because its data
-/// leaves the CPU caches. It was fitted to the 118 real runs to which `LARGE` in `own_time.rs` was fitted, so these
-/// runs do not verify it.
+/// The factor by which a stop by a quota costs a task more time than sharing the CPU with another task does,
+/// because the data of the task leaves the CPU caches during the stop. The factor was fitted to the 118 real runs
+/// to which `LARGE` in `own_time.rs` was fitted, so these runs do not verify it.
 const STOPPED: u64 = 2;
 
 pub(super) struct Clock {
@@ -162,8 +162,8 @@ impl Clock {
         let cpus = self.machine.cpus.saturating_mul(1000);
         let others = self.machine.others;
         let all = if self.machine.grouped {
-            // The run has one share, and the others have `others` thousandths of it. So each task gets its part of the
-            // run's share, as if `others` existed once for each task.
+            // The run as a whole has one share, and the others have `others` thousandths of it. The tasks divide
+            // the run's share evenly. The result is the same as if each task came with such others of its own.
             tasks.saturating_mul(others.saturating_add(1000))
         } else {
             tasks.saturating_mul(1000).saturating_add(others)
@@ -232,8 +232,8 @@ struct Rates {
     /// The number of all tasks that share the simulated CPUs, including tasks outside of the run, in thousandths of a
     /// task.
     all: u64,
-    /// The time in ns in which each task gets `cpus` ns of CPU time. This CPU time does not include the time lost by
-    /// shared caches, but a quota counts the lost time, too.
+    /// The time in ns that passes until each task has got `cpus` ns of CPU time. Time lost by shared caches makes
+    /// it longer, and is not part of the `cpus` ns. A quota counts the lost time, too.
     share: u64,
     /// The time that tasks lose because they share the CPU caches with other tasks, in thousandths of the work.
     cost: u64,

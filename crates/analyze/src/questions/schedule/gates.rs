@@ -27,7 +27,7 @@ pub struct Planned {
     pub length: u64,
 }
 
-/// All jobs of build tools in a run that are planned anew.
+/// The jobs of the build tools in a run, with what is needed to plan their starts anew.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     jobs: Vec<Planned>,
@@ -113,15 +113,16 @@ impl Plan {
         let inside = at > *from && at <= *to;
         match awaited {
             Some(WaitReason::Slot) => return inside,
-            // A vfork wait counts also after the last job's start, because the wait for this job ends later.
+            // A wait for a vfork child may come after the start of the last job, because it is the wait for that
+            // job.
             Some(WaitReason::Vfork) => {}
             _ if !inside => return false,
             _ => {}
         }
         let by = analysis.thread(by).process;
         if by == owner {
-            // Another thread of the tool has waited for a job, and hands on the job's result. So the wait counts as one
-            // for the job.
+            // Another thread of the tool waited for a job and now passes the job's result on. So this wait counts
+            // as a wait for the job.
             return inside && self.limits.get(&owner).is_some_and(|limit| limit.threads);
         }
         let mut chain = analysis.lineage(by);

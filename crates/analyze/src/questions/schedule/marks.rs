@@ -1,5 +1,5 @@
 //! Collects the actions of a run's threads that other threads depend on: wakings, starts of threads and ends of
-//! processes. From the same lists the number of children is computed that had ended at a time.
+//! processes. Also counts how many children of a process had ended at a time.
 
 use tr_format::event::Ktime;
 
@@ -11,8 +11,8 @@ use crate::arena::{Arena, Ix};
 use crate::model::{ProcessIx, ThreadIx};
 
 impl Builder<'_> {
-    /// Notes the actions of all threads that other threads depend on. Returns the threads that no other thread of the
-    /// run starts.
+    /// Notes for each thread the actions that other threads depend on. Returns the threads that no other thread of
+    /// the run starts.
     pub(super) fn mark(&mut self) -> Vec<ThreadIx> {
         let analysis = self.graph.analysis;
         let mut first = Vec::new();
@@ -40,8 +40,8 @@ impl Builder<'_> {
                 let Some(by) = self.waker(thread, &stretch) else {
                     continue;
                 };
-                // In a process in the background, only the last wait of a thread counts, which the end of the process
-                // ends. The wakings that ended earlier waits are left out with these waits.
+                // If the process is in the background, only the thread's last wait counts, which ends with the
+                // process. The earlier waits are left out, and so are the wakings that ended them.
                 let is_pause = last_pause.is_some_and(|last| stretch.from < last);
                 if is_pause || self.is_beat(thread, by) {
                     continue;
@@ -67,7 +67,7 @@ impl Builder<'_> {
         first
     }
 
-    /// Notes the starts and the ends of all children of the run's processes. A child ends when it wakes a parent that
+    /// Notes when the children of the run's processes started and ended. A child ends when it wakes a parent that
     /// waits for it. If the parent did not wait, the child ends when its last thread exits.
     fn mark_children(&mut self, ended: &Arena<ProcessIx, Option<(ThreadIx, Ktime)>>) {
         let analysis = self.graph.analysis;
@@ -110,7 +110,7 @@ impl Builder<'_> {
         count(&self.ends[process], until)
     }
 
-    /// Adds to the operations of a thread its actions up to a moment that other threads depend on.
+    /// Adds to a thread's operations its wakings, starts of threads and ends of processes up to the time `until`.
     pub(super) fn marks_until(&self, list: &mut List, thread: ThreadIx, until: Ktime) {
         while let Some((at, mark)) = list.marks.next_if(|(at, _)| *at <= until) {
             match mark {
@@ -138,9 +138,9 @@ impl Builder<'_> {
         }
     }
 
-    /// Adds to the operations of a process a wait before the start of a child, so that no more children live at once
-    /// than in the recording. The wait is for the smallest sufficient number of ended children: more may have ended in
-    /// the recording by then, but only because the parent waited for a CPU.
+    /// Adds to the operations of a process a wait for the ends of earlier children, so that no more children live
+    /// at once than in the recording. The wait is for as few ended children as this needs. More may have ended in
+    /// the recording by then, but only because the parent itself had to wait for a CPU.
     fn before_start(&self, list: &mut List, thread: ThreadIx, child: ThreadIx, at: Ktime) {
         let analysis = self.graph.analysis;
         let process = analysis.thread(thread).process;
@@ -157,7 +157,8 @@ impl Builder<'_> {
             let Some(jobs) = change.jobs.iter().find(inside) else {
                 continue;
             };
-            // `started` includes the job that starts now, and `first` the first one of these jobs.
+            // `started` includes the job that starts here. `first` includes the first of the jobs that may run at
+            // the same time.
             let first = count(&self.starts[process], jobs.from);
             let over = (started + 1).saturating_sub(first + jobs.at_once);
             let before = self.ended_children(process, jobs.from);

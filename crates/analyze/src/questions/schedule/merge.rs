@@ -9,9 +9,9 @@ use super::ops::Op;
 use crate::arena::Arena;
 use crate::model::ThreadIx;
 
-/// The number of operations from which on pieces of time in a simulated run are merged. It limits the memory to 48 MB.
-/// Measured: with twice as many operations, the first screen of the report on a simulated build of 10^7 events is the
-/// same.
+/// If a simulated run has more operations than this, pieces of time are merged. The limit bounds the memory to 48
+/// MB. Measured: with twice as many operations, the first screen of the report on a simulated build of 10^7 events
+/// is the same.
 pub(super) const MOST_OPS: usize = 2_000_000;
 
 /// The length in ns up to which pieces of a thread's own time are merged at first. The number is a guess; sums and
@@ -70,8 +70,9 @@ impl Merger {
     }
 }
 
-/// Returns the operations of a thread in which neighboring pieces of time are merged until they are together as long
-/// as `length` ns. Pieces of different kinds stay apart.
+/// Returns the operations of a thread with fewer pieces of time. Successive pieces are collected until they are
+/// `length` ns long in total, and those of the same kind are merged into one. An operation that is not a piece of
+/// time ends a collection.
 fn merged(ops: &[Op], length: u64) -> Vec<Op> {
     let mut all = Vec::new();
     let mut pieces: Vec<Op> = Vec::new();

@@ -13,8 +13,9 @@ pub(super) enum What {
     /// The thread of a large process runs on a CPU for the given number of ns. It takes longer if other tasks wait for
     /// the CPUs, because they share the CPU caches.
     Warm,
-    /// The thread of a large process runs on a CPU for the given number of ns. The recorded time is already longer by
-    /// the filling of the CPU caches, because another task had the CPU right before.
+    /// The thread of a large process runs on a CPU for the given number of ns. Another task had the CPU right
+    /// before in the recording, so the given time already contains the time that it took to fill the CPU caches
+    /// again.
     Cold,
     /// The thread waits for the given number of ns.
     Delay,
@@ -30,7 +31,7 @@ pub(super) enum What {
     /// The thread waits until the given number of children of its process have ended, but only if the simulation
     /// assumes one of the changes in `mask`.
     AtOnce,
-    /// The process with the given number ends with this operation of its last thread.
+    /// The process with the given number ends here. The operation belongs to the last thread of the process.
     Ended,
     /// The thread waits until the job with the given number may start: until the jobs that it needs have ended and a
     /// slot is free. The wait exists only if the jobs of build tools are planned anew.
@@ -67,7 +68,7 @@ pub(super) struct Op {
     pub at: Ktime,
 }
 
-/// An action of a thread at a moment that another thread depends on.
+/// An action of a thread that another thread depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Mark {
     Wake(u64),
@@ -75,8 +76,8 @@ pub(super) enum Mark {
     Start(ThreadIx),
 }
 
-/// The operations of a thread that have been collected so far, and its actions that other threads depend on and that
-/// are not among the operations yet.
+/// The operations of a thread that have been collected so far, and in `marks` the thread's later actions that other
+/// threads depend on.
 pub(super) struct List {
     pub ops: Vec<Op>,
     pub marks: std::iter::Peekable<std::vec::IntoIter<(Ktime, Mark)>>,

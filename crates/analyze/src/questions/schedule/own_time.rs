@@ -21,8 +21,9 @@ const LARGE: u64 = 8 << 20;
 const REFILL: u64 = 4_000_000;
 
 impl Builder<'_> {
-    /// Adds to the operations of a thread a stretch (a time in one state) that depends on no other thread, and the
-    /// actions in it that other threads depend on. `cold` is whether another task had the CPU before.
+    /// Adds a stretch (a time in one state) that depends on no other thread to the operations of a thread. The
+    /// thread's actions in it, such as wakings, are added as well, because other threads depend on them. `cold` is
+    /// whether another task had the CPU before.
     pub(super) fn own_time(
         &self,
         list: &mut List,
@@ -37,8 +38,8 @@ impl Builder<'_> {
             StretchCause::Thread(by) if self.is_chance(thread, by, stretch) => {
                 self.graph.wait(thread, stretch, false)
             }
-            // The thread that ended the wait is no part of the run or has ended, so it is not known how long the wait
-            // would be.
+            // The thread that ended the wait has ended itself or is not part of the simulated run, so the
+            // simulation cannot show how long the wait would be.
             StretchCause::Thread(_) => TimeKind::Unknown,
         };
         if let Bucket::RunQueue { preempted } = stretch.doing {
@@ -106,8 +107,8 @@ impl Builder<'_> {
     }
 }
 
-/// The division of a thread's unknown time by the kernel's totals for its whole life, in ns. The totals do not show
-/// when the thread ran, so each part of the unknown time is divided in the same proportion.
+/// The parts of a thread's unknown time according to the kernel's totals for its whole life, in ns. The totals do
+/// not show when the thread ran, so each piece of the unknown time is split in the same proportion.
 #[derive(Clone, Copy)]
 struct Hidden {
     on_cpu: u64,
@@ -116,8 +117,8 @@ struct Hidden {
 }
 
 impl Hidden {
-    /// Divides a part of a thread's unknown time. Returns its CPU time, and the rest that is neither work nor a wait in
-    /// a run queue, both in ns.
+    /// Splits a part of a thread's unknown time. Returns the CPU time in it, and the rest that is neither work nor
+    /// a wait in a run queue, both in ns.
     fn divide(self, ns: u64) -> (u64, u64) {
         let part = |of: u64| share(ns, of, self.all).min(ns);
         let (work, queue) = (part(self.on_cpu), part(self.run_queue));

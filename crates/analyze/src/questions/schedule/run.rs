@@ -1,6 +1,6 @@
-//! Runs the simulation of a recorded run. Tasks that share the CPUs advance evenly, so the CPU time that each
-//! of them has got (its service) is one clock for all. A task leaves this clock when it has got the service
-//! that it needs.
+//! Runs the simulation of a recorded run. Tasks that share the CPUs advance evenly, so one clock counts the CPU
+//! time that each of them has got since the beginning. A task is done with its work when this clock has advanced by
+//! the length of the work.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -17,16 +17,17 @@ use crate::arena::{Arena, Ix};
 use crate::model::{ProcessIx, ThreadIx};
 use crate::share::{share, share_up};
 
-/// The wakings with one number in a simulated run: by how many they outnumber the waits for them so far, and the
-/// threads that still wait for one.
+/// The wakings of a simulated run that have one number, so that they are interchangeable: how many of them are left
+/// over for later waits (`done`; negative if so many later wakings must not count), and the threads that wait for
+/// one.
 #[derive(Clone, Debug, Default)]
 struct Waking {
     done: i64,
     waiting: VecDeque<ThreadIx>,
 }
 
-/// The children of a process in a simulated run: how many have ended, and the threads that wait for more of
-/// them.
+/// The children of a process in a simulated run: how many have ended, and the threads that wait until a certain
+/// number of them have ended.
 #[derive(Clone, Debug, Default)]
 struct Children {
     ended: u64,
@@ -36,7 +37,7 @@ struct Children {
 /// The conditions under which a run is simulated.
 pub(super) struct On<'p> {
     pub machine: Machine,
-    /// The jobs of build tools that are planned anew, and the assumption about what they need.
+    /// The plan for the jobs of build tools; it is used if the simulation plans these jobs anew.
     pub plan: &'p Plan,
     pub effect: Effect,
     /// The set of changes that the simulation assumes.

@@ -26,26 +26,26 @@ const TIMED: [Reason; 7] = [
     Reason::OtherDescriptor,
 ];
 
-/// The number of time-outs from which on a thread that ends with its process counts as a periodic thread in the
-/// background. The number is a guess: with fewer, a thread that waited for its work several times would count as such.
+/// A thread that ends with its process counts as a periodic background thread if at least this many time-outs ended
+/// its waits. A guess: with fewer, a thread that waited for its work several times would count as such.
 const PERIODIC: usize = 8;
 /// The largest number of other threads of a process that are searched for a wait for a thread's end, and the largest
 /// number of stretches (times in one state) that are searched in each of them.
 const MOST: usize = 64;
-/// The largest number of entries of a thread's timeline that are searched for work beside another thread's sleeps. A bound
-/// of the work.
+/// The largest number of stretches of a thread's timeline that are searched for work beside another thread's
+/// sleeps. It bounds the work of `tr`.
 const PARTS: usize = 10_000;
 /// The longest time in ns that a thread may work between the moment at which its process begins to end and its own end.
 /// The number is a guess: with a longer time, a thread's last work would be taken for its end.
 const ENDING: u64 = 1_000_000;
-/// The divisor of a time-out for the shortest wait that is part of a loop of waits. A shorter wait is skipped, unless
-/// its system call has the loop's time-out: it is, for example, a wait for the lock of an interpreter, which the thread
-/// takes before its work. The number is a guess: with a larger part, loops that other waits divide would be joined.
+/// A divisor: a wait that is shorter than 1/100 of the last tick is not taken for a wait of the loop and is
+/// skipped, unless its system call has the loop's time-out. Example: a short wait for an interpreter's lock before
+/// the thread's work. The number is a guess: with a smaller one, different loops would be joined to one.
 const SHORT: u64 = 100;
 
 impl Builder<'_> {
-    /// The beginnings of those waits of a thread that end with a time-out after which the thread goes on waiting
-    /// (ticks). Between these waits the thread does other things for less time than it waits.
+    /// The beginnings of a thread's ticks: waits that end with a time-out after which the thread goes on waiting.
+    /// Between these waits the thread does other things for less time than it waits.
     pub(super) fn ticks(&self, thread: ThreadIx) -> HashSet<Ktime> {
         let mut ticks = HashSet::new();
         let timeline = self.graph.timeline;
@@ -56,14 +56,16 @@ impl Builder<'_> {
             return ticks;
         }
         let mut timeouts: Vec<Ktime> = Vec::new();
-        // The beginnings of successive waits that ended with a time-out. They are ticks if a thread of the run ends a
-        // later wait of the loop.
+        // The beginnings of the loop's waits so far, which all ended with a time-out. If a thread of the run ends a
+        // later wait of the loop, they become ticks, except those on the critical path.
         let mut open: Vec<Ktime> = Vec::new();
         let (mut reason, mut waited, mut between) = (Reason::Unknown, 0, 0u64);
-        // The time-out of the loop's last wait, and the end of the last wait that a time-out ended.
+        // `timeout` is the time-out of the loop's last wait. `ended` is the time at which a time-out last ended a
+        // wait.
         let (mut timeout, mut ended) = (Timeout::UNKNOWN, Ktime(0));
         let mut stopped = false;
-        // The last wait, if a time-out ended it and the thread did not work long after it.
+        // The thread's last wait if a time-out ended it and the thread has hardly worked since then; otherwise
+        // `None`.
         let mut last = None;
         for stretch in timeline.of(thread) {
             let length = stretch.length();
@@ -76,8 +78,8 @@ impl Builder<'_> {
                     continue;
                 }
                 Bucket::Wait(Wait::Sleep) => {}
-                // A tracer stops a task in the system call whose time-out has already ended, so the stop counts as time
-                // between two waits.
+                // A tracer can stop the task after the time-out, while it is still in the system call. Such a stop
+                // is no wait of the loop but counts as time between two waits.
                 Bucket::Wait(_) => {
                     between = between.saturating_add(length);
                     continue;
@@ -86,16 +88,16 @@ impl Builder<'_> {
             let timed = TIMED.contains(&stretch.reason) && stretch.waker().is_timer();
             let by = self.waker(thread, &stretch).filter(|_| !timed);
             let process = |thread| self.graph.analysis.thread(thread).process;
-            // Only the loop's own wait counts: a language's runtime that ends also waits for its other threads, without
-            // a time-out, and that wait is no tick.
+            // Whether this wait is one of the loop. At the end of a process, the runtime of its language may also
+            // wait for the other threads. That wait has no time-out and is not part of the loop.
             let is_loops = reason == stretch.reason && stretch.timeout != Timeout::NONE;
             stopped = is_loops && by.is_some_and(|by| process(by) == process(thread));
             last = timed.then_some(stretch);
             if timed {
                 timeouts.push(stretch.from);
             }
-            // The wait has the loop's reason and time-out, so it belongs to the loop even if it is short: a request
-            // came right after the last tick, or a signal ended the server then.
+            // A wait with the reason and the time-out of the loop is part of the loop even if it is short, because
+            // a request may have come, or a signal may have ended the server, right after a tick.
             let waits_again = stretch.reason == reason
                 && timeout.least().is_some()
                 && stretch.timeout.least() == timeout.least();
@@ -103,16 +105,15 @@ impl Builder<'_> {
                 between = between.saturating_add(length);
                 continue;
             }
-            // If the thread of an event loop then answers or starts another process, its timer was set for this work,
-            // so the time-out was no tick of the next wait.
+            // In an event loop, a time-out after which the thread woke or started another process was no tick: the
+            // timer had been set for this work.
             if reason == Reason::Poll && self.woke_another(thread, ended, stretch.from) {
                 open.clear();
             }
             if timed {
                 ended = stretch.to;
             }
-            // A wait with another reason or without a time-out is not part of the loop, so it counts as time between
-            // the loop's waits.
+            // A wait that is not part of the loop counts like the work between two waits of the loop.
             if !is_loops {
                 between = between.saturating_add(length);
             }
@@ -127,7 +128,8 @@ impl Builder<'_> {
                 }
                 (false, true) => {
                     if by.is_some() {
-                        // The run went on when a sleep on its critical path ended, and not because of the other thread.
+                        // If such a wait is on the critical path, the run went on because the wait ended, and not
+                        // because of the other thread.
                         ticks.extend(
                             open.iter()
                                 .copied()
@@ -154,9 +156,9 @@ impl Builder<'_> {
         self.sleeps.contains(&(thread, from))
     }
 
-    /// Whether the sleeps of a thread that are on the critical path lie beside work of the other threads of its process.
-    /// The critical path comes to a thread in the background if another thread finally waits for its end. `from` has
-    /// the beginnings of the thread's sleeps.
+    /// Whether the other threads of the process together worked for more than half of the time from a thread's
+    /// first sleep on the critical path to its last one. Then the thread is in the background, and on the path only
+    /// because another thread finally waited for its end. `from` has the beginnings of the thread's sleeps.
     fn is_beside_work(&self, thread: ThreadIx, from: &[Ktime]) -> bool {
         let analysis = self.graph.analysis;
         let timeline = &self.graph.timeline;

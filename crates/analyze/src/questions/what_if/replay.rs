@@ -74,7 +74,7 @@ struct Follow {
     /// If the other thread ended a wait: the reason for waiting, and the class of the system call; otherwise
     /// `None`.
     awaited: Option<(WaitReason, Reason)>,
-    /// The group of programs that the thread that waited belonged to.
+    /// The group of programs that the waiting thread belonged to.
     group: Option<Group>,
 }
 
@@ -95,8 +95,8 @@ pub(super) struct Replay<'a> {
 /// changes only the speed.
 const SHORT: u32 = 4;
 
-/// The largest number of threads in a chain in which the clock of each depends on the next one at the same moment, as
-/// for the critical path. It bounds the work.
+/// The largest number of threads in a chain in which each thread's virtual clock depends, at one moment, on that of
+/// the next thread. It bounds the work.
 const AT_ONCE: u32 = 64;
 
 impl Replay<'_> {
@@ -172,7 +172,8 @@ impl Replay<'_> {
     }
 
     /// Advances the virtual clocks of a thread up to the recorded time `until`, and through a wait that ends then.
-    /// All wakings and forks before `until` have been replayed. Those at `until` may lead from thread to thread.
+    /// Earlier wakings and forks have been replayed already. At `until` itself, the wait may depend on a thread
+    /// whose wait ends at the same time; `depth` counts the threads in this chain.
     pub fn advance(&mut self, thread: ThreadIx, until: Ktime, depth: u32) {
         let start = self.graph.analysis.thread(thread).start;
         let cursor = &mut self.cursors[thread];

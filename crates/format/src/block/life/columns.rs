@@ -9,8 +9,8 @@ use crate::stack::{Function, Place, Sample, Symbol};
 use crate::varint::Cursor;
 use crate::zip::{Packer, Unpacker};
 
-/// The last column that version 3.1 of the trace format had, before kinds were added that an older
-/// reader skips.
+/// The last column that version 3.1 of the trace format had. The kinds of events that were added later use other
+/// columns, so that an older reader can skip these events.
 const LAST: usize = Col::EndDead as usize;
 /// The last kind of lifecycle event that version 3.1 of the trace format had.
 const LAST_KIND: u8 = Mark::MORE;
@@ -56,7 +56,7 @@ fn sample(first: u32, frame: u32) -> Sample {
     }
 }
 
-/// The columns that some lifecycle events are encoded into, and the low bits of their wide numbers.
+/// Encodes some lifecycle events. Returns their columns, and the low bits of numbers that are stored in two parts.
 fn packed(kinds: &[LifeKind]) -> (Vec<Vec<u8>>, Vec<u8>) {
     let event = |kind: &LifeKind| LifeEvent {
         time: Ktime(1),
@@ -78,9 +78,8 @@ fn packed(kinds: &[LifeKind]) -> (Vec<Vec<u8>>, Vec<u8>) {
     (columns.collect(), cursor.rest().to_vec())
 }
 
-/// A reader that skips an event of a kind from a later version has only read the event's kind, time
-/// and CPU. All other columns that this reader knows, and the low bits, must be as if the event were
-/// not there.
+/// A reader that skips an event of a kind from a later version has only read the event's kind, time and CPU. All other
+/// columns that this reader knows, and the low bits of numbers, must be as if the event were not there.
 #[test]
 fn later_kinds_leave_earlier_columns_alone() {
     let (tid, tgid) = TASK;
@@ -109,8 +108,8 @@ fn later_kinds_leave_earlier_columns_alone() {
     }
 }
 
-/// An empty text is stored as a new text each time, because a reference to an earlier empty text would be a distance,
-/// which changes after each new text and so compresses badly.
+/// An empty text is always stored in full. A reference to an earlier empty text would compress worse: it is a distance,
+/// counted in new texts, so it would differ each time.
 #[test]
 fn an_empty_text_is_always_given() {
     let symbol = |name: &[u8]| {

@@ -17,9 +17,9 @@ struct Interned {
     count: usize,
 }
 
-/// The smallest length in bytes of a column of lifecycle events that is compressed with Huffman tables of its own.
-/// These tables shorten the lifecycle blocks of three builds by 2 to 4 %. If every column had tables of its own, the
-/// blocks would be as long as with one table for all columns.
+/// A column of lifecycle events with at least this length in bytes is compressed with Huffman tables of its own. These
+/// tables shorten the lifecycle blocks of three builds by 2 to 4 %. If every column had tables of its own, the blocks
+/// would be as long as with one table for all columns.
 const LONG: usize = 1024;
 
 struct Enc {
@@ -47,8 +47,8 @@ impl Enc {
             let back = known.count - at;
             return self.put(col, back as u64);
         }
-        // Empty texts are not remembered, so each is stored as a new text in two bytes. A distance to an earlier empty
-        // text would change after each new text and compress worse.
+        // An empty text is not remembered, so the next one is stored in full again, in two bytes. A reference would be
+        // the distance to the earlier one, which differs each time and so compresses worse.
         if !text.is_empty() {
             known.at.insert(text.into(), known.count);
         }

@@ -8,7 +8,7 @@ use crate::mask::{Mask, Texts};
 /// because such an event has all of its texts in full, and none as a reference to an earlier text.
 struct Pass<'a, M> {
     mask: &'a mut M,
-    /// The facts about earlier events of a frame, which the descriptions of some kinds of events use. They are created
+    /// The state of a frame, which some kinds of events need when their fields are passed to the mask. It is created
     /// only for an event of such a kind.
     known: Option<FrameState>,
 }
@@ -35,7 +35,8 @@ impl<M: Mask> Codec for Pass<'_, M> {
     fn known(&mut self) -> &mut FrameState {
         self.known.get_or_insert_with(|| {
             let mut known = FrameState::new(0);
-            // Marks are visited in the form that has all fields, so that the mask sees every text of a mark.
+            // Marks are passed in their long form (`MORE`), which has all fields, so that the mask sees every text of a
+            // mark.
             known.kind = Mark::MORE;
             known
         })

@@ -71,8 +71,8 @@ fn a_clock_that_is_adjusted_begins_a_grid_and_keeps_its_quantum() {
     let mut clock = Clock::default();
     let mut times = times(10.014822483, odd_steps(5000, 30, 700));
     times[3000..].iter_mut().for_each(|time| *time += 4);
-    // The jump of the clock by 4 ns misleads the estimate a little. A block without a jump then corrects it, and
-    // neither a block with the jump nor a short block changes it again.
+    // The clock jumps by 4 ns, which makes the estimate of the quantum slightly wrong. The next block has no jump and
+    // corrects it. After that, neither a block with a jump nor a short block changes the estimate.
     let (_, begins) = quantum(&mut clock, &times);
     assert!(begins < 100, "{begins}");
     let (found, begins) = quantum(&mut clock, &times[3000..]);

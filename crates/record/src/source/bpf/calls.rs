@@ -22,10 +22,10 @@ const SUMS: usize = 4096;
 /// Reads the two tables in which the BPF programs sum up system calls, one after the other: while the programs
 /// use one table, the other is read.
 pub struct Calls {
-    /// The time at which the BPF programs were told to use the other table, if the table that they used before
-    /// has not been read since.
+    /// If a table of sums waits to be read: the time at which the BPF programs were told to fill the other table
+    /// instead.
     changed: Option<(Ktime, Instant)>,
-    /// The time up to which the sums that were read include the system calls.
+    /// The time up to which the system calls are included in the sums that were already read.
     since: Ktime,
     next: Instant,
 }

@@ -193,8 +193,7 @@ fn user_frame(frame: &wire::StackFrame, back: u64) -> Option<At> {
     let at = frame.at.saturating_sub(back);
     match frame.status {
         // For an address outside of all mappings, the kernel takes the next mapping (kernel/bpf/stackmap.c,
-        // find_vma()), which is mostly the program's first one. The offset is then negative, by which such a frame is
-        // recognized and dropped.
+        // find_vma()), which is mostly the program's first one. The offset is then negative. Such a frame is dropped.
         wire::FRAME_IN_FILE if frame.at > i64::MAX as u64 => None,
         wire::FRAME_IN_FILE => Some(At::File(frame.build_id, at)),
         wire::FRAME_ADDRESS if frame.at != 0 => Some(At::Process(at)),
@@ -202,8 +201,8 @@ fn user_frame(frame: &wire::StackFrame, back: u64) -> Option<At> {
     }
 }
 
-/// The facts in the BPF programs' record of an exec that decide which file the task opens; `None` if the record is of
-/// another kind.
+/// The user, the group and the root directory of the task that executes a program, from the BPF programs' record of an
+/// exec; `None` if the record is of another kind.
 pub fn runner(record: &[u8]) -> Option<Runner> {
     parse::<wire::Head>(record).filter(|head| head.kind() == wire::Kind::LIFE_EXEC)?;
     let exec = parse::<wire::Exec>(record)?;
@@ -572,7 +571,7 @@ fn ending(event: &wire::Connection, by_process: bool) -> Ending {
     match i32::from(event.error) {
         0 => match event.state {
             wire::TCP_SYN_SENT => Ending::Abandoned,
-            // The kernel has sent a reset in place of a FIN because of the process.
+            // The process closed the connection in a way that made the kernel send a reset and not a FIN.
             wire::TCP_ESTABLISHED | wire::TCP_CLOSE_WAIT if event.reset != 0 && by_process => {
                 Ending::Aborted
             }

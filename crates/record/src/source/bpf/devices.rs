@@ -106,7 +106,8 @@ mod tests {
         let group = &second.groups[1];
         let figures = (group.count, group.bytes, group.latency, group.longest);
         assert_eq!(figures, (2, 8192, 14, 9));
-        // The BPF programs count in 32 bits, so that the count has overflowed to 1, after two more requests.
+        // The BPF programs count in 32 bits. After `u32::MAX` the second reading is 1, which means two more
+        // requests.
         assert_eq!(group.buckets[3], 2);
         assert_eq!(second.groups[0], Requests::default());
     }

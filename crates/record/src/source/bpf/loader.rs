@@ -24,8 +24,8 @@ const LIMIT: u32 = 20;
 /// The time in seconds without a request after which a loader that opens iterators for a `tr` ends. The `tr`
 /// sends a request each second, but may be stopped for a while.
 const IDLE: u32 = 3600;
-/// The path of a file that only root can open. In this file the loader of BPF programs locks the byte whose offset is
-/// the number of its user.
+/// The path of a lock file that only root can open. The loader of BPF programs locks one byte of it: the byte whose
+/// offset is the uid of the user who called sudo.
 const LOCK: &str = "/run/tr-loader.lock";
 /// The byte by which a `tr` requests a BPF iterator over the tasks from the loader.
 pub const ITERATOR: [u8; 1] = *b"i";
@@ -39,12 +39,12 @@ pub enum Refused {
     /// The environment variable SUDO_UID is missing, or the loader does not run as root.
     #[error("only sudo runs this, as root")]
     NoSudo,
-    /// The loader's standard input is a socket that was made by another user than the one who called sudo.
+    /// The loader's standard input is a socket that was not made by the user who called sudo.
     #[error("the socket is of user {peer}, and user {caller} has called sudo")]
     Peer {
-        /// The number of the user who made the loader's socket.
+        /// The uid of the user who made the loader's socket.
         peer: u32,
-        /// The number of the user who called sudo.
+        /// The uid of the user who called sudo.
         caller: u32,
     },
     /// The kernel refuses a system call of the loader.

@@ -1,5 +1,6 @@
-//! Reads the memory mappings of processes whose stacks are sampled. The kernel's stacks have the build ids of files.
-//! `/proc/PID/maps` has the paths, also of files without a build id, as long as the process lives.
+//! Reads the memory mappings of processes whose stacks are sampled. The stacks from the kernel only have the build ids
+//! of files. `/proc/PID/maps` also has the paths of the files, including files without a build id, as long as the
+//! process lives.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -23,7 +24,8 @@ const LONGEST: u64 = 1 << 20;
 
 #[derive(Debug, Default)]
 pub struct Maps {
-    /// The build ids of files that occurred in samples of processes whose mappings were read.
+    /// The build ids of files for which no process's mappings have to be read again, because they were in an earlier
+    /// sample whose process's mappings were read.
     known: HashSet<BuildId>,
 }
 

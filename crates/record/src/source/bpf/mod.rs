@@ -35,9 +35,9 @@ use crate::proc::{self, Alive};
 use crate::targets::Targets;
 use crate::{capabilities, host, memory};
 
-/// The longest wait for the event of COMMAND's last switch-out. It comes at once, or when the scheduler gives a CPU
-/// to the task, whose parent already has its status. On a busy machine it came after more than 20 ms in 1 of 40
-/// recordings.
+/// The longest wait for the event of COMMAND's last switch-out. COMMAND's status can be known before, if COMMAND
+/// still has to get a CPU to be switched out for the last time. On a busy machine the event came after more than 20
+/// ms in 1 of 40 recordings.
 const LAST_SWITCH: Duration = Duration::from_millis(250);
 /// The longest wait of a light recording for the last figures of tasks that have ended. The kernel drops such a task
 /// after its parent has waited for it and a grace period of RCU has passed, which takes 10 to 40 ms on two idle CPUs.
@@ -65,7 +65,8 @@ struct Bpf {
     /// The choice of the tasks that the recording follows.
     scope: Scope,
     argv_limit: u32,
-    /// The number of waits, counted before the recording began, for whose stacks the BPF programs had no room.
+    /// How many stacks of waits were lost before the recording began, because the BPF programs' table had no room.
+    /// They do not count as losses of the recording.
     waits_before: u64,
     /// The process of sudo that ran the loader; `None` if there was none or it has ended.
     sudo: Option<Sudo>,
@@ -218,8 +219,8 @@ fn living(tasks: &[wire::Snapshot], scope: &Scope, argv_limit: u32) -> Vec<LifeE
         };
         convert::snapshot(task, argv)
     };
-    // An unrecorded thread gets its name in the trace only when it meets a recorded task, except for the first thread
-    // of a process.
+    // A thread that is not recorded gets no snapshot, unless it is the first one of its process. Its name is stored
+    // later, if it meets a recorded task.
     let is_told = |task: &&wire::Snapshot| {
         task.followed != 0 || task.tid == task.tgid || *scope == Scope::All
     };
@@ -377,7 +378,7 @@ pub fn missing(attached: &Attached) -> Vec<Missing> {
     missing
 }
 
-/// Notes for the user about how the BPF programs were attached. The notes concern no missing fact.
+/// Notes for the user about how the BPF programs were attached. They are no facts that the recording lacks.
 pub fn notes(attached: &Attached) -> Vec<Missing> {
     chosen(&[
         (
@@ -475,8 +476,9 @@ impl Source for Bpf {
         let mut ended: HashSet<(u32, u64)> = self.sink.ended_before(time).collect();
         let last = totals.last(&mut self.tracer, &mut self.sink, time);
         let mut tasks = self.tracer.snapshot().unwrap_or_default();
-        // A task can have ended after `time`, but before it was listed. The events of such ends are drained here,
-        // because they are part of the new part, in which the task still has to be listed.
+        // A task may have ended after `time` and before the tasks were listed. It lived at the beginning of the new
+        // part, and its end is an event of that part. So the records of such ends are drained here, to find these
+        // tasks.
         self.tracer.consume(|record| self.sink.receive(record));
         ended.extend(self.sink.ended_before(time));
         self.sink.split(time);

@@ -1,9 +1,9 @@
-//! Joins the BPF programs' sums over unrecorded tasks that have a CPU while recorded tasks wait for it, and the names
-//! of those tasks' threads.
+//! Joins the records about unrecorded tasks that had a CPU while recorded tasks waited for it, and joins the names of
+//! those tasks' threads.
 //!
-//! The BPF programs hand over sums for each wait of a recorded task. Successive sums of a CPU become one event as long
-//! as the tasks of each name have nearly the same share of the CPU in all of them. Beside a steady load this leaves a
-//! tenth of the events.
+//! For each wait of a recorded task, the BPF programs send the CPU times of the unrecorded tasks, summed by name.
+//! Successive records of a CPU are joined into one event if each name's share of the CPU is nearly the same in all of
+//! them. If the load of the other tasks is steady, this leaves a tenth of the events.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -152,15 +152,15 @@ impl Joined {
     }
 }
 
-/// The unrecorded threads that share a process and a name with another thread. One event names all threads of a process
-/// and name.
+/// The names of unrecorded threads, for processes that have several threads with the same name. All of these threads
+/// are named by one event.
 #[derive(Debug, Default)]
 pub struct NamedThreads(HashMap<(Tgid, Comm), (Ktime, Threads)>);
 
 impl NamedThreads {
-    /// Takes the name of an unrecorded thread, if it can share an event with the first thread of the same process and
-    /// name. The first thread itself cannot, nor can a thread that began after the first one's event: they get events
-    /// of their own. Returns whether the name was taken.
+    /// Takes the name of an unrecorded thread, if an earlier thread of the same process has the same name: one later
+    /// event names all threads that were taken. The first thread of a name is not taken, nor is a thread that was
+    /// started after the first one was named. These get events of their own. Returns whether the name was taken.
     pub fn take(&mut self, time: Ktime, task: &Outsider) -> bool {
         let key = (task.tgid, task.comm);
         let Some((first, threads)) = self.0.get_mut(&key) else {
@@ -179,7 +179,7 @@ impl NamedThreads {
         true
     }
 
-    /// The events that name the unrecorded threads which were taken.
+    /// The events that name the unrecorded threads that [`NamedThreads::take`] has taken.
     pub fn finish(self) -> impl Iterator<Item = LifeEvent> {
         let mut all: Vec<_> = self.0.into_values().collect();
         all.retain(|(_, threads)| !threads.tids.is_empty());

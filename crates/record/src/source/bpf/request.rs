@@ -49,7 +49,8 @@ pub struct Request {
     sample_hz: u32,
     /// The size of the ring for sampled stacks, in bytes.
     sample_ring: u32,
-    /// The shortest wait of a task whose stack is recorded, in ns; 0 if no stacks of waits are recorded.
+    /// The stack of a task is recorded when the task has waited for at least this time, in ns; 0 if no stacks of
+    /// waits are recorded.
     wait_least: u64,
     /// The set of CPUs whose events are recorded, with a bit for each CPU.
     cpus: [u64; CPU_WORDS],

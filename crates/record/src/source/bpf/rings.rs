@@ -168,9 +168,9 @@ impl Drained for Records {
     }
 }
 
-/// The last totals of dead tasks. The exact time at which the kernel dropped a task is of no use and would take a third
-/// of the event's bytes. So the totals of many tasks get one time, which is before a new task gets the tid of one of
-/// them.
+/// The last totals of dead tasks. It does not matter when exactly the kernel dropped a task, and the exact time would
+/// take a third of the event's bytes. So the totals of many tasks get one common time. It is chosen before any of their
+/// tids is used again.
 #[derive(Default)]
 struct Dropped {
     events: Vec<LifeEvent>,
@@ -270,8 +270,8 @@ impl RootWatch {
                 }
             }
             wire::Kind::LIFE_EXEC if !self.ended.is_empty() => {
-                // If a thread other than the first executes a program, it takes over the first thread's tid, which is
-                // in use again.
+                // If a thread other than the first one executes a program, it gets the first thread's tid. So that tid
+                // belongs to a living task again.
                 let exec = convert::parse::<wire::Exec>(record);
                 if let Some(exec) = exec.filter(|exec| exec.old_tid != exec.tid) {
                     self.ended.remove(&exec.tid);
@@ -295,8 +295,8 @@ pub struct Sink {
     root: RootWatch,
     reported: Reported,
     maps: Maps,
-    /// The last record of a working directory that each CPU wrote, by the CPU's number. The next record of the same CPU
-    /// is that of the exec.
+    /// The last record of a working directory from each CPU, by the CPU's number. The next record of that CPU is the
+    /// exec to which the directory belongs.
     directories: HashMap<u32, Box<[u8]>>,
 }
 
@@ -414,8 +414,8 @@ impl Sink {
         ended.map(|end| (end.task.tid, end.task.start_time))
     }
 
-    /// The tasks of a light recording that lived at `time` and have ended since, in their state at their ends. The
-    /// records of their ends still wait to be taken.
+    /// The tasks of a light recording that lived at `time` and have ended since, each with its state when it ended. The
+    /// records of these ends still wait to be taken.
     pub fn ended_since(&self, time: Ktime) -> impl Iterator<Item = wire::Snapshot> + '_ {
         let ends = self.records.life_records().filter_map(|record| {
             let head = convert::parse::<wire::Head>(record)?;

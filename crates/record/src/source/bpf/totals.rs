@@ -52,7 +52,7 @@ impl Totals {
         }
     }
 
-    /// How a light recording knows each kind of fact.
+    /// How a light recording obtains each kind of fact, for example by events or by samples.
     pub fn facts(&self) -> RecordingFacts {
         RecordingFacts {
             switches: Known::Totals,
@@ -85,8 +85,8 @@ impl Totals {
         sink.push_own(events);
     }
 
-    /// Reads the totals of all tasks and returns events with those that have grown. The events have the time before
-    /// the reading, so that later tasks are not included.
+    /// Reads the totals of all tasks and returns events with those that have grown. The events get the time `time`,
+    /// which is right before the reading.
     fn read(&mut self, tracer: &mut Tracer, time: Ktime) -> Vec<LifeEvent> {
         let before = std::mem::take(&mut self.tasks);
         let mut grown = Vec::new();

@@ -10,9 +10,8 @@ use crate::host;
 use crate::proc::{self, tgid, Id};
 use crate::source::recorder;
 
-/// The age in ns below which the fork of a task may have been recorded already, so that the task needs no snapshot. The
-/// age is counted until the kernel's list of tasks was made. It is two of the ticks of 10 ms in which `/proc` has the
-/// starts of tasks.
+/// The age in ns that a task must have when the kernel lists the tasks, to get a snapshot here. The fork of a younger
+/// task may be recorded already. The age is two clock ticks of 10 ms, because `/proc` gives start times in such ticks.
 const YOUNG: u64 = 20_000_000;
 
 /// The snapshot events of the living tasks that are in `/proc` but not in `listed`. Outside the first pid namespace
@@ -89,7 +88,8 @@ mod tests {
     #![allow(clippy::expect_used)]
     use super::*;
 
-    /// Tests that a task of this process that is treated as missing in the kernel's list gets its name.
+    /// Tests the snapshot of a task that the kernel does not list: it has the task's name. The test takes its own
+    /// process for such a task.
     #[test]
     fn a_task_that_is_not_listed_has_its_name() {
         let id = Id::try_from(std::process::id()).expect("an id");

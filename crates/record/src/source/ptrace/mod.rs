@@ -1,5 +1,5 @@
-//! Gets the events of a recording by ptrace(2): forks, execs, ends, and the totals of each task. The recorder
-//! stamps them. System calls are not stopped.
+//! Gets the events of a recording by ptrace(2): forks, execs, ends, and the totals of each task. The times of the
+//! events are read by the recorder. System calls are not stopped.
 
 pub mod listener;
 mod sys;
@@ -26,7 +26,7 @@ use crate::error::Error;
 use crate::proc::{self, Alive, Id};
 use crate::{host, urgency};
 
-/// How a recording by ptrace(2) knows each kind of fact.
+/// How a recording by ptrace(2) obtains each kind of fact, for example by events or by samples.
 pub const FACTS: RecordingFacts = RecordingFacts {
     switches: Known::Totals,
     wakings: Known::Absent,
@@ -46,8 +46,8 @@ pub const LIMITS: [&str; 3] = [
 ];
 /// The longest time that the recorder waits until the tracer has seen COMMAND's end.
 const LAST_END: Duration = Duration::from_secs(5);
-/// The longest time that a recorded program's call of ptrace(2) is kept waiting until the tracer has let go
-/// of its targets.
+/// The longest time that a recorded program's call of ptrace(2) is delayed until the recorder has detached from the
+/// tasks that the call is about.
 const LET_GO: Duration = Duration::from_secs(2);
 /// The longest time between a signal to COMMAND and the same signal to `tr` at which both count as one signal
 /// that was sent to both.
@@ -137,8 +137,8 @@ fn listen(shared: &Arc<Shared>, listener: Option<OwnedFd>) {
     shared.lock().calls = thread.ok();
 }
 
-/// Answers the calls of ptrace(2) that recorded programs announce: first the tracer lets go of the calls'
-/// targets, and then the calls go on.
+/// Answers the calls of ptrace(2) that recorded programs announce: first the tracer detaches from the tasks that a call
+/// is about, and then the call goes on.
 fn announce(shared: &Shared, listener: &OwnedFd) {
     while let Ok(call) = listener::next(listener, 100) {
         let mut state = shared.lock();
@@ -186,8 +186,8 @@ fn run(shared: &Shared) {
         if waits.wants_ids() {
             waits.ask(state.ids());
         }
-        // Another thread waits until COMMAND has ended or is let go, or until the targets of a call are. Without such a
-        // thread the notice is left out, because it is a system call.
+        // Another thread may wait until COMMAND has ended, or until the tracer has detached from some tasks. It is
+        // notified only if there is such a thread, because a notification is a system call.
         if std::mem::take(&mut state.awaited) {
             shared.changed.notify_all();
         }
@@ -258,7 +258,7 @@ impl Source for Ptrace {
         std::mem::take(&mut self.shared.lock().new_stop)
     }
 
-    /// Ends the tracer's thread, which lets go of all tracees.
+    /// Ends the tracer's thread, which detaches from all tracees.
     fn stop(&mut self, _span: (Ktime, Ktime)) -> Last {
         self.let_go();
         let mut state = self.shared.lock();

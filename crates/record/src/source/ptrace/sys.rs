@@ -247,8 +247,8 @@ pub fn stack_pointer(id: Id) -> Option<usize> {
 
 const REAP: libc::c_int = libc::__WALL | libc::__WNOTHREAD | libc::WNOHANG;
 
-/// Removes a tracee that is a zombie. The kernel adds up no resources here, for which it would examine all threads of
-/// the process.
+/// Removes a tracee that is a zombie. The call does not ask for the resources (rusage), because the kernel would
+/// examine all threads of the process to add them up.
 pub fn reap(id: Id) {
     let usage = std::ptr::null_mut();
     // SAFETY: a plain system call, without places for results.

@@ -42,8 +42,7 @@ struct Task {
 /// A thread whose totals are to be sampled: its id, and the time in [`Task::since`].
 pub type Thread = (Id, Ktime);
 
-/// The largest number of stops and ends of tracees that are handled in a row, while a child waits for the event of its
-/// fork.
+/// While a new child waits for the event of its fork, at most this many stops and ends of tracees are handled in a row.
 const ROW: usize = 64;
 
 /// The state of the tracer: its tracees, and the events that wait to be taken into a batch.
@@ -65,7 +64,7 @@ pub struct State {
     pub tracer: Id,
     /// The tracees that the tracer will stop tracing at their next stop.
     leaving: HashSet<Id>,
-    /// The announced calls of ptrace(2) whose targets the tracer still has to let go of.
+    /// The announced calls of ptrace(2) for which the tracer still has to detach from some tasks.
     pub requests: Vec<Call>,
     root: Id,
     pub reaped: Option<Reaped>,
@@ -324,10 +323,10 @@ impl State {
         let runner = is_script.then(|| Runner::of(id)).flatten();
         let directory = runner.and_then(|_| proc::directory(id));
         let _ = sys::go_on(id, 0);
-        // The totals are read after the task goes on, so that it does not wait for that. They include some microseconds
-        // of the new program.
+        // The totals are read after the task was let run again, so that the task does not wait for the read. So they
+        // include some microseconds of the new program.
         self.account(time, id, before);
-        // The other threads of the process have ended by the exec, so that they are removed.
+        // By the exec the other threads of the process have ended, so they are removed.
         let parent = self.tasks.get(&before).map_or(0, |task| task.parent);
         self.tasks.retain(|_, task| task.process != id);
         let task = Task {
@@ -374,7 +373,7 @@ impl State {
 
     // ---- Letting go of tracees ----
 
-    /// Begins to let go of the tasks that are affected by the announced calls of ptrace(2).
+    /// Begins to detach from the tasks that the announced calls of ptrace(2) are about.
     pub fn serve(&mut self) {
         for call in std::mem::take(&mut self.requests) {
             let processes = self.targets(&call);
@@ -388,26 +387,26 @@ impl State {
         }
     }
 
-    /// Whether a recorded program's call of ptrace(2) has to wait, because the tracer has not yet let go of a task that
-    /// the call affects.
+    /// Whether a recorded program's call of ptrace(2) has to wait, because the tracer has not yet detached from a task
+    /// that the call is about.
     pub fn has_targets(&self, call: &Call) -> bool {
         !self.requests.is_empty() || !self.leaving.is_empty() || !self.targets(call).is_empty()
     }
 
-    /// The ids of the traced processes that a recorded program's call of ptrace(2) affects.
+    /// The ids of the traced processes that a recorded program's call of ptrace(2) is about.
     fn targets(&self, call: &Call) -> Vec<Id> {
         let process = |id: Id| self.tasks.get(&id).map(|task| task.process);
         match call.about {
             About::Untraced => Vec::new(),
             About::Caller => process(call.caller).into_iter().collect(),
-            // If a tracee stopped the recorder, the recorder could not let the tracee go on, and both would hang. So
-            // all tracees are let go.
+            // If a tracee stopped the recorder by ptrace(2), the recorder could not let the tracee run again, and both
+            // would hang. So the recorder detaches from all tracees.
             About::Task(_) if is_about_recorder(call) => self.processes(),
             About::Task(target) if proc::is_in_own_namespace(call.caller) => {
                 process(target).into_iter().collect()
             }
-            // The target's id is one of another pid namespace, so that it is unknown which process has it. All
-            // processes in that namespace are let go.
+            // The call contains an id of another pid namespace, so it is unknown which process it means. The recorder
+            // detaches from all processes in that namespace.
             About::Task(_) => {
                 let same = |id: &Id| proc::are_in_one_namespace(*id, call.caller);
                 self.processes().into_iter().filter(same).collect()
@@ -433,7 +432,8 @@ impl State {
         }
     }
 
-    /// Adds events which say that the tracer lets go of these processes, as text for the user.
+    /// Adds an event for each of these processes, which says that it is not recorded any further, because another
+    /// program traces it.
     fn name(&mut self, processes: &[Id]) {
         for process in processes {
             let name = self.shown(*process);
@@ -444,7 +444,7 @@ impl State {
         }
     }
 
-    /// Begins to let go of these traced processes and of all their descendants.
+    /// Begins to detach from these traced processes and from all their descendants.
     fn let_go(&mut self, processes: &[Id]) {
         let time = host::now();
         let mut going: HashSet<Id> = processes.iter().copied().collect();
@@ -476,12 +476,12 @@ impl State {
         };
         self.waiting.push(time, LifeKind::Detached(detached));
         self.leaving.insert(id);
-        // The request makes even a task in a group stop report one more stop, at which it is let go.
+        // This makes even a task in a group stop report one more stop. At that stop the tracer detaches from it.
         let _ = sys::interrupt(id);
     }
 
-    /// Ends the tracing of a stopped tracee. If the tracee has just forked, the child is let go as well, at the child's
-    /// first stop.
+    /// Detaches from a stopped tracee. If the tracee has just forked, the tracer also detaches from the child, at the
+    /// child's first stop.
     fn leave(&mut self, id: Id, signal: i32, event: i32) {
         let forked = [
             libc::PTRACE_EVENT_FORK,
@@ -542,7 +542,7 @@ impl State {
         }
     }
 
-    /// Adds an event with the totals of a task's CPU time. The task has the id `of` in the trace.
+    /// Adds an event with the total CPU time of the task `id`. In the trace the task has the id `of`.
     fn account(&mut self, time: Ktime, id: Id, of: Id) {
         if let Some(totals) = proc::totals(id) {
             self.push_account(time, id, of, totals);
@@ -571,8 +571,8 @@ impl State {
             task.is_some_and(|task| task.since == since) && !self.leaving.contains(&id)
         };
         let same: Vec<_> = threads.iter().filter(|(it, _)| is_same(*it)).collect();
-        // If the totals of a thread could not be read although its end has not come, the thread has taken the leader's
-        // id by an exec, and the totals of the leader are that thread's. So none of the totals is recorded.
+        // If a thread has no totals although its end was not reported, an exec has just given it the first thread's
+        // tid. The totals that were read for that tid are then those of this thread, so none of the totals is recorded.
         let totals: Option<Vec<_>> = same
             .iter()
             .map(|((id, _), totals)| Some((*id, (*totals)?)))

@@ -4,16 +4,17 @@
 //! event. So from [`MANY`] tracees on, the tracer waits for the SIGCHLD that the kernel sends with the id of a tracee,
 //! and asks the kernel about that tracee alone.
 //!
-//! The kernel keeps only one such signal at a time, so that some events have no signal. Such an event is mostly the
-//! first stop of a new task, the next fork of a task that has just forked, or the end of the thread that was made after
-//! one that has ended. The tracer asks about those tasks first. All other events are found by examining all tracees,
-//! which is done when no signal has come for twenty times as long as the examination takes, or, while signals come,
-//! after a hundred times as long. A tracer that does it more often takes CPU time from other programs on a busy
-//! machine: against four and twenty times, the longer intervals save 9 % of the CPU time of 20,000 threads and a third
-//! of their wall time beside a load of 20 to 60 (medians of five pairs).
+//! The kernel keeps only one SIGCHLD at a time, so some events come without a signal. Mostly they are the first stop of
+//! a new task, the next fork of a task that has just forked, or the end of the thread that was made right after one
+//! that has ended. The tracer asks about these tasks first.
 //!
-//! If examining all tracees takes long although it finds an event, the tracer asks about every tracee by its id,
-//! because a burst of ends leaves thousands of events without a signal.
+//! All other events are found by examining all tracees. While no signal comes, this is done after 20 times the time
+//! that an examination takes; while signals come, after 100 times. Shorter intervals take CPU time from other programs
+//! on a busy machine: compared with 4 and 20 times, these intervals save 9 % of the CPU time of 20,000 threads and a
+//! third of their wall time, beside a load of 20 to 60 (medians of five pairs).
+//!
+//! If examining all tracees is slow although it finds an event, the tracer asks about every tracee by its id, because
+//! after a burst of ends thousands of events have no signal.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -26,7 +27,7 @@ use crate::urgency;
 /// waits for any of them by waitid(2).
 const MANY: usize = 256;
 const FEW: usize = 128;
-/// The largest number of new tasks, and also of tasks that forked last, that the tracer asks the kernel about first.
+/// The tracer first asks the kernel about new tasks and about the tasks that forked last: at most this many of each.
 const FIRST: usize = 4;
 /// The number of ids following the id of an ended task that the tracer asks the kernel about, because threads often end
 /// in the order of their ids.
@@ -55,7 +56,8 @@ pub struct Waits {
     ended: Option<Id>,
     /// Whether the last examination of all tracees has found an event, so that there may be more events.
     has_found: bool,
-    /// Whether the last examination of all tracees was slow, so that the tracees have to be asked for by their ids.
+    /// Whether the last examination of all tracees was slow, so that the kernel has to be asked about the tracees one
+    /// by one.
     is_slow: bool,
     /// The ids of the tracees that the tracer still has to ask the kernel about.
     open: Vec<Id>,
@@ -181,13 +183,13 @@ impl Waits {
         };
         if change {
             self.by_signals = !self.by_signals;
-            // Tracees that stopped before this change have sent no signal for their stop.
+            // Tracees that stopped before this change have sent no signal, so their stops have to be searched for.
             self.is_unsure = self.by_signals;
             self.newborn.clear();
             self.open.clear();
             sys::announce_stops(self.by_signals);
-            // With its high priority the tracer would preempt a tracee for each event of another tracee. With the
-            // normal one it takes several events in a row.
+            // With high priority the tracer would preempt the tracees after each event. With normal priority it handles
+            // several events in a row.
             if self.by_signals {
                 urgency::normal();
             } else {

@@ -57,7 +57,8 @@ fn lifecycle_records_come_back_as_they_went_in() {
     assert_eq!(records, [&b"first"[..], b"", b"third"]);
 }
 
-/// Tests two CPUs that execute programs at the same time: each directory stands before the next record of its CPU.
+/// Tests two CPUs that execute programs at the same time: the record of each directory is put right before the
+/// exec record of the same CPU.
 #[test]
 fn the_directories_of_two_cpus_stay_apart() {
     let head = |cpu: u32, kind: wire::Kind| wire::Head {
