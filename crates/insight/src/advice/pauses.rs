@@ -30,6 +30,10 @@ const TRIES: usize = 10_000;
 /// not decide what the line says. A guess: if such a process counted, a fact about it alone would be stated about all.
 const SMALL: u64 = 10;
 
+/// The divisor of the sum of some sleeps: other processes that together run for less than this part of it do nothing that
+/// the sleeping program waits for. A guess: an idle server looks at its timers from time to time.
+const NEXT_TO_NOTHING: u64 = 100;
+
 /// A fact that the recording shows about the sleeps of one program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Pauses {
@@ -45,6 +49,8 @@ pub(super) enum Pauses {
     /// The program waited for descriptors or a lock until a time-out of the call. Either the timers of an event loop
     /// expired, or an answer did not come.
     TimeOuts,
+    /// No other process of the recording did anything meanwhile. So there is no work of the build to wait for.
+    NothingRuns,
     /// Nothing else is known.
     Plain,
 }
@@ -65,11 +71,15 @@ impl Pauses {
         let all = all.map(|(process, own)| Pauses::of_process(facts, process, &own));
         let all: BTreeSet<Pauses> = all.collect();
         let first = all.first().copied();
-        match first {
+        let pauses = match first {
             Some(pauses) if all.len() == 1 => pauses,
             _ if has_time_outs(facts, slept) => Pauses::TimeOuts,
             _ => Pauses::Plain,
+        };
+        if pauses == Pauses::Plain && nothing_runs(facts, slept) {
+            return Pauses::NothingRuns;
         }
+        pauses
     }
 
     /// Finds what the recording shows about the sleeps that one process decided on.
@@ -112,7 +122,7 @@ impl Pauses {
     /// Whether the sleeps may be what the program is for, such as the waits of a test of a rate. The action names that
     /// condition.
     pub fn may_be_meant(self) -> bool {
-        matches!(self, Pauses::TimeOuts | Pauses::Plain)
+        matches!(self, Pauses::TimeOuts | Pauses::NothingRuns | Pauses::Plain)
     }
 
     /// The finding and the action of a line of advice. `name` is the name of the program, and `s` the ending of its
@@ -139,6 +149,10 @@ impl Pauses {
                 format!("{name} wait{s} {time} for timers or time-outs{times}"),
                 "find out why what it waits for does not come, or wait for less, unless the time is meant",
             ),
+            Pauses::NothingRuns => (
+                format!("{name} sleep{s} {time}{times}, and nothing else of the build runs"),
+                "find out what it waits for, or sleep for less, unless the time is meant",
+            ),
             Pauses::Plain => (
                 format!("{name} sleep{s} {time}{times}"),
                 "wait for an event, unless the time is meant",
@@ -158,6 +172,45 @@ fn has_time_outs(facts: &BuildFacts<'_>, slept: &[Nap]) -> bool {
         wait.is_some_and(|wait| !matches!(wait.reason, Reason::Timer | Reason::Unknown))
     });
     sum(waits).saturating_mul(2) > sum(slept)
+}
+
+/// Whether the other processes of the recording neither run nor sleep for more than a moment during the given sleeps, which
+/// are sorted by time.
+/// If so many threads live meanwhile that the search is limited, the answer is no.
+fn nothing_runs(facts: &BuildFacts<'_>, slept: &[Nap]) -> bool {
+    let analysis = facts.analysis;
+    let (Some(first), Some(last), Some(timeline)) =
+        (slept.first(), slept.last(), &analysis.timeline)
+    else {
+        return false;
+    };
+    let groups = slept.iter().flat_map(|nap| [nap.by, nap.group]);
+    let own = groups.filter_map(|group| facts.execution(group));
+    let own: BTreeSet<ProcessIx> = own.map(|execution| execution.process).collect();
+    let is_beside = |ix: &ProcessIx| {
+        let process = analysis.process(*ix);
+        process.start < last.to && process.end > first.from && !own.contains(ix)
+    };
+    let beside = analysis.process_ids().filter(is_beside);
+    let mut beside = beside.flat_map(|ix| &analysis.process(ix).threads);
+    let mut rest = sum(slept) / NEXT_TO_NOTHING;
+    for thread in beside.by_ref().take(TRIES) {
+        let parts = timeline.since(*thread, first.from).take(TRIES);
+        for part in parts.take_while(|part| part.from < last.to) {
+            let nap = slept.partition_point(|nap| nap.to <= part.from);
+            let is_within = slept.get(nap).is_some_and(|nap| nap.from < part.to);
+            // A process that sleeps as well may be what the program waits for.
+            let is_idle = matches!(part.doing, Bucket::Wait(_))
+                && !analysis.wait_end(*thread, &part).is_timer();
+            if is_within && !is_idle {
+                let Some(left) = rest.checked_sub(part.length()) else {
+                    return false;
+                };
+                rest = left;
+            }
+        }
+    }
+    beside.next().is_none()
 }
 
 /// Whether another process ends a wait of the sleeping thread after the given sleep. If so, the sleep was not the last

@@ -29,7 +29,33 @@ fn sleeps_after_failed_tries_name_them() {
     for status in [0, TERM] {
         let text = advice(&analyzed(&tries(status)));
         assert!(!text.contains("tries"), "{text}");
-        assert!(text.contains("wait for an event, unless"), "{text}");
+        assert!(
+            text.contains("find out what it waits for, or sleep for less, unless"),
+            "{text}"
+        );
+    }
+}
+
+/// COMMAND naps for 0.8 s, during which a program that it has started before either sleeps or works for a while.
+#[test]
+fn a_sleep_while_nothing_runs_has_nothing_to_wait_for() {
+    for (work, words) in [
+        (
+            1,
+            "sleeps 800 ms, and nothing else of the build runs: find out what it waits for",
+        ),
+        (100, "sleeps 800 ms: wait for an event, unless"),
+    ] {
+        let mut hand = command(1_300);
+        starts(&mut hand, 10, 2, 11, 1);
+        becomes(&mut hand, 3, 11, "/w/server");
+        naps(&mut hand, (10, 0), 10, 810);
+        sleeps(&mut hand, (11, 1), 10 + work, (Reason::SocketRead, SLEEPS));
+        wakes(&mut hand, 10, 812, (11, 1));
+        ends(&mut hand, (11, 1), 814, TERM);
+        ends(&mut hand, (10, 0), 820, 0);
+        let text = advice(&analyzed(&hand));
+        assert!(text.contains(words), "{work}: {text}");
     }
 }
 
@@ -113,9 +139,13 @@ fn a_program_that_fails_after_its_last_nap_waited_in_vain() {
             EXIT_1,
             "sleeps 800 ms, and then fails: find out why what it waits for",
         ),
-        (5, 0, "sleeps 800 ms: wait for an event, unless"),
+        (5, 0, "sleeps 800 ms, and nothing else of the build runs"),
         // The program works after its nap, so it did not wait in vain.
-        (300, EXIT_1, "sleeps 800 ms: wait for an event, unless"),
+        (
+            300,
+            EXIT_1,
+            "sleeps 800 ms, and nothing else of the build runs",
+        ),
     ] {
         let mut hand = command(1_300);
         naps(&mut hand, (10, 0), 10, 810);
