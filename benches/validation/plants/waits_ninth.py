@@ -20,7 +20,9 @@ for my $c (1 .. $count) {
     print $o "const char *u${c}_v(void) { return BUILD_REV; }\n" if $header;
 }
 """
-BURN = "import sys, time\nt = float(sys.argv[1])\nx = 0\nwhile time.process_time() < t: x += 1\nprint('ok', sys.argv[2])\n"
+BURN = (
+    "import sys, time\nt = float(sys.argv[1])\nx = 0\nwhile time.process_time() < t: x += 1\nprint('ok', sys.argv[2])\n"
+)
 
 PLANTS = [
     # ------------------------------------------------------------------ a lock around each compiler call
@@ -184,7 +186,9 @@ PLANTS = [
             "        z.writestr(d + 'RECORD', f'{n}.py,,\\n{d}METADATA,,\\n{d}WHEEL,,\\n{d}RECORD,,\\n')\n",
             "setup.sh": "set -e\n/usr/bin/python3 mk.py\ntouch .prepared\n",
             "requirements.txt": "w9a_fmt==1.0\nw9a_lint==1.0\nw9a_run==1.0\n",
-            "run.sh": "set -e\n" + SETUP + "rm -rf site\nexport PIP_RETRIES=3 PIP_NO_CACHE_DIR=1 PIP_FIND_LINKS=wheels PIP_DISABLE_PIP_VERSION_CHECK=1\n"
+            "run.sh": "set -e\n"
+            + SETUP
+            + "rm -rf site\nexport PIP_RETRIES=3 PIP_NO_CACHE_DIR=1 PIP_FIND_LINKS=wheels PIP_DISABLE_PIP_VERSION_CHECK=1\n"
             'I="--index-url http://127.0.0.1:18404/simple"\n[ -z "$FIX" ] || I=--no-index\n'
             "/usr/bin/python3 -m pip install $I --target site -r requirements.txt\n"
             "PYTHONPATH=site /usr/bin/python3 -c 'import w9a_fmt, w9a_lint, w9a_run'\nrm -rf site\n",
@@ -212,7 +216,7 @@ PLANTS = [
             "FORCE:\n",
             "mkversion.sh": "echo '#define BUILD_REV \"r1042\"' > version.h.new\n"
             'if [ -n "$FIX" ] && cmp -s version.h version.h.new; then rm version.h.new; else mv version.h.new version.h; fi\n',
-            "t_main.c": "#include <string.h>\nconst char *u1_v(void);\nint main(void) { return strcmp(u1_v(), \"r1042\"); }\n",
+            "t_main.c": '#include <string.h>\nconst char *u1_v(void);\nint main(void) { return strcmp(u1_v(), "r1042"); }\n',
             "run.sh": "set -e\n" + SETUP + "make -s clean\nmake -j2 all\nmake -j2 check\n",
         },
         "sh setup.sh",
@@ -272,7 +276,9 @@ PLANTS = [
             "\tif err := s.Shutdown(context.Background()); err != nil {\n\t\tt.Fatal(err)\n\t}\n\tprobe.Close()\n}\n",
             "setup.sh": "set -e\nexport GOCACHE=$PWD/gocache GOPROXY=off GOFLAGS=-mod=mod\n"
             "go vet .\ngo test -count=1 -run NoSuchTest .\ntouch .prepared\n",
-            "run.sh": "set -e\n" + SETUP + "export GOCACHE=$PWD/gocache GOPROXY=off GOFLAGS=-mod=mod\ngo test -count=1 -v .\n",
+            "run.sh": "set -e\n"
+            + SETUP
+            + "export GOCACHE=$PWD/gocache GOPROXY=off GOFLAGS=-mod=mod\ngo test -count=1 -v .\n",
         },
         "sh setup.sh",
     ),
@@ -286,8 +292,8 @@ PLANTS = [
         r"javac|java|JVM",
         {
             "setup.sh": "set -e\nmkdir -p src\nfor i in 1 2 3 4 5 6; do\n"
-            "  echo \"public class Part$i { public static String name() { return \\\"part$i \\\" + java.util.List.of(1, $i).stream()"
-            ".map(x -> x + 1).toList(); } }\" > src/Part$i.java\ndone\ntouch .prepared\n",
+            '  echo "public class Part$i { public static String name() { return \\"part$i \\" + java.util.List.of(1, $i).stream()'
+            '.map(x -> x + 1).toList(); } }" > src/Part$i.java\ndone\ntouch .prepared\n',
             "run.sh": "set -e\n" + SETUP + "rm -rf out\nmkdir out\n"
             'if [ -n "$FIX" ]; then javac -d out src/*.java\n'
             "else for f in src/*.java; do javac -d out -cp out $f; done; fi\nls out | wc -l\n",
@@ -305,7 +311,7 @@ PLANTS = [
         {
             "burn.py": BURN,
             "setup.sh": "set -e\nmkdir -p suites\n"
-            "for n in auth billing cart docs export forms groups hooks; do echo \"exec /usr/bin/python3 burn.py 0.4 $n\" > suites/$n.sh; done\n"
+            'for n in auth billing cart docs export forms groups hooks; do echo "exec /usr/bin/python3 burn.py 0.4 $n" > suites/$n.sh; done\n'
             'echo "exec /usr/bin/python3 burn.py 2.8 zz-e2e" > suites/zz-e2e.sh\ntouch .prepared\n',
             "run.sh": "set -e\n" + SETUP + 'O=\n[ -z "$FIX" ] || O=-r\n'
             "export PARALLEL_HOME=$PWD/.parallel\nmkdir -p .parallel\n: > .parallel/will-cite\n"
@@ -345,7 +351,7 @@ PLANTS = [
             "setup.sh": "touch .prepared\n",
             "svc.pl": "use IO::Socket::INET;\nselect undef, undef, undef, 0.8;  # loads its tables\n"
             "my $l = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => 18407, Listen => 5, ReuseAddr => 1) or die;\n"
-            "while (my $c = $l->accept) { my $q = <$c>; if (defined $q && $q =~ /^quit/) { last } print $c \"pong\\n\" if defined $q; close $c }\n",
+            'while (my $c = $l->accept) { my $q = <$c>; if (defined $q && $q =~ /^quit/) { last } print $c "pong\\n" if defined $q; close $c }\n',
             "Rakefile": "require 'socket'\n\n"
             "def ask(line)\n  s = TCPSocket.new('127.0.0.1', 18407)\n  s.puts line\n  s.gets\nrescue SystemCallError\n  nil\nensure\n  s&.close\nend\n\n"
             "task :up do\n  @pid = spawn('perl svc.pl')\n  sleep(ENV['FIX'] ? 0.1 : 4) until ask('ping')\nend\n\n"
@@ -367,7 +373,7 @@ PLANTS = [
             "gen.pl": GEN,
             "setup.sh": "set -e\nperl gen.pl 12 55\n"
             "{ printf 'rule cc\\n command = gcc -O2 -c -o $out $in\\nrule ar\\n command = rm -f $out && ar rcs $out $in\\n'\n"
-            "  for f in unit*.c; do echo \"build ${f%.c}.o: cc $f\"; done\n"
+            '  for f in unit*.c; do echo "build ${f%.c}.o: cc $f"; done\n'
             "  echo build lib.a: ar $(ls unit*.c | sed 's/c$/o/'); } > build.ninja\ntouch .prepared\n",
             "run.sh": "set -e\n" + SETUP + "ninja -t clean > clean.log\n"
             "perl -e '$| = 1; while (1) { sleep 1; print \"still building\\n\" }' & H=$!\n"
@@ -388,7 +394,9 @@ PLANTS = [
             "sum_test.go": 'package bench\n\nimport "testing"\n\nvar sink uint32\n\nfunc BenchmarkSum(b *testing.B) {\n\tp := make([]byte, 4096)\n'
             "\tb.SetBytes(4096)\n\tfor i := 0; i < b.N; i++ {\n\t\tsink += Sum(p)\n\t}\n}\n",
             "setup.sh": "set -e\nexport GOCACHE=$PWD/gocache GOPROXY=off GOFLAGS=-mod=mod\ngo test -c -o bench.test .\ntouch .prepared\n",
-            "run.sh": "set -e\n" + SETUP + "./bench.test -test.run '^$' -test.bench . -test.benchtime 1s -test.count 3\n",
+            "run.sh": "set -e\n"
+            + SETUP
+            + "./bench.test -test.run '^$' -test.bench . -test.benchtime 1s -test.count 3\n",
         },
         "sh setup.sh",
     ),
@@ -430,7 +438,7 @@ PLANTS = [
             '    tick.scheduleAtFixedRate(() -> System.out.println("done " + done), 200, 200, TimeUnit.MILLISECONDS);\n'
             "    ExecutorService pool = Executors.newFixedThreadPool(2);\n"
             "    LongAdder sum = new LongAdder();\n"
-            "    for (int i = 0; i < 80; i++) pool.submit(() -> { sum.add(primes(2, Integer.getInteger(\"top\", 700000))); done.incrementAndGet(); });\n"
+            '    for (int i = 0; i < 80; i++) pool.submit(() -> { sum.add(primes(2, Integer.getInteger("top", 700000))); done.incrementAndGet(); });\n'
             "    pool.shutdown();\n    pool.awaitTermination(10, TimeUnit.MINUTES);\n    tick.shutdownNow();\n    s.stop(0);\n"
             "    System.out.println(sum);\n  }\n}\n",
             "setup.sh": "set -e\nmkdir -p classes\njavac -d classes Suite.java\ntouch .prepared\n",
@@ -447,7 +455,9 @@ PLANTS = [
         r"(?i)nothing|no (change|advice|fault)|bwlimit|rate|by design|asked for|on purpose|rsync",
         {
             "setup.sh": "set -e\nmkdir -p dist\nopenssl rand -out dist/app.bin 4000000\ntouch .prepared\n",
-            "run.sh": "set -e\n" + SETUP + "rm -rf published\nrsync -a --bwlimit=1000 dist/ published/\ncmp dist/app.bin published/app.bin\n",
+            "run.sh": "set -e\n"
+            + SETUP
+            + "rm -rf published\nrsync -a --bwlimit=1000 dist/ published/\ncmp dist/app.bin published/app.bin\n",
         },
         "sh setup.sh",
     ),

@@ -8,7 +8,7 @@ from waits import Plant
 NOTHING = r"(?i)\bnothing\b|\bno (?:waits?|changes?|advice|faults?|savings?)\b|\bnone\b"
 
 # A chain of dependent steps: argument 1 is the number of millions; with a second argument it asks as a wizard does.
-CHAIN = r'''#include <stdio.h>
+CHAIN = r"""#include <stdio.h>
 #include <stdlib.h>
 #include <stdint.h>
 int main(int argc, char **argv) {
@@ -18,7 +18,7 @@ int main(int argc, char **argv) {
     printf("%016llx\n", (unsigned long long)x);
     return 0;
 }
-'''
+"""
 
 PLANTS = [
     Plant(
@@ -29,32 +29,32 @@ PLANTS = [
         " then stops in fast mode. End the session first, or stop with -m fast",
         r"(?i)pg_ctl|postgres|psql|\bstop\.sh|smart|idle session|shut ?down",
         {
-            "setup.sh": r'''set -e
+            "setup.sh": r"""set -e
 . ./user.sh
 if [ ! -e data/PG_VERSION ]; then
     mkdir -p data; chmod 700 data
     $AS initdb -D data -U postgres -A trust -N >initdb.log 2>&1
 fi
-''',
-            "user.sh": r'''# postgres refuses to run as root
+""",
+            "user.sh": r"""# postgres refuses to run as root
 AS=
 [ "$(id -u)" != 0 ] || AS="unshare --user --map-user=$(id -u postgres) --map-group=$(id -g postgres)"
-''',
-            "stop.sh": r'''. ./user.sh
+""",
+            "stop.sh": r""". ./user.sh
 if [ -n "$FIX" ]; then
     $AS pg_ctl -D data -s -m fast stop
 else
     # let clients finish first
     $AS pg_ctl -D data -s -m smart -t 4 stop 2>/dev/null || $AS pg_ctl -D data -s -m fast stop
 fi
-''',
-            "suite.sql": r'''DROP TABLE IF EXISTS orders;
+""",
+            "suite.sql": r"""DROP TABLE IF EXISTS orders;
 CREATE TABLE orders (id int PRIMARY KEY, customer int, total numeric);
 INSERT INTO orders SELECT i, i % 97, i * 1.25 FROM generate_series(1, 60000) i;
 CREATE INDEX ON orders (customer);
 SELECT customer, sum(total) FROM orders GROUP BY customer ORDER BY 2 DESC LIMIT 3;
-''',
-            "run.sh": r'''set -e
+""",
+            "run.sh": r"""set -e
 [ -e data/PG_VERSION ] || sh setup.sh
 . ./user.sh
 $AS pg_ctl -D data -s -w -l pg.log -o "-p 18421 -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off" start
@@ -70,7 +70,7 @@ exec 3>&-
 wait $F || :
 grep -q rows suite.out
 echo suite ok
-''',
+""",
         },
         "sh setup.sh",
     ),
@@ -83,7 +83,7 @@ echo suite ok
         r"(?i)entry\.sh|stop\.sh|app\.py|grace|SIGTERM|SIGKILL|\bPID 1\b|unshare",
         {
             "setup.sh": "/usr/bin/python3 -m py_compile app.py; touch products\n",
-            "app.py": r'''import http.server, signal, sys
+            "app.py": r"""import http.server, signal, sys
 
 class H(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
@@ -94,22 +94,22 @@ signal.signal(signal.SIGTERM, lambda *a: sys.exit(0))
 s = http.server.HTTPServer(("127.0.0.1", 18422), H)
 print("listening", flush=True)
 s.serve_forever()
-''',
-            "entry.sh": r'''#!/bin/sh
+""",
+            "entry.sh": r"""#!/bin/sh
 export MODE=test
 [ -z "$FIX" ] || exec /usr/bin/python3 app.py
 /usr/bin/python3 app.py
 echo "app ended"
-''',
-            "stop.sh": r'''# stop.sh PID: as the container engine does: SIGTERM, grace time, SIGKILL
+""",
+            "stop.sh": r"""# stop.sh PID: as the container engine does: SIGTERM, grace time, SIGKILL
 kill -TERM $1
 n=0
 while kill -0 $1 2>/dev/null; do
     if [ $n -ge 40 ]; then kill -KILL $1; break; fi
     sleep 0.1; n=$((n + 1))
 done
-''',
-            "run.sh": r'''[ -e products ] || sh setup.sh
+""",
+            "run.sh": r"""[ -e products ] || sh setup.sh
 rm -f out; mkfifo out
 unshare -Ur --pid --fork --kill-child sh entry.sh >out 2>/dev/null & U=$!
 exec 3<out
@@ -121,7 +121,7 @@ sh stop.sh $C
 wait $U 2>/dev/null
 exec 3<&-
 [ $R = 0 ] && echo container test ok
-''',
+""",
         },
         "sh setup.sh",
     ),
@@ -134,7 +134,7 @@ exec 3<&-
         r"(?i)test\.js|pool(?:\.js)?|node\b.*(?:idle|loop|timer|event|end|exit|wait)|idle",
         {
             "setup.sh": "node --check pool.js && node --check test.js && node --check store.js && touch products\n",
-            "store.js": r'''const net = require("net"), fs = require("fs");
+            "store.js": r"""const net = require("net"), fs = require("fs");
 try { fs.unlinkSync("store.sock"); } catch {}
 const data = new Map();
 net.createServer(c => {
@@ -151,8 +151,8 @@ net.createServer(c => {
     }
   });
 }).listen("store.sock", () => console.log("ready"));
-''',
-            "pool.js": r'''const net = require("net");
+""",
+            "pool.js": r"""const net = require("net");
 exports.Pool = class {
   constructor(path, { max = 4, idleTimeoutMillis = 4000 } = {}) {
     Object.assign(this, { path, max, idleTimeoutMillis, idle: [], all: new Set(), waiting: [] });
@@ -181,8 +181,8 @@ exports.Pool = class {
   }
   end() { for (const c of this.all) { clearTimeout(c.timer); c.destroy(); } this.all.clear(); this.idle = []; }
 };
-''',
-            "test.js": r'''const assert = require("assert"), { Pool } = require("./pool");
+""",
+            "test.js": r"""const assert = require("assert"), { Pool } = require("./pool");
 (async () => {
   const pool = new Pool("store.sock");
   await Promise.all(Array.from({ length: 400 }, (_, i) => pool.query(`set k${i} v${i}`)));
@@ -190,15 +190,15 @@ exports.Pool = class {
   console.log("800 assertions ok");
   if (process.env.FIX) pool.end();
 })();
-''',
-            "run.sh": r'''[ -e products ] || sh setup.sh
+""",
+            "run.sh": r"""[ -e products ] || sh setup.sh
 rm -f ready; mkfifo ready
 node store.js >ready & S=$!
 read -r line <ready
 node test.js; R=$?
 kill $S; wait $S 2>/dev/null
 exit $R
-''',
+""",
         },
         "sh setup.sh",
     ),
@@ -211,7 +211,7 @@ exit $R
         r"(?i)client\.rb|queue\.rb|\bruby\b|nagle|NODELAY|18423|round ?trips?|delayed ack",
         {
             "setup.sh": "ruby -c client.rb >/dev/null && ruby -c queue.rb >/dev/null && touch products\n",
-            "queue.rb": r'''require "socket"
+            "queue.rb": r"""require "socket"
 s = TCPServer.new("127.0.0.1", 18423)
 $stdout.puts "ready"; $stdout.flush
 c = s.accept
@@ -220,8 +220,8 @@ while (head = c.read(4))
   c.read(head.unpack1("N"))
   c.write([n += 1].pack("N"))
 end
-''',
-            "client.rb": r'''require "socket"
+""",
+            "client.rb": r"""require "socket"
 c = TCPSocket.new("127.0.0.1", 18423)
 c.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1) if ENV["FIX"].to_s != ""
 c.sync = true
@@ -234,15 +234,15 @@ last = 0
 end
 abort "lost" if last != 90
 puts "90 messages acknowledged"
-''',
-            "run.sh": r'''[ -e products ] || sh setup.sh
+""",
+            "run.sh": r"""[ -e products ] || sh setup.sh
 rm -f ready; mkfifo ready
 ruby queue.rb >ready & S=$!
 read -r line <ready
 ruby client.rb; R=$?
 wait $S
 exit $R
-''',
+""",
         },
         "sh setup.sh",
     ),
@@ -254,12 +254,12 @@ exit $R
         " answers anyhow. Correct the two patterns (or give the installer its --yes)",
         r"(?i)answers\.exp|\bexpect\b|install(?:er)?\.sh|prompt|question|pseudo-?terminal|\bpty\b|terminal|\bread\b.*(?:input|answer)",
         {
-            "setup.sh": r'''mkdir -p tree
+            "setup.sh": r"""mkdir -p tree
 i=0
 while [ $i -lt 150 ]; do seq $i $((i + 900)) >tree/f$i.txt; i=$((i + 1)); done
 tar -cf payload.tar tree && rm -r tree
-''',
-            "installer.sh": r'''#!/bin/sh
+""",
+            "installer.sh": r"""#!/bin/sh
 printf 'Do you accept the licence? [yes/no] '; read -r a
 [ "$a" = yes ] || exit 1
 printf 'Destination folder [/opt/tool]: '; read -r d
@@ -269,8 +269,8 @@ tar -C "$d" -xf payload.tar
 printf 'Add tool to PATH? (y/N) '; read -r p
 sha256sum "$d"/tree/* >"$d"/manifest
 echo "installed $(wc -l <"$d"/manifest) files"
-''',
-            "answers.exp": r'''set timeout 2
+""",
+            "answers.exp": r"""set timeout 2
 set fix [expr {[info exists env(FIX)] && $env(FIX) ne ""}]
 spawn sh installer.sh
 expect "accept the licence"
@@ -283,11 +283,11 @@ set timeout 60
 expect eof
 catch wait r
 exit [lindex $r 3]
-''',
-            "run.sh": r'''[ -e payload.tar ] || sh setup.sh
+""",
+            "run.sh": r"""[ -e payload.tar ] || sh setup.sh
 expect answers.exp >dialogue.log || exit 1
 grep -q 'installed 150 files' dialogue.log && rm -rf dest && echo installer test ok
-''',
+""",
         },
         "sh setup.sh",
     ),
@@ -300,9 +300,9 @@ grep -q 'installed 150 files' dialogue.log && rm -rf dest && echo installer test
         " the 8 batches could be asked at once",
         r"(?i)import\.py|geo\.py|18428|db\.sqlite|sqlite|\block(?:ed|s)?\b|transaction|BEGIN",
         {
-            "setup.sh": r'''for p in a b; do seq 1 160 | sed "s/^/$p-street /" >$p.csv; done
-''',
-            "geo.py": r'''import http.server, json, socketserver, time
+            "setup.sh": r"""for p in a b; do seq 1 160 | sed "s/^/$p-street /" >$p.csv; done
+""",
+            "geo.py": r"""import http.server, json, socketserver, time
 
 class H(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -319,8 +319,8 @@ class S(socketserver.ThreadingMixIn, http.server.HTTPServer):
 s = S(("127.0.0.1", 18428), H)
 print("ready", flush=True)
 s.serve_forever()
-''',
-            "import.py": r'''import json, os, sqlite3, sys, urllib.request
+""",
+            "import.py": r"""import json, os, sqlite3, sys, urllib.request
 
 def rows(name):
     lines = [l.strip() for l in open(name)]
@@ -337,8 +337,8 @@ else:
     ready = rows(sys.argv[1])
 db.executemany("INSERT INTO places VALUES (?, ?, ?)", ready)
 db.execute("COMMIT")
-''',
-            "run.sh": r'''[ -e b.csv ] || sh setup.sh
+""",
+            "run.sh": r"""[ -e b.csv ] || sh setup.sh
 rm -f db.sqlite* ready; mkfifo ready
 /usr/bin/python3 geo.py >ready & S=$!
 read -r line <ready
@@ -350,7 +350,7 @@ wait $A || R=1
 wait $B || R=1
 kill $S; wait $S 2>/dev/null
 [ $R = 0 ] && [ "$(sqlite3 db.sqlite 'SELECT count(*) FROM places')" = 320 ] && echo 320 places
-''',
+""",
         },
         "sh setup.sh",
     ),
@@ -362,11 +362,11 @@ kill $S; wait $S 2>/dev/null
         " in it: a lock whose holder is dead can be broken at once (or the job removes its lock when it ends)",
         r"(?i)cache\.pl|cache\.lock|\bstale\b|lock dir|\block\b|\bperl\b.*(?:sleep|wait|poll)",
         {
-            "setup.sh": r'''i=0; mkdir -p deps
+            "setup.sh": r"""i=0; mkdir -p deps
 while [ $i -lt 60 ]; do seq $i $((i + 3000)) >deps/$i; i=$((i + 1)); done
 touch products
-''',
-            "cache.pl": r'''use strict; use warnings; use Time::HiRes qw(time sleep); use Digest::SHA;
+""",
+            "cache.pl": r"""use strict; use warnings; use Time::HiRes qw(time sleep); use Digest::SHA;
 my ($lock, $max_age) = ("cache.lock", 4);
 sub dead { open my $f, "<", "$lock/pid" or return 0; my $p = <$f>; chomp $p; return !kill 0, $p; }
 sub drop { unlink "$lock/pid"; rmdir $lock; }
@@ -380,12 +380,12 @@ my $all = Digest::SHA->new(256);
 for my $f (sort glob "deps/*") { $all->add(Digest::SHA->new(256)->addfile($f)->hexdigest); }
 print "cache key ", $all->hexdigest, "\n";
 drop();
-''',
-            "run.sh": r'''[ -e products ] || sh setup.sh
+""",
+            "run.sh": r"""[ -e products ] || sh setup.sh
 # what the job that ran out of memory left behind
 rm -rf cache.lock; mkdir cache.lock; sh -c 'echo $$' >cache.lock/pid
 perl cache.pl && [ ! -e cache.lock ]
-''',
+""",
         },
         "sh setup.sh",
     ),
@@ -397,12 +397,12 @@ perl cache.pl && [ ! -e cache.lock ]
         " will not change by waiting. Retry only on 5xx and connection errors",
         r"(?i)plugins\.php|back-?off|\bretr(?:y|ies)|\b404\b|\bphp\b.*(?:sleep|wait|pause)",
         {
-            "setup.sh": r'''mkdir -p www/v1 www/v2
+            "setup.sh": r"""mkdir -p www/v1 www/v2
 for p in cache auth mail; do echo "{\"name\": \"$p\", \"version\": \"1.4\"}" >www/v1/$p.json; done
 echo '{"name": "core", "version": "2.0"}' >www/v2/core.json
 echo '<?php $p = __DIR__ . "/www" . $_SERVER["REQUEST_URI"]; if (is_file($p)) { readfile($p); } else { http_response_code(404); echo "no"; }' >router.php
-''',
-            "plugins.php": r'''<?php
+""",
+            "plugins.php": r"""<?php
 function fetch(string $url): ?array {
     $pause = 0.2;
     for ($try = 0; $try < 4; $try++) {
@@ -422,14 +422,14 @@ foreach (["core", "cache", "auth", "mail"] as $name) {
     if (!$p) { fwrite(STDERR, "$name is missing\n"); exit(1); }
     echo "$p[name] $p[version]\n";
 }
-''',
-            "run.sh": r'''[ -e router.php ] || sh setup.sh
+""",
+            "run.sh": r"""[ -e router.php ] || sh setup.sh
 php -S 127.0.0.1:18424 router.php >server.log 2>&1 & S=$!
 until curl -s -o /dev/null http://127.0.0.1:18424/v2/core.json; do sleep 0.02; done
 php plugins.php; R=$?
 kill $S; wait $S 2>/dev/null
 exit $R
-''',
+""",
         },
         "sh setup.sh",
     ),
@@ -442,15 +442,15 @@ exit $R
         r"(?i)\bsleep 1\.2|\bsleep\b.*1\.2|screen\.sh|\bsleep\b.*\b(?:three|3)\b|tmux",
         {
             "setup.sh": "luac -p app.lua 2>/dev/null || lua -e 'assert(loadfile(\"app.lua\"))'; touch products\n",
-            "app.lua": r'''io.write("calc> "); io.flush()
+            "app.lua": r"""io.write("calc> "); io.flush()
 for line in io.lines() do
   if line == "quit" then break end
   local f = load("return " .. line)
   print("= " .. tostring(f and f()))
   io.write("calc> "); io.flush()
 end
-''',
-            "screen.sh": r'''# screen.sh KEYS TEXT: type, then the screen must show the text
+""",
+            "screen.sh": r"""# screen.sh KEYS TEXT: type, then the screen must show the text
 tmux -L w9b send-keys -t app "$1" Enter
 if [ -n "$FIX" ]; then
     n=0
@@ -460,8 +460,8 @@ else
     tmux -L w9b capture-pane -p -t app | grep -q -F -e "$2" || exit 1
 fi
 echo "ok $1"
-''',
-            "run.sh": r'''[ -e products ] || sh setup.sh
+""",
+            "run.sh": r"""[ -e products ] || sh setup.sh
 TMUX_TMPDIR=$(mktemp -d); export TMUX_TMPDIR; unset TMUX
 tmux -L w9b -f /dev/null new-session -d -s app -x 80 -y 24 lua app.lua
 R=0
@@ -471,7 +471,7 @@ sh screen.sh '#"terminal"' '= 8' || R=1
 tmux -L w9b kill-server
 rm -rf "$TMUX_TMPDIR"
 exit $R
-''',
+""",
         },
         "sh setup.sh",
     ),
@@ -483,17 +483,17 @@ exit $R
         " five steps waits up to 1 s for work of a tenth of it. Follow with GNU tail (inotify), or let the worker answer in a pipe",
         r"(?i)busybox|\btail\b|work\.log|follow|events\b",
         {
-            "setup.sh": r'''for u in a b c d e; do
+            "setup.sh": r"""for u in a b c d e; do
     { echo '#include <stdio.h>'; i=0
       while [ $i -lt 60 ]; do echo "int $u$i(int x) { return x * $i + 1; }"; i=$((i + 1)); done; } >$u.c
 done
 touch products
-''',
-            "worker.sh": r'''while read -r u; do
+""",
+            "worker.sh": r"""while read -r u; do
     gcc -O1 -c $u.c -o $u.o && echo "done $u" || echo "failed $u"
 done
-''',
-            "run.sh": r'''[ -e products ] || sh setup.sh
+""",
+            "run.sh": r"""[ -e products ] || sh setup.sh
 rm -f jobs events *.o; mkfifo jobs events; : >work.log
 sh worker.sh <jobs >>work.log & W=$!
 exec 3>jobs
@@ -512,7 +512,7 @@ wait $W
 kill $T; wait $T 2>/dev/null
 exec 4<&-
 [ $R = 0 ] && ls a.o b.o c.o d.o e.o
-''',
+""",
         },
         "sh setup.sh",
     ),
@@ -525,7 +525,7 @@ exec 4<&-
         r"(?i)\berl\b|beam|erlang|worker|supervisor|shut ?down",
         {
             "setup.sh": "erlc ledger.erl\n",
-            "ledger.erl": r'''-module(ledger).
+            "ledger.erl": r"""-module(ledger).
 -behaviour(supervisor).
 -export([main/0, init/1, start_worker/0, worker/1]).
 
@@ -559,10 +559,10 @@ main() ->
     exit(Sup, shutdown),
     receive {'DOWN', Ref, process, _, _} -> ok end,
     halt(0).
-''',
-            "run.sh": r'''[ -e ledger.beam ] || sh setup.sh
+""",
+            "run.sh": r"""[ -e ledger.beam ] || sh setup.sh
 erl -noshell -noinput -pa . -eval 'ledger:main().' </dev/null
-''',
+""",
         },
         "sh setup.sh",
     ),
@@ -574,9 +574,9 @@ erl -noshell -noinput -pa . -eval 'ledger:main().' </dev/null
         " CPUs idle. Admit several at once (the store answers them in parallel)",
         r"(?i)upload\.py|store\.py|18425|semaphore|one after (?:another|the other)|at once|concurren|in parallel|asyncio",
         {
-            "setup.sh": r'''mkdir -p out; for i in 0 1 2 3 4 5 6 7 8 9; do seq $i 20000 >out/$i.txt; done; touch products
-''',
-            "store.py": r'''import asyncio
+            "setup.sh": r"""mkdir -p out; for i in 0 1 2 3 4 5 6 7 8 9; do seq $i 20000 >out/$i.txt; done; touch products
+""",
+            "store.py": r"""import asyncio
 
 async def serve(r, w):
     head = await r.readuntil(b"\r\n\r\n")
@@ -593,8 +593,8 @@ async def main():
     await s.serve_forever()
 
 asyncio.run(main())
-''',
-            "upload.py": r'''import asyncio, glob, os, zlib
+""",
+            "upload.py": r"""import asyncio, glob, os, zlib
 
 async def put(sem, name):
     body = zlib.compress(open(name, "rb").read())
@@ -613,15 +613,15 @@ async def main():
     print(len(names), "artefacts stored")
 
 asyncio.run(main())
-''',
-            "run.sh": r'''[ -e products ] || sh setup.sh
+""",
+            "run.sh": r"""[ -e products ] || sh setup.sh
 rm -f ready; mkfifo ready
 /usr/bin/python3 store.py >ready & S=$!
 read -r line <ready
 /usr/bin/python3 upload.py; R=$?
 kill $S; wait $S 2>/dev/null
 exit $R
-''',
+""",
         },
         "sh setup.sh",
     ),
@@ -633,18 +633,18 @@ exit $R
         " answers at once. Take the dead server out of the list (or remember that it is dead, or ask both)",
         r"(?i)resolve\.pl|resolv\.list|18430|\bperl\b(?! named).*(?:answer|wait|select|UDP|time-?out|socket|network)|name server|\bDNS\b",
         {
-            "setup.sh": r'''printf '127.0.0.1:18430\n127.0.0.1:18431\n' >resolv.list; printf '127.0.0.1:18431\n' >resolv.live
+            "setup.sh": r"""printf '127.0.0.1:18430\n127.0.0.1:18431\n' >resolv.list; printf '127.0.0.1:18431\n' >resolv.live
 perl -c resolve.pl 2>/dev/null; perl -c named.pl 2>/dev/null; touch products
-''',
-            "named.pl": r'''use strict; use warnings; use IO::Socket::INET;
+""",
+            "named.pl": r"""use strict; use warnings; use IO::Socket::INET;
 # 18430 is up but hears nothing; 18431 serves
 my $mute = IO::Socket::INET->new(Proto => "udp", LocalAddr => "127.0.0.1:18430") or die;
 my $s = IO::Socket::INET->new(Proto => "udp", LocalAddr => "127.0.0.1:18431") or die;
 $| = 1; print "ready\n";
 my %zone = (db => "10.0.0.2", cache => "10.0.0.3", queue => "10.0.0.4");
 while ($s->recv(my $q, 512)) { $s->send("$q " . ($zone{$q} // "none")); }
-''',
-            "resolve.pl": r'''use strict; use warnings; use IO::Socket::INET; use IO::Select;
+""",
+            "resolve.pl": r"""use strict; use warnings; use IO::Socket::INET; use IO::Select;
 open my $f, "<", $ENV{FIX} ? "resolv.live" : "resolv.list" or die; chomp(my @servers = <$f>);
 sub lookup {
     my $name = shift;
@@ -659,15 +659,15 @@ sub lookup {
 }
 open my $o, ">", "hosts.out" or die;
 print $o "$_ ", lookup($_), "\n" for qw(db cache queue);
-''',
-            "run.sh": r'''[ -e products ] || sh setup.sh
+""",
+            "run.sh": r"""[ -e products ] || sh setup.sh
 rm -f ready; mkfifo ready
 perl named.pl >ready & S=$!
 read -r line <ready
 perl resolve.pl; R=$?
 kill $S; wait $S 2>/dev/null
 [ $R = 0 ] && grep -q 'queue 10.0.0.4' hosts.out && echo hosts resolved
-''',
+""",
         },
         "sh setup.sh",
     ),
@@ -679,7 +679,7 @@ kill $S; wait $S 2>/dev/null
         NOTHING,
         {
             "setup.sh": "gcc -O2 wakeups.c -o wakeups\n",
-            "wakeups.c": r'''#define _GNU_SOURCE
+            "wakeups.c": r"""#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -699,7 +699,7 @@ int main(void) {
     printf("wake-up latency: median %ld us, 99%% %ld us, worst %ld us\n", late[2000] / 1000, late[3960] / 1000, late[3999] / 1000);
     return 0;
 }
-''',
+""",
             "run.sh": "[ -e wakeups ] || sh setup.sh\n./wakeups\n",
         },
         "sh setup.sh",
@@ -714,20 +714,20 @@ int main(void) {
         {
             "setup.sh": "gcc -O2 chain.c -o chain\n",
             "chain.c": CHAIN,
-            "server.js": r'''const http = require("http");
+            "server.js": r"""const http = require("http");
 let ticks = 0, last = "";
 setInterval(() => { ticks++; }, 100);
 http.createServer((q, a) => {
   if (q.method === "POST") { let b = ""; q.on("data", d => b += d); q.on("end", () => { last = b.trim(); a.end("stored\n"); }); }
   else a.end(last + "\n");
 }).listen(18426, "127.0.0.1", () => console.log("ready"));
-''',
-            "watchdog.pl": r'''# watchdog.pl PID SECONDS: ends a job that hangs
+""",
+            "watchdog.pl": r"""# watchdog.pl PID SECONDS: ends a job that hangs
 my ($pid, $left) = @ARGV;
 while ($left-- > 0) { sleep 1; exit 0 unless kill 0, $pid; }
 kill "KILL", $pid;
-''',
-            "run.sh": r'''[ -e chain ] || sh setup.sh
+""",
+            "run.sh": r"""[ -e chain ] || sh setup.sh
 rm -f ready; mkfifo ready
 node server.js >ready & S=$!
 read -r line <ready
@@ -735,7 +735,7 @@ perl watchdog.pl $$ 120 & W=$!
 curl -s -X POST --data-binary "$(./chain 800)" http://127.0.0.1:18426/ && curl -s http://127.0.0.1:18426/ | grep -q '^[0-9a-f]\{16\}$'; R=$?
 kill $W $S; wait $W $S 2>/dev/null
 exit $R
-''',
+""",
         },
         "sh setup.sh",
     ),
@@ -747,7 +747,7 @@ exit $R
         NOTHING,
         {
             "setup.sh": "gcc -O2 keywizard.c -o keywizard\n",
-            "keywizard.c": r'''#include <stdio.h>
+            "keywizard.c": r"""#include <stdio.h>
 #include <stdint.h>
 #include <string.h>
 static uint64_t stretch(uint64_t x) {
@@ -769,8 +769,8 @@ int main(void) {
     printf("Key %016llx written\n", (unsigned long long)x);
     return 0;
 }
-''',
-            "dialogue.exp": r'''set timeout 120
+""",
+            "dialogue.exp": r"""set timeout 120
 spawn ./keywizard
 expect "Pass phrase:"
 send "correct horse\r"
@@ -780,7 +780,7 @@ expect -re {Key [0-9a-f]{16} written}
 expect eof
 catch wait r
 exit [lindex $r 3]
-''',
+""",
             "run.sh": "[ -e keywizard ] || sh setup.sh\nexpect dialogue.exp >dialogue.log && grep -q written dialogue.log && echo wizard test ok\n",
         },
         "sh setup.sh",
@@ -794,7 +794,7 @@ exit [lindex $r 3]
         NOTHING,
         {
             "setup.sh": "GO111MODULE=off GOCACHE=$PWD/.gocache GOFLAGS= go build -o load load.go\n",
-            "load.go": r'''package main
+            "load.go": r"""package main
 
 import (
 	"bufio"
@@ -875,15 +875,15 @@ func main() {
 		os.Exit(1)
 	}
 }
-''',
-            "run.sh": r'''[ -e load ] || sh setup.sh
+""",
+            "run.sh": r"""[ -e load ] || sh setup.sh
 rm -f ready; mkfifo ready
 ./load -serve >ready & S=$!
 read -r line <ready
 ./load -rate 50 -duration 4s -p99 250ms; R=$?
 kill $S; wait $S 2>/dev/null
 exit $R
-''',
+""",
         },
         "sh setup.sh",
     ),
@@ -897,19 +897,19 @@ exit $R
         {
             "setup.sh": "gcc -O2 chain.c -o chain\n",
             "chain.c": CHAIN,
-            "job.sh": r'''# job.sh N: one of two at a time
+            "job.sh": r"""# job.sh N: one of two at a time
 exec 9>slot.$(($1 % 2))
 flock 9
 ./chain 220 $1$1$1 >part.$1
-''',
-            "run.sh": r'''[ -e chain ] || sh setup.sh
+""",
+            "run.sh": r"""[ -e chain ] || sh setup.sh
 rm -f part.*
 P=
 for i in 1 2 3 4 5 6; do sh job.sh $i & P="$P $!"; done
 R=0
 for p in $P; do wait $p || R=1; done
 [ $R = 0 ] && [ "$(cat part.* | wc -l)" = 6 ] && echo 6 parts
-''',
+""",
         },
         "sh setup.sh",
     ),

@@ -213,7 +213,7 @@ pub struct FrameState {
     pub address_at: HashMap<Address, usize>,
     /// The values of the machine's counters at the last sample, by the number of the counter.
     pub counters: Vec<Option<u64>>,
-    /// The disks that the frame's events of kind [`DiskWait`](crate::event::DiskWait) have named so far.
+    /// The disks that the frame's events of kind `DiskWait` have named so far.
     pub disks: Vec<Disk>,
     /// The number that the next new frame of a sampled stack gets.
     pub frame: u32,

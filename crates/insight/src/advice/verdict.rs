@@ -197,7 +197,7 @@ impl BuildVerdict {
         format!("the changes below save up to {}", units::time(self.changes))
     }
 
-    /// The condition under which the advised changes save something, as words that follow [`Verdict::saved`].
+    /// The condition under which the advised changes save something, as words that follow [`BuildVerdict::saved`].
     fn condition(&self) -> &'static str {
         if self.unless_meant {
             ", unless that time is meant"

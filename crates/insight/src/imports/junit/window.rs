@@ -24,7 +24,7 @@ pub fn life_of_command(analysis: &Analysis, command: Option<ProcessIx>) -> Optio
 
 /// The test program whose command line names the report and which is an ancestor of all other such programs. All tests
 /// of the report ran during its life, in the program itself or in programs that it started. `runners` is the field of
-/// [`Placer`](super::placer::Placer).
+/// [`Placer`].
 pub fn writer(analysis: &Analysis, runners: &[Vec<ProcessIx>; 3]) -> Option<ProcessIx> {
     let [named, tests, _] = runners;
     let is_test = |ix: &&ProcessIx| tests.binary_search(ix).is_ok();
