@@ -241,8 +241,8 @@ impl Analysis {
         let mut starters = std::iter::successors(parent(&by), parent).take(DEEPEST);
         let parked = is_worker && wait.length() >= PARKED;
         if waiter.process != waker.process {
-            // A thread of another process killed the worker's process, and the worker had not been given any work until
-            // then.
+            // A thread of another process woke the worker. If it did so only to kill the worker's process, and the
+            // worker had not been given any work until then, the worker was idle.
             let ends_idle = parked && self.was_woken_to_be_killed(thread, wait);
             return if ends_idle {
                 WaitReason::Idle
@@ -295,9 +295,9 @@ impl Analysis {
             && !self.reads_output(thread, waker)
     }
 
-    /// Whether a thread only reads the output of the waker's process and does not wait for a job slot. It must have
-    /// started that process, and it must not be its own process's first thread. For example, cargo starts each
-    /// rustc from a thread of its own, and another thread waits for job slots.
+    /// Whether a thread does not wait for a job slot, but only reads the output of a process that it has started: the
+    /// waker's process. For example, cargo starts each rustc from a separate thread that reads its output, and another
+    /// thread waits for job slots. The first thread of a process never counts as such a reader.
     fn reads_output(&self, thread: ThreadIx, waker: ThreadIx) -> bool {
         let first = |ix| self.process(self.thread(ix).process).threads.first();
         let starter = first(waker).and_then(|job| self.thread(*job).parent);

@@ -57,8 +57,8 @@ enum Other {
     /// Several unrecorded tasks had the CPU in an unknown order. The recording has the sum of their times ([`Sum`]).
     /// The value is the index of this sum among the sums of the CPU.
     Several(usize),
-    /// One unrecorded task had the CPU, and the next sum begins after that. The task is the first one that the sum
-    /// names. The value is the index of the sum among the sums of the CPU.
+    /// One unrecorded task had the CPU until a recorded sum of times begins: the task that this sum names first. The
+    /// value is the index of the sum among the sums of the CPU.
     First(usize),
     /// Unrecorded tasks had the CPU, and the recorded sums of their times are missing.
     Unknown,
@@ -101,8 +101,8 @@ pub struct Contention {
     own: Own,
 }
 
-/// The times in which events of unrecorded tasks may be missing because of losses; an empty list if the recording has
-/// no sums of such tasks' times. The times are in order and do not overlap.
+/// The times in which events are lost, so that sums of unrecorded tasks' CPU times may be missing. The list is empty if
+/// the recording has no such sums at all. The times are in order and do not overlap.
 fn unsummed(analysis: &Analysis) -> Vec<(Ktime, Ktime)> {
     if analysis.others.outside.sums.is_empty() {
         return Vec::new();
@@ -126,9 +126,9 @@ fn join(times: &mut Vec<(Ktime, Ktime)>) {
     });
 }
 
-/// Splits a slice, in which unrecorded tasks had a CPU, where recorded sums of their times begin and end. Calls
-/// `put` with each part and the tasks that had the CPU in it. `lost` are the times in which sums may be missing, as
-/// [`unsummed`] returns them.
+/// Splits a slice, which is a time in which a CPU ran unrecorded tasks. It is split where the recorded sums of such
+/// times begin and end. Calls `put` with each part and the tasks that had the CPU in this part. `lost` has the times in
+/// which sums may be missing ([`unsummed`]).
 fn divide_by_sums(
     outside: &Outside,
     slice: &OutsideSlice,
@@ -145,8 +145,9 @@ fn divide_by_sums(
             from = sum.from;
         }
         let to = slice.to.min(sum.to);
-        // If a sum covers several waits, it does not include a time between them in which the CPU did not switch.
-        // The slice may be such a time. So the sum is only used if it contains time of the slice's own task.
+        // A sum can cover several waits with times between them in which the CPU did not switch. The sum does not
+        // include such times between the waits, and the slice may be one of them. So the sum is only used if it
+        // contains time of the slice's own task.
         let has_share = sum.others.between_us == 0 || outside.has_share(sum, slice.tid, slice.to);
         let other = if has_share {
             Other::Several(place)
@@ -161,8 +162,8 @@ fn divide_by_sums(
     }
     let next = lost.partition_point(|(_, until)| *until <= from);
     let is_lost = lost.get(next).is_some_and(|(since, _)| *since < slice.to);
-    // No sum covers the rest of the slice. After a loss the sum may be missing. If the recording ends in the slice, its
-    // last sum is missing, and the first task may have left the CPU since.
+    // No sum covers the rest of the slice. If events are lost, the sum may be missing. If the recording ends in the
+    // slice, its last sum is missing, and another task may have replaced the slice's first task on the CPU.
     let other = if is_lost || slice.is_open {
         Other::Unknown
     } else {
@@ -192,9 +193,9 @@ fn add_shares(names: &mut HashMap<Occupant, u64>, sum: &Sum, ns: u64) {
 /// For a wait that has not ended, it is the CPU on which the task ran before.
 pub type Wait = (CpuId, Ktime, Ktime);
 
-/// The number of stretches (times in one state) before a thread's unfinished wait in a run queue that are searched for
-/// the CPU on which the thread ran last. A task that was woken needs two; the larger number is a guess that bounds the
-/// work.
+/// If a thread still waits in a run queue, the wait counts for the CPU on which the thread ran last. To find this CPU,
+/// at most this many stretches (times in one state) before the wait are searched. A task that was woken needs two; the
+/// larger number is a guess that bounds the work.
 const BEFORE: usize = 8;
 
 /// Returns a stretch as a wait for a CPU, with the CPU. The CPU is the one on which the thread runs in the next
@@ -261,14 +262,14 @@ pub(crate) struct Slices {
 }
 
 impl Slices {
-    /// Makes an empty collection for the tasks that had the CPUs at all times; `None` if the recording does not show
-    /// which tasks had the CPUs.
+    /// Makes an empty collection of the times in which tasks had the CPUs, for the whole recording. Returns `None` if
+    /// the recording does not show which tasks had the CPUs.
     pub(crate) fn of_all_times(analysis: &Analysis) -> Option<Slices> {
         Slices::new(analysis, None)
     }
 
-    /// Makes an empty collection for the tasks that had the CPUs in `times`, or at all times if `times` is `None`.
-    /// Returns `None` if the recording does not show which tasks had the CPUs.
+    /// Makes an empty collection of the times in which tasks had the CPUs. It is limited to `times`, or covers the
+    /// whole recording if `times` is `None`. Returns `None` if the recording does not show which tasks had the CPUs.
     fn new(analysis: &Analysis, times: Option<Times>) -> Option<Slices> {
         let is_shown = analysis.others.outside.is_told() || analysis.meta.scope == Scope::All;
         is_shown.then(|| Slices {

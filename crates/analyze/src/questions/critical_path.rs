@@ -1,16 +1,19 @@
-//! The critical path: the chain of work and waits that the time from a process's exec to its end depended on.
+//! The critical path: the chain of work and waits that determined how long a process took from its exec to its end.
 //!
 //! The path is followed backwards from the end. A thread's time on a CPU and its waits for a CPU are part of the path.
 //! Where the thread waited for something else, the path continues with the thread that ended the wait, at that moment.
-//! A new thread's beginning leads to the thread that forked it. This is the backward traversal of the graph of
-//! executions and wake-ups by F. Giraldeau and M. Dagenais, "Wait analysis of distributed systems using kernel tracing"
-//! (IEEE TPDS 27(8), 2016), except for one rule: in the paper, the path returns to the waiting thread at the moment at
-//! which its wait began. Then work that a job did before the build began to wait for it would not be part of the path.
-//! Here a job is followed back to its own beginning. Only between threads of one process the path returns as in the
-//! paper, if a timer had woken the thread that ended the wait before the wait began (`entries`).
+//! At the beginning of a thread, the path continues with the thread that forked it. This is the backward traversal of
+//! the graph of executions and wake-ups by F. Giraldeau and M. Dagenais, "Wait analysis of distributed systems using
+//! kernel tracing" (IEEE TPDS 27(8), 2016), except for one rule.
 //!
-//! Without scheduling events the path goes over forks and ends only: from a parent to the child that ended last, and
-//! from a child's beginning to its parent. Its time is divided by the totals of the threads' times (`totals`).
+//! In the paper, the path returns to the waiting thread at the moment at which its wait began. So if a build begins to
+//! wait for a job only after some time, the job's work before that moment is not part of the path. Here a job is
+//! followed back to its own beginning. The path returns as in the paper only between threads of one process, and only
+//! if a timer woke the thread that ended the wait, before the wait began (`entries`).
+//!
+//! Without scheduling events, the path consists of forks and ends only. It goes from a parent to the child that ended
+//! last, and from the child's beginning back to the parent. Its time is divided by the totals of the threads' times
+//! (`totals`).
 //!
 //! The segments follow each other without a hole, so their lengths add up to the time from the exec to the exit, to the
 //! nanosecond.
@@ -46,8 +49,8 @@ pub enum Then {
     Forked,
     /// The thread of the segment exited, and the thread of the next segment of the path had waited for this exit.
     Exited,
-    /// By its exec or its exit, the thread of the segment released the memory of its vfork parent, which is the thread
-    /// of the next segment of the path.
+    /// The thread of the segment is the vfork child of the thread of the next segment of the path. The parent had to
+    /// wait until an exec or the exit of the child released the parent's memory.
     Returned,
     /// The thread of the segment woke the thread of the next segment of the path: it wrote to a pipe, released a lock
     /// or sent a signal.
@@ -94,9 +97,9 @@ impl Segment {
         let timeline = analysis.timeline.as_ref()?;
         let stretch = timeline.around(self.thread, self.from)?;
         match stretch.waker() {
-            // Where a container or a server begins, a wait is split in two, and this may be the first part. The
-            // waker's name may be recorded only at the end of the second part, so a name that belongs to the tid in
-            // the whole recording is accepted, too.
+            // Where a container or a server begins, a wait is split in two, and this may be the first part. The waker's
+            // name may be recorded only at the end of the second part. So if the whole recording has a single name for
+            // this tid, that name is taken.
             Actor::Outside(tid) => {
                 let outside = &analysis.others.outside;
                 outside.at(tid, stretch.to).or_else(|| outside.only(tid))
@@ -288,16 +291,16 @@ pub fn critical_path(analysis: &Analysis, process: ProcessIx) -> Result<Critical
     })
 }
 
-/// The shortest time between the fork and the exec of a process that is still a part of its critical path: 10 ms,
-/// and one hundredth of the path. The recorder's own work before COMMAND is shorter. A guess: with a longer time,
+/// The time between the fork and the exec of a process is part of its critical path only if it is at least 10 ms and at
+/// least one hundredth of the path. The recorder's own work before COMMAND is shorter. A guess: with longer times,
 /// paths would lack waits for a CPU before the exec, one of which was half a second.
 const BEFORE: (u64, u64) = (10_000_000, 100);
 
 /// The beginning of the critical path of a process that ends at `to`: the first exec, or the beginning of the
 /// process if it waited noticeably before the exec, for example for a CPU.
 fn beginning(root: &Process, to: Ktime) -> Ktime {
-    // A program that was running before the span has no exec in it, so the path begins with the process's part of the
-    // span.
+    // A program that was already running when the span began has no exec in the span. Then the path begins where the
+    // process begins in the span.
     let Some(exec) = root.execs.first().filter(|exec| !exec.started_before) else {
         return root.start;
     };

@@ -52,7 +52,7 @@ impl Analysis {
             }
             Actor::Thread(_) | Actor::Outside(_) => WaitEnd::Task(by),
             _ if wait.doing == Bucket::Wait(Wait::Io) => WaitEnd::BlockIo,
-            // `asked` is about requests over TCP connections. A DNS query is none, so it is looked up separately.
+            // `asked` is only about requests over TCP connections, so a DNS query is looked up separately.
             Actor::Timeout { asked } => WaitEnd::Timer {
                 asked: Some(asked || self.is_querying(thread, wait)),
             },
@@ -108,9 +108,9 @@ impl Analysis {
     }
 }
 
-/// The cause of a wait's end if a hardware interrupt ended the wait and the recording does not have the system
-/// call's time-out. For a wait for a lock or for descriptors, the interrupt is taken for a timer: packets come in a
-/// softirq, and no other interrupt wakes such a task, apart from timers that send a signal.
+/// The cause of a wait's end if a hardware interrupt ended the wait and the recording does not have the system call's
+/// time-out. If the wait was for a lock or for descriptors, the interrupt counts as a timer. Packets cannot be the
+/// cause, because they come in a softirq. Apart from timers that send a signal, no other interrupt wakes such a task.
 fn by_interrupt(reason: Reason) -> WaitEnd {
     match reason {
         Reason::Timer | Reason::Lock => WaitEnd::Timer { asked: Some(false) },

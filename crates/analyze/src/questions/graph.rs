@@ -39,9 +39,9 @@ impl<'a> Graph<'a> {
     /// out.
     pub fn stretches_by_threads(&self, thread: ThreadIx) -> Stretches<'a> {
         let process = self.analysis.process(self.analysis.thread(thread).process);
-        // If a process failed, a timer may have cut a wait of the process or of its parent short. Such a wait
-        // counts as one for another task although that task did not end it, so no stretches may be left out for
-        // these processes.
+        // If a process failed, a timer may have cut short a wait of the process or of its parent. Such a wait counts as
+        // a wait for a task that still worked then, although the timer ended it. So all stretches of these processes
+        // are returned.
         let mut children = process.children.iter();
         if failed(process.status) || children.any(|ix| failed(self.analysis.process(*ix).status)) {
             self.timeline.of(thread)
@@ -59,8 +59,8 @@ impl<'a> Graph<'a> {
             Bucket::Wait(_) => {}
         }
         if let Some(below) = self.cut(thread, stretch) {
-            // A descendant that was itself waiting when the signal came did no work, so the wait is not attributed
-            // to it.
+            // `below` is a descendant for which the thread waited when a signal cut the wait short. If the descendant
+            // was itself waiting then, it did no work, so the wait is not attributed to it.
             return match below.filter(|below| self.lives(*below, stretch.to)) {
                 Some(below) => StretchCause::Thread(below),
                 None => StretchCause::Own(self.wait(thread, stretch, false)),

@@ -1,10 +1,11 @@
 //! Finds the jobs of build tools, and what the recording shows about their order.
 //!
-//! make, ninja, xargs, parallel, ctest and prove start a job as soon as it can start and a slot is free. If a slot was
-//! free and a job still started only when another job had ended, then it needed that other job. GNU make with a job
-//! server waits for a slot in another system call than for the end of a job. If make waited for a slot, the next job
-//! could already start and needed no other one. If no slot was free and the system call shows nothing, the job may have
-//! waited for either.
+//! make, ninja, xargs, parallel, ctest and prove start a job as soon as it can start and a slot is free. So if a slot
+//! was free, but a job started only when another job had ended, the job needed that other job.
+//!
+//! GNU make with a job server waits for a slot in another system call than for the end of a job. If make waited for a
+//! slot, the next job could already start and needed no other job. If no slot was free, and the system call does not
+//! show what make waited for, the job may have waited for a slot or for another job.
 //!
 //! cargo and go do the same with a thread for each job, and run as many jobs as there are CPUs.
 
@@ -41,8 +42,9 @@ pub struct Job {
     pub released: Option<ProcessIx>,
     /// The number of the job among the jobs of its build tool.
     pub number: u32,
-    /// How many of the build tool's first jobs this job may need. The number grows when a job starts after all
-    /// earlier jobs have ended: slots were free before, so the tool may have waited for all of them.
+    /// The job may need this many of the build tool's first jobs. If a job starts after all earlier jobs have ended,
+    /// the tool may have waited for all of them, because slots were free before. So for this job and the later ones,
+    /// the number includes all those earlier jobs.
     pub barrier: u32,
 }
 
@@ -325,9 +327,8 @@ fn order(
     let by_slot = if server {
         wait.reason != Reason::Child
     } else {
-        // The job started because a slot became free if all slots had been used before the wait, or before a job
-        // last ended. Both are checked, because ninja sees first the end of a job's output, and waits for the job's
-        // end after that.
+        // The job waited for a slot if all slots were in use before the wait, or before a job last ended. Both moments
+        // are checked, because ninja first sees the end of a job's output and only then waits for the job's end.
         lives.living(wait.from).max(lives.beside_latest(start)) >= limit
     };
     match (by_slot, server) {

@@ -1,8 +1,8 @@
-//! Finds the waits that ended because a signal killed the waiting process. The signal came from a time-out, a
-//! CI agent, Ctrl-C or an alarm.
+//! Finds the waits that ended because a signal killed the waiting process. The signal came from a time-out, a CI agent,
+//! Ctrl-C or an alarm.
 //!
-//! The sender of the signal does not show what the process waited for. The process waited for the child that
-//! lived then, or for the object of its system call.
+//! The sender of the signal does not show what the process waited for. The process waited for its child that lived then
+//! or, without such a child, for the object of its system call, such as a pipe.
 
 use tr_format::event::{Ktime, Reason};
 
@@ -64,9 +64,10 @@ impl Graph<'_> {
         was_cut.then(|| self.below_cut(thread, wait))
     }
 
-    /// Whether a signal cut a wait short. There are three cases: a signal from outside the build, or from a
-    /// time-out of an ancestor, ended the wait and killed the process; a time-out ended a wait for a process
-    /// that it then killed; an alarm ended a wait without a time-out, and the process failed.
+    /// Whether a signal cut a wait short. There are three cases:
+    /// - A signal from outside the build, or from a time-out of an ancestor, ended the wait and killed the process.
+    /// - The process waited for another process until a time-out came, and then killed that other process.
+    /// - An alarm ended a wait without a time-out, and the process failed.
     fn was_cut(&self, thread: ThreadIx, wait: &Stretch) -> bool {
         let analysis = self.analysis;
         let process = analysis.thread(thread).process;
@@ -139,8 +140,8 @@ impl Graph<'_> {
             if next.len() == before && process != own {
                 leaf = leaf.or_else(|| living(process).next());
             }
-            // The children are reversed, because the last one in the list is searched next and this has to be the
-            // oldest one.
+            // The search takes the last process in the list next. The order of the new children is reversed, so that
+            // the oldest one is searched first.
             if let Some(added) = next.get_mut(before..) {
                 added.reverse();
             }
@@ -182,9 +183,9 @@ impl Graph<'_> {
         children.any(|child| child.start < at && at <= child.end && failed(child.status))
     }
 
-    /// Whether a signal that ends builds killed a process. If the process was still alive at the end of the
-    /// recording, its nearest ancestor that had ended decides. make is recognized by its failed children, because
-    /// it handles the signal itself and fails after them.
+    /// Whether a signal that ends builds killed a process. For a process that was still alive at the end of the
+    /// recording, its nearest ancestor that had ended decides. make handles the signal itself and then fails, so a
+    /// failed process also counts if such a signal killed one of its children.
     fn was_killed(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         let has = |ix: ProcessIx| has_signal(self.analysis.process(ix));

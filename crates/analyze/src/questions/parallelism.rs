@@ -171,9 +171,9 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// The time from which on the counts of tasks may be too low, because lifecycle events (forks) are lost. In a
-/// recording of the whole machine the scheduling events show such tasks, too; they are only missing if scheduling
-/// events are lost as well.
+/// The time from which on the counts of tasks may be too low, because lifecycle events (forks) are lost. In a recording
+/// of the whole machine, the scheduling events also show a task whose fork is lost. There the counts can be too low
+/// only if scheduling events are lost as well.
 fn forks_missing_from(analysis: &Analysis) -> Ktime {
     let lost = &analysis.quality.lost;
     let cpus = lost

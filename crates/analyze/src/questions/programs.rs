@@ -38,8 +38,9 @@ impl Groups {
             let spans = spans.collect();
             groups.spans.push(spans);
         }
-        // A process that has not executed a program yet gets the group of its parent's program. `own` has only the
-        // groups of executed programs, while such inherited groups are added to `spans` below.
+        // A process that has not executed a program yet belongs to the group of its parent's program. The loop adds
+        // these inherited groups to `spans`. `own` is a copy from before, which has only the groups of executed
+        // programs.
         let own = groups.spans.clone();
         for ix in analysis.process_ids() {
             let process = analysis.process(ix);

@@ -1,16 +1,16 @@
-//! Simulates the recorded run on CPUs that it has for itself, and with assumed changes, as a simulation of discrete
-//! events.
+//! Simulates how the recorded run would go on CPUs that no other tasks use, and with assumed changes. The simulation is
+//! one of discrete events.
 //!
 //! Each thread of the run is a list of operations (`ops`, which `build` collects): its work, its own waits with their
 //! lengths, the wakings that it waited for, the wakings that it caused, and its forks. The simulation performs the
 //! operations of each thread in their order, on as many CPUs as the recording had, with no other tasks on them (`run`).
-//! So waits for a CPU are not taken from the recording, but follow from the run's own work: tasks that share the CPUs
-//! share them evenly.
+//! So waits for a CPU are not taken from the recording. They follow from the run's own work, because tasks that want
+//! the CPUs share them evenly.
 //!
 //! The simulation keeps these facts of the recording: the length of waits for timers, disks, the network and tasks that
 //! are not part of the run; the order of the operations of each thread; and which thread ended which wait. A parent
-//! that waited for a child goes on when as many of its children have ended as in the recording, whichever children
-//! these are. This also keeps the limits of build tools: a job starts when another job has ended.
+//! that waited for a child goes on when as many of its children have ended as in the recording, no matter which ones.
+//! This rule also keeps the limits of build tools: a job starts when another job has ended.
 //!
 //! If there are never more tasks than CPUs, the simulated run takes the recorded time, to the nanosecond. Otherwise it
 //! may differ, by the costs of time slices and of the choice of a CPU.

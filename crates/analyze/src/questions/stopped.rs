@@ -20,14 +20,14 @@ const THREADS: usize = 64;
 /// guess: with a longer time, a sender would be blamed for the end of a process that ended itself.
 const PROMPT: u64 = 100_000;
 
-/// The time in ns of work after which a thread counts as having been woken for its work, and not by a signal. The
-/// number is a guess: with a longer time, a signal that a worker sends on its own would be taken for a signal that it
-/// passes on.
+/// If a thread has worked for this many ns since its waking, it was woken for its work, and not by a signal. The number
+/// is a guess: with a longer time, a signal that a worker sends on its own would be taken for a signal that the worker
+/// only passes on.
 const WORKED: u64 = 20_000_000;
 
-/// If a program has slept briefly at least this many times in a row, it counts as checking in a loop whether a
-/// process has ended. [`NAP`] is the longest such sleep in ns. Both numbers are guesses: with fewer or longer
-/// sleeps, ordinary pauses before a kill would count as such loops.
+/// A program counts as checking in a loop whether a process has ended if it has slept briefly at least this many times
+/// in a row. [`NAP`] is the longest such sleep in ns. Both numbers are guesses: with fewer or longer sleeps, ordinary
+/// pauses before a kill would count as such loops.
 const LOOKS: usize = 5;
 const NAP: u64 = 100_000_000;
 

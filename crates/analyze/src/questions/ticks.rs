@@ -9,9 +9,9 @@ use tr_format::event::{Ktime, Reason, Timeout};
 use crate::ids::ThreadIx;
 use crate::timeline::{Actor, Bucket, Stretch, Timeline};
 
-/// The divisor of a wait's length for the longest work between two waits of a loop: one tenth. The number is a
-/// guess, verified by pytest-xdist's reader of a queue: with a larger part, a wait before real work would count as
-/// a tick.
+/// A divisor: between two waits of a loop, the thread may work for at most one tenth of a wait's length. The number is
+/// a guess, verified with the thread by which pytest-xdist reads a queue: if more work were allowed, a wait before real
+/// work would count as a tick.
 const BETWEEN: u64 = 10;
 /// The largest number of stretches (times in one state) of a thread that are searched for a waking by the thread that
 /// later waits for it. The number is a guess: an answer to a request takes a few stretches.
@@ -42,9 +42,9 @@ impl Ticks {
     }
 }
 
-/// Whether the thread that ended a wait only answered a request: the waiting thread had woken or started it after a
-/// time-out of its loop (a tick). Then the timer is the real cause of the wait's end. `asker` is the waiting thread
-/// and the end of its tick; `answer` is the other thread and the end of the wait.
+/// Whether the thread that ended a wait only answered a request: after a time-out of its loop (a tick), the waiting
+/// thread had woken or started that other thread. Then the timer is the real cause of the wait's end. `asker` is the
+/// waiting thread and the end of its tick; `answer` is the other thread and the end of the wait.
 fn answers(timeline: &Timeline, asker: (ThreadIx, Ktime), answer: (ThreadIx, Ktime)) -> bool {
     let ((asker, tick), (by, end)) = (asker, answer);
     let since = timeline.since(by, tick).take(ANSWER);
@@ -82,8 +82,8 @@ fn of_thread(
                 (timeout, between, length) = (stretch.timeout, 0, stretch.length());
                 last = stretch.to;
             }
-            // The last time-out was no tick: after it, the thread sent a request whose answer has now ended its wait.
-            // So the timer was set for the request, and not for a look at the clock.
+            // After the last time-out, the thread sent a request, and the answer has now ended its wait. So the timer
+            // was set for this request, and the time-out was no tick.
             Actor::Thread(by) if !open.is_empty() && answers(by, last, &stretch) => open.clear(),
             _ => ticks.append(&mut open),
         }

@@ -1,20 +1,20 @@
-//! Computes lower limits for the time that the recorded work would have taken if the work of one group of programs cost
-//! nothing, or if there had been more CPUs.
+//! Computes lower limits for the time that the recorded work would have taken under one of two assumptions: the work of
+//! one group of programs costs nothing, or there are more CPUs.
 //!
 //! The recording is replayed forwards with a virtual clock for every thread. Work on a CPU advances its thread's clock,
-//! unless the work counts as free. The end of a wait sets the clock to that of the thread that ended the wait, if that
-//! is later. A new thread starts with the clock of the thread that forked it. Waits for disks last as long as they did.
-//! A wait that a timer, the network or a task outside the recording ended may belong to a loop that checks again and
-//! again whether other work is done, so no limit counts such waits.
+//! unless the work counts as free. When another thread ends a wait, the waiting thread's clock is set to the other
+//! thread's clock, if that is later. A new thread starts with the clock of the thread that forked it. Waits for disks
+//! last as long as they did. A wait that a timer, the network or a task outside the recording ended may belong to a
+//! loop that checks again and again whether other work is done, so no limit counts such waits.
 //!
-//! A clock that counts each wait for a CPU as it was shows the recorded time, to the nanosecond. A clock that leaves
-//! the waits for a CPU out shows the least time on any number of CPUs (the span law). The CPU time that the end needed,
-//! divided among the CPUs, is another limit (the work law; both laws e.g. in R. Blumofe, C. Leiserson, "Scheduling
-//! multithreaded computations by work stealing", JACM 46(5), 1999).
+//! If the clocks count each wait for a CPU with its recorded length, they show the recorded time, to the nanosecond. If
+//! they leave out the waits for a CPU, they show the least time on any number of CPUs (the span law). Another limit is
+//! the CPU time that the end depended on, divided by the number of CPUs (the work law). Both laws are e.g. in R.
+//! Blumofe, C. Leiserson, "Scheduling multithreaded computations by work stealing", JACM 46(5), 1999.
 //!
-//! All limits assume the wake-ups of the recording: another run may hand a job server's token to another job. And a
+//! All limits assume the wake-ups of the recording, but another run may hand a job server's token to another job. And a
 //! limit may be lower than necessary: if a child had ended before its parent waited for it, no event shows that the
-//! parent needed it.
+//! parent needed the child.
 
 mod replay;
 
@@ -38,9 +38,9 @@ pub struct Free {
     /// The least time in ns without the work of the group. It is the longer one of two times: the longest chain of the
     /// remaining work, on any number of CPUs, and the time that the recorded CPUs need for the remaining work.
     pub at_least: u64,
-    /// The time in ns without the work of the group if every wait for a CPU, a timer, the network or a task
-    /// outside the recording kept its length; at least `at_least`. It is not a limit: a loop that polls for other
-    /// work would poll less often.
+    /// The time in ns without the work of the group if every wait for a CPU, a timer, the network or a task outside the
+    /// recording kept its length. The value is at least `at_least`, but it is not a limit, because a loop that polls
+    /// for other work would poll less often.
     pub same_waits: u64,
     /// The longest time that the chain of work and waits that determines `same_waits` stays in a single thread.
     pub decides: Option<Stay>,
@@ -100,8 +100,8 @@ impl Without {
         Without::own(|kind, _| kind == TimeKind::OnCpu, Some(of))
     }
 
-    /// A scenario that leaves out certain parts of the threads' own time: the kinds that `own` accepts, in the
-    /// groups of programs that `of` selects (see [`Without::of`]).
+    /// A scenario that leaves out some of the threads' own time. `own` selects the kinds of time, and `of` selects the
+    /// groups of programs (see [`Without::of`]).
     pub fn own(own: fn(TimeKind, Reason) -> bool, of: Option<Box<[bool]>>) -> Without {
         Without {
             own,
@@ -179,7 +179,7 @@ pub fn limits(
         .iter()
         .map(|scenario| scenario.clocks[last]);
     let free = ends.zip(free).map(|(clock, group)| {
-        // The CPUs need at least this time for the rest of the work, if they share it evenly.
+        // `rest` is the time that the CPUs need for the remaining work, if they share it evenly.
         let own = needed.get(*group as usize).copied().unwrap_or(0);
         let rest = work.saturating_sub(own).div_ceil(cpus);
         let at_least = clock.no_waits.max(rest);
@@ -235,10 +235,10 @@ fn links(graph: &Graph<'_>, path: &CriticalPath) -> Vec<Link> {
     links
 }
 
-/// The CPU time in ns that the end of the critical path depended on: the sum, and the time of each group of
-/// programs. The wakings are followed backwards to find for each thread the last moment at which the path depended
-/// on it. If there are several wakings at one moment, some may be missed, which makes the time smaller, never
-/// larger.
+/// The CPU time in ns on which the end of the critical path depended: the sum, and the time of each group of programs.
+/// For each thread, the CPU time counts up to the last moment at which the path's end depended on the thread. The
+/// wakings are followed backwards to find these moments. If there are several wakings at one moment, some may be
+/// missed, so the result may be too small but never too large.
 fn needed(
     graph: &Graph<'_>,
     path: &CriticalPath,

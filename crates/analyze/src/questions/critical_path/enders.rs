@@ -14,9 +14,9 @@ use crate::timeline::{Bucket, Timeline, Wait};
 /// The leader thread of a process, if it ended the process, and the time of the leader's exit.
 pub(super) type Ender = (ThreadIx, Ktime);
 
-/// A divisor: if the leader ended its process, the process goes on after the leader's exit for at most one
-/// twentieth of its life. A guess: threads that exit_group(2) kills end at once, and threads that do not end with
-/// the leader work for most of the process's life.
+/// A divisor: one twentieth. If a process goes on for a longer part of its life after its leader's exit, the leader did
+/// not end it. A guess: threads that exit_group(2) kills end at once, and threads that do not end with the leader work
+/// for most of the process's life.
 const TAIL: u64 = 20;
 
 /// For each process, its leader, if the leader ended the process while other threads lived.

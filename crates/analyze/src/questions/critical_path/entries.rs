@@ -1,18 +1,18 @@
-//! Remembers waits of threads for other threads of the same process, because the critical path may have to return
-//! from the thread that ended a wait to the thread that waited.
+//! Remembers waits of threads for other threads of the same process. The critical path may have to return from the
+//! thread that ended such a wait to the thread that waited.
 //!
-//! A thread of a process serves the other threads: it does the work that they wait for, and also periodic work of
-//! its own. Work that it began before another thread waited for it can be a cause of that wait, if it is one piece
-//! of work up to the end of the wait. But if a timer had begun this piece of work before the wait, nothing shows
-//! that it was done for the waiting thread, because the timer would have come anyway. Then the path goes on before
-//! the wait in the waiting thread itself, as in the traversal of Giraldeau and Dagenais (see `critical_path`).
+//! Assume that thread A waits for thread B of its process, and the critical path has gone back from A's wait to B. B
+//! may work without a break from before A's wait to its end. Then all of this work can be a cause of the wait, so the
+//! path stays in B. But if a timer started this work before A's wait began, nothing shows that B did it for A, because
+//! the timer would have come anyway. Then the path returns to A at the beginning of A's wait, as in the traversal of
+//! Giraldeau and Dagenais (see `critical_path`). In this example, A is `main` and B is `VM`:
 //!
 //! ```text
 //! main    =======|....wait....|===       the VM thread polls, and finds that main has stopped
 //! VM      zz|=|zz|=|zzz|======|          path: VM while main waited, then main
 //! ```
 //!
-//! A timer that fires while the other thread waits is a cause of the wait.
+//! A timer that fires while A waits is a cause of the wait.
 
 use tr_format::event::Ktime;
 
@@ -32,15 +32,16 @@ pub(super) struct Waiter {
 pub(super) struct Entry {
     /// The thread of the process that waited, and the beginning of its wait.
     pub waiter: Waiter,
-    /// The value of `Walk::away` when the wait was entered: the last thread on the path that belongs to the path's
-    /// subject (for example a step), if the waiting thread does not.
+    /// The last thread on the path that belongs to the path's subject (for example a step), if the waiting thread does
+    /// not belong to it. The value is that of `Walk::away` when the walk came to this wait.
     pub away: Option<Waiter>,
     /// The number of steps that the walk over the critical path had made before it left the waiting thread.
     pub steps: u64,
 }
 
-/// The largest number of steps that the walk over a critical path may undo in total. Without a limit, the walk
-/// would take long if threads wait many times during one piece of another thread's work.
+/// The largest number of steps that the walk over a critical path may undo in total. The walk undoes steps when it
+/// returns to a waiting thread. Without a limit, it would take long if threads wait many times during one piece of
+/// another thread's work.
 const IN_VAIN: u64 = 1 << 22;
 
 /// The remembered waits that led the walk over the critical path from waiting threads to the thread in which the
@@ -48,8 +49,8 @@ const IN_VAIN: u64 = 1 << 22;
 #[derive(Debug, Default)]
 pub(super) struct Entries {
     /// The remembered waits, sorted by their beginnings. The walk goes backwards in time and may return to the
-    /// beginning of any of them. A wait is only added if it began later than all of them, because otherwise it
-    /// makes no difference.
+    /// beginning of any of them. A wait that did not begin later than all of them is left out, because it makes no
+    /// difference.
     open: Vec<Entry>,
     in_vain: u64,
 }
@@ -64,8 +65,8 @@ impl Entries {
         }
     }
 
-    /// Notes that the walk over the critical path returns to a thread whose wait had led to the present thread. The
-    /// wait and all later waits are removed.
+    /// Notes that the walk over the critical path goes to the thread `next`. If the last remembered waits are waits of
+    /// this thread, they are removed, because the walk has returned to it.
     pub fn return_to(&mut self, next: ThreadIx) {
         while self
             .open
@@ -89,9 +90,9 @@ impl Entries {
         {}
     }
 
-    /// The walk over the critical path has come back to a timer that woke `thread` at `now`. If the last remembered
-    /// wait began after that, the work of `thread` was not done for the waiting thread, so the wait is returned,
-    /// and the walk has to go on at its beginning. `steps` is the number of steps of the walk so far.
+    /// Decides how the walk over the critical path goes on after it has come back to a timer that woke `thread` at
+    /// `now`. If the last remembered wait began after the timer, `thread` did not work for the waiting thread. The wait
+    /// is returned then, and the walk has to go on at its beginning. `steps` is the number of steps of the walk so far.
     pub fn timer(&mut self, thread: ThreadIx, now: Ktime, steps: u64) -> Option<Entry> {
         let entry = *self.open.last()?;
         let more = steps.saturating_sub(entry.steps);

@@ -5,10 +5,9 @@
 //! path        ....cc1....                    ......cc1......    the rest is in a child
 //! ```
 //!
-//! The order in which a thread ran, waited and slept between two totals is not known, but the segments have an
-//! order. If only a part of the time between two totals is on the path, the path itself shows where the thread was:
-//! it waited while the path was elsewhere. So the run time is attributed to the path, as far as there is room for
-//! it, and marked as inferred.
+//! Two totals do not show in which order the thread ran, waited and slept between them. But the path shows something if
+//! only a part of this time is on it: while the path was in another thread, this thread waited. So the run time is
+//! attributed to the parts on the path, as far as there is room for it, and marked as inferred.
 
 use std::collections::HashMap;
 

@@ -25,8 +25,8 @@ pub(super) type Inside<'a> = &'a dyn Fn(ThreadIx, Ktime) -> bool;
 type Enders = Arena<ProcessIx, Option<Ender>>;
 
 /// Returns the segments of the critical path from `from` to `to`, in the order of time. The path ends in `thread`.
-/// If it goes from threads for which `inside` is true to other threads, it stays there only as long as the wait
-/// that led there.
+/// `inside` is true for the threads of the path's subject (for example a step). If a thread of the subject waits for a
+/// thread outside of it, the path follows that other thread only for the length of this wait.
 pub(super) fn segments<'a>(
     graph: Graph<'a>,
     programs: &'a Programs,
@@ -80,8 +80,9 @@ enum Step {
         kind: TimeKind,
         inferred: bool,
     },
-    /// The present thread's wait began before another thread waited for the present thread. Only the part of the
-    /// wait after `begin` is on the critical path, which then goes on in the other thread.
+    /// The present thread was already waiting when another thread began to wait for it, at `begin`. Only the part of
+    /// the present thread's wait after `begin` is on the critical path. Before `begin`, the path is in the other
+    /// thread.
     Waiter { begin: Ktime, kind: TimeKind },
     /// The walk over the critical path undoes some steps. It goes on in another thread at the moment at which that
     /// thread began to wait.
@@ -125,8 +126,8 @@ struct Walk<'a> {
     evidence: Evidence<'a>,
     from: Ktime,
     to: Ktime,
-    /// The threads of the path's subject (for example a step) whose waits led the walk over the critical path to
-    /// its present thread, the outermost thread first.
+    /// The waiting threads from which the walk over the critical path came to its present thread, the outermost thread
+    /// first. All of them belong to the process of the present thread.
     waiters: Vec<Waiter>,
     /// Two threads of one process: the one that waits for the present thread of the walk, and the present thread.
     /// `None` if no thread of the process waits for the present one.
@@ -223,8 +224,9 @@ impl Walk<'_> {
         }
     }
 
-    /// If the thread `next` is outside the path's subject (for example a step), the critical path stays in `next`
-    /// only while a thread of the subject waited. Returns that thread, and when its wait began.
+    /// Returns the thread of the path's subject (for example a step) that waits while the critical path is in the
+    /// thread `next`, and when its wait began. The path stays in `next` only during this wait. Returns `None` if `next`
+    /// belongs to the subject itself.
     fn away(&self, thread: ThreadIx, next: ThreadIx, now: Ktime) -> Option<Waiter> {
         if (self.inside)(next, now) {
             return None;
@@ -397,8 +399,8 @@ impl Walk<'_> {
     }
 
     /// Remembers that a thread on the critical path waited for the thread `next`, if both belong to one process. If
-    /// `next` was asleep when the wait began, its time before it was woken does not explain the path. For a thread
-    /// of another process nothing is remembered, because its path is followed back to its own beginning.
+    /// `next` was asleep when the wait began, the time of `next` before its waking does not explain the path. Waits for
+    /// threads of another process are not remembered, because the path follows such a thread back to its own beginning.
     fn wait_for(&mut self, (thread, now): (ThreadIx, Ktime), next: ThreadIx, then: Then) {
         let process = |ix| self.graph.analysis.thread(ix).process;
         let same = process(thread) == process(next);
@@ -408,8 +410,9 @@ impl Walk<'_> {
         if !serves {
             self.entries.clear();
         }
-        // `asked` means that `next` is a client that first sent a request to the service `thread` and then waited
-        // for it. The service's own wait for requests does not depend on what it serves, so it is not remembered.
+        // `asked` means that `thread` is a service that waited for a request, and that its client `next` sent the
+        // request and then waited for the answer. The service's wait does not depend on the work that it does for its
+        // clients, so the wait is not remembered.
         let asked = self.client == Some((next, thread));
         self.client = Some((thread, next)).filter(|_| same && !asked);
         if !same {

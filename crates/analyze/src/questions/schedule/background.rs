@@ -1,5 +1,5 @@
-//! Finds the processes in the background of a run, such as a heartbeat, and the waits that the simulated run leaves out
-//! because of them.
+//! Finds the processes that work in the background of a run, such as one that sends heartbeats. The simulated run
+//! leaves out waits that exist only because of these processes.
 
 use std::collections::HashMap;
 
@@ -76,14 +76,14 @@ impl Builder<'_> {
         }
     }
 
-    /// Whether a process is in the background, and no process that ends by itself waited for one of its descendants. If
-    /// so, nothing depends on the order in which its children run.
+    /// Whether nothing depends on the order in which the children of a process run. This is the case if the process is
+    /// in the background, and no process that ends by itself waited for one of its descendants.
     pub(super) fn has_idle_children(&self, process: ProcessIx) -> bool {
         self.background[process] && !self.serves_by_children[process]
     }
 
-    /// For a thread of a process in the background, the beginning of its last wait, which only the end of the
-    /// process ends; `None` for threads of other processes. Its earlier waits take no time in the simulation,
+    /// For a thread of a process in the background, the beginning of the thread's last wait, which lasts until the
+    /// process ends; `None` for threads of other processes. The thread's earlier waits take no time in the simulation,
     /// because no other process waits for anything that the thread does after them.
     pub(super) fn last_pause(&self, thread: ThreadIx) -> Option<Ktime> {
         let process = self.graph.analysis.thread(thread).process;

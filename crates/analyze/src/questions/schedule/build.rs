@@ -168,8 +168,8 @@ impl Builder<'_> {
         let awaited = self.graph.analysis.awaited(thread, stretch);
         let group = self.groups.at(process, stretch.from);
         let mut mask = self.mask(|change| {
-            // True for jobs that an assumed change lets run at the same time. Their owner then does not wait for
-            // one of them before it starts the next one.
+            // Whether the wait is between jobs that an assumed change lets run at the same time. With this change, the
+            // owner of the jobs starts the next one without waiting for the one before.
             let inside = |jobs: &Jobs| jobs.owner == process && at > jobs.from && at <= jobs.to;
             awaited.is_some_and(|awaited| (change.time.waits)(awaited, stretch.reason))
                 && change.time.counts(group)

@@ -31,8 +31,8 @@ pub(super) struct Builder<'a> {
     pub(super) plan: &'a Plan,
     pub(super) from: Ktime,
     pub(super) to: Ktime,
-    /// The sleeps on the critical path: each sleeping thread with the time at which the sleep began. The run went on
-    /// because such a sleep ended.
+    /// The sleeps on the critical path: each sleeping thread with the time at which its sleep began. The end of such a
+    /// sleep is what let the run go on.
     pub(super) sleeps: HashSet<(ThreadIx, Ktime)>,
     /// The containers that processes of the simulated run wait for.
     pub(super) containers: WaitedFor,
@@ -49,9 +49,9 @@ pub(super) struct Builder<'a> {
     /// The numbers of the kinds of wakings in the simulated run. Wakings with the same number are interchangeable: a
     /// thread that waits for one of them goes on at the first one. For example, a job slot may go to any other process.
     pub(super) wakings: HashMap<(Option<ThreadIx>, Option<WaitReason>), u64>,
-    /// For each process, whether it is in the background, such as a heartbeat. Then nothing ended it but a signal
-    /// or the end of the recording, only this end of it is on the critical path, and processes that ended by
-    /// themselves waited for it at most to see its end.
+    /// For each process, whether it is in the background, such as a heartbeat. Such a process meets three conditions.
+    /// Nothing but a signal or the end of the recording ended it. Of its life, only the end is on the critical path.
+    /// Processes that ended by themselves waited for nothing of it but its end.
     pub(super) background: Arena<ProcessIx, bool>,
     /// For each process, whether another process that ended by itself waited for one of its descendants.
     pub(super) serves_by_children: Arena<ProcessIx, bool>,
@@ -65,8 +65,9 @@ impl Builder<'_> {
         self.own.has_thread(self.graph.analysis, thread)
     }
 
-    /// Whether a wait was for a page, a disk or a lock of the kernel that another thread had by chance. With another
-    /// order of events, no thread or a different thread would have had it. The end of a child is never chance.
+    /// Whether a wait came about by chance, because another thread happened to have a page, a disk or a lock of the
+    /// kernel. With another order of events, the thread would not have waited, or would have waited for a different
+    /// thread. A wait for the end of a child is never chance.
     pub(super) fn is_chance(&self, thread: ThreadIx, by: ThreadIx, stretch: &Stretch) -> bool {
         let analysis = self.graph.analysis;
         let parent = analysis.process(analysis.thread(by).process).parent;

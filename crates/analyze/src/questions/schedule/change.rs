@@ -9,8 +9,8 @@ use crate::questions::what_if::Without;
 #[derive(Clone, Debug)]
 pub struct Change {
     pub time: Without,
-    /// The part of the chosen time that remains after the assumed change, in thousandths: in the best case, and in the
-    /// worst case. Chosen waits that another thread ended are left out completely in both cases.
+    /// How much of the time that `time` selects remains after the assumed change, in thousandths: in the best case, and
+    /// in the worst case. Selected waits that another thread ended are left out completely in both cases.
     pub remains: (u64, u64),
     /// The jobs that run at the same time after the assumed change.
     pub jobs: Vec<Jobs>,

@@ -146,7 +146,8 @@ impl Clock {
             let (passed, used) = rates.serve(to.saturating_sub(self.now), to >= exhausted);
             self.served = self.served.saturating_add(passed);
             self.on_cpu = self.on_cpu.saturating_add(used);
-            // A budget that is used up has less than 1 ns left for each task, so it is set to 0.
+            // The quota's budget counts as used up when less than 1 ns of it is left for each task. Then it is set to
+            // 0.
             self.budget = if to >= exhausted {
                 0
             } else {
@@ -162,8 +163,9 @@ impl Clock {
         let cpus = self.machine.cpus.saturating_mul(1000);
         let others = self.machine.others;
         let all = if self.machine.grouped {
-            // The run as a whole has one share, and the others have `others` thousandths of it. The tasks divide
-            // the run's share evenly. The result is the same as if each task came with such others of its own.
+            // The run as a whole has one share, and all other tasks together have `others` thousandths of such a share.
+            // The tasks of the run divide the run's share evenly. The result is the same as if each of these tasks
+            // competed with `others` thousandths of a task.
             tasks.saturating_mul(others.saturating_add(1000))
         } else {
             tasks.saturating_mul(1000).saturating_add(others)
@@ -192,9 +194,9 @@ impl Clock {
         let Some(quota) = quota.map(|quota| quota.max(1)) else {
             return false;
         };
-        // A stop by the quota changes the caches, and so the next period. Mostly all periods are equal: the quota stops
-        // the tasks in each of them or in none. But because of rounding, periods with and without a stop can alternate.
-        // Then pairs of periods are equal.
+        // A stop by the quota costs the tasks their data in the caches, so it changes the next period. Mostly all
+        // periods are equal: the quota stops the tasks in each of them, or in none. But because of rounding, periods
+        // with and without a stop can alternate. Then the periods are passed in pairs, because all pairs are equal.
         let first = rates.period(quota);
         let (each, length) = if first.stops == self.stopped {
             (first, PERIOD)
@@ -291,7 +293,8 @@ mod tests {
     use super::*;
 
     /// Lets `tasks` run until each has got the CPU time `work`. Returns the clock of the simulation then, and the
-    /// number of its steps. If `each` is set, the clock stops at the end of each quota period, as for a delay.
+    /// number of its steps. If `each` is set, the simulation also makes a step at the end of each quota period, as if a
+    /// delay ended there.
     fn serve(machine: Machine, tasks: u64, work: u64, each: bool) -> (Clock, u64) {
         let (mut clock, mut steps) = (Clock::new(machine), 0);
         while clock.served < work {

@@ -113,16 +113,16 @@ impl Plan {
         let inside = at > *from && at <= *to;
         match awaited {
             Some(WaitReason::Slot) => return inside,
-            // A wait for a vfork child may come after the start of the last job, because it is the wait for that
-            // job.
+            // The wait for a vfork child is the wait for the job itself. So for the last job, the wait may end after
+            // the job's start.
             Some(WaitReason::Vfork) => {}
             _ if !inside => return false,
             _ => {}
         }
         let by = analysis.thread(by).process;
         if by == owner {
-            // Another thread of the tool waited for a job and now passes the job's result on. So this wait counts
-            // as a wait for the job.
+            // Another thread of the tool waited for a job and now passes the job's result on to this thread. So the
+            // wait for that thread counts as a wait for the job.
             return inside && self.limits.get(&owner).is_some_and(|limit| limit.threads);
         }
         let mut chain = analysis.lineage(by);

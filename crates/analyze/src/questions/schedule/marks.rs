@@ -40,8 +40,8 @@ impl Builder<'_> {
                 let Some(by) = self.waker(thread, &stretch) else {
                     continue;
                 };
-                // If the process is in the background, only the thread's last wait counts, which ends with the
-                // process. The earlier waits are left out, and so are the wakings that ended them.
+                // In a background process, only the thread's last wait counts, which ends with the process. The
+                // simulation leaves out the thread's earlier waits, so the wakings that ended them are left out here.
                 let is_pause = last_pause.is_some_and(|last| stretch.from < last);
                 if is_pause || self.is_beat(thread, by) {
                     continue;
@@ -157,8 +157,8 @@ impl Builder<'_> {
             let Some(jobs) = change.jobs.iter().find(inside) else {
                 continue;
             };
-            // `started` includes the job that starts here. `first` includes the first of the jobs that may run at
-            // the same time.
+            // `started` counts the job that starts here, and `first` counts the first of the jobs that may run at the
+            // same time. So `started + 1 - first` of these jobs have started, including this one.
             let first = count(&self.starts[process], jobs.from);
             let over = (started + 1).saturating_sub(first + jobs.at_once);
             let before = self.ended_children(process, jobs.from);

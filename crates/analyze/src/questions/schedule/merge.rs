@@ -1,9 +1,9 @@
-//! Reduces the number of operations of a long simulated run: neighboring pieces of a thread's own time are merged
-//! into one.
+//! Reduces the number of operations of a long simulated run: neighboring pieces of a thread's own time are merged into
+//! one.
 //!
-//! The operations of a thread between two dependencies on other threads take the same time in any order. A different
-//! order changes only at which moments other tasks share the CPUs with the thread. So a long run keeps all
-//! dependencies and all sums, and its pieces of time are as long as the limit on the number of operations requires.
+//! Between two dependencies on other threads, the operations of a thread take the same time in any order. Their order
+//! only determines at which moments other tasks share the CPUs with the thread. So the merged run keeps all
+//! dependencies and all sums. The pieces of time become as long as the limit on the number of operations requires.
 
 use super::ops::Op;
 use crate::arena::Arena;
@@ -64,8 +64,8 @@ impl Merger {
                 self.count += all[thread].len();
             }
         }
-        // If there are still too many operations, the rest are dependencies, which cannot be merged. The limit is
-        // raised so that merging is not tried again at each thread.
+        // The remaining operations are mostly dependencies on other threads, which cannot be merged. If there are still
+        // too many, the limit is raised, so that merging is not tried again at each thread.
         self.most = self.most.max(self.count.saturating_mul(2));
     }
 }

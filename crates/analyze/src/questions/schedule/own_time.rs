@@ -21,8 +21,8 @@ const LARGE: u64 = 8 << 20;
 const REFILL: u64 = 4_000_000;
 
 impl Builder<'_> {
-    /// Adds a stretch (a time in one state) that depends on no other thread to the operations of a thread. The
-    /// thread's actions in it, such as wakings, are added as well, because other threads depend on them. `cold` is
+    /// Adds a thread's stretch (a time in one state) that depends on no other thread to the thread's operations.
+    /// Actions of the thread in this time on which other threads depend, such as wakings, are added as well. `cold` is
     /// whether another task had the CPU before.
     pub(super) fn own_time(
         &self,
@@ -107,8 +107,9 @@ impl Builder<'_> {
     }
 }
 
-/// The parts of a thread's unknown time according to the kernel's totals for its whole life, in ns. The totals do
-/// not show when the thread ran, so each piece of the unknown time is split in the same proportion.
+/// How much of a thread's unknown time (`all`) it spent on a CPU and in run queues, in ns, by the kernel's totals for
+/// the thread's whole life. The totals do not show when the thread ran, so each piece of the unknown time is split in
+/// the same proportion.
 #[derive(Clone, Copy)]
 struct Hidden {
     on_cpu: u64,

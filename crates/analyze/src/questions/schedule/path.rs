@@ -30,8 +30,8 @@ impl Done {
         share(ns, is, of)
     }
 
-    /// The result of the simulated run, with its length, its chain of threads and their lives multiplied by a
-    /// fraction. The CPU time is not changed.
+    /// Returns the result of the simulated run with all times multiplied by a fraction: its length, the times in its
+    /// chain of threads, and the starts and ends of its threads. Only the CPU time is not changed.
     pub fn fitted(self, part: (u64, u64)) -> Done {
         let long = |ns| Done::times(ns, part);
         let leg = |leg: Leg| {

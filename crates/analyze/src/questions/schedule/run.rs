@@ -17,9 +17,9 @@ use crate::arena::{Arena, Ix};
 use crate::model::{ProcessIx, ThreadIx};
 use crate::share::{share, share_up};
 
-/// The wakings of a simulated run that have one number, so that they are interchangeable: how many of them are left
-/// over for later waits (`done`; negative if so many later wakings must not count), and the threads that wait for
-/// one.
+/// The wakings of a simulated run that have one number, so that they are interchangeable. `done` is the number of
+/// wakings that are left over for later waits; if it is negative, so many later wakings must not count. `waiting` has
+/// the threads that wait for such a waking.
 #[derive(Clone, Debug, Default)]
 struct Waking {
     done: i64,
@@ -109,8 +109,8 @@ struct Run<'a> {
     wakings: Vec<Waking>,
     children: Arena<ProcessIx, Children>,
     blocked: Arena<ThreadIx, bool>,
-    /// The blocked threads, ordered by the ends of their waits in the recording; `None` as long as the simulation has
-    /// never come to a point at which no thread could go on.
+    /// The blocked threads, ordered by the ends of their waits in the recording. The list is needed when no thread of
+    /// the simulation can go on. It is `None` until this happens for the first time.
     stuck: Option<BinaryHeap<Reverse<(Ktime, ThreadIx)>>>,
 }
 

@@ -1,7 +1,7 @@
 //! Finds ticks: time-outs after which a thread goes on waiting, so that several waits in a row are really one wait.
 //!
-//! Examples are `pthread_cond_timedwait` in a loop, and a background thread that sleeps and then checks something. If
-//! what the thread waits for comes earlier in a simulated run, the thread goes on earlier, without waiting for its
+//! Examples are a loop of `pthread_cond_timedwait`, and a background thread that sleeps and checks something again and
+//! again. If the awaited event comes earlier in a simulated run, the thread goes on earlier, without waiting for its
 //! time-outs. So if another thread ended the last wait of a loop, by a waking or by ending the process, the end of the
 //! whole loop depends on that other thread alone.
 
@@ -21,8 +21,8 @@ const TIMED: [Reason; 7] = [
     Reason::Poll,
     Reason::SocketRead,
     Reason::SocketWrite,
-    // The reason of a timerfd. Readers of an eventfd have this reason, too, but it is rare that the interrupt of a disk
-    // wakes one of them, which would look like a timer.
+    // Waits for a timerfd have this reason, and so have waits for an eventfd. If the interrupt of a disk woke a reader
+    // of an eventfd, it would look like a timer, but this is rare.
     Reason::OtherDescriptor,
 ];
 
@@ -38,14 +38,15 @@ const PARTS: usize = 10_000;
 /// The longest time in ns that a thread may work between the moment at which its process begins to end and its own end.
 /// The number is a guess: with a longer time, a thread's last work would be taken for its end.
 const ENDING: u64 = 1_000_000;
-/// A divisor: a wait that is shorter than 1/100 of the last tick is not taken for a wait of the loop and is
-/// skipped, unless its system call has the loop's time-out. Example: a short wait for an interpreter's lock before
-/// the thread's work. The number is a guess: with a smaller one, different loops would be joined to one.
+/// A divisor: a wait shorter than 1/100 of the loop's last tick is skipped, because it is not a wait of the loop
+/// itself. It is a wait of the loop if its system call has the loop's time-out. Example of a skipped wait: a short wait
+/// for an interpreter's lock before the thread's work. The number is a guess: with a smaller one, different loops would
+/// be joined to one.
 const SHORT: u64 = 100;
 
 impl Builder<'_> {
-    /// The beginnings of a thread's ticks: waits that end with a time-out after which the thread goes on waiting.
-    /// Between these waits the thread does other things for less time than it waits.
+    /// The beginnings of a thread's ticks. A tick is a wait that ends with a time-out, after which the thread goes on
+    /// waiting. Between these waits the thread does other things for less time than it waits.
     pub(super) fn ticks(&self, thread: ThreadIx) -> HashSet<Ktime> {
         let mut ticks = HashSet::new();
         let timeline = self.graph.timeline;
@@ -56,8 +57,9 @@ impl Builder<'_> {
             return ticks;
         }
         let mut timeouts: Vec<Ktime> = Vec::new();
-        // The beginnings of the loop's waits so far, which all ended with a time-out. If a thread of the run ends a
-        // later wait of the loop, they become ticks, except those on the critical path.
+        // The beginnings of the waits of the present loop so far, all of which ended with a time-out. If another thread
+        // of the run ends a later wait of the loop, these waits become ticks. Waits on the critical path never become
+        // ticks.
         let mut open: Vec<Ktime> = Vec::new();
         let (mut reason, mut waited, mut between) = (Reason::Unknown, 0, 0u64);
         // `timeout` is the time-out of the loop's last wait. `ended` is the time at which a time-out last ended a
@@ -105,8 +107,8 @@ impl Builder<'_> {
                 between = between.saturating_add(length);
                 continue;
             }
-            // In an event loop, a time-out after which the thread woke or started another process was no tick: the
-            // timer had been set for this work.
+            // After the last time-out, the thread woke or started another process. So the event loop had set the timer
+            // for this work, and the time-out was no tick.
             if reason == Reason::Poll && self.woke_another(thread, ended, stretch.from) {
                 open.clear();
             }
@@ -128,8 +130,8 @@ impl Builder<'_> {
                 }
                 (false, true) => {
                     if by.is_some() {
-                        // If such a wait is on the critical path, the run went on because the wait ended, and not
-                        // because of the other thread.
+                        // Waits on the critical path are left out, because the run went on when such a wait ended, and
+                        // not because of the other thread.
                         ticks.extend(
                             open.iter()
                                 .copied()

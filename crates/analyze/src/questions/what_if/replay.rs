@@ -29,8 +29,8 @@ pub(super) struct Clock {
     pub same_waits: u64,
     /// The virtual clock that counts work and waits for disks, but no other waits, in ns.
     pub no_waits: u64,
-    /// The chain of work and waits that determines `same_waits` consists of stays, each in a single thread. These are
-    /// its present stay, and the longest earlier one.
+    /// The chain of work and waits that determines `same_waits` goes from thread to thread. A stay is the time for
+    /// which the chain remains in one thread. These are the present stay, and the longest earlier one.
     stays: [Option<Stay>; 2],
 }
 
@@ -213,8 +213,8 @@ impl Replay<'_> {
             let (from, to) = (now.max(stretch.from), stretch.to.min(until));
             let ends = stretch.to <= until;
             match self.graph.cause(thread, &stretch) {
-                // The wait has not ended at `until`. Its time is added only when it ends, from the clock of the thread
-                // that ends it.
+                // The wait has not ended at `until`. Nothing is added for it yet, because its length follows from the
+                // clock of the thread that will end it.
                 StretchCause::Thread(_) if !ends => break,
                 StretchCause::Thread(other) => {
                     let awaited = self.graph.analysis.awaited(thread, &stretch);
