@@ -1,11 +1,11 @@
 //! Writes the scheduling events of a trace to standard output as plain records of 24 bytes, in the order of their
-//! times, as a tool that does not pack them would store them. `benches/compare.sh` uses the size as a base for
-//! comparisons.
+//! times. A tool that does not pack its events would store such records. `benches/compare.sh` compares the sizes of
+//! trace files with the size of this output.
 //!
 //! `cargo run --release -p tr-analyze --example raw -- FILE > OUT`
 //!
-//! A record is little-endian: u64 time in ns, u32 task that was running, u32 the other task, u16 state, u16 CPU, u32
-//! kind.
+//! A record is little-endian: u64 time in ns, u32 tid of the task that was running, u32 tid of the task that was
+//! switched to or woken, u16 state, u16 CPU, u32 kind.
 
 use std::io::Write;
 

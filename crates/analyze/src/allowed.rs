@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn the_allowed_cpus_count_if_the_build_kept_to_them() {
         assert_eq!(limit(64, Some(&[0, 1, 5]), &[0, 5]), Some(3));
-        // A recording of totals does not show on which CPUs tasks ran (the empty list), so nothing contradicts the
+        // The empty list means that the recording does not show on which CPUs tasks ran. So nothing contradicts the
         // limit of one CPU.
         assert_eq!(limit(64, Some(&[0]), &[]), Some(1));
         assert_eq!(limit(64, Some(&[0, 1]), &[0, 2]), None);

@@ -146,8 +146,8 @@ fn histories(tracker: &mut Tracker, analysis: &mut Analysis, order: &Order) {
     }
 }
 
-/// The processes and the threads of the model in their final order, given as indices of the tracker. Conversely, also
-/// the index in the model for each task and process of the tracker.
+/// The order of the model's processes and threads. `processes` and `threads` have the tracker's indices in this order.
+/// `process` and `thread` have, for each index of the tracker, the index in the model.
 struct Order {
     processes: Vec<ProcIx>,
     process: Arena<ProcIx, Option<ProcessIx>>,
@@ -208,11 +208,11 @@ impl Order {
         }
     }
 
-    /// The process of the model for a process of the tracker. The tracker can find out that two of its processes
-    /// are the same one; then they are also one process in the model.
+    /// Maps a process of the tracker to the process of the model. If the tracker has found out that two of its
+    /// processes are really one, both are mapped to the same process of the model.
     fn process(&self, tracker: &Tracker, mut ix: ProcIx) -> Option<ProcessIx> {
-        // The events of a process are moved to another process of the tracker at most twice (twice if they come
-        // before the snapshot of the process). The limit of four steps ends the loop in a damaged trace, too.
+        // The tracker moves the events of a process to another one of its processes at most twice (twice if they come
+        // before the snapshot of the process). The limit of four steps also ends the loop if the trace is damaged.
         for _ in 0..4 {
             match tracker.processes[ix].moved {
                 Some(new) => ix = new,
@@ -324,8 +324,8 @@ fn process_of(
     // A process with an exit status has ended, even if the last switch-out of its last thread is missing.
     let alive = entry.status.is_none() && threads().any(|t| t.alive);
     let mut execs = entry.execs;
-    // Looking up the program at a time needs programs in the order of time. In a damaged trace the start of a
-    // program can be before that of the program before, so the starts are made to increase.
+    // The look-up of the program at a time needs the programs in the order of time. In a damaged trace, a program can
+    // start before its predecessor does. Such a start is moved to the start of the predecessor.
     for at in 1..execs.len() {
         if let Some([last, next]) = execs.get_mut(at - 1..=at) {
             next.start = next.start.max(last.start);

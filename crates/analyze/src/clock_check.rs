@@ -4,13 +4,13 @@
 //! true whatever the clocks show:
 //! - A task runs on one CPU at a time. If two of its runs overlap, the clocks differ by at least the length of the
 //!   overlap, whichever run came first.
-//! - A task is forked before it is switched in for the first time. The tid alone does not prove that it is the same
-//!   task, because a task that is not recorded may have had the tid before. Either of two facts proves it: the
-//!   recording has the names of unrecorded tasks, but none with this tid; or the run on one CPU began before the fork
-//!   and ended after it, without another switch of that CPU in between.
+//! - A task is forked before it is switched in for the first time. If a task seems to run before its fork, the tid does
+//!   not prove that it is the same task, because an unrecorded task may have had the tid before. There are two proofs.
+//!   The first: the recording has the names of unrecorded tasks, but none with this tid. The second: the run began
+//!   before the fork and ended after it, and its CPU did not switch in between.
 //!
-//! A waking that follows the switch-in of its task proves nothing: a signal keeps a task runnable that was switched out
-//! as asleep, and a running task can be woken while it is about to sleep.
+//! A waking of a task that is already switched in proves nothing. A signal can keep a task runnable that was switched
+//! out as asleep, and a running task can be woken while it is about to sleep.
 //!
 //! One impossible order of two events proves nothing, because the kernel of a virtual machine may not report every
 //! switch. Two impossible orders on the same pair of CPUs are a proof.
@@ -108,8 +108,9 @@ impl ClockCheck {
         !self.overlaps.is_empty() || !self.births.is_empty()
     }
 
-    /// Records that `cpu` switches away from the task `prev`. `goes_on(cpu, time)` returns whether a CPU still runs
-    /// the task to which it switched at `time`: no later switch of it is known, and no events of it are lost.
+    /// Records that `cpu` switches away from the task `prev`. `goes_on(cpu, time)` returns whether the CPU `cpu` still
+    /// runs the task to which it switched at `time`. It does if no later switch of the CPU is known and none of its
+    /// events are lost.
     pub fn switch_out(
         &mut self,
         cpu: CpuId,
@@ -133,8 +134,9 @@ impl ClockCheck {
                 self.differ(cpu, overlap.cpu, until.since(overlap.since));
             }
         }
-        // If the task has come to this CPU while it still ran elsewhere, then this CPU's next switch ends the task's
-        // run here. A switch away from another task shows that a switch was not reported, so the suspicion is dropped.
+        // A suspicion here says that a task came to this CPU while it still ran on another one. This CPU's next switch
+        // ends the task's run here. If the switch is away from a different task, a switch was not reported, so the
+        // suspicion is dropped.
         self.overlaps.retain(|_, overlap| {
             if overlap.cpu != cpu || overlap.until.is_some() {
                 return true;
@@ -155,8 +157,9 @@ impl ClockCheck {
         }
     }
 
-    /// Records that the task `tid` is forked on `cpu`. `told` is whether the recording would have named an unrecorded
-    /// task that had the tid before. `goes_on` has the same meaning as in [`ClockCheck::switch_out`].
+    /// Records that the task `tid` is forked on `cpu`. `told` is whether the recording has the names of unrecorded
+    /// tasks, so that it would have the name of an earlier task with this tid. `goes_on` has the same meaning as in
+    /// [`ClockCheck::switch_out`].
     pub fn fork(
         &mut self,
         tid: Tid,

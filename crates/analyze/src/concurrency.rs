@@ -11,9 +11,9 @@ use crate::state::State;
 pub type Epoch = u32;
 
 /// Counts the running tasks as long as the state of every living task is known. A loss of events makes all states
-/// unknown, and the next event of a task makes its state known again. If every switch of all CPUs is recorded,
-/// tasks of unknown state do not disturb the count once each CPU has switched, because they are certainly on no CPU
-/// until events are lost.
+/// unknown, and the next event of a task makes its state known again. There is one exception, if every switch of all
+/// CPUs is recorded: once each CPU has switched, the task on each CPU is known. A task of unknown state is then on no
+/// CPU, so it does not disturb the count until events are lost.
 #[derive(Debug, Default)]
 pub struct Concurrency {
     start: Ktime,

@@ -87,8 +87,8 @@ pub(crate) fn place(
         let client = client.and_then(|pid| by_pid.client(analysis, pid, process));
         let adopted = container.evidence != Evidence::Descendant;
         if container.id.is_empty() {
-            // Without an id it is not known to which container the process belongs. It becomes a child of the client,
-            // like a program that the client started.
+            // Without a container id, this process cannot be matched with a container. If no recorded process started
+            // it, it becomes a child of the client, like a program that the client started.
             if adopted {
                 analysis.process_mut(process).parent = client;
             }
@@ -126,7 +126,8 @@ pub(crate) fn place(
                 *text = new;
             }
         }
-        // The process belongs to a container that already has a first runtime process, and becomes a child of that one.
+        // The container already has a first runtime process. If no recorded process started `process`, it becomes a
+        // child of that first one.
         let parent = Some(first.process).filter(|_| adopted);
         if let Some(parent) = parent.filter(|parent| *parent != process) {
             analysis.process_mut(process).parent = Some(parent);
@@ -259,9 +260,8 @@ fn last_sleep(
     (sleeps && sleep.to > begin).then_some((number, sleep))
 }
 
-/// Changes the cause of certain waits of the processes that wait for a container: a task of the container now
-/// counts as the one that ended the wait. These are the waits that end during `lives` and whose waker fits
-/// `others`.
+/// Changes which task ended certain waits of the processes that wait for a container: from now on, it is a task of the
+/// container. Only waits that end during `lives` and whose recorded waker fits `others` are changed.
 fn end_waits(
     analysis: &Analysis,
     timeline: &mut Timeline,
@@ -279,9 +279,9 @@ fn end_waits(
     }
 }
 
-/// The container programs (`docker`, `podman`) that wait for a container. They are found by going upwards from the
-/// client (or from the parent of the runtime's first process) through its ancestors, as long as these are container
-/// programs.
+/// The container programs (`docker`, `podman`) that wait for a container: the client and its ancestors, up to the first
+/// ancestor that is no container program. If the client is not known, the search begins at the parent of the runtime's
+/// first process.
 fn askers<'a>(
     analysis: &'a Analysis,
     container: &Container,
@@ -373,9 +373,9 @@ impl Active {
         Active(all)
     }
 
-    /// Changes the cause of waits of a container's client: the task of the container that ran when the wait ended,
-    /// or that ran last during the wait, now counts as the one that ended it. Only waits that end from `begin` to
-    /// `end` and whose waker fits `others` are changed. Mostly the daemon ended them to pass on output of the
+    /// Changes which task ended certain waits of a container's client: from now on, it is the task of the container
+    /// that ran when the wait ended, or that ran last during the wait. Only waits that end from `begin` to `end` and
+    /// whose recorded waker fits `others` are changed. Mostly this waker was the daemon, which passed on output of the
     /// container.
     fn end_waits(
         &self,

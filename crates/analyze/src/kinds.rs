@@ -1,7 +1,7 @@
 //! The kinds of time, and times by kind. Reports filter and merge these kinds; no report has other kinds.
 
-/// The kind of a part of time in the life of a thread, on a critical path or in a step of a build, such as time on a
-/// CPU or a wait for a disk.
+/// A kind of time in the life of a thread, on a critical path or in a step of a build. Examples are time on a CPU and a
+/// wait for a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TimeKind {
     /// The thread was on a CPU.

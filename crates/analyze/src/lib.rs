@@ -1,10 +1,14 @@
 //! Computes the times of every thread, process and program from a trace.
 //!
-//! [`order`] merges the events of all streams. `tracker` follows every task through them with the states of
-//! `state` and the gaps of `gaps`. The collectors of `collect` keep the facts that are not states, and
-//! `build` makes the [`model`] of all of this. The questions of `questions`, [`critical_path`], [`what_if`],
-//! [`parallelism`], [`waits`] and others, evaluate the model's [`timeline`]. This crate does not depend on
-//! BPF, and it neither records nor renders.
+//! - [`order`] merges the events of all streams in the order of time.
+//! - `tracker` follows every task through these events. `state` has the states of a task, and `gaps` the times in which
+//!   events are missing.
+//! - `collect` keeps everything else that events show, for example about disks and connections.
+//! - `build` makes the [`model`] from the results of the tracker and the collectors.
+//! - `questions` evaluates the [`timeline`] of the model, in [`critical_path`], [`what_if`], [`parallelism`], [`waits`]
+//!   and others.
+//!
+//! This crate does not depend on BPF, and it neither records nor renders.
 #![forbid(unsafe_code)]
 
 mod allowed;

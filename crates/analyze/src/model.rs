@@ -74,8 +74,8 @@ pub struct Analysis {
     pub timeline: Option<Timeline>,
     /// The time-outs after which threads went on waiting for the same object. They are known only with a timeline.
     pub ticks: Ticks,
-    /// For each thread, samples of its total times, in the order of time. They add to the timeline of a recording
-    /// without scheduling events.
+    /// For each thread, samples of its times, in the order of time. They add to the timeline of a recording without
+    /// scheduling events. Each sample shows how long the thread ran and waited between two readings of its totals.
     pub samples: Vec<Vec<Sample>>,
 }
 
@@ -142,8 +142,8 @@ pub struct Memory {
 pub struct Containers {
     /// The containers with recorded processes, in the order of the start of their first recorded process.
     pub list: Vec<Container>,
-    /// The number of processes of container runtimes that are not recorded, because they may have been started for
-    /// a recorded client or for another one: both had connections to the daemon.
+    /// The number of processes of container runtimes that are not recorded, because it is not clear for whom they were
+    /// started. Both a recorded client and another client had connections to the container daemon.
     pub not_recorded: u64,
 }
 
@@ -190,15 +190,15 @@ pub enum Doubt {
     /// The place of an imported span in time is known only with an error of this many ns, which is too large for
     /// the length of the span.
     Off(u64),
-    /// The place of an imported span in time is known with an error of this many ns, and a process began that close
-    /// to a boundary of the span.
+    /// A process began too close to a boundary of the imported span: the distance is within the error of the span's
+    /// place in time, which is this many ns.
     Boundary(u64),
     /// The file of the other tool does not show whether its times are those of beginnings or of ends of spans.
     Stamp,
     /// The times in the file of the other tool have no time zone, and they fit the recording with several zones.
     Zone,
-    /// The file gives the time of the imported test's suite, and the length of the suite does not prove where in
-    /// the recording the test ran.
+    /// The file has a time for the suite of the imported test. The length of the suite does not prove where in the
+    /// recording the test ran.
     Suite,
     /// Another process or thread, which ran at the same time, may have executed the imported span.
     Runner,
@@ -212,8 +212,8 @@ pub enum Doubt {
 }
 
 impl Doubt {
-    /// Whether reports can show the span at its approximate place in time, because the error of the place is known,
-    /// although they give no figures for the span.
+    /// Whether reports can show the imported span at its approximate place in time. They can if the error of the place
+    /// is known. Reports give no figures for such a span.
     pub fn has_place(self) -> bool {
         matches!(
             self,
@@ -342,10 +342,10 @@ pub struct Quality {
     pub stopped: Option<String>,
     /// The largest step back in time inside one ring buffer between the kernel and the recorder, in ns.
     pub largest_inversion: u64,
-    /// The longest commit delay that the file proves, in ns: the time by which a ring buffer received an event later
-    /// than the event's time stamp. The proof is that a younger event of the ring came first, or that the recorder
-    /// emptied the ring after the time stamp without finding the event. The true delay may be longer. The value is
-    /// never less than `largest_inversion`.
+    /// The longest commit delay that the file proves, in ns. A commit delay is the time from an event's time stamp
+    /// until the event is in its ring buffer. A delay is proven if a younger event of the ring came first, or if the
+    /// recorder emptied the ring after the time stamp without finding the event. The true delay may be longer. The
+    /// value is never less than `largest_inversion`.
     pub commit_delay: u64,
     /// For each kind of event that contradicts earlier ones (a task on two CPUs, a task running before its fork,
     /// …), the number of such events. The list is empty for a good trace.

@@ -1,14 +1,14 @@
-//! Sorts the events of all streams by time. The order is exact for any commit delay, and the memory
-//! depends on the disorder of the streams, not on their length.
+//! Sorts the events of all streams by time. The order is exact for any commit delay, and the memory depends on the
+//! disorder of the streams, not on their length.
 //!
-//! Each stream is a chain of blocks in the order of writing. A block's header has its
-//! smallest time, so the minimum over the unread blocks bounds the events that are safe to
-//! take. [`batches`](mod@batches) reads the blocks by that minimum, many at once, and sorts
-//! the safe events into runs; [`Order`] hands them out one by one.
+//! Each stream is a chain of blocks in the order of writing. A block's header has the smallest time of its events. The
+//! smallest time of all unread blocks is a limit: no unread event is before it, so all events before it are safe to
+//! hand out. [`batches`](mod@batches) reads the blocks by that limit, many at once, and sorts the safe events into
+//! runs. [`Order`] hands them out one by one.
 //!
-//! Events of one stream with equal times keep the order of writing. Between streams the
-//! order at equal times is causal: by the kind of event, see `rank`; and the tracker can
-//! choose the event that fits the states of its tasks, see [`Order::next_fitting`].
+//! Events of one stream with equal times keep the order of writing. If events of several streams have equal times,
+//! causes come before effects: the kind of event decides (see `rank`), or the tracker chooses the event that fits the
+//! states of its tasks (see [`Order::next_fitting`]).
 
 pub mod batches;
 pub mod blocks;
@@ -69,9 +69,9 @@ fn rank(event: &Event) -> u8 {
     }
 }
 
-/// How badly an event fits if it contradicts the states of its tasks, so that it can come next only if other events
-/// are missing. The function that [`Order::next_fitting`] calls returns no larger value. The number is part of the
-/// layout of a key for sorting.
+/// The number for an event that contradicts the states of its tasks, so that it can come next only if other events are
+/// missing. The numbers say how badly an event fits, and this is the largest one that the function passed to
+/// [`Order::next_fitting`] returns. The number is part of the layout of a sort key.
 pub(crate) const MISSING: u8 = 2;
 
 /// The rank of a context switch among events with equal times; see [`rank`]. It is the highest rank, so switches
@@ -196,8 +196,8 @@ impl Order {
         used
     }
 
-    /// Offers the next events, in their order, to the function `take`, which returns how many of them it has
-    /// processed. Those count as returned. The rest is left for [`Order::next_fitting`].
+    /// Passes the next events, in their order, to the function `take`, which processes some of them and returns how
+    /// many. These events count as handed out. The others are left for [`Order::next_fitting`].
     pub(crate) fn offer(&mut self, take: impl FnOnce(&[Record]) -> usize) {
         if !self.ties.is_empty() {
             return;
@@ -337,8 +337,8 @@ impl Ties {
         }
     }
 
-    /// Whether an event is the last switch of its CPU at this time, so that the task that it switches to stays on
-    /// the CPU. If other CPUs switch to that task at this time, too, this switch must have come last.
+    /// Whether a switch is the last one of its CPU at its time, so that the task to which it switches stays on this
+    /// CPU. If other CPUs switch to that task at the same time, too, their switches must have come before this one.
     fn stays(&self, head: &Head) -> bool {
         let queue = self.queues.get(head.queue);
         let after = queue.and_then(|queue| queue.get(1));

@@ -260,8 +260,8 @@ impl RecorderFacts {
 
     fn gaps(&self, meta: &Metadata) -> Gaps {
         let mut gaps = Gaps::default();
-        // With --cpu, the events of the other CPUs are missing all the time: a task that is on none of the recorded
-        // CPUs may run on one of these.
+        // With --cpu, the events of the other CPUs are not recorded, and a task may run there unseen. So each of these
+        // CPUs has a gap for the whole time.
         let recorded = &meta.options.cpus;
         let left_out = |cpu: &&CpuId| !recorded.is_empty() && !recorded.contains(cpu);
         for cpu in meta.cpus.iter().filter(left_out) {

@@ -1,7 +1,7 @@
 //! The states that a task can be in: on a CPU, runnable, or waiting.
 //!
-//! Time is accounted when a state ends, because only the end shows which state it was: a task that was
-//! switched out as sleeping and comes back without a waking did not sleep. A signal, or a waking before the
+//! Time is accounted when a state ends, because only the end shows which state it was. For example, a task is switched
+//! out as sleeping and is later switched in without a waking. Then it did not sleep: a signal, or a waking before the
 //! switch-out was complete, kept it runnable.
 
 use tr_format::event::CpuId;
@@ -100,8 +100,8 @@ impl States {
         } else if state & self.stopped != 0 {
             Wait::Stopped
         } else if state & self.uninterruptible != 0 {
-            // A kernel thread with nothing to do waits uninterruptibly. The bit TASK_NOLOAD, which keeps it out of the
-            // load average, shows that it only sleeps.
+            // An idle kernel thread is in an uninterruptible wait, too. The bit TASK_NOLOAD, which keeps the thread out
+            // of the load average, shows that it only sleeps.
             match () {
                 () if state & self.noload != 0 => Wait::Sleep,
                 () if iowait => Wait::Io,
@@ -238,8 +238,8 @@ impl State {
         match self {
             State::On(cpu) => Bucket::OnCpu(cpu),
             State::Runnable { preempted } => Bucket::RunQueue { preempted },
-            // A task that is switched in without a waking was runnable all the time: a signal or a waking came when it
-            // had set its state, but before it was switched out.
+            // A task that is switched in without a waking was runnable all the time. It had already set its state to
+            // waiting, but a signal or a waking came before it was switched out.
             State::Waiting(_) if ended == Ended::SwitchedIn => {
                 Bucket::RunQueue { preempted: false }
             }

@@ -14,8 +14,8 @@ pub enum Basis {
 }
 
 impl Basis {
-    /// The source of the times in a recording. `facts` says how the recorder got each kind of fact, such as
-    /// switches, if it has them at all.
+    /// Determines the source of the times in a recording: events, totals or run times. `facts` says for each kind of
+    /// fact, such as switches, whether the recorder has it and how it got it.
     pub fn of(facts: &RecordingFacts) -> Basis {
         match (facts.switches, facts.run_queue) {
             (Known::Kernel | Known::Recorder, _) => Basis::Events,

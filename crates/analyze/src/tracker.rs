@@ -153,8 +153,8 @@ impl Tracker {
     }
 
     fn anomaly(&mut self, what: &'static str) {
-        // Before the recording begins, the events of tasks that will not be followed are incomplete, so contradictions
-        // mean nothing.
+        // Before the recording begins, the events are incomplete for tasks that will not be followed, so a
+        // contradiction proves nothing.
         if self.begun || self.system_wide {
             *self.anomalies.entry(what).or_default() += 1;
         }
@@ -217,8 +217,8 @@ impl Tracker {
         task.last_event_ts = stamp;
         task.seen = true;
         if state == State::Dead {
-            // A task that existed before the span keeps the true time of its end. If that end is before the span,
-            // the task must not count as one that lived in the span.
+            // For a task that existed before the span, `end` is the true time of its end. A task that ended before the
+            // span must not count as one that lived in the span.
             task.end = Some(if task.started_before { stamp } else { now });
         }
     }
@@ -243,8 +243,9 @@ impl Tracker {
             {
                 Bucket::Wait(Wait::Unknown)
             }
-            // A waking had come before the task's switch-out was complete, so perhaps the task never waited. The
-            // next switch-in or waking would show it, but events are lost, or another event comes first.
+            // A waking had come before the task's switch-out was complete, so perhaps the task never waited. The next
+            // switch-in or waking of the task would show whether it did. But events are lost, or another event comes
+            // first.
             State::Waiting(_) if task.woken && (broken || ended == Ended::Otherwise) => {
                 Bucket::Unknown
             }
@@ -361,9 +362,9 @@ impl Tracker {
         }
     }
 
-    /// Notes that forks may be missing from `since` on. From then on, a task of unknown state counts as alive,
-    /// because a task whose fork is missing may be running. If all scheduling events of the machine are recorded,
-    /// such a task shows up at once, so nothing has to be done.
+    /// Notes that forks may be missing from `since` on. From then on, one more task of unknown state counts as alive,
+    /// because a task whose fork is missing may be running. If all scheduling events of the machine are recorded, such
+    /// a task shows up at once, so nothing has to be done.
     fn lose_lives(&mut self, since: Ktime) {
         if !self.system_wide || !self.gaps.any().is_empty() {
             self.concurrency.meet(since, State::Unknown);

@@ -16,8 +16,8 @@ pub struct Disk {
     pub name: Arc<[u8]>,
 }
 
-/// For each thread, the disk in its waits for block I/O and the file in its waits in fsync and related calls.
-/// The disk is the one to which the thread had sent a request since its previous wait.
+/// For each thread, the disk that it waited for in its waits for block I/O, and the file that it waited for in fsync
+/// and related calls. The disk of a wait is the one to which the thread had sent a request since its previous wait.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WaitedDisks {
     disks: Changes<Disk>,

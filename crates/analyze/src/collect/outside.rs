@@ -1,9 +1,10 @@
-//! Collects the names of tasks that are not recorded but met recorded ones, and the times in which they had a CPU.
+//! Collects the names of unrecorded tasks that met recorded tasks, and the times in which these unrecorded tasks had a
+//! CPU.
 //!
-//! An unrecorded task meets a recorded task if it wakes it or has a CPU that it needs. The BPF programs then record the
-//! name of the unrecorded task. While a recorded task waits in the run queue of a CPU, they sum the times of unrecorded
-//! tasks there by process and name (before format 3.10 they recorded each switch instead). So while a recorded task
-//! waits, every task that has the CPU is known.
+//! An unrecorded task meets a recorded task if it wakes the recorded task, or has a CPU for which the recorded task
+//! waits. The BPF programs then record the name of the unrecorded task. While a recorded task waits in the run queue of
+//! a CPU, the BPF programs also sum up how long unrecorded tasks have this CPU, by process and name. (Before format
+//! 3.10 they recorded each switch instead.) So every task that has a CPU while a recorded task waits for it is known.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,16 +13,16 @@ use tr_format::event::{CpuId, Ktime, Others, Outsider, Tgid, Threads, Tid};
 /// The largest number of names of unrecorded tasks that an analysis keeps. Each takes about 80 bytes.
 const MOST: usize = 1 << 20;
 
-/// A time in which an unrecorded task had a CPU. The end of this time is certain. Earlier in it, other unrecorded tasks
-/// may have had the CPU too, unless a recorded task waited for the CPU.
+/// A time in which a CPU ran unrecorded tasks. Not every switch between unrecorded tasks is recorded, so several of
+/// them may have had the CPU in this time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
     /// The time of the last recorded switch of the CPU before the unrecorded task left the CPU.
     pub from: Ktime,
     pub to: Ktime,
     pub tid: Tid,
-    /// Whether the recording ends in this slice, in which unrecorded tasks had the CPU. `tid` is then the first task
-    /// that had it, otherwise the last one.
+    /// Whether the recording ends in this slice. If it does, `tid` is the first unrecorded task that had the CPU in the
+    /// slice; otherwise `tid` is the last one.
     pub is_open: bool,
 }
 
@@ -158,8 +159,8 @@ impl Outside {
         })
     }
 
-    /// Whether the recording has names of unrecorded tasks. Then, for each CPU that a recorded task waits for, it
-    /// also has either each switch of the CPU, or sums of the times that unrecorded tasks had it.
+    /// Whether the recording has names of unrecorded tasks. Such a recording also shows which tasks had a CPU while a
+    /// recorded task waited for it: by each switch of the CPU, or by sums of the times that unrecorded tasks had it.
     pub fn is_told(&self) -> bool {
         !self.names.is_empty()
     }

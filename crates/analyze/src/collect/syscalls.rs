@@ -30,8 +30,8 @@ impl Calls {
     const MOST: usize = 1 << 20;
 
     /// Adds the system calls of a process that lived from `life.0` to `life.1`. The recorder sums the calls over
-    /// intervals. An interval that is only partly in the analyzed span counts if at least half of the time that the
-    /// process lived in it is in the span.
+    /// intervals. If an interval is only partly in the analyzed span, its calls count if the process spent at least
+    /// half of its time in the interval inside the span.
     pub fn take(
         &mut self,
         time: Ktime,

@@ -14,8 +14,8 @@ use super::blocks::{Block, Blocks, Content, Counts, Loaded, Pool, Rest, Spare};
 use super::sort::{by_time, Sorter};
 use super::{nothing, Record, LIFE};
 
-/// The approximate number of events that are read at once: several full blocks, which the threads share, and
-/// few enough events to stay in a cache until the tracker has taken them.
+/// The approximate number of events that are read at once. They fill several blocks, which the threads share. They are
+/// few enough to stay in a CPU cache until the tracker has taken them.
 pub const EVENTS: u64 = 1 << 17;
 /// The largest number of blocks that are read as one batch, however few events they have.
 const BLOCKS: usize = 1 << 12;

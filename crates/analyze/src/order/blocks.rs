@@ -103,7 +103,8 @@ impl Counts {
 
     /// Counts the scheduling events of a block by their flags.
     fn of(flags: &[u8]) -> Counts {
-        // The matches are first counted in bytes, so that the processor can count many flags with one instruction.
+        // The matches in up to 255 flags are first counted in a `u8`, so that the processor can count many flags with
+        // one vector instruction.
         let count = |is: fn(u8) -> bool| -> u64 {
             let few = flags.chunks(usize::from(u8::MAX));
             let counts = few.map(|few| few.iter().map(|flags| u8::from(is(*flags))).sum::<u8>());

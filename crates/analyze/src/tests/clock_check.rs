@@ -26,8 +26,8 @@ fn two_overlaps_prove_that_clocks_disagree() {
     assert_eq!((found.by, found.impossible_orders), (300, 2));
 }
 
-/// The run of X on CPU 1 is within its run on CPU 0. The run on CPU 1 may really have been the first one, so only its
-/// length is proven as the difference of the clocks.
+/// The clocks show the run of X on CPU 1 within its run on CPU 0, but either run may really have been the first one. So
+/// the clocks are only proven to differ by the length of the shorter run.
 ///
 /// cpu0 ==X======__
 /// cpu1 __X==______
@@ -44,8 +44,8 @@ fn the_shorter_of_two_runs_bounds_the_difference() {
     assert_eq!(check.finish().map(|found| found.by), Some(100));
 }
 
-/// If a guest's kernel does not report a switch, the next switch of the CPU is away from another task than X. So the
-/// overlap of X's runs proves nothing.
+/// The kernel of a guest does not report the switch by which X left a CPU. The next switch of that CPU is then away
+/// from another task than X, so the overlap of X's runs proves nothing.
 #[test]
 fn an_unreported_switch_is_no_clock_error() {
     let mut check = ClockCheck::default();
@@ -90,8 +90,8 @@ fn a_child_whose_first_run_is_over_runs_after_its_fork() {
     assert_eq!(check.finish().map(|found| found.by), Some(200));
 }
 
-/// A tid is used again, which is no error of the clocks. The switch by which the first holder of the tid left CPU 1 is
-/// not recorded, because it went to another unrecorded task.
+/// A second task gets a tid that an earlier task had, which is no error of the clocks. The earlier task left CPU 1 for
+/// another unrecorded task, so this switch is not recorded.
 ///
 /// cpu0 _______f____
 /// cpu1 __XX____XX__

@@ -103,8 +103,8 @@ impl Draft {
             }
             piece.clear();
         }
-        // Segments that are not complete stay in memory, however many they are, so the next move has to wait for `kept`
-        // more bytes.
+        // Only complete segments can be moved out; the others stay in memory, however many they are. So the next move
+        // is due when the memory has grown by `kept` bytes.
         self.moves_at = self.held + self.kept;
     }
 
@@ -158,8 +158,8 @@ impl Draft {
             }
             left -= left.min(length);
         }
-        // Only the wait at which the time ran out can be longer than the rest of the time. So `divided` has at most
-        // one entry, and inserting it makes no other index wrong.
+        // Only the last wait that became unknown can be longer than the rest of the time, so only that wait can be
+        // split. `divided` therefore has at most one entry, and inserting it makes no other index wrong.
         for (at, rest) in divided {
             changes.insert(at, rest);
         }

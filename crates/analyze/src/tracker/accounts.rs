@@ -40,9 +40,9 @@ impl Tracker {
         self.accounts.insert(ix, account);
     }
 
-    /// Prepares the accounts of a process's tasks for a new program. Times up to the last reading of the totals
-    /// belong to the programs before. Before its first program, a process is a copy of its parent, and that time is
-    /// counted as time of the first program.
+    /// Prepares the accounts of a process's tasks for a new program. Times up to the last reading of the totals belong
+    /// to the earlier programs. Before its first program, a process is a copy of its parent. The time as a copy counts
+    /// as time of the first program.
     pub(super) fn keep_accounts_of(&mut self, process: ProcIx, time: Ktime) {
         if self.basis == Basis::Events {
             return;
@@ -187,8 +187,8 @@ impl Tracker {
             ..Exited::default()
         });
         task.exited = Some(time);
-        // If the last totals were read at the end of the task, its account is complete. Otherwise the last totals come
-        // in a later event.
+        // If the totals were last read when the task ended, the task's account is complete. Otherwise a later event has
+        // the last totals.
         let last = |account: &&LastAccount| account.last.time == time;
         if let Some(last) = self.accounts.get(&ix).filter(last).copied() {
             self.accounts.remove(&ix);

@@ -1,9 +1,9 @@
-//! The fast path of the tracker, for events about which nothing is doubtful: no events around them are missing, so
-//! most of the cases that [`Tracker::switch`] and [`Tracker::waking`] check cannot happen. The changes of a task's
-//! state are those of [`Task`], and the result is the same.
+//! The fast path of the tracker handles events about which nothing is doubtful, because no events around them are
+//! missing. So it leaves out most checks of [`Tracker::switch`] and [`Tracker::waking`]. The states change by the same
+//! functions of [`Task`] as there, and the result is the same.
 //!
-//! Most events take this path. A branch that is mispredicted costs as much as twenty that are not, so the path has
-//! few branches.
+//! Most events take this path. A branch that is mispredicted costs as much as twenty that are not, so the path has few
+//! branches.
 
 use tr_format::event::{CpuId, Ktime, Tid};
 use tr_format::sched::flag;
@@ -193,8 +193,8 @@ impl Tracker {
                     now: time,
                     timeline: self.timeline.as_mut(),
                 };
-                // The most common wait has a branch of its own. The other waits take a jump in `close` that is hard to
-                // predict.
+                // The most common wait has a separate call with a constant, so that `close` needs no jump that is hard
+                // to predict. The other waits need this jump.
                 let owes = match wait {
                     Wait::Sleep => task.close(ix, &mut moment, Bucket::Wait(Wait::Sleep)),
                     wait => task.close(ix, &mut moment, Bucket::Wait(wait)),

@@ -84,8 +84,8 @@ impl Tracker {
         }
     }
 
-    /// How badly an event of an unknown task fits. If every task has to be forked within the recording (`forked`)
-    /// and no fork is lost, the fork of this task must come first, so the event does not fit yet.
+    /// How badly an event of an unknown task fits. If every task must have a recorded fork (`forked`) and no fork is
+    /// lost, the fork of this task is still to come. It must come first, so the event does not fit yet.
     fn unborn(&self, forked: bool, time: Ktime) -> u8 {
         if forked && self.begun && self.gaps.lives_before(time).is_none() {
             MISSING

@@ -143,9 +143,9 @@ impl Tracker {
         true
     }
 
-    /// Notes that a task is running at `time`, because it forks, executes a program or exits. Its switch-in may not
-    /// have been seen, and its switch-out may have the same time. Does nothing in a recording without switches,
-    /// which does not show until when the task runs.
+    /// Notes that a task is running at `time`, because it forks, executes a program or exits. Its switch-in may have
+    /// been missed, and its switch-out may have the same time. In a recording without switches the function does
+    /// nothing, because nothing shows how long the task runs.
     fn proves_running(&mut self, tid: Tid, cpu: Option<CpuId>, time: Ktime) {
         if self.basis != Basis::Events {
             return;
@@ -217,8 +217,8 @@ impl Tracker {
         if lives && !exited && !unseen && self.gaps.lives_before(time).is_none() {
             self.anomaly("forked while another task had its id");
         }
-        // The old task has ended, unless it lives on under another tid, which an exec gave it. That is only assumed
-        // if the exec can be lost and the old task's end would have been seen.
+        // The old task has ended, unless an exec gave it another tid under which it lives on. An exec without an event
+        // is assumed only if the exec can be lost and the end of the old task would have been seen.
         if !lives || unseen || !self.has_passed_on(old, tid, time) {
             self.end_task(old, time);
         }
