@@ -145,8 +145,8 @@ fn divide_by_sums(
             from = sum.from;
         }
         let to = slice.to.min(sum.to);
-        // A sum can cover several waits with times between them in which the CPU did not switch. The sum does not
-        // include such times between the waits, and the slice may be one of them. So the sum is only used if it
+        // A sum can cover several waits. If the CPU did not switch in a time between two of them, the sum does not
+        // include this time, and the slice may be such a time. So a sum with times between its waits is only used if it
         // contains time of the slice's own task.
         let has_share = sum.others.between_us == 0 || outside.has_share(sum, slice.tid, slice.to);
         let other = if has_share {
@@ -308,8 +308,8 @@ impl Slices {
         }
     }
 
-    /// Adds the stretch that ends with a change of a thread's state. Callers must pass the changes of all threads
-    /// in the order of time, because a slice of the build is only joined with the last slice of its CPU.
+    /// Adds the stretch that ends with a change of a thread's state. Callers must pass the changes of all threads in
+    /// the order of time, because a new slice is only compared with the last slice of its CPU when slices are joined.
     pub(crate) fn take(&mut self, analysis: &Analysis, change: &StateChange) {
         if let Some(ended) = &change.before {
             self.put_stretch(analysis, change.thread, ended);

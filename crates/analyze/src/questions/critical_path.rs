@@ -220,8 +220,8 @@ pub fn by_kind(segments: &[Segment]) -> ByKind {
     times
 }
 
-/// The time of those segments of a leg that are only the most likely ones, because no event shows them, in ns.
-/// Unknown time is not counted.
+/// The time of a leg's inferred segments in ns. No event shows such a segment; it is only the most likely one. Unknown
+/// time is not counted.
 fn inferred(leg: &[Segment]) -> u64 {
     let link = leg.last().is_some_and(|last| last.then_inferred);
     let counts = leg.iter().filter(|segment| link || segment.inferred);

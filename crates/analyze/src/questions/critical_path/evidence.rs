@@ -200,9 +200,9 @@ impl<'a> Evidence<'a> {
     }
 
     /// The thread at the other end of a pipe for which a thread waits. It is a guess, because a recording does not
-    /// contain pipes: a thread of the process that ended the thread's previous wait for a pipe, or else of a
-    /// process that the same parent started. Processes that wait for a pipe themselves, or for this thread, are
-    /// left out.
+    /// contain pipes. The process that ended the thread's previous wait for a pipe is taken or, if there is none, a
+    /// process that the same parent started. Processes that wait for a pipe themselves, or for this thread, are left
+    /// out.
     fn other_end(&self, thread: ThreadIx, now: Ktime) -> Option<ThreadIx> {
         let analysis = self.graph.analysis;
         let stretch = self.graph.timeline.before(thread, now)?;

@@ -338,8 +338,9 @@ impl Walk<'_> {
         self.sleep(thread, stretch, kind)
     }
 
-    /// The step of the walk over the critical path for a wait that no other thread ended. If another thread of the
-    /// process began to wait for this thread during that wait, only the later part of the wait is on the path.
+    /// The step of the walk over the critical path for a wait that no other thread ended. Another thread of the process
+    /// may have begun to wait for this thread in the middle of this thread's wait. Then only the part of this thread's
+    /// wait after that moment is on the path.
     fn sleep(&mut self, thread: ThreadIx, stretch: &Stretch, kind: TimeKind) -> Step {
         if kind == TimeKind::Sleep {
             let entry = self.entries.timer(thread, stretch.to, self.steps);

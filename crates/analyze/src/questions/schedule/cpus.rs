@@ -146,8 +146,7 @@ impl Clock {
             let (passed, used) = rates.serve(to.saturating_sub(self.now), to >= exhausted);
             self.served = self.served.saturating_add(passed);
             self.on_cpu = self.on_cpu.saturating_add(used);
-            // The quota's budget counts as used up when less than 1 ns of it is left for each task. Then it is set to
-            // 0.
+            // If less than 1 ns of the quota's budget is left for each task, the budget counts as used up.
             self.budget = if to >= exhausted {
                 0
             } else {

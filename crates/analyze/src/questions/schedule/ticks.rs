@@ -29,19 +29,18 @@ const TIMED: [Reason; 7] = [
 /// A thread that ends with its process counts as a periodic background thread if at least this many time-outs ended
 /// its waits. A guess: with fewer, a thread that waited for its work several times would count as such.
 const PERIODIC: usize = 8;
-/// The largest number of other threads of a process that are searched for a wait for a thread's end, and the largest
-/// number of stretches (times in one state) that are searched in each of them.
+/// The largest number of a process's other threads that are searched for one that waited for a thread's end. Also the
+/// largest number of stretches (times in one state) that are searched in each of them.
 const MOST: usize = 64;
-/// The largest number of stretches of a thread's timeline that are searched for work beside another thread's
-/// sleeps. It bounds the work of `tr`.
+/// The largest number of stretches (times in one state) of each other thread that are searched for work while a thread
+/// slept. It bounds the work of `tr`.
 const PARTS: usize = 10_000;
 /// The longest time in ns that a thread may work between the moment at which its process begins to end and its own end.
 /// The number is a guess: with a longer time, a thread's last work would be taken for its end.
 const ENDING: u64 = 1_000_000;
 /// A divisor: a wait shorter than 1/100 of the loop's last tick is skipped, because it is not a wait of the loop
-/// itself. It is a wait of the loop if its system call has the loop's time-out. Example of a skipped wait: a short wait
-/// for an interpreter's lock before the thread's work. The number is a guess: with a smaller one, different loops would
-/// be joined to one.
+/// itself. Example: a short wait for an interpreter's lock before the thread's work. A wait whose system call has the
+/// loop's time-out is never skipped. The number is a guess: with a smaller one, different loops would be joined to one.
 const SHORT: u64 = 100;
 
 impl Builder<'_> {
@@ -98,8 +97,8 @@ impl Builder<'_> {
             if timed {
                 timeouts.push(stretch.from);
             }
-            // A wait with the reason and the time-out of the loop is part of the loop even if it is short, because
-            // a request may have come, or a signal may have ended the server, right after a tick.
+            // A wait with the loop's reason and time-out is part of the loop even if it is short. For example, a
+            // request came right after a tick, or a signal ended the server then.
             let waits_again = stretch.reason == reason
                 && timeout.least().is_some()
                 && stretch.timeout.least() == timeout.least();
@@ -158,9 +157,9 @@ impl Builder<'_> {
         self.sleeps.contains(&(thread, from))
     }
 
-    /// Whether the other threads of the process together worked for more than half of the time from a thread's
-    /// first sleep on the critical path to its last one. Then the thread is in the background, and on the path only
-    /// because another thread finally waited for its end. `from` has the beginnings of the thread's sleeps.
+    /// Whether the other threads of the process together worked for more than half of the time from a thread's first
+    /// sleep on the critical path to its last one. Then the thread is in the background. It is on the path only because
+    /// another thread finally waited for its end. `from` has the beginnings of the thread's sleeps.
     fn is_beside_work(&self, thread: ThreadIx, from: &[Ktime]) -> bool {
         let analysis = self.graph.analysis;
         let timeline = &self.graph.timeline;

@@ -100,8 +100,8 @@ const SHORT: u32 = 4;
 const AT_ONCE: u32 = 64;
 
 impl Replay<'_> {
-    /// Adds to a thread's virtual clocks a wait that no other thread ended, or unknown time. A disk is assumed to
-    /// take the same time on any machine.
+    /// Adds to a thread's virtual clocks a wait that no other thread ended, or unknown time. A wait for a disk counts
+    /// as one that cannot be shorter, because a disk is assumed to take the same time on any machine.
     fn add_own(
         &mut self,
         thread: ThreadIx,
