@@ -7,9 +7,9 @@ use tr_format::meta::Metadata;
 
 use crate::model::{CpuFigures, Switches};
 
-/// The number of online CPUs on which the affinity and the cpuset let the build run; `None` if that is all of them.
-/// Also `None` if a task has run on another CPU, for example in a container, in a server or with an affinity of its
-/// own: then the limit does not apply to the whole recording.
+/// The number of online CPUs on which the affinity and the cpuset let the build run; `None` if these are all CPUs. A
+/// task may have run on another CPU, for example in a container, in a server or with a separate affinity. Then the
+/// limit does not apply to the whole recording, so the result is `None`, too.
 pub fn limited_to(meta: &Metadata, cpus: &[(CpuId, CpuFigures)]) -> Option<u64> {
     let allowed: BTreeSet<CpuId> = meta.options.allowed.as_ref()?.iter().copied().collect();
     let online: BTreeSet<CpuId> = meta.cpus.iter().copied().collect();

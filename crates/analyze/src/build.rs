@@ -400,8 +400,9 @@ fn cut_cycles(analysis: &mut Analysis) -> u64 {
     cut
 }
 
-/// Fills in the children of each process, and adds the times and figures of each complete subtree of processes to
-/// those of the parent. A parent that is older than the span may come after its child in the order of processes.
+/// Fills in the children of each process, and adds the times and figures of each complete subtree of processes to those
+/// of the parent. A subtree is complete when the subtrees of all children have been added. The order of the processes
+/// does not show this, because a parent that is older than the span may come after its child.
 fn link(analysis: &mut Analysis) {
     let cycles = cut_cycles(analysis);
     if cycles > 0 {

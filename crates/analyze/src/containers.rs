@@ -1,9 +1,9 @@
-//! Containers in the model: their clients, and the links between the waits of a client for a daemon and
-//! the work of the containers that the daemon started for the client.
+//! Containers in the model: their clients, and the links between the waits of a client for a daemon and the work of the
+//! containers that the daemon started for the client.
 //!
-//! The daemon is not recorded, so no waking leads from a client to its container or back. Two moments
-//! replace such wakings. A container begins during a wait of its client for the daemon. And if the first
-//! process of the container ends during a wait of the client, then the client waited for that end.
+//! The daemon is not recorded, so no waking leads from a client to its container or back. Two rules replace such
+//! wakings. A container begins during a wait of its client for the daemon. If the first process of the container ends
+//! during a wait of the client, the client waited for that end.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -260,8 +260,9 @@ fn last_sleep(
     (sleeps && sleep.to > begin).then_some((number, sleep))
 }
 
-/// Changes which task ended certain waits of the processes that wait for a container: from now on, it is a task of the
-/// container. Only waits that end during `lives` and whose recorded waker fits `others` are changed.
+/// Changes certain waits of the processes that wait for a container: their ends are attributed to a task of the
+/// container, in place of the recorded waker. Only waits that end during `lives` and whose recorded waker fits `others`
+/// are changed.
 fn end_waits(
     analysis: &Analysis,
     timeline: &mut Timeline,
@@ -373,10 +374,10 @@ impl Active {
         Active(all)
     }
 
-    /// Changes which task ended certain waits of a container's client: from now on, it is the task of the container
-    /// that ran when the wait ended, or that ran last during the wait. Only waits that end from `begin` to `end` and
-    /// whose recorded waker fits `others` are changed. Mostly this waker was the daemon, which passed on output of the
-    /// container.
+    /// Changes certain waits of a container's client: their ends are attributed to a task of the container, in place of
+    /// the recorded waker. This task ran when the wait ended, or was the last one to run during the wait. Only waits
+    /// that end from `begin` to `end` and whose recorded waker fits `others` are changed. Mostly that waker was the
+    /// daemon, which passed on output of the container.
     fn end_waits(
         &self,
         timeline: &mut Timeline,

@@ -62,8 +62,8 @@ impl Gaps {
             self.lives.insert(since, until);
         }
         if let Stream::Cpu(cpu) = stream {
-            // Events of other streams at the time of the last lost event may really have come before it. So that
-            // moment is part of the gap, which ends 1 ns later.
+            // An event of another stream may have the time of the last lost event and may really have come before it.
+            // So the gap includes this moment, and ends 1 ns later.
             let until = Ktime(until.0.saturating_add(1));
             self.any.insert(since, until);
             self.cpus.entry(cpu).or_default().insert(since, until);

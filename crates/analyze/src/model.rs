@@ -659,9 +659,9 @@ pub struct ExecSpan {
     pub comm: Comm,
     /// The times by state of all threads of the process while it executed this program, in ns.
     pub times: Times,
-    /// The largest resident set of the program in bytes. Kernels before 6.16 have it only if the program needs
-    /// more than every earlier program of the process, including the program that the process was forked
-    /// from.
+    /// The largest resident set of the program in bytes. Kernels before 6.16 report it only if the program needs more
+    /// than every earlier program of the process. The program that the process was forked from counts as an earlier
+    /// program, too.
     pub max_rss: Option<u64>,
 }
 

@@ -330,8 +330,8 @@ impl Tracker {
         task.owes_next = process.owing.replace(ix);
     }
 
-    /// Adds the times of the process's threads to its present program, if it has one. This is done before the
-    /// program changes, not for every event.
+    /// Adds the times of the process's threads to its present program, if it has one. Doing this at every event would
+    /// be slow, so it is done only before the program changes and at the end.
     fn flush(&mut self, process: ProcIx) {
         let process = &mut self.processes[process];
         let mut owing = process.owing.take();

@@ -26,9 +26,9 @@ impl Parts {
         }
     }
 
-    /// Returns a sample of the machine's counters to which the totals of the recording's earlier parts are added.
-    /// The beginning of a part is recognized by smaller totals and not by its time alone, because the last sample
-    /// of a part can have the time at which the next part begins.
+    /// Returns a sample of the machine's counters to which the totals of the recording's earlier parts are added. A new
+    /// part is recognized by its time and by totals that are smaller than before. The time alone is not enough, because
+    /// the last sample of a part can have the time at which the next part begins.
     pub fn continued(&mut self, time: Ktime, counters: &Counters) -> Counters {
         let begins = self.begins.front().is_some_and(|begin| *begin <= time);
         let totals = || {

@@ -158,8 +158,8 @@ impl Draft {
             }
             left -= left.min(length);
         }
-        // Only the last wait that became unknown can be longer than the rest of the time, so only that wait can be
-        // split. `divided` therefore has at most one entry, and inserting it makes no other index wrong.
+        // At most one wait was split: the one that was longer than the time that was left. So `divided` has at most one
+        // entry, and inserting it makes no other index wrong.
         for (at, rest) in divided {
             changes.insert(at, rest);
         }

@@ -17,7 +17,7 @@ impl Tracker {
         }
         let entry = self.cpus.entry(cpu);
         entry.counted = true;
-        // At its first switch, a CPU has been either idle or busy all the time since the beginning of the recording.
+        // Until its first switch, a CPU has been either idle or busy since the beginning of the recording.
         let is_first = !std::mem::replace(&mut entry.switched, true);
         let since = if is_first {
             Some(self.recorded_from)

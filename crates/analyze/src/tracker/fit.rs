@@ -85,7 +85,7 @@ impl Tracker {
     }
 
     /// How badly an event of an unknown task fits. If every task must have a recorded fork (`forked`) and no fork is
-    /// lost, the fork of this task is still to come. It must come first, so the event does not fit yet.
+    /// lost, the fork of this task is still to come. The fork must come first, so the event does not fit yet.
     fn unborn(&self, forked: bool, time: Ktime) -> u8 {
         if forked && self.begun && self.gaps.lives_before(time).is_none() {
             MISSING
