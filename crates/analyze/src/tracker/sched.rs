@@ -83,8 +83,8 @@ impl Tracker {
         }
     }
 
-    /// Counts a scheduling event of two unknown tasks as a contradiction. Only events of recorded tasks are
-    /// recorded, so the fork of one of the two must be missing.
+    /// Counts a contradiction if neither of the two tasks of a scheduling event is known. Each recorded event concerns
+    /// a recorded task, so the fork of one of the two must be missing.
     fn concerns(&mut self, time: Ktime, one: Tid, other: Tid) {
         let concerned = |tid: Tid| {
             let task = self.task(tid).filter(|_| tid != Tid::IDLE);
@@ -121,7 +121,8 @@ impl Tracker {
         self.clock_check.switch_out(cpu, switch.prev, time, goes_on);
         if next != Tid::IDLE && self.task(next).is_none() {
             self.clock_check.unborn(next, cpu, time);
-            // If tasks without a fork may appear, this switch shows a task that existed before.
+            // While the whole machine is recorded, or while snapshots still come, a task can appear without a fork.
+            // Such a task existed before this switch.
             if self.open() {
                 self.appear(next, Tgid(next.0), time);
             }
