@@ -7,8 +7,9 @@ use crate::skel::types::timeout_form;
 use crate::wire::reason::*;
 use crate::wire::{REASON_BY_DESCRIPTOR, REASON_SENDS, REASON_WRITE, SYSCALLS};
 
-/// The table entry of system calls that read from the descriptor in their first argument: the reason for a wait in
-/// the call depends on the kind of descriptor. [`WRITE`] is the entry of calls that write to it.
+/// The table entry of system calls that read from the descriptor in their first argument. The kind of descriptor, such
+/// as a pipe or a socket, decides about the reason for a wait. [`WRITE`] is the entry of system calls that write to a
+/// descriptor.
 const READ: u8 = REASON_BY_DESCRIPTOR;
 const WRITE: u8 = REASON_BY_DESCRIPTOR | REASON_WRITE | REASON_SENDS;
 /// The flag in the table entry of system calls that can wake the reader of a socket. A close and an exit can do that

@@ -225,8 +225,8 @@ impl Tracer {
         Ok(bytes)
     }
 
-    /// How often each table of the BPF programs was full since the programs were attached, and what was lost then.
-    /// `waits` is how often the table of stacks of waits was full before the recording began, which is subtracted.
+    /// How often each table of the BPF programs was full since the programs were attached, and what was lost then. For
+    /// the table of stacks of waits, `waits` is subtracted: how often it was full before the recording began.
     pub fn overflows(&self, waits: u64) -> [(u64, &'static str); 8] {
         [
             (
@@ -307,8 +307,9 @@ impl Tracer {
         }
     }
 
-    /// The number of waits for whose stacks the BPF programs' table had no room since the programs were attached. Some
-    /// of them may be shorter than the waits whose stacks are recorded.
+    /// The number of waits whose stacks the BPF programs could not store, because their table was full, since the
+    /// programs were attached. Short waits are included, although their stacks would not have been recorded: how long a
+    /// wait becomes is not known at its beginning.
     pub fn wait_overflow(&self) -> u64 {
         self.read(|output| &output.wait_overflow)
     }
@@ -420,8 +421,8 @@ impl Tracer {
         for program in programs.chain(samplers) {
             let mut info = bpf_prog_info::default();
             let mut len = size_of_val(&info) as u32;
-            // SAFETY: the descriptor is open. The call fills `info`, whose length is passed. It would also write through
-            // the pointers in `info`, but these are null, with lengths of 0.
+            // SAFETY: the descriptor is open. The call fills `info`, whose length is passed. It would also write
+            // through the pointers in `info`, but these are null, with lengths of 0.
             let done = unsafe { bpf_prog_get_info_by_fd(program.as_raw_fd(), &mut info, &mut len) };
             if done == 0 {
                 // The C type of a character is signed on x86-64 and unsigned on aarch64, so the bytes are copied as
