@@ -202,9 +202,9 @@ pub struct Pipeline {
     given: bool,
     /// Whether the times of all jobs of the pipeline come from the CI system, and so from a single clock.
     by_ci_clock: bool,
-    /// The amount in ns by which a time of a job may be wrong. For times of the CI system it is an upper limit; for
-    /// times of the machines' own clocks it is an assumption, unless the graph of jobs or a clock that was set proves
-    /// more.
+    /// The amount in ns by which a time of a job may be wrong. For times by the CI system's clock, this is an upper
+    /// limit. For times by the clocks of the jobs' machines, it is an assumption. It is larger if a proof shows more:
+    /// the graph of jobs, or a clock that was set during a recording.
     uncertain: u64,
     /// The least amount in ns by which the clocks of the jobs' machines differ, because a job began before the end of
     /// one that it needs.
@@ -234,7 +234,8 @@ impl Pipeline {
         number(&mut jobs);
         let needs = match (graph, &needed) {
             (Some(graph), _) => order::given(&jobs, graph)?,
-            // By the CI system's clock no job began before one that it needs, so only earlier jobs count.
+            // The graph comes from the CI system, by whose clock no job began before one that it needs. So a job that
+            // comes later in the list is no needed job.
             (None, Some(graph)) => order::earlier(&jobs, graph),
             (None, None) => (0..jobs.len()).map(|at| guessed(&jobs, at)).collect(),
         };

@@ -1,8 +1,9 @@
 //! Matches the processes of several runs with each other, by their arguments and their places in the tree of processes.
 //!
-//! Run by run, the match of each process is searched among the children of its parent's match: by the most specific of
-//! its [`Proc::keys`], then by the next one. Processes with equal keys are matched in the order of their start. If
-//! there is no match, it is searched everywhere, because the parent may have changed. A process without a match is new.
+//! The runs are taken one after the other. The match of a process is looked for among the children of its parent's
+//! match: first by the most specific of its [`Proc::keys`], then by the next one, and so on. Processes with equal keys
+//! are matched in the order of their start. If no child matches, all processes of the earlier runs are searched,
+//! because the process may have another parent now. A process without a match is new.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -108,7 +109,7 @@ impl Search<'_> {
         }
     }
 
-    /// The slot with which the parent of a process is matched: `Some(None)` if the process has no parent, `None` if the
+    /// The slot that the parent of a process is matched with: `Some(None)` if the process has no parent, `None` if the
     /// parent has no match.
     #[allow(clippy::option_option)] // a root differs from a child of a new process
     fn place_of_parent(&self, process: &Proc) -> Option<Option<usize>> {

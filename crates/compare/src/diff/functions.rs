@@ -32,8 +32,8 @@ pub struct SampledDifference {
 }
 
 impl SampledDifference {
-    /// Makes a comparison of two sampled times. How much of their difference may be chance follows from the sampling
-    /// intervals of both sides in ns (`periods`).
+    /// Makes a comparison of two sampled times. `periods` are the sampling intervals of both sides in ns, which
+    /// determine how much of the difference may be chance.
     pub fn new(time: Difference, periods: [u64; 2]) -> SampledDifference {
         // A time of n samples with the period p is n × p, and it varies by √n × p.
         let [base, new] = periods.map(|period| period as f64);

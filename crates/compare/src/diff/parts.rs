@@ -32,8 +32,8 @@ pub struct Parts {
     pub names: BTreeMap<String, u64>,
     /// The simulated time in ns that the run would take if it had its CPUs for itself.
     pub alone: u64,
-    /// The number of CPUs that would suffice for 90 % of the simulated time in which the run has the CPUs for
-    /// itself; `None` for a recording without COMMAND.
+    /// The number of CPUs that the run would not exceed during 90 % of its time, if no other tasks used the CPUs; from
+    /// a simulation. `None` for a recording without COMMAND.
     pub cpus: Option<u64>,
 }
 

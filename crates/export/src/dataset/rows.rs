@@ -112,8 +112,8 @@ rows! {
         /// null if nothing stands out.
         verdict: Option<String>,
         verdict_ns: Option<u64>,
-        /// The time in ns in which the threads on the steps' own critical paths had a CPU. The column `wanted_cpu_ns`
-        /// has the time in which they were able to run.
+        /// The time in ns in which the threads on the steps' own critical paths ran on a CPU. The column
+        /// `wanted_cpu_ns` has the time in which they were able to run, with or without a CPU.
         had_cpu_ns: Option<u64>,
         wanted_cpu_ns: Option<u64>,
     }
