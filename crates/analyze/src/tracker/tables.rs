@@ -112,9 +112,9 @@ impl Tracker {
             if process.live > 0 {
                 return ix;
             }
-            // Before the recording begins, not all snapshots have come. So the process may have other threads, and
-            // counts as alive. The exit of the last thread to exit does not prove that it has ended: another thread may
-            // have begun its exit earlier and not completed it yet.
+            // Until the recording begins, snapshots of other threads of this process may still come. So the process
+            // does not count as ended, although an exit was reported as its last one: another thread may have begun its
+            // exit earlier and not completed it yet.
             if !self.begun {
                 process.status = None;
                 if let Some(exec) = process.execs.last_mut() {
