@@ -669,8 +669,8 @@ fn an_idle_thread_does_not_take_the_path() {
     assert_eq!(is.links("tool", Then::Waited), 1);
 }
 
-/// A client sleeps and then sends a request to a service, which had begun to wait for requests during that sleep.
-/// The path must stay in the client during its sleep, because the service was idle.
+/// A client sleeps and then sends a request to a service. During the client's sleep, the service was idle and began to
+/// wait for requests. So the path must stay in the client during that sleep.
 ///
 /// ```text
 /// main    =10=zzzzzzzz50zzzzzzzz=>..=      asks the service to stop, and waits for that

@@ -108,8 +108,8 @@ fn run(ring: u32, pause: Duration) -> Result<u64, Failed> {
         for (cpu, account) in accounts {
             let nothing = Seen::default();
             let of = seen.get(cpu).unwrap_or(&nothing);
-            // Each report of a scheduling loss has its own number of events. A report of a lifecycle loss has the total
-            // so far.
+            // A report of lost scheduling events has the number of events lost since the previous report. A report of
+            // lost lifecycle events has the total so far.
             let reported = match kind {
                 0 => of.lost.iter().map(|(_, _, count)| count).sum(),
                 _ => of

@@ -349,8 +349,8 @@ impl Tracker {
 
     // ---- Exit ----
 
-    /// Processes the event that a task begins to exit. The task's state goes on until its last switch-out, in which
-    /// its state is `TASK_DEAD`.
+    /// Processes the event that a task begins to exit. The task still runs, up to its last switch-out, which has the
+    /// state `TASK_DEAD`.
     ///
     /// ```text
     /// cpu0  ==task==!====|__       exit, teardown, last switch-out
@@ -632,8 +632,8 @@ impl Tracker {
     }
 }
 
-/// The kernel's `maxrss` in bytes if it has grown between two readings, so that the last program has reached this
-/// value; `None` otherwise.
+/// The kernel's `maxrss` in bytes, if it has grown between two readings: then the last program of the process has
+/// reached this size. `None` if it has not grown.
 fn grown(before: Option<u64>, now: Option<u64>) -> Option<u64> {
     now.filter(|now| before.is_some_and(|before| *now > before))
 }

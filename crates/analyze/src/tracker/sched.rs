@@ -90,8 +90,8 @@ impl Tracker {
             let task = self.task(tid).filter(|_| tid != Tid::IDLE);
             task.is_some_and(|ix| self.keeps(ix, tid))
         };
-        // While a recorded task waits for a CPU, the switches between other tasks are recorded, too. The names of these
-        // tasks are recorded before, so an event of two named tasks is no contradiction.
+        // While a recorded task waits for a CPU, the switches between unrecorded tasks are recorded, too, after the
+        // names of these tasks. So an event of two tasks with known names is no contradiction.
         let told = |tid| self.collectors.outside.knows(tid);
         let others = told(one) && told(other);
         if !self.open()
@@ -325,8 +325,8 @@ impl Tracker {
             let parent =
                 parent.or_else(|| appears.then(|| self.appear(waker, Tgid(waker.0), time)));
             if let Some(parent) = parent {
-                // The fork of this child of a recorded task is missing. Its exit will show whether it is a process or a
-                // thread.
+                // A recorded task forked this child, but the fork is missing. The child's exit will show whether the
+                // child is a process or a thread.
                 return Some(self.appear_child(wakee, parent, time));
             }
         }

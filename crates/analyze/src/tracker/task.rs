@@ -204,8 +204,8 @@ impl Task {
         last.is_some_and(|last| last != cpu)
     }
 
-    /// Changes the state of the task from waiting to runnable. A task can be woken while it is on a CPU: either it
-    /// was about to sleep, or the waking was for nothing. Its switch-out will show which.
+    /// Changes the state of the task from waiting to runnable. A task can also be woken while it is on a CPU. Either it
+    /// was about to sleep, or the waking has no effect. Its switch-out will show which of the two is true.
     #[inline]
     pub(super) fn wake(&mut self, actor: ActorRef, time: Ktime) {
         self.vfork_child = None;

@@ -61,9 +61,9 @@ impl Tracker {
         named
     }
 
-    /// Returns the task with the given tid that runs on `cpu`. If the tid is unknown, it may belong to the task that
-    /// is known to be on the CPU: that task may have taken over a process (`de_thread`) whose leader no event has
-    /// shown.
+    /// Returns the task with the given tid that runs on `cpu`. If no task is known by this tid, it may be the new tid
+    /// of the task that is known to be on the CPU. That task may have taken over a process (`de_thread`) from a leader
+    /// that no event has shown.
     fn named_on(&mut self, cpu: CpuId, tid: Tid, time: Ktime) -> Option<TaskIx> {
         let known = self.task(tid);
         if known.is_some() || !self.open() {
@@ -104,8 +104,7 @@ impl Tracker {
         let task = &self.tasks[ix];
         let expected = match task.state {
             State::Unknown => true,
-            // A task that was woken since its last switch-in may have stayed on this CPU all the time, so no event need
-            // be missing.
+            // A task that was woken after its last switch-in may never have left this CPU. Then no event is missing.
             State::Runnable { .. } if task.woken => true,
             _ => self.in_gap(ix, time) || !task.seen,
         };

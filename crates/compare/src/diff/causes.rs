@@ -309,7 +309,7 @@ impl Causes {
         let with = |ns: &i128, of: i128| ns.signum() == of.signum();
         if let Some(work) = self.work.as_ref().filter(differs) {
             // The part of the wall time's difference that is due to CPU time is measured along the critical path,
-            // because work beside the path makes no build longer. Of the two differences along the path, the larger one
+            // because work beside the path makes no build longer. It can be measured in two ways; the larger result
             // counts.
             let by = [run, alone].into_iter().flatten();
             let by = by.filter(|ns| with(ns, work.difference()));

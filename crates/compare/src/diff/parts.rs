@@ -1,8 +1,8 @@
 //! Divides a run's wall time into parts, along its critical path.
 //!
-//! The path's segments add up to the time from COMMAND's exec to its end. Each wait for a CPU on it is
-//! divided by who had that CPU meanwhile, so that the time which others took is a part of its own. The run is
-//! also simulated on CPUs that it has for itself: the simulated time has no such part.
+//! The segments of the path add up to the time from COMMAND's exec to its end. Each wait for a CPU on the path is
+//! divided by the tasks that had this CPU during the wait. So the time that other tasks took is a separate part. The
+//! run is also simulated with CPUs for itself, where other tasks take no time.
 
 use std::collections::BTreeMap;
 

@@ -92,9 +92,9 @@ impl Figures {
     }
 }
 
-/// The number of keys by which a process is matched with processes of other runs. It is the layout of [`Proc::keys`],
-/// from the most specific key on: the arguments with whole paths, the arguments with two parts of each path, the
-/// arguments with file names only, and the label.
+/// The number of keys by which a process is matched with processes of other runs. The layout of [`Proc::keys`] begins
+/// with the most specific key. The keys are made of the arguments with whole paths, of the arguments with two parts of
+/// each path, of the arguments with file names only, and of the label.
 pub const WAYS: usize = 4;
 
 /// A process in one of the compared runs, with its keys for matching and its figures.

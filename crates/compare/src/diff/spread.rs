@@ -119,7 +119,7 @@ pub struct Difference {
 /// more runs a normal approximation is used.
 const EXACT: usize = 40;
 /// The significance level of the rank test: a difference with a larger p value is within the spread of the runs. A
-/// guess that is a convention: one in twenty equal pairs differs.
+/// guess, which is the usual convention: one in twenty pairs of equal builds counts as different.
 pub const ALPHA: f64 = 0.05;
 
 impl Difference {

@@ -464,7 +464,7 @@ fn unknown_work_is_no_order() {
         let diff = compare(base, doubled.runs(count), Figure::Wall, false);
         (causes(&diff), diff)
     };
-    // The work is known for four runs against four, then for three against four, then for one against one.
+    // The CPU time is known for four runs on each side, then for three against four, then for one against one.
     let (named, diff) = of((5, 1), 4);
     assert_eq!(
         (named, fails(&diff)),
