@@ -11,9 +11,9 @@ use tr_sim::recording::{Recording, Written};
 use tr_sim::strategy;
 
 /// Two maxima over the events of a ring buffer: the longest commit delay (from an event's time stamp until it was
-/// written), and the longest commit delay that the trace proves. A proof is a watermark, or a later event that was
-/// written first. Each of `marks` has the time when a watermark was written, and the time before which it declares all
-/// events written.
+/// written), and the longest commit delay that the trace proves. A proof is a watermark, or an event with a later time
+/// stamp that was written first. Each of `marks` has the time when a watermark was written, and the time before which
+/// it declares all events written.
 fn delays<E>(
     ring: &[Written<E>],
     time: impl Fn(&E) -> Ktime,

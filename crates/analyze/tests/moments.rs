@@ -435,7 +435,7 @@ fn a_tid_that_a_lost_exec_has_left_may_be_used_again() {
     let analysis = analyzed(&hand);
     assert_eq!(on_cpu_of(&analysis, &[10]), 200);
     assert_eq!(on_cpu_of(&analysis, &[11]), 950 + 190);
-    // The time with exactly two running tasks is at most from 50 to 200, from 200 to 410 and from 600 to 1000.
+    // Exactly two tasks can be running from 50 to 200, from 200 to 410 and from 600 to 1000, and at no other time.
     assert!(at_once(&analysis, 2) <= 150 + 210 + 400);
 }
 

@@ -346,8 +346,8 @@ fn a_wait_has_the_cause_that_ended_it() {
             (99, Context::Task),
             (WaitEnd::Signal(outside), TimeKind::Outside),
         ),
-        // Recordings before version 3.10 have no time-outs. An interrupt ended this wait. It may have been the
-        // time-out, even if the process still waited for the answer to a request.
+        // Recordings before format version 3.10 have no time-outs. An interrupt ended this wait. The interrupt may have
+        // been the time-out, even if the process still waited for the answer to a request.
         (
             (Reason::Poll, Timeout::UNKNOWN),
             310,

@@ -653,8 +653,8 @@ fn output_of_a_job_is_no_job_slot() {
     }
 }
 
-/// When the main thread begins to wait for another thread of its process, this thread is already asleep. Its earlier
-/// work does not explain the wait, so the path goes back to the main thread.
+/// When the main thread begins to wait for another thread of its process, the other thread is already asleep. Its
+/// earlier work does not explain the wait, so the path goes back to the main thread.
 #[test]
 fn an_idle_thread_does_not_take_the_path() {
     let done = chan(0);

@@ -162,7 +162,7 @@ impl Refusal {
     /// `denied` is whether the kernel has refused a map or a program of the tracer.
     fn gather(denied: bool) -> Option<Refusal> {
         // A process that has used up its limit of descriptors cannot read /proc, so /proc seems not to be mounted. If
-        // /proc exists, the reason `NoProc` is wrong and is dropped.
+        // /proc/self exists, the reason `NoProc` is wrong and is dropped.
         let unread =
             |refusal: &Refusal| *refusal == Refusal::NoProc && Path::new("/proc/self").exists();
         RefusalFacts::gather(denied)

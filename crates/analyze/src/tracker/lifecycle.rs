@@ -465,9 +465,9 @@ impl Tracker {
         self.tasks[ix].process = new;
     }
 
-    /// Whether it is certain that no other task had this tid before. Two conditions must be true. No lifecycle events
-    /// are lost. The recording has all tasks of the machine, or it has the names of all unrecorded tasks in its events,
-    /// and none of them has this tid.
+    /// Whether it is certain that no other task had this tid before. Then no lifecycle events are lost, and the
+    /// recording shows all tasks that could have had the tid. It shows them if it has all tasks of the machine. It also
+    /// shows them if it has the names of all unrecorded tasks in its events, and none of these tasks has this tid.
     fn is_told(&self, tid: Tid, time: Ktime) -> bool {
         let outside = &self.collectors.outside;
         let told = self.system_wide || outside.is_complete() && !outside.knows(tid);

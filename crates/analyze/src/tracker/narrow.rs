@@ -5,9 +5,9 @@ use crate::arena::Ix;
 use crate::model::{Basis, ByKernel};
 use crate::state::StateTimes;
 
-/// The least error in ns of a task's run-queue time that makes it doubtful. The error is the difference between the
-/// run-queue time computed from the events and the kernel's own figure. A guess: some microseconds of difference arise
-/// at each switch, and with a smaller limit short true waits would become unknown.
+/// The least error in ns that makes a task's run-queue time doubtful. The error is the difference between the run-queue
+/// time computed from the events and the kernel's own figure. A guess: some microseconds of difference arise at each
+/// switch, and with a smaller limit short true waits would become unknown.
 const LONG: u64 = 1_000_000;
 
 impl Tracker {

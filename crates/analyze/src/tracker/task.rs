@@ -336,8 +336,8 @@ impl Task {
     // ---- Questions ----
 
     /// Whether the task's own events show more reliably than a snapshot whether the task is on a CPU. They do, with one
-    /// exception: by the events the task was woken after its last switch-in and is now runnable, and by the snapshot it
-    /// is on a CPU (`on_cpu`).
+    /// exception: the task was woken after its last switch-in and is runnable by the events, but the snapshot shows it
+    /// on a CPU (`on_cpu`).
     pub(super) fn is_known_better(&self, on_cpu: bool) -> bool {
         let woken = self.woken && matches!(self.state, State::Runnable { .. });
         self.seen && !(woken && on_cpu)

@@ -61,9 +61,9 @@ impl Tracker {
         named
     }
 
-    /// Returns the task with the given tid that runs on `cpu`. If no task is known by this tid, it may be the new tid
-    /// of the task that is known to be on the CPU. That task may have taken over a process (`de_thread`) from a leader
-    /// that no event has shown.
+    /// Returns the task with the given tid that runs on `cpu`. If no task is known by this tid, the tid may be a new
+    /// one of the task that is known to be on the CPU. That task may have taken over a process (`de_thread`) from a
+    /// leader that no event has shown.
     fn named_on(&mut self, cpu: CpuId, tid: Tid, time: Ktime) -> Option<TaskIx> {
         let known = self.task(tid);
         if known.is_some() || !self.open() {

@@ -90,7 +90,7 @@ fn locked_memory_is_limited() {
 }
 
 /// On kernels from 5.11 on, BPF maps do not count as locked memory. The tracer recognizes such a kernel by a BPF helper
-/// function. If this kernel is such a one and lets programs be loaded, it must be recognized.
+/// function. Tests that it recognizes this kernel, if the version is 5.11 or later and programs may be loaded.
 #[test]
 fn a_new_kernel_counts_no_locked_memory() {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
