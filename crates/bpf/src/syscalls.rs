@@ -1,5 +1,5 @@
-//! Two tables with an entry for each system call, in which the BPF programs look up why a task waits in the call (for
-//! example for a lock), and which argument of the call has the time-out.
+//! Two tables with an entry for each system call. In the first table, the BPF programs look up why a task waits in the
+//! call, for example for a lock. In the second one, they look up which argument of the call has the time-out.
 
 use libc::c_long;
 

@@ -145,8 +145,8 @@ impl Tracer {
         (input.command_tgid, input.recorder_tgid) = (command, recorder);
     }
 
-    /// Whether the last signal with this number was sent to both the recorder and COMMAND by one task, as a kill(2) to
-    /// their common process group does.
+    /// Whether one task sent the last signal with this number to both the recorder and COMMAND, as a kill(2) to their
+    /// common process group does.
     pub fn sent_to_both(&self, signal: u32) -> bool {
         let read = |who: usize| {
             let sent = self.shared.output().sent.get(who);
@@ -314,8 +314,8 @@ impl Tracer {
         self.read(|output| &output.wait_overflow)
     }
 
-    /// The number of tasks that the BPF programs could not begin to record (follow), because their ids did not fit into
-    /// the set of followed tasks, or because their process has too many threads.
+    /// The number of tasks that could not be recorded (followed). Either the task's id did not fit into the set of
+    /// followed tasks, or the task's process has too many threads.
     pub fn follow_overflow(&self) -> u64 {
         self.read(|output| &output.follow_overflow)
     }
@@ -441,9 +441,9 @@ impl Tracer {
         self.read(|output| &output.regs_known) != 0
     }
 
-    /// Whether recorded stacks contain the addresses of their frames in the kernel. If the kernel hides its addresses
-    /// from the process that loads the BPF programs, the programs hide them as well, because the user of that process
-    /// can read the trace.
+    /// Whether recorded stacks contain kernel addresses. The BPF programs leave the addresses out if the kernel hides
+    /// them from the process that loads the programs: the user of that process can read the trace, and must not see
+    /// them there.
     pub fn shows_kernel(&self) -> bool {
         self.programs.kernel_shown
     }

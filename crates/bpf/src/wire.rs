@@ -247,8 +247,8 @@ wire! {
     }
     /// The first process of a container that is recorded has begun.
     Container = "wire_container" { head: Head, tid: u32, tgid: u32, client: u32, evidence: u32 }
-    /// A server has answered a recorded process for the first time and is recorded from now on, or a recorded server
-    /// has answered a process that is not recorded.
+    /// A server has answered a client. Either the client is recorded and the server is new: the server is recorded from
+    /// now on. Or the server is recorded and the client is not.
     Server = "wire_server" { head: Head, tid: u32, tgid: u32, client: u32, other: u32 }
     /// A task has sent or received a DNS message by UDP.
     Dns = "wire_dns" {

@@ -21,9 +21,9 @@ use tr_insight::Recording;
 use tr_text::page::Page;
 use tr_text::{escape, units};
 
-/// The difference in ns that is assumed between the clocks of two machines that are set by network time, unless a
-/// recording proves a larger one. A guess, above the tens of milliseconds of NTP on the internet: with less, jobs would
-/// seem to start before jobs that they need.
+/// The difference in ns that is assumed between the clocks of two machines with network time, unless a recording proves
+/// a larger one. A guess, above the tens of milliseconds of NTP on the internet: with less, a job would seem to start
+/// before a job that it needs.
 const CLOCKS: u64 = 100_000_000;
 /// The largest number of steps that are shown for each job of the pipeline.
 const SHOWN: usize = 3;
@@ -275,8 +275,8 @@ impl Pipeline {
         needs.max_by_key(|need| (self.jobs.get(*need).map(|job| job.end), *need))
     }
 
-    /// The time in ns between the end of the last job that the given job waited for (or the pipeline's start) and the
-    /// beginning of the given job.
+    /// The time in ns that passed before the given job began, since the last job that it waited for ended. If it waited
+    /// for no job, the time is counted from the pipeline's start.
     fn wait(&self, job: &Job) -> u64 {
         let last = self.before(job).and_then(|at| self.jobs.get(at));
         job.start
@@ -289,8 +289,8 @@ impl Pipeline {
         needs.filter_map(|need| Some(self.jobs.get(*need)?.name.as_str()))
     }
 
-    /// The length that the pipeline would have, in ns, if the job with the index `alone` needed no other job, and the
-    /// job with the index `gone` took no time.
+    /// The length in ns that the pipeline would have with up to two changes: the job with the index `alone` needs no
+    /// other job, and the job with the index `gone` takes no time.
     fn without(&self, alone: Option<usize>, gone: Option<usize>) -> u64 {
         let mut ends: Vec<u64> = Vec::with_capacity(self.jobs.len());
         for (at, job) in self.jobs.iter().enumerate() {
@@ -303,8 +303,8 @@ impl Pipeline {
         ends.into_iter().max().unwrap_or(0)
     }
 
-    /// Finds the chain of jobs that set the pipeline's time, starting with its last job, and stores in each of them
-    /// what changes to it would save.
+    /// Finds the chain of jobs that set the pipeline's time, from its last job backwards. For each job of the chain,
+    /// stores how much time changes to this job would save.
     fn find_path(&mut self) {
         let all = self.without(None, None);
         let jobs = self.jobs.iter().enumerate();

@@ -610,8 +610,8 @@ impl Tracker {
             return;
         }
         task.woken = false;
-        // The state in the snapshot is not used if the next event of the task may be lost, or if the task is on a
-        // CPU and may have got its tid by an exec that is lost.
+        // The state in the snapshot is not used in two cases: the next event of the task may be lost, or the task is on
+        // a CPU and may have got its tid by an exec that is lost.
         let unsure = self.basis != Basis::Events
             || self.gaps.any().covers(time)
             || snapshot.on_cpu && self.gaps.lives_before(time).is_some();

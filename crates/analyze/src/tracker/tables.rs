@@ -33,8 +33,8 @@ impl Tracker {
         task_of(&self.by_tid, self.renamed, tid)
     }
 
-    /// The task that has a tid at the time `time`. After the end of a task, its tid may belong to an unrelated
-    /// task, but the tid of an ended leader still belongs to its process until a thread takes it over.
+    /// The task that has a tid at the time `time`. After the end of a task, another task may get its tid. But the tid
+    /// of an ended leader still belongs to the leader's process, until a thread takes it over.
     pub(super) fn holder(&self, tid: Tid, time: Ktime) -> Option<TaskIx> {
         let ix = self.task(tid)?;
         (self.keeps(ix, tid) || self.tasks[ix].end == Some(time)).then_some(ix)

@@ -155,8 +155,8 @@ impl Tracker {
     fn forget(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime) {
         let task = &self.tasks[ix];
         let since = task.since;
-        // If the task was woken although it seemed to be on the CPU, it had left the CPU and slept, and the waking
-        // ended the sleep.
+        // If the task was woken while it seemed to be on the CPU, it was really asleep: it had left the CPU, and the
+        // waking ended its sleep.
         let woken = matches!(task.state, State::On(_)) && task.woken;
         let woken = if woken { task.last_event_ts } else { since };
         let known = match task.state {

@@ -189,8 +189,8 @@ fn find(slots: &[Slot], run: &Run) -> Vec<Option<usize>> {
     search.found
 }
 
-/// Matches a program that has exactly one process in this run and one in the earlier runs, whatever its arguments and
-/// its parent are, for example `make` under a wrapper.
+/// Matches the process of a program that has only one process in this run, and only one in the earlier runs. Its
+/// arguments and its parent may differ. For example, the only `make` now runs under a wrapper.
 fn only_one(search: &mut Search<'_>, slots: &[Slot]) {
     fn single<'a>(all: impl Iterator<Item = &'a str>) -> HashMap<&'a str, Option<usize>> {
         let mut single = HashMap::new();
@@ -209,9 +209,9 @@ fn only_one(search: &mut Search<'_>, slots: &[Slot]) {
     }
 }
 
-/// Matches the children of one parent that have the same program, in the order of their start, if none of them is
-/// matched yet and this run and the earlier ones have equally many. Their arguments may differ (`sleep 1` and `sleep
-/// 2`; COMMAND itself).
+/// Matches the children of one parent that run the same program, in the order of their start. There must be equally
+/// many in this run and in the earlier ones, all without a match so far. Their arguments may differ (`sleep 1` and
+/// `sleep 2`; COMMAND itself).
 fn all_of_program(
     search: &mut Search<'_>,
     there: &HashMap<(Option<usize>, &str), Vec<usize>>,

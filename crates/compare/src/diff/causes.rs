@@ -104,8 +104,8 @@ pub struct Causes {
     /// Parts of the build's own time that changed in the other direction than the wall time, the largest first. For
     /// example, the build itself became slower, but the wall time fell because other tasks used the CPUs less.
     pub against: Vec<Share>,
-    /// The names of the tasks outside of the build that had CPUs for which it waited, each with the difference of this
-    /// time in ns between the base and the new runs.
+    /// The names of tasks outside of the build that had a CPU while the build waited for it. With each name: how this
+    /// time differs between the base and the new runs, in ns.
     pub names: Vec<(String, i128)>,
     /// A circumstance other than the build's work that can explain the difference of its CPU time, if there is one.
     pub doubt: Option<Doubt>,

@@ -206,9 +206,10 @@ fn sorted(needs: &[&[usize]]) -> Result<Vec<usize>, Vec<usize>> {
     Err(cycle)
 }
 
-/// Sorts jobs so that each one comes after the jobs that it needs. A job that began before the end of one that it
-/// needs is moved to that end. Returns the least amount in ns by which the clocks therefore differ, and a
-/// sentence about it; `None` if no job was moved.
+/// Sorts jobs so that each one comes after the jobs that it needs. By the clocks of their machines, a job may begin
+/// before the end of a needed job. Then the job is moved to that end. The clocks must differ by at least the time by
+/// which the two jobs overlapped. Returns the largest such time in ns, and a sentence about it; `None` if no job was
+/// moved.
 pub(super) fn follow(jobs: &mut Vec<Job>) -> Option<(u64, String)> {
     let needs: Vec<&[usize]> = jobs.iter().map(|job| job.needs.as_slice()).collect();
     let order = sorted(&needs).unwrap_or_else(|_| {
