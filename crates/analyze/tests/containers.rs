@@ -98,8 +98,8 @@ fn the_sleep_in_which_a_container_ends_waits_for_it() {
     assert!(ended_by(&analysis, 1_200).is_timer());
 }
 
-/// While the container ends, podman waits for a CPU or queries the container. So none of its sleeps contains the end,
-/// and the sleep before counts as the wait for it.
+/// While the container ends, podman waits for a CPU or queries the container, and does not sleep. So podman's last
+/// sleep before the end counts as its wait for the container.
 #[test]
 fn the_sleep_before_a_query_waits_for_the_container() {
     for (awake, runs) in [(900, 1_400), (980, 980)] {

@@ -10,9 +10,10 @@ use tr_sim::blocks::Order;
 use tr_sim::recording::{Recording, Written};
 use tr_sim::strategy;
 
-/// The longest commit delay of the events in a ring buffer, and the longest one that the trace proves by a
-/// watermark or by the order of the events. `marks` has for each watermark when it was written, and the time before
-/// which it declares all events written.
+/// Two maxima over the events of a ring buffer: the longest commit delay (from an event's time stamp until it was
+/// written), and the longest commit delay that the trace proves. A proof is a watermark, or an event with a later time
+/// stamp that was written first. Each of `marks` has the time when a watermark was written, and the time before which
+/// it declares all events written.
 fn delays<E>(
     ring: &[Written<E>],
     time: impl Fn(&E) -> Ktime,
@@ -36,7 +37,8 @@ proptest! {
 
     #[test]
     fn the_commit_delay_is_what_the_file_proves_and_no_more(mut case in strategy::lossless(2_000_000_000)) {
-        // A watermark proves something only about events after it in the file, so the file needs the order of writing.
+        // A watermark proves a delay only of events that come after it in the file. So the events stay in the order of
+        // writing.
         case.cut.order = Order::Written;
         let (mut recording, _) = Recording::record(&case.config);
         case.plan.apply(&mut recording);

@@ -1,5 +1,5 @@
-//! Single moments that were analyzed wrongly in simulated runs, each drawn and built from its events. Most of them are
-//! events of several CPUs with one time stamp, whose order follows only from the tasks' states.
+//! Single moments of simulated runs that the analysis once got wrong. Each is drawn, and is built from its events. In
+//! most of them, events of several CPUs have one time stamp, and only the states of the tasks show their order.
 //!
 //! In the drawings, `10` is the task with the tid 10, `=` means that it is on a CPU, `_` is an idle CPU, `f11` is a
 //! fork of the task 11, `+11` its first waking, `>11` a waking of it, `e10` an exec by which the task gets the tid 10,
@@ -225,8 +225,8 @@ fn a_dead_task_wakes_no_task() {
     );
 }
 
-/// An exec of task 11 is read late, because it comes after the final figures of task 10 in its stream. So the
-/// switch-out of task 11, with the same time stamp as its exec, is read first.
+/// Task 11 executes a program and is switched out, with one time stamp. The exec is read after the switch-out, because
+/// it is in the stream of lifecycle events, after the final figures of task 10.
 #[test]
 fn an_exec_may_be_read_after_the_switch_out_with_its_stamp() {
     let mut hand = Hand::new(Scope::Command, 1_000);
@@ -435,7 +435,7 @@ fn a_tid_that_a_lost_exec_has_left_may_be_used_again() {
     let analysis = analyzed(&hand);
     assert_eq!(on_cpu_of(&analysis, &[10]), 200);
     assert_eq!(on_cpu_of(&analysis, &[11]), 950 + 190);
-    // Exactly two tasks run only from 50 to 200, from 200 to 410 and from 600 to 1000.
+    // Exactly two tasks can be running from 50 to 200, from 200 to 410 and from 600 to 1000, and at no other time.
     assert!(at_once(&analysis, 2) <= 150 + 210 + 400);
 }
 
@@ -674,8 +674,8 @@ fn a_task_with_a_running_snapshot_is_not_on_a_cpu_that_has_switched_since() {
     assert!(on_cpu <= 1 + 85 + 22, "{on_cpu}");
 }
 
-/// A waking by task 10 comes from the CPU on which its thread 11 runs. The leader of process 10 had ended before its
-/// snapshot, so thread 11 has taken over the process and its tid.
+/// A waking by task 10 comes from the CPU on which thread 11 of the same process runs. The leader of the process had
+/// ended before its snapshot. So thread 11 has taken over the process, and with it the leader's tid 10.
 ///
 /// ```text
 /// cpu0 __11===w==
@@ -738,8 +738,8 @@ fn a_program_has_its_own_memory() {
         (&[300][..], (300, None), &[None][..], None),
         (&[300], (300, Some(2)), &[Some(2)], Some(2)),
         (&[300], (400, None), &[Some(400)], Some(400)),
-        // A process executes two programs: first one of 5 and then one of 90 (a shell becomes a compiler); in the
-        // last case first one of 90 and then a small one.
+        // A process executes two programs, as a shell becomes a compiler. In the first case, the first program needs a
+        // `maxrss` of 5 and the second one of 90. In the last case, the first program needs 90 and the second one less.
         (&[3, 5], (90, None), &[Some(5), Some(90)], Some(90)),
         (&[3, 90], (90, None), &[Some(90), None], Some(90)),
     ] {
@@ -906,8 +906,9 @@ fn others(between_us: u64, rest_us: u64, shares: &[(&[u8], u64)]) -> LifeKind {
     }))
 }
 
-/// Waits are divided by the recorded sums of the times of unrecorded tasks. Times are in µs. Task 10 waits from 100 to
-/// 300. Task 11 waits from 410 to 600, and the kernel moves it to this CPU at 560.
+/// While a task waits for a CPU, unrecorded tasks use it. The recording has only the sum of each one's time, and the
+/// wait is divided among them by these sums. Times are in µs. Task 10 waits from 100 to 300. Task 11 waits from 410 to
+/// 600, and the kernel moves it to this CPU at 560.
 ///
 /// ```text
 /// cpu0  =10=|..90, 91, others...|-91-|=10=|-90-.....-91-|=11=|
@@ -937,8 +938,8 @@ fn waits_are_divided_by_sums() {
         (Occupant::Rest, 50_000),
     ];
     assert_eq!(names, expected);
-    // The sum covers only the time since task 11 was moved to this CPU. Before that, the first task of the sum had the
-    // CPU.
+    // The sums begin when task 11 was moved to this CPU. The time of the wait before that counts for the first task in
+    // the sums, python3.
     let (sum, names) = contention_of(&hand, 11);
     assert_eq!((sum.own, sum.others, sum.rest), (90_000, 100_000, 0));
     let expected = [(named(b"python3"), 70_000), (named(b"rustc"), 30_000)];

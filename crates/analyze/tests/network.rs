@@ -202,7 +202,7 @@ fn a_poll_waits_for_the_network_while_a_connection_or_a_query_is_open() {
         .collect();
     let expected = [
         (at(10 * MS), 30, TimeKind::Sleep),
-        // The recording does not have the time-out of the call. So this may be a sleep, or a part of a wait for an
+        // The recording does not have the time-out of this call. So the call may be a sleep, or a part of a wait for an
         // answer.
         (at(60 * MS), 100, TimeKind::Unknown),
         (at(200 * MS), 200, TimeKind::Network),
@@ -219,7 +219,7 @@ fn a_poll_waits_for_the_network_while_a_connection_or_a_query_is_open() {
 }
 
 /// Task 10 has a connection and sleeps in a system call from 10 ms on. The task or interrupt `by` ends the wait at
-/// `end`, in milliseconds. Returns the cause of the wait's end, and its kind.
+/// `end`, in milliseconds. Returns the event that ended the wait, and the kind of time that the wait is.
 fn ended(sleep: (Reason, Timeout), end: i64, by: (u32, Context)) -> (WaitEnd, TimeKind) {
     let ((reason, timeout), (waker, context)) = (sleep, by);
     let remote = Endpoint {
@@ -275,8 +275,9 @@ fn a_wait_has_the_cause_that_ended_it() {
     let (hard, soft) = ((0, Context::HardIrq), (0, Context::SoftIrq));
     let outside = Actor::Outside(Tid(99));
     for (sleep, end, by, expected) in [
-        // The time-out of 300 ms passed and an interrupt came. Whatever connections the process has, it had sent no
-        // request, unless the time-out is marked with `asked`.
+        // The time-out of 300 ms passed, and an interrupt came. The process has connections, but has sent no request,
+        // so this was a sleep. If the time-out is marked with `asked`, a request was sent, and the process waited for
+        // the network.
         (
             (Reason::Poll, limit),
             310,
@@ -345,8 +346,8 @@ fn a_wait_has_the_cause_that_ended_it() {
             (99, Context::Task),
             (WaitEnd::Signal(outside), TimeKind::Outside),
         ),
-        // Recordings before version 3.10 do not have the time-outs. The wait may have ended by its time-out although
-        // the answer to a request was still to come.
+        // Recordings before format version 3.10 have no time-outs. An interrupt ended this wait. The interrupt may have
+        // been the time-out, even if the process still waited for the answer to a request.
         (
             (Reason::Poll, Timeout::UNKNOWN),
             310,

@@ -90,8 +90,8 @@ fn check_timeouts(analysis: &Analysis) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Checks the segments of a path: they follow each other, and each agrees with its thread's timeline. If the trace is
-/// `exact`, no event is missing, so that each unknown time has a reason.
+/// Checks the segments of a path: they follow each other, and each agrees with its thread's timeline. In an `exact`
+/// trace no event is missing, so that a wait with a known waker must not be unknown on the path.
 fn check_path(analysis: &Analysis, path: &CriticalPath, exact: bool) -> Result<(), TestCaseError> {
     let timeline = analysis.timeline.as_ref().unwrap();
     let mut now = path.from;
@@ -114,7 +114,8 @@ fn check_path(analysis: &Analysis, path: &CriticalPath, exact: bool) -> Result<(
                 let cut = segment.to == path.to;
                 let known =
                     matches!(stretch.doing, Bucket::Wait(_)) && stretch.waker() != Actor::Unknown;
-                // A signal can also end a wait for descriptors, so the reason for such a wait may be unknown.
+                // A wait for descriptors (poll) can also end by a signal. So even a wait with a known waker may have an
+                // unknown cause.
                 let unproven = stretch.reason == Reason::Poll;
                 prop_assert!(
                     !exact || cut || unproven || !known,
@@ -525,8 +526,8 @@ fn a_serial_chain_is_the_path() {
     about(is.parallelism.starved(1), 0);
 }
 
-/// Four jobs run on four CPUs. One of them is a little longer, and is the path. If its work is free, the other jobs
-/// determine the time.
+/// Four jobs run on four CPUs. One of them is a little longer, so it is the critical path. If its work took no time,
+/// the other jobs would determine the time.
 #[test]
 fn of_a_fan_out_the_longest_is_the_path() {
     let make = vec![fork(1), fork(1), fork(2), fork(1), Op::WaitAll];
@@ -569,8 +570,8 @@ fn one_cpu_for_all_is_waited_for() {
     about(waited, 30 * MS);
     about(is.limits.span, 14 * MS);
     about(is.free("short"), 14 * MS);
-    // If a child had ended before make waited for it, no event shows that make needed it. So the limit can be lower
-    // than the recorded time, but never higher.
+    // A child may have ended before make waited for it. Then no event shows that make needed the child. So the limit
+    // can be lower than the recorded time, but never higher.
     assert!(
         (13 * MS..45 * MS).contains(&is.limits.on(1)),
         "{:?}",
@@ -652,8 +653,8 @@ fn output_of_a_job_is_no_job_slot() {
     }
 }
 
-/// A thread was asleep when another thread of its process began to wait for it. What it did before does not explain the
-/// wait, so the path goes back to the waiting thread.
+/// When the main thread begins to wait for another thread of its process, the other thread is already asleep. Its
+/// earlier work does not explain the wait, so the path goes back to the main thread.
 #[test]
 fn an_idle_thread_does_not_take_the_path() {
     let done = chan(0);
@@ -668,8 +669,8 @@ fn an_idle_thread_does_not_take_the_path() {
     assert_eq!(is.links("tool", Then::Waited), 1);
 }
 
-/// A client sleeps and then sends a request to a service, which had begun to wait for requests during that sleep.
-/// The path must stay in the client during its sleep, because the service was idle.
+/// A client sleeps and then sends a request to a service. During the client's sleep, the service was idle and began to
+/// wait for requests. So the path must stay in the client during that sleep.
 ///
 /// ```text
 /// main    =10=zzzzzzzz50zzzzzzzz=>..=      asks the service to stop, and waits for that
@@ -695,7 +696,8 @@ fn a_service_does_not_take_its_clients_sleep() {
     about(is.time("java", |kind| kind == TimeKind::Sleep), 50 * MS);
 }
 
-/// The timer of a thread is a cause of a wait for this thread only if the wait began before the timer fired.
+/// A service sleeps by a timer, again and again, and main waits for it. The service's sleep explains main's wait only
+/// if the wait began before the timer fired.
 ///
 /// ```text
 /// main    =======|....wait....|===       the service polls, and finds that main has stopped
@@ -849,8 +851,8 @@ fn a_sleeping_test_is_named() {
     about(is.time("test", |kind| kind == TimeKind::Sleep), 120 * MS);
     about(is.on_cpu("test"), 3 * MS);
     assert_eq!(is.on_cpu("job"), 0);
-    // Limits do not count sleeps, because another run may need fewer of them; `with_same_waits` counts them. The
-    // job's 50 ms of CPU time are not on the path.
+    // The limit without the work of `test` is the job's 50 ms of CPU time, which are not on the path. Limits do not
+    // count sleeps, because another run may sleep less. `with_same_waits` counts them.
     about(is.free("test"), 50 * MS);
     about(is.free("job"), 3 * MS);
     about(is.with_same_waits("test"), 120 * MS);
@@ -864,8 +866,9 @@ fn a_sleeping_test_is_named() {
     );
 }
 
-/// A driver asks every 3 ms whether its jobs are done. Each build runs with few CPUs, with enough CPUs for all jobs,
-/// and without the work of some jobs. No limit that the first run shows is longer than the time of another run.
+/// A driver asks every 3 ms whether its jobs are done. Each build is run three times: with few CPUs, with enough CPUs
+/// for all jobs, and without the work of some jobs. The run with few CPUs shows limits: the least times for the other
+/// two runs. Neither of the two may be faster than its limit.
 #[test]
 fn no_run_is_faster_than_a_limit() {
     let done = chan(0);

@@ -166,7 +166,7 @@ fn without_run_delays_only_run_times_are_known() {
 }
 
 /// The recorder stamps a fork after the child has begun to run. So the child's first totals are larger than the time
-/// since the fork, and the excess counts in the next part.
+/// since the fork. The excess counts in the interval until the next reading.
 #[test]
 fn totals_beyond_the_time_count_in_the_next_part() {
     let mut hand = hand(Known::Totals);
@@ -299,8 +299,8 @@ fn the_path_follows_forks_and_ends() {
             (10, 40, TimeKind::SleepOrBlocked, Then::Same),
         ]
     );
-    // The path leaves make while its child is on it, so make's times on the path are inferred. The child's times are
-    // not.
+    // While the path is in make's child, it is not in make. So only a part of make's time is on the path, and this part
+    // is inferred. The child is on the path with all of its time.
     let inferred = |segment: &Segment| (analysis.thread(segment.thread).tid.0, segment.inferred);
     let mut known: Vec<_> = path.segments.iter().map(inferred).collect();
     known.dedup();

@@ -29,9 +29,9 @@ impl Calls {
     pub(crate) fn take(&self, active: u32) -> Vec<CallSum> {
         let words = self.0.len() / size_of::<u64>();
         let begin = self.0.as_ptr().cast::<AtomicU64>();
-        // SAFETY: `map` has made the mapping, which is writable, aligned to a page, and lives as long as `self`, which
-        // the slice borrows. Every bit pattern is a valid word. The programs write whole words only, and this process
-        // accesses them as atomics only.
+        // SAFETY: the function `map` made the mapping. It is writable, aligned to a page, and lives as long as `self`,
+        // which the slice borrows. Every bit pattern is a valid word. The BPF programs write only whole words, and this
+        // process accesses them only as atomics.
         let words = unsafe { std::slice::from_raw_parts(begin, words) };
         let first = if active & 1 == 0 { CALL_SUMS } else { 0 };
         let table = words.chunks_exact(WORDS).skip(first).take(CALL_SUMS);

@@ -143,8 +143,8 @@ const fn optional(name: &'static str, extra: Extras) -> Tracepoint {
     }
 }
 
-/// The tracepoints in the order in which the BPF programs are attached to them; the last one is about signals. The
-/// programs on lifecycle events come first, so that no task has scheduling events without its fork.
+/// The tracepoints in the order in which BPF programs are attached to them. The lifecycle events come first, so that no
+/// task has scheduling events without its fork. The last tracepoint is about signals.
 pub(crate) const TRACEPOINTS: [Tracepoint; 25] = [
     needed("sched_process_fork", Recordings::All),
     needed("sched_process_exec", Recordings::All),

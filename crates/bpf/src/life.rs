@@ -13,8 +13,9 @@ use nix::unistd::{sysconf, SysconfVar};
 pub struct LifeRing {
     /// The mapped page of the ring buffer that begins with the position up to which the reader has read.
     consumer: MmapRaw,
-    /// The mapped pages of the ring buffer that the BPF programs write: first a page that begins with their
-    /// position, and then the records twice in a row, so that no record is cut at the end of the ring.
+    /// The mapped pages of the ring buffer that the BPF programs write. The first page begins with the programs'
+    /// position. The data pages follow, mapped twice in a row, so that a record that wraps around the end of the ring
+    /// is contiguous here.
     producer: MmapRaw,
     /// The size of the ring buffer of lifecycle records in bytes, a power of two.
     size: usize,

@@ -132,9 +132,9 @@ pub(crate) fn load(
     load_all(jobs, btf)
 }
 
-/// Whether the BTF of the BPF programs, as libbpf has loaded it, tells the kernel which functions are global. Every
-/// kernel since 5.6 supports that mark. But libbpf omits it, or all BTF, if the kernel refused libbpf's test. Without
-/// the mark the verifier follows each call of a function again, which takes minutes of CPU time.
+/// Whether the loaded BTF of the BPF programs marks which functions are global. Every kernel since 5.6 supports this
+/// mark. But libbpf first loads a small test BTF, and omits the mark, or all BTF, if the kernel refuses the test.
+/// Without the mark the verifier checks a function again at each call, which takes minutes of CPU time.
 fn has_functions(btf: RawFd) -> bool {
     let mut bytes = vec![0u8; 1 << 20];
     let mut info = bpf_btf_info {

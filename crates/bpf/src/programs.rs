@@ -52,8 +52,8 @@ pub struct Programs {
     pub(crate) irq_known: bool,
 }
 
-/// The properties of attached BPF programs that another process needs to take over their descriptors ([`Programs`]),
-/// because not every recording has the same parts.
+/// Properties of attached BPF programs that can differ between recordings. A process that takes over the programs'
+/// descriptors ([`Programs`]) needs to know them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
     /// Whether all attached BPF programs are of the kind `raw_tp`.

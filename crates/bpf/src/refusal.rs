@@ -161,8 +161,8 @@ impl Refusal {
     /// Examines the process and the kernel to find the reason why this process cannot trace; `None` if it can.
     /// `denied` is whether the kernel has refused a map or a program of the tracer.
     fn gather(denied: bool) -> Option<Refusal> {
-        // A process that has used up its limit of descriptors cannot read /proc, so /proc seems not to be mounted
-        // although it is. `NoProc` is dropped then.
+        // A process that has used up its limit of descriptors cannot read /proc, so /proc seems not to be mounted. If
+        // /proc/self exists, the reason `NoProc` is wrong and is dropped.
         let unread =
             |refusal: &Refusal| *refusal == Refusal::NoProc && Path::new("/proc/self").exists();
         RefusalFacts::gather(denied)

@@ -168,8 +168,8 @@ fn open(sampling: &Sampling, cpu: u16, program: &OwnedFd) -> std::io::Result<Own
         }
         OwnedFd::from_raw_fd(fd)
     };
-    // SAFETY: these are system calls on open descriptors, without options or with a number. A result that is not
-    // negative is a new descriptor.
+    // SAFETY: both descriptors are open. The calls get no pointer except a null one (no options). A result of
+    // `bpf_link_create` that is not negative is a new descriptor.
     unsafe {
         let (number, program) = (event.as_raw_fd(), program.as_raw_fd());
         let link = bpf_link_create(program, number, BPF_PERF_EVENT, std::ptr::null());

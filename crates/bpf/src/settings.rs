@@ -10,8 +10,8 @@ pub struct Settings {
     pub all: bool,
     /// The numbers of the CPUs whose scheduling events are recorded from the start.
     pub cpus: Vec<u16>,
-    /// The number of CPUs that are not recorded from the start, but get memory for scheduling events when
-    /// their first event comes. `None` if the events of other CPUs are not recorded.
+    /// The number of CPUs that can be added during the recording. Such a CPU gets memory for scheduling events when its
+    /// first event comes. `None` if only the CPUs in `cpus` are recorded.
     pub later_cpus: Option<u32>,
     /// The number of CPUs that the kernel is prepared for on this machine (possible CPUs).
     pub possible_cpus: usize,
@@ -71,8 +71,8 @@ impl Containers {
     }
 }
 
-/// The stacks of the recorded tasks that are recorded: samples on the CPUs that are online at the start and
-/// on those that [`crate::Tracer::sample_on`] adds, and stacks of waits.
+/// Settings for recording stacks of the recorded tasks: samples of running tasks, and stacks of waits. Samples are
+/// taken on the CPUs that are online at the start, and on those that [`crate::Tracer::sample_on`] adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampling {
     /// The number of stack samples a second on each CPU; 0 for no samples.

@@ -1,5 +1,5 @@
-//! Two tables with an entry for each system call, in which the BPF programs look up why a task waits in the call (for
-//! example for a lock), and which argument of the call has the time-out.
+//! Two tables with an entry for each system call. In the first table, the BPF programs look up why a task waits in the
+//! call, for example for a lock. In the second one, they look up which argument of the call has the time-out.
 
 use libc::c_long;
 
@@ -7,8 +7,9 @@ use crate::skel::types::timeout_form;
 use crate::wire::reason::*;
 use crate::wire::{REASON_BY_DESCRIPTOR, REASON_SENDS, REASON_WRITE, SYSCALLS};
 
-/// The table entry of system calls that read from the descriptor in their first argument: the reason for a wait in
-/// the call depends on the kind of descriptor. [`WRITE`] is the entry of calls that write to it.
+/// The table entry of system calls that read from the descriptor in their first argument. The kind of descriptor, such
+/// as a pipe or a socket, decides about the reason for a wait. [`WRITE`] is the entry of system calls that write to a
+/// descriptor.
 const READ: u8 = REASON_BY_DESCRIPTOR;
 const WRITE: u8 = REASON_BY_DESCRIPTOR | REASON_WRITE | REASON_SENDS;
 /// The flag in the table entry of system calls that can wake the reader of a socket. A close and an exit can do that

@@ -145,8 +145,8 @@ impl Tracer {
         (input.command_tgid, input.recorder_tgid) = (command, recorder);
     }
 
-    /// Whether the last signal with this number was sent to both the recorder and COMMAND by one task, as a kill(2) to
-    /// their common process group does.
+    /// Whether one task sent the last signal with this number to both the recorder and COMMAND, as a kill(2) to their
+    /// common process group does.
     pub fn sent_to_both(&self, signal: u32) -> bool {
         let read = |who: usize| {
             let sent = self.shared.output().sent.get(who);
@@ -225,8 +225,8 @@ impl Tracer {
         Ok(bytes)
     }
 
-    /// How often each table of the BPF programs was full since the programs were attached, and what was lost then.
-    /// `waits` is how often the table of stacks of waits was full before the recording began, which is subtracted.
+    /// How often each table of the BPF programs was full since the programs were attached, and what was lost then. For
+    /// the table of stacks of waits, `waits` is subtracted: how often it was full before the recording began.
     pub fn overflows(&self, waits: u64) -> [(u64, &'static str); 8] {
         [
             (
@@ -307,14 +307,15 @@ impl Tracer {
         }
     }
 
-    /// The number of waits for whose stacks the BPF programs' table had no room since the programs were attached. Some
-    /// of them may be shorter than the waits whose stacks are recorded.
+    /// The number of waits whose stacks the BPF programs could not store, because their table was full, since the
+    /// programs were attached. Short waits are included, although their stacks would not have been recorded: how long a
+    /// wait becomes is not known at its beginning.
     pub fn wait_overflow(&self) -> u64 {
         self.read(|output| &output.wait_overflow)
     }
 
-    /// The number of tasks that the BPF programs could not begin to record (follow), because their ids did not fit into
-    /// the set of followed tasks, or because their process has too many threads.
+    /// The number of tasks that could not be recorded (followed). Either the task's id did not fit into the set of
+    /// followed tasks, or the task's process has too many threads.
     pub fn follow_overflow(&self) -> u64 {
         self.read(|output| &output.follow_overflow)
     }
@@ -420,8 +421,8 @@ impl Tracer {
         for program in programs.chain(samplers) {
             let mut info = bpf_prog_info::default();
             let mut len = size_of_val(&info) as u32;
-            // SAFETY: the descriptor is open. The call fills `info`, whose length is passed. It would also write through
-            // the pointers in `info`, but these are null, with lengths of 0.
+            // SAFETY: the descriptor is open. The call fills `info`, whose length is passed. It would also write
+            // through the pointers in `info`, but these are null, with lengths of 0.
             let done = unsafe { bpf_prog_get_info_by_fd(program.as_raw_fd(), &mut info, &mut len) };
             if done == 0 {
                 // The C type of a character is signed on x86-64 and unsigned on aarch64, so the bytes are copied as
@@ -440,9 +441,9 @@ impl Tracer {
         self.read(|output| &output.regs_known) != 0
     }
 
-    /// Whether recorded stacks contain the addresses of their frames in the kernel. If the kernel hides its addresses
-    /// from the process that loads the BPF programs, the programs hide them as well, because the user of that process
-    /// can read the trace.
+    /// Whether recorded stacks contain kernel addresses. The BPF programs leave the addresses out if the kernel hides
+    /// them from the process that loads the programs: the user of that process can read the trace, and must not see
+    /// them there.
     pub fn shows_kernel(&self) -> bool {
         self.programs.kernel_shown
     }

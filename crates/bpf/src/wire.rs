@@ -27,8 +27,8 @@ pub const CONTEXT_SOFTIRQ: u16 = 2;
 /// The context of a waking (`waking_context`) in a softirq that belongs to the running task's own sending to a socket.
 pub const CONTEXT_SEND: u16 = 3;
 
-/// The entry, in the table of the reasons for waits, of a system call that waits for the file descriptor in its first
-/// argument: the reason depends on the descriptor.
+/// An entry in the table of the reasons for waits in system calls. Such a system call waits for the file descriptor in
+/// its first argument, so the reason depends on the kind of descriptor.
 pub const REASON_BY_DESCRIPTOR: u8 = 32;
 /// The flag that is added to [`REASON_BY_DESCRIPTOR`] for system calls that write to the descriptor.
 pub const REASON_WRITE: u8 = 64;
@@ -247,8 +247,8 @@ wire! {
     }
     /// The first process of a container that is recorded has begun.
     Container = "wire_container" { head: Head, tid: u32, tgid: u32, client: u32, evidence: u32 }
-    /// A server has answered a recorded process for the first time and is recorded from now on, or a recorded server
-    /// has answered a process that is not recorded.
+    /// A server has answered a client. Either the client is recorded and the server is new: the server is recorded from
+    /// now on. Or the server is recorded and the client is not.
     Server = "wire_server" { head: Head, tid: u32, tgid: u32, client: u32, other: u32 }
     /// A task has sent or received a DNS message by UDP.
     Dns = "wire_dns" {

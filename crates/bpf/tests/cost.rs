@@ -52,8 +52,9 @@ fn work() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The ratio of the time that the BPF programs estimate from a sample of their runs to the time that the kernel counts.
-/// The kernel also counts the time that an idle CPU needs to begin a program, so all threads run on one CPU.
+/// Compares two figures for the run time of the BPF programs: their own estimate from a sample of their runs, and the
+/// kernel's count. Returns estimate / count. The kernel also counts the time that an idle CPU needs to begin a program,
+/// so all threads run on one CPU.
 fn ratio(all: bool) -> Result<f64, Failed> {
     let settings = Settings {
         all,

@@ -108,8 +108,8 @@ fn run(ring: u32, pause: Duration) -> Result<u64, Failed> {
         for (cpu, account) in accounts {
             let nothing = Seen::default();
             let of = seen.get(cpu).unwrap_or(&nothing);
-            // Each report of a scheduling loss has its own number of events. A report of a lifecycle loss has the total
-            // so far.
+            // A report of lost scheduling events has the number of events lost since the previous report. A report of
+            // lost lifecycle events has the total so far.
             let reported = match kind {
                 0 => of.lost.iter().map(|(_, _, count)| count).sum(),
                 _ => of
@@ -333,7 +333,8 @@ fn overflow() -> Result<(), Failed> {
         let mut tracer = Tracer::start(&settings)?;
         then(&mut tracer)
     };
-    // The target's tid in the first pid namespace is too large for the set. Listing the tasks must end nevertheless.
+    // The set of recorded tasks has a place for each tid below `pid_max`, and the target's tid in the first pid
+    // namespace is larger. The target is not recorded, but listing the tasks must end nevertheless.
     let mut tid = 0;
     load(2, &mut |tracer| {
         let tasks = tracer.snapshot()?;
@@ -344,7 +345,8 @@ fn overflow() -> Result<(), Failed> {
             format!("{found:?}, {} too many", tracer.follow_overflow())
         })
     })?;
-    // The set is now just large enough for the target. Its children have higher tids, which do not fit.
+    // The set of recorded tasks is now just large enough for the target. Its five children have higher tids, which do
+    // not fit.
     load(tid + 1, &mut |tracer| {
         let tasks = tracer.snapshot()?;
         let followed = tasks.iter().filter(|task| task.followed != 0);

@@ -21,9 +21,9 @@ use tr_insight::Recording;
 use tr_text::page::Page;
 use tr_text::{escape, units};
 
-/// The difference in ns that is assumed between the clocks of two machines that are set by network time, unless a
-/// recording proves a larger one. A guess, above the tens of milliseconds of NTP on the internet: with less, jobs would
-/// seem to start before jobs that they need.
+/// The difference in ns that is assumed between the clocks of two machines with network time, unless a recording proves
+/// a larger one. A guess, above the tens of milliseconds of NTP on the internet: with less, a job would seem to start
+/// before a job that it needs.
 const CLOCKS: u64 = 100_000_000;
 /// The largest number of steps that are shown for each job of the pipeline.
 const SHOWN: usize = 3;
@@ -202,9 +202,9 @@ pub struct Pipeline {
     given: bool,
     /// Whether the times of all jobs of the pipeline come from the CI system, and so from a single clock.
     by_ci_clock: bool,
-    /// The amount in ns by which a time of a job may be wrong. For times of the CI system it is an upper limit; for
-    /// times of the machines' own clocks it is an assumption, unless the graph of jobs or a clock that was set proves
-    /// more.
+    /// The amount in ns by which a time of a job may be wrong. For times by the CI system's clock, this is an upper
+    /// limit. For times by the clocks of the jobs' machines, it is an assumption. It is larger if a proof shows more:
+    /// the graph of jobs, or a clock that was set during a recording.
     uncertain: u64,
     /// The least amount in ns by which the clocks of the jobs' machines differ, because a job began before the end of
     /// one that it needs.
@@ -234,7 +234,8 @@ impl Pipeline {
         number(&mut jobs);
         let needs = match (graph, &needed) {
             (Some(graph), _) => order::given(&jobs, graph)?,
-            // By the CI system's clock no job began before one that it needs, so only earlier jobs count.
+            // The graph comes from the CI system, by whose clock no job began before one that it needs. So a job that
+            // comes later in the list is no needed job.
             (None, Some(graph)) => order::earlier(&jobs, graph),
             (None, None) => (0..jobs.len()).map(|at| guessed(&jobs, at)).collect(),
         };
@@ -274,8 +275,8 @@ impl Pipeline {
         needs.max_by_key(|need| (self.jobs.get(*need).map(|job| job.end), *need))
     }
 
-    /// The time in ns between the end of the last job that the given job waited for (or the pipeline's start) and the
-    /// beginning of the given job.
+    /// The time in ns that passed before the given job began, since the last job that it waited for ended. If it waited
+    /// for no job, the time is counted from the pipeline's start.
     fn wait(&self, job: &Job) -> u64 {
         let last = self.before(job).and_then(|at| self.jobs.get(at));
         job.start
@@ -288,8 +289,8 @@ impl Pipeline {
         needs.filter_map(|need| Some(self.jobs.get(*need)?.name.as_str()))
     }
 
-    /// The length that the pipeline would have, in ns, if the job with the index `alone` needed no other job, and the
-    /// job with the index `gone` took no time.
+    /// The length in ns that the pipeline would have with up to two changes: the job with the index `alone` needs no
+    /// other job, and the job with the index `gone` takes no time.
     fn without(&self, alone: Option<usize>, gone: Option<usize>) -> u64 {
         let mut ends: Vec<u64> = Vec::with_capacity(self.jobs.len());
         for (at, job) in self.jobs.iter().enumerate() {
@@ -302,8 +303,8 @@ impl Pipeline {
         ends.into_iter().max().unwrap_or(0)
     }
 
-    /// Finds the chain of jobs that set the pipeline's time, starting with its last job, and stores in each of them
-    /// what changes to it would save.
+    /// Finds the chain of jobs that set the pipeline's time, from its last job backwards. For each job of the chain,
+    /// stores how much time changes to this job would save.
     fn find_path(&mut self) {
         let all = self.without(None, None);
         let jobs = self.jobs.iter().enumerate();

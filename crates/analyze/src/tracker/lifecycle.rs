@@ -234,8 +234,8 @@ impl Tracker {
         }
         let argv = parent.map(|parent| self.processes[parent].argv.clone());
         let parent = parent.or(self.by_tgid.get(fork.parent_tgid.0));
-        // If a new thread comes before the snapshot of its process, the parent is left open, because the snapshot will
-        // name it.
+        // If the first event of a process is the fork of one of its threads, the parent of the process is not known
+        // yet. The snapshot of the process will name the parent.
         let (ppid, parent) = if is_thread {
             (None, None)
         } else {
@@ -349,8 +349,8 @@ impl Tracker {
 
     // ---- Exit ----
 
-    /// Processes the event that a task begins to exit. The task's state goes on until its last switch-out, in which
-    /// its state is `TASK_DEAD`.
+    /// Processes the event that a task begins to exit. The task still runs, up to its last switch-out, which has the
+    /// state `TASK_DEAD`.
     ///
     /// ```text
     /// cpu0  ==task==!====|__       exit, teardown, last switch-out
@@ -372,8 +372,8 @@ impl Tracker {
         }
     }
 
-    /// Notes that the last thread of a process has exited. `max_rss` has the largest resident set of all its
-    /// programs, and of the last program.
+    /// Notes that the last thread of a process has exited. The last argument has two resident set sizes: the largest of
+    /// all programs of the process, and the largest of its last program.
     pub(super) fn end_process(
         &mut self,
         ix: TaskIx,
@@ -391,9 +391,9 @@ impl Tracker {
         process.max_rss = programs.max().flatten().max(max_rss);
     }
 
-    /// Processes the kernel's final figures of a task, which come right after its last switch-out. An exec may have
-    /// swapped the tid of the task with that of its leader, so the exit decides which of them the figures belong
-    /// to.
+    /// Processes the kernel's final figures of a task, which come right after the task's last switch-out. An exec may
+    /// have swapped the tids of the task and its thread group's leader. So the run time in the figures decides whether
+    /// they belong to this task: it is never shorter than at the task's exit.
     fn last(&mut self, time: Ktime, last: &Final) {
         let Some(ix) = self.task(last.tid) else {
             return; // its exit was before the recording
@@ -465,9 +465,9 @@ impl Tracker {
         self.tasks[ix].process = new;
     }
 
-    /// Whether it is certain that no other task had this tid before. The recording shows that if it has all tasks
-    /// of the machine, or the names of all unrecorded tasks that met recorded ones, and no lifecycle events are
-    /// lost.
+    /// Whether it is certain that no other task had this tid before. Then no lifecycle events are lost, and the
+    /// recording shows all tasks that could have had the tid. It shows them if it has all tasks of the machine. It also
+    /// shows them if it has the names of all unrecorded tasks in its events, and none of these tasks has this tid.
     fn is_told(&self, tid: Tid, time: Ktime) -> bool {
         let outside = &self.collectors.outside;
         let told = self.system_wide || outside.is_complete() && !outside.knows(tid);
@@ -550,9 +550,9 @@ impl Tracker {
         self.snapshot_state(ix, time, snapshot);
     }
 
-    /// Whether a snapshot contains only the parent of a process that was forked within the recording.
-    /// `CLONE_PARENT` of clone(2) gives a process the parent of its creator, but the critical path has to lead to
-    /// the creator.
+    /// Whether only the parent's pid is taken from this snapshot, because the process was forked within the recording.
+    /// Its recorded creator stays: with `CLONE_PARENT` of clone(2), a process has another parent than its creator, and
+    /// the critical path has to lead to the creator.
     fn only_names_the_parent(&self, ix: TaskIx, snapshot: &Snapshot) -> bool {
         let process = &self.processes[self.tasks[ix].process];
         self.begun
@@ -610,8 +610,8 @@ impl Tracker {
             return;
         }
         task.woken = false;
-        // The state in the snapshot is not used if the next event of the task may be lost, or if the task is on a
-        // CPU and may have got its tid by an exec that is lost.
+        // The state in the snapshot is not used in two cases: the next event of the task may be lost, or the task is on
+        // a CPU and may have got its tid by an exec that is lost.
         let unsure = self.basis != Basis::Events
             || self.gaps.any().covers(time)
             || snapshot.on_cpu && self.gaps.lives_before(time).is_some();
@@ -632,8 +632,8 @@ impl Tracker {
     }
 }
 
-/// The kernel's `maxrss` in bytes if it has grown between two readings, so that the last program has reached this
-/// value; `None` otherwise.
+/// The kernel's `maxrss` in bytes, if it has grown between two readings: then the last program of the process has
+/// reached this size. `None` if it has not grown.
 fn grown(before: Option<u64>, now: Option<u64>) -> Option<u64> {
     now.filter(|now| before.is_some_and(|before| *now > before))
 }

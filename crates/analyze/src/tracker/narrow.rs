@@ -5,14 +5,14 @@ use crate::arena::Ix;
 use crate::model::{Basis, ByKernel};
 use crate::state::StateTimes;
 
-/// The least difference in ns between a task's run-queue time by the events and by the kernel's own figure that
-/// makes the time by the events doubtful. The two differ by some microseconds at each switch. The number is a
-/// guess above these microseconds: with a smaller one, short true waits would become unknown.
+/// The least error in ns that makes a task's run-queue time doubtful. The error is the difference between the run-queue
+/// time computed from the events and the kernel's own figure. A guess: some microseconds of difference arise at each
+/// switch, and with a smaller limit short true waits would become unknown.
 const LONG: u64 = 1_000_000;
 
 impl Tracker {
-    /// Replaces unknown time of a task, and of the programs of its process, by the time on a CPU and in run queues
-    /// that the kernel's totals of the task's whole life show. It stays unknown when that time was.
+    /// Reduces the unknown time of a task, and of the programs of its process. The kernel's totals of the task's whole
+    /// life show how long the task was on a CPU or in run queues. They do not show when.
     pub(super) fn narrow(&mut self, ix: TaskIx) {
         if self.only.is_some() || !self.lived_inside(&self.tasks[ix]) {
             return;

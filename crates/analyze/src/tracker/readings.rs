@@ -39,8 +39,8 @@ impl LastAccount {
         }
     }
 
-    /// The last reading of the task's totals, limited to what fits into the time that has passed. Totals can be
-    /// larger, because the recorder stamps a fork after the child has begun to run.
+    /// The last reading of the task's totals, limited to what fits into the time that has passed. The totals can be
+    /// larger than that time, because the recorder stamps a fork only after the child has begun to run.
     pub(super) fn rest(&self) -> Reading {
         let LastAccount {
             first, last, spent, ..

@@ -83,15 +83,15 @@ impl Tracker {
         }
     }
 
-    /// Counts a scheduling event of two unknown tasks as a contradiction. Only events of recorded tasks are
-    /// recorded, so the fork of one of the two must be missing.
+    /// Counts a contradiction if neither of the two tasks of a scheduling event is known. Each recorded event concerns
+    /// a recorded task, so the fork of one of the two must be missing.
     fn concerns(&mut self, time: Ktime, one: Tid, other: Tid) {
         let concerned = |tid: Tid| {
             let task = self.task(tid).filter(|_| tid != Tid::IDLE);
             task.is_some_and(|ix| self.keeps(ix, tid))
         };
-        // While a recorded task waits for a CPU, the switches between other tasks are recorded, too. The names of these
-        // tasks are recorded before, so an event of two named tasks is no contradiction.
+        // While a recorded task waits for a CPU, the switches between unrecorded tasks are recorded, too, after the
+        // names of these tasks. So an event of two tasks with known names is no contradiction.
         let told = |tid| self.collectors.outside.knows(tid);
         let others = told(one) && told(other);
         if !self.open()
@@ -121,7 +121,8 @@ impl Tracker {
         self.clock_check.switch_out(cpu, switch.prev, time, goes_on);
         if next != Tid::IDLE && self.task(next).is_none() {
             self.clock_check.unborn(next, cpu, time);
-            // If tasks without a fork may appear, this switch shows a task that existed before.
+            // While the whole machine is recorded, or while snapshots still come, a task can appear without a fork.
+            // Such a task existed before this switch.
             if self.open() {
                 self.appear(next, Tgid(next.0), time);
             }
@@ -324,8 +325,8 @@ impl Tracker {
             let parent =
                 parent.or_else(|| appears.then(|| self.appear(waker, Tgid(waker.0), time)));
             if let Some(parent) = parent {
-                // The fork of this child of a recorded task is missing. Its exit will show whether it is a process or a
-                // thread.
+                // A recorded task forked this child, but the fork is missing. The child's exit will show whether the
+                // child is a process or a thread.
                 return Some(self.appear_child(wakee, parent, time));
             }
         }

@@ -33,8 +33,8 @@ impl Tracker {
         task_of(&self.by_tid, self.renamed, tid)
     }
 
-    /// The task that has a tid at the time `time`. After the end of a task, its tid may belong to an unrelated
-    /// task, but the tid of an ended leader still belongs to its process until a thread takes it over.
+    /// The task that has a tid at the time `time`. After the end of a task, another task may get its tid. But the tid
+    /// of an ended leader still belongs to the leader's process, until a thread takes it over.
     pub(super) fn holder(&self, tid: Tid, time: Ktime) -> Option<TaskIx> {
         let ix = self.task(tid)?;
         (self.keeps(ix, tid) || self.tasks[ix].end == Some(time)).then_some(ix)
@@ -47,9 +47,9 @@ impl Tracker {
         !task.is_dead() || process.live > 0 && process.pid.0 == tid.0
     }
 
-    /// The task with a tid at a switch-in or a waking. If the tid of an ended leader runs again, it is the thread
-    /// that takes over the process by an exec (`de_thread` gives the thread the tid of the leader before the
-    /// exec is reported).
+    /// Finds the task with the given tid at a switch-in or a waking. If this is the tid of a leader that has ended, the
+    /// task is the thread that takes over the process by an exec. `de_thread` gives the thread the tid of the leader
+    /// before the exec is reported.
     pub(super) fn task_to_run(&mut self, tid: Tid, time: Ktime) -> Option<TaskIx> {
         let ix = match self.task(tid) {
             Some(ix) => ix,
@@ -91,7 +91,7 @@ impl Tracker {
     pub(super) fn appear_child(&mut self, tid: Tid, parent: TaskIx, time: Ktime) -> TaskIx {
         let ix = self.appear(tid, Tgid(tid.0), time);
         let parents = self.tasks[parent].process;
-        // The child was forked while events were being lost, so it starts where their gap begins.
+        // The child was forked while events were being lost. So its life is taken to begin where the loss begins.
         let born = self.gaps.lives_before(time).unwrap_or(time);
         let task = &mut self.tasks[ix];
         (task.start, task.since) = (born.max(self.start), born);
@@ -112,9 +112,9 @@ impl Tracker {
             if process.live > 0 {
                 return ix;
             }
-            // Before the recording begins, the process may have other threads whose snapshots have not come yet. So it
-            // has not ended: the thread that was the last one to begin its exit need not be the last one to complete
-            // it.
+            // Until the recording begins, snapshots of other threads of this process may still come. So the process
+            // does not count as ended, although an exit was reported as its last one: another thread may have begun its
+            // exit earlier and not completed it yet.
             if !self.begun {
                 process.status = None;
                 if let Some(exec) = process.execs.last_mut() {

@@ -30,9 +30,9 @@ pub struct Exited {
     pub io: Option<(u64, u64)>,
 }
 
-/// A divisor: a wait is taken to have ended by its call's time-out even if it was shorter than the time-out by 1/16
-/// of its length, because the call begins before the wait. A guess: a call that begins still earlier has done other
-/// work.
+/// A divisor: a wait may be shorter than the time-out of its system call by 1/16 of the wait, and still count as ended
+/// by the time-out. The wait is shorter, because the system call begins before it. A guess: if the call begins still
+/// earlier, it has done other work.
 const LATE: u64 = 16;
 
 /// A task that events have shown. The fields that most events change come first, so that they are in few cache lines.
@@ -54,8 +54,8 @@ pub struct Task {
     pub(super) last_cpu: Option<CpuId>,
     /// The task that woke or forked this task or, if it was preempted, the task that took its CPU.
     pub(super) actor: ActorRef,
-    /// The number of the epoch (the time between two losses of events) in which the task's state was last known. It
-    /// decides whether the task's state counts when the running tasks are counted.
+    /// The number of the epoch (the time between two losses of events) in which the task's state was last known. The
+    /// count of running tasks includes only tasks whose state is known in the present epoch.
     pub(super) epoch: Epoch,
     /// The time at which the task's present state began.
     pub(super) since: Ktime,
@@ -204,8 +204,8 @@ impl Task {
         last.is_some_and(|last| last != cpu)
     }
 
-    /// Changes the state of the task from waiting to runnable. A task can be woken while it is on a CPU: either it
-    /// was about to sleep, or the waking was for nothing. Its switch-out will show which.
+    /// Changes the state of the task from waiting to runnable. A task can also be woken while it is on a CPU. Either it
+    /// was about to sleep, or the waking has no effect. Its switch-out will show which of the two is true.
     #[inline]
     pub(super) fn wake(&mut self, actor: ActorRef, time: Ktime) {
         self.vfork_child = None;
@@ -235,7 +235,7 @@ impl Task {
             (true, Some(least)) if reached(least) => ActorRef::TIMEOUT,
             (true, Some(_)) => ActorRef::DEVICE,
             (true, None) if timeout.limit() == Timeout::NONE => ActorRef::DEVICE,
-            // The time-out of a socket is counted in the kernel's ticks and ends in a softirq, so this may be the
+            // The kernel counts the time-out of a socket in ticks, and a softirq ends it. So this softirq may be the
             // time-out.
             (false, None) if timeout == Timeout::SOME => ActorRef::INTERRUPT,
             _ => actor,
@@ -262,7 +262,8 @@ impl Task {
     // ---- Time ----
 
     /// Ends the present state of the task, and adds the time in it to the task's sum for this kind of time. Returns
-    /// whether the caller has to note that the task's times still have to be added to the program of its process.
+    /// `true` if the caller must put the task on the list of tasks whose times are not yet added to the program of
+    /// their process.
     #[inline(always)]
     pub(super) fn close(&mut self, ix: TaskIx, moment: &mut Moment, bucket: Bucket) -> bool {
         (self.last_event_ts, self.seen) = (moment.now, true);
@@ -276,9 +277,9 @@ impl Task {
         ns > 0 && self.spend(ix, (from, ns), (bucket, on), timeline)
     }
 
-    /// Adds `ns` nanoseconds of this kind, which begin at `from`, to the task's sums and to the timeline. `ns` must
-    /// not be 0, and `on` is the CPU if the task was on one. Returns whether the caller has to note that the task's
-    /// times still have to be added to the program of its process.
+    /// Adds `ns` nanoseconds of this kind, which begin at `from`, to the task's sums and to the timeline. `ns` must not
+    /// be 0, and `on` is the CPU if the task was on one. Returns `true` if the caller must put the task on the list of
+    /// tasks whose times are not yet added to the program of their process.
     // When the function is inlined, `bucket` is mostly a constant, so the compiler removes the `match` below.
     #[inline(always)]
     pub(super) fn spend(
@@ -334,8 +335,9 @@ impl Task {
 
     // ---- Questions ----
 
-    /// Whether the task's own events are better evidence than a snapshot for whether it is on a CPU. They are, unless
-    /// it was woken while it was already on a CPU.
+    /// Whether the task's own events show more reliably than a snapshot whether the task is on a CPU. They do, with one
+    /// exception: the task was woken after its last switch-in and is runnable by the events, but the snapshot shows it
+    /// on a CPU (`on_cpu`).
     pub(super) fn is_known_better(&self, on_cpu: bool) -> bool {
         let woken = self.woken && matches!(self.state, State::Runnable { .. });
         self.seen && !(woken && on_cpu)

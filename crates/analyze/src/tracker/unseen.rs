@@ -61,9 +61,9 @@ impl Tracker {
         named
     }
 
-    /// Returns the task with the given tid that runs on `cpu`. If the tid is unknown, it may belong to the task that
-    /// is known to be on the CPU: that task may have taken over a process (`de_thread`) whose leader no event has
-    /// shown.
+    /// Returns the task with the given tid that runs on `cpu`. If no task is known by this tid, the tid may be a new
+    /// one of the task that is known to be on the CPU. That task may have taken over a process (`de_thread`) from a
+    /// leader that no event has shown.
     fn named_on(&mut self, cpu: CpuId, tid: Tid, time: Ktime) -> Option<TaskIx> {
         let known = self.task(tid);
         if known.is_some() || !self.open() {
@@ -93,8 +93,8 @@ impl Tracker {
         self.settle(ix, Tgid(tid.0), None, Argv::default());
     }
 
-    /// Whether a task that was on some CPU at its snapshot may have been on this CPU since then, because the CPU has
-    /// had no switch since.
+    /// Whether a task may have been on this CPU since its snapshot, which showed the task on some CPU. The CPU must
+    /// have had no switch since that snapshot.
     pub(super) fn may_be_on(&self, ix: TaskIx, cpu: CpuId) -> bool {
         self.cpus.last_switch(cpu) <= Some(self.tasks[ix].since)
     }
@@ -104,8 +104,7 @@ impl Tracker {
         let task = &self.tasks[ix];
         let expected = match task.state {
             State::Unknown => true,
-            // A task that was woken since its last switch-in may have stayed on this CPU all the time, so no event need
-            // be missing.
+            // A task that was woken after its last switch-in may never have left this CPU. Then no event is missing.
             State::Runnable { .. } if task.woken => true,
             _ => self.in_gap(ix, time) || !task.seen,
         };
@@ -116,9 +115,9 @@ impl Tracker {
         self.forget(ix, cpu, time);
     }
 
-    /// Notes that a task is on `cpu` although its switch-in is missing. It may have been there since its snapshot,
-    /// and may have got another tid by an exec that is lost. So the states of all tasks that were on a CPU at their
-    /// snapshots, and may have been on this one, are unknown from now on.
+    /// Makes states unknown after a task was found on `cpu` although its switch-in is missing. The task may be one that
+    /// a snapshot showed on an unnamed CPU, if a lost exec has changed its tid. So each task that such a snapshot may
+    /// have shown on `cpu` has an unknown state from now on.
     pub(super) fn lose_unplaced(&mut self, cpu: CpuId, time: Ktime) {
         if self.unplaced.is_empty() || self.gaps.lives_before(time).is_none() {
             return;
@@ -135,8 +134,9 @@ impl Tracker {
         }
     }
 
-    /// Notes that the task that is known to be on `cpu` is not the one that turns out to be there. Its switch-out is
-    /// missing; or it is the same task under a new tid, and the exec that changed the tid (`de_thread`) is missing.
+    /// Notes that the task `ix` was found on `cpu`, where another task was expected. Either the switch-out of the other
+    /// task is missing. Or both are one task that has changed its tid, and the exec that did this (`de_thread`) is
+    /// missing.
     fn gone_unseen(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime) {
         let on = |other: &TaskIx| self.tasks[*other].state == State::On(Some(cpu));
         let other = self.cpus.current(cpu).filter(|other| *other != ix);
@@ -149,14 +149,14 @@ impl Tracker {
         self.forget(other, cpu, time);
     }
 
-    /// Notes that the task has come to `cpu` or has left it, and that the event of this switch is missing. It came
-    /// at the earliest at the CPU's last recorded switch; a runnable task was still waiting until then. All other
-    /// time of the task up to now is unknown.
+    /// Notes that the task has come to `cpu` or has left it, and that the event of this switch is missing. If the task
+    /// was runnable, it waited at least until the last recorded switch of the CPU. All other time since its last event
+    /// is unknown.
     fn forget(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime) {
         let task = &self.tasks[ix];
         let since = task.since;
-        // If the task was woken although it seemed to be on the CPU, it had left the CPU and slept, and the waking
-        // ended the sleep.
+        // If the task was woken while it seemed to be on the CPU, it was really asleep: it had left the CPU, and the
+        // waking ended its sleep.
         let woken = matches!(task.state, State::On(_)) && task.woken;
         let woken = if woken { task.last_event_ts } else { since };
         let known = match task.state {
@@ -204,8 +204,8 @@ impl Tracker {
         self.cpus.entry(cpu).current = Some(ix);
     }
 
-    /// Whether a tid now belongs to a new task whose fork is lost, although the tables have another task for it.
-    /// That other task has ended, or has got another tid by an exec that is lost as well.
+    /// Whether a tid now belongs to a new task whose fork is lost. The tables still have an older task for the tid. The
+    /// older task has ended, or an exec that is also lost has given it another tid.
     pub(super) fn has_passed_on(&self, ix: TaskIx, tid: Tid, time: Ktime) -> bool {
         let task = &self.tasks[ix];
         let process = &self.processes[task.process];

@@ -171,8 +171,9 @@ fn jobs_that_share_the_cpus_lose_nothing() {
     assert!(few.abs_diff(many) < few / 20, "{few} {many}");
 }
 
-/// A guest's kernel hides switches, so some time becomes unknown. The kernel's totals show how much of it was work.
-/// This work waits for a CPU if there are fewer CPUs, and takes less time if the program is faster.
+/// A guest's kernel hides switches, so some time becomes unknown. The kernel's totals show how much of the unknown time
+/// was work. The simulation treats this time like other work: with fewer CPUs it waits for a CPU, and in a faster
+/// program it is shorter.
 #[test]
 fn work_in_unknown_time_is_work() {
     let jobs = 6;
@@ -451,8 +452,8 @@ fn timeouts_of_a_wait_for_another_thread_are_no_time() {
 proptest! {
     #![proptest_config(tr_sim::strategy::cases(40))]
 
-    /// A run is forecast for the case that a program's work takes half of its time. The forecast is compared with a
-    /// real run with that program.
+    /// The simulation forecasts the run for a change: the work of one program takes half of its time. The forecast is
+    /// compared with a real run in which the program has only half of the work.
     #[test]
     fn other_work_is_forecast(
         jobs in lengths(), pick in any::<prop::sample::Index>(), at_once in 1u16..6,
@@ -479,8 +480,8 @@ proptest! {
     }
 }
 
-/// A tool waits for all of its jobs in the simulation, even if the last one had already ended in the recording when the
-/// tool checked.
+/// In the simulation, a tool waits for all of its jobs. This includes a last job that had already ended in the
+/// recording when the tool began to wait.
 #[test]
 fn a_tool_waits_for_all_of_its_jobs() {
     let programs = [
@@ -510,8 +511,8 @@ fn a_tool_waits_for_all_of_its_jobs() {
     }
 }
 
-/// A thread of a compiler waits until another thread of the same process wakes it. If more jobs run at once, a
-/// thread of another job must not take that waking.
+/// A thread of a compiler waits until another thread of the same process wakes it. In a simulation with more jobs at
+/// once, that waking must not wake a thread of another job instead.
 #[test]
 fn a_job_stops_its_own_threads() {
     let (post, take) = (|n| Op::Post(chan(n)), |n| Op::Take(chan(n)));
@@ -644,8 +645,8 @@ fn a_group_has_one_share() {
     }
 }
 
-/// Other tasks keep the CPUs busy, so a driver that works for a moment beside its job waits for a CPU as long as
-/// the job. The simulation without the other tasks must have as little demand as a run on idle CPUs.
+/// Other tasks keep the CPUs busy. So a driver that works for a moment beside its job waits for a CPU as long as the
+/// job does. In a simulation without the other tasks, the build must need as few CPUs at once as in a run on idle CPUs.
 #[test]
 fn other_tasks_change_no_demand() {
     let world = || build(&[30, 20, 25], 1, 5);
@@ -665,8 +666,9 @@ fn other_tasks_change_no_demand() {
     );
 }
 
-/// Large processes that share a CPU cost each other time, because they share its caches. The same cost is contained in
-/// a recording in which they shared a CPU, and disappears with more CPUs.
+/// Large processes that take turns on a CPU become slower, because they displace each other's data from its caches. A
+/// recording in which they shared a CPU contains this cost, and a simulation with more CPUs removes it. A simulation
+/// with fewer CPUs adds it.
 #[test]
 fn sharing_the_caches_costs_time() {
     let run = |answer: &Answer, cpus, cold| {

@@ -89,8 +89,8 @@ fn locked_memory_is_limited() {
     assert!(confined[0].1.contains("--ulimit memlock=-1"));
 }
 
-/// Tests that this kernel, if it is 5.11 or later and programs may be loaded, knows the function by which such kernels
-/// are recognized.
+/// On kernels from 5.11 on, BPF maps do not count as locked memory. The tracer recognizes such a kernel by a BPF helper
+/// function. Tests that it recognizes this kernel, if the version is 5.11 or later and programs may be loaded.
 #[test]
 fn a_new_kernel_counts_no_locked_memory() {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();

@@ -1,8 +1,9 @@
 //! Matches the processes of several runs with each other, by their arguments and their places in the tree of processes.
 //!
-//! Run by run, the match of each process is searched among the children of its parent's match: by the most specific of
-//! its [`Proc::keys`], then by the next one. Processes with equal keys are matched in the order of their start. If
-//! there is no match, it is searched everywhere, because the parent may have changed. A process without a match is new.
+//! The runs are taken one after the other. The match of a process is looked for among the children of its parent's
+//! match: first by the most specific of its [`Proc::keys`], then by the next one, and so on. Processes with equal keys
+//! are matched in the order of their start. If no child matches, all processes of the earlier runs are searched,
+//! because the process may have another parent now. A process without a match is new.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -108,7 +109,7 @@ impl Search<'_> {
         }
     }
 
-    /// The slot with which the parent of a process is matched: `Some(None)` if the process has no parent, `None` if the
+    /// The slot that the parent of a process is matched with: `Some(None)` if the process has no parent, `None` if the
     /// parent has no match.
     #[allow(clippy::option_option)] // a root differs from a child of a new process
     fn place_of_parent(&self, process: &Proc) -> Option<Option<usize>> {
@@ -188,8 +189,8 @@ fn find(slots: &[Slot], run: &Run) -> Vec<Option<usize>> {
     search.found
 }
 
-/// Matches a program that has exactly one process in this run and one in the earlier runs, whatever its arguments and
-/// its parent are, for example `make` under a wrapper.
+/// Matches the process of a program that has only one process in this run, and only one in the earlier runs. Its
+/// arguments and its parent may differ. For example, the only `make` now runs under a wrapper.
 fn only_one(search: &mut Search<'_>, slots: &[Slot]) {
     fn single<'a>(all: impl Iterator<Item = &'a str>) -> HashMap<&'a str, Option<usize>> {
         let mut single = HashMap::new();
@@ -208,9 +209,9 @@ fn only_one(search: &mut Search<'_>, slots: &[Slot]) {
     }
 }
 
-/// Matches the children of one parent that have the same program, in the order of their start, if none of them is
-/// matched yet and this run and the earlier ones have equally many. Their arguments may differ (`sleep 1` and `sleep
-/// 2`; COMMAND itself).
+/// Matches the children of one parent that run the same program, in the order of their start. There must be equally
+/// many in this run and in the earlier ones, all without a match so far. Their arguments may differ (`sleep 1` and
+/// `sleep 2`; COMMAND itself).
 fn all_of_program(
     search: &mut Search<'_>,
     there: &HashMap<(Option<usize>, &str), Vec<usize>>,

@@ -48,8 +48,8 @@ pub enum Whose {
     /// The difference is due to the runner: other tasks on its CPUs, its disk or its network.
     Machine,
     Both,
-    /// The party is not known: the build needs more CPU time, but not certainly because of its own work ([`Doubt`]),
-    /// or it waits longer for tasks that may be the build's own servers.
+    /// The difference cannot be attributed to a party: either the build needs more CPU time for a reason that may not
+    /// be its own work ([`Doubt`]), or the build waits longer for tasks that may be its own servers.
     Unclear,
 }
 
@@ -81,8 +81,8 @@ pub struct Share {
     pub cause: DifferenceCause,
     /// The part of the wall time's difference that has this cause, in ns; positive if the new build is slower.
     pub ns: i128,
-    /// For waits: whether there are as many as before, so that only their lengths differ. For waits for memory: whether
-    /// the build's processes use no more memory than before. False for other causes.
+    /// For waits: whether the build waits as often as before, so that only the lengths of the waits differ. For waits
+    /// for memory: whether the build's processes use no more memory than before. False for other causes.
     pub as_many: bool,
     /// The party to which this part of the difference is attributed: `Build`, `Machine` or `Unclear`.
     pub whose: Whose,
@@ -104,8 +104,8 @@ pub struct Causes {
     /// Parts of the build's own time that changed in the other direction than the wall time, the largest first. For
     /// example, the build itself became slower, but the wall time fell because other tasks used the CPUs less.
     pub against: Vec<Share>,
-    /// The names of the tasks outside of the build that had CPUs for which it waited, each with the difference of this
-    /// time in ns between the base and the new runs.
+    /// The names of tasks outside of the build that had a CPU while the build waited for it. With each name: how this
+    /// time differs between the base and the new runs, in ns.
     pub names: Vec<(String, i128)>,
     /// A circumstance other than the build's work that can explain the difference of its CPU time, if there is one.
     pub doubt: Option<Doubt>,
@@ -114,15 +114,17 @@ pub struct Causes {
     pub cpus: Option<Doubt>,
 }
 
-/// The divisors that give the least size of a part that counts as a cause: a fifth of the difference of the wall time;
-/// a twentieth of the time that the build takes on CPUs of its own (a fifth, for CPU time without a known spread); and
-/// a twentieth of the wall time, if the wall times do not differ. A guess; `diff.py` judges the rule that uses it on
-/// planted differences. Smaller parts would be causes that no reader acts on.
+/// Three divisors for the least size of a cause: a smaller part of the difference is no cause, because no reader would
+/// act on it. The first limit is a fifth of the wall time's difference. The second limit is a twentieth of the time
+/// that the build takes on CPUs of its own. (For CPU time without a known spread it is a fifth.) The third limit is for
+/// wall times that do not differ: a twentieth of the wall time. The divisors are guesses; `diff.py` plants differences
+/// and judges the rule that uses the divisors.
 const OF_DIFFERENCE: u128 = 5;
 const OF_OWN: u128 = 20;
 const OF_WALL: u128 = 20;
-/// The largest ratio by which tasks that share cores and caches lengthen equal work: two fifths more CPU time. With
-/// this limit, a difference that `diff.py` plants beside two spinning tasks is never attributed to the build.
+/// The most CPU time that equal work takes when other tasks share cores and caches with it, as a ratio: 7/5. With this
+/// limit, `diff.py`, which plants differences in builds beside two spinning tasks, never sees one attributed to the
+/// build.
 const SHARED: Ratio = Ratio {
     factor: 7,
     divisor: 5,
@@ -156,9 +158,9 @@ pub fn work(run: &Run) -> Option<u64> {
     Some(run.machine.work.unwrap_or(on_cpu))
 }
 
-/// Removes the parts of the wall time from runs in which more than a twentieth of the wall time or of the CPU time is
-/// unknown, because unknown time may belong to any part. Does nothing if the other runs are too few to know the spread.
-/// Returns a sentence for each run whose parts were removed.
+/// Removes the division of the wall time from runs with much unknown time: more than a twentieth of the wall time or of
+/// the CPU time. Unknown time may belong to any part of the wall time. If too few other runs would remain to know the
+/// spread, nothing is removed. Returns a sentence for each run whose division was removed.
 pub fn set_aside(base: &mut [Run], new: &mut [Run]) -> Vec<String> {
     let unknown = |run: &Run| {
         let times = &run.parts.as_ref()?.times;
@@ -201,7 +203,8 @@ impl Causes {
     pub fn new(sides: Sides<'_>, changed: i128) -> Causes {
         let wall = sides.judge(|run| run.figures.get(Figure::Wall));
         let all = || sides.runs();
-        // If some runs do not know their CPU time, a side needs enough other runs to know the spread.
+        // If the CPU time of some runs is not known, it is compared only if enough runs remain on each side to
+        // determine the spread.
         let of_all = all().all(|run| work(run).is_some());
         let work = sides
             .judge(work)
@@ -240,9 +243,9 @@ impl Causes {
         parts.find(|(it, _)| *it == part).map(|(_, judged)| judged)
     }
 
-    /// Finds the causes: those parts of the wall time that differ beyond the spread of the runs, are large enough, and
-    /// have the same direction as the difference of the wall time, if it differs. The second list has parts of the
-    /// build's own time with the opposite direction.
+    /// Finds the causes of the difference. A cause is a part of the wall time that differs beyond the spread of the
+    /// runs and is large enough. If the wall time differs, the first list has the causes that changed in its direction,
+    /// and the second list has parts of the build's own time that changed in the opposite direction.
     fn shares(&self, sides: Sides<'_>, wall: &Difference) -> (Vec<Share>, Vec<Share>) {
         let differs = wall.verdict != SpreadVerdict::Inside;
         let known = wall.verdict != SpreadVerdict::Unknown;
@@ -260,12 +263,12 @@ impl Causes {
                 DifferenceCause::Others | DifferenceCause::Quota | DifferenceCause::Hypervisor => {
                     false
                 }
-                // If something other than the build's work can explain its CPU time, this may explain the wall time,
-                // too. Then the CPU time is only a cause if the wall times do not differ.
+                // If there is a doubt, something other than the build's work may explain the CPU time, and so the wall
+                // time. Then the CPU time is a cause only if the wall times do not differ.
                 DifferenceCause::Work if self.doubt.is_some() => !differs,
                 _ if known => size * OF_OWN >= u128::from(alone),
-                // The spread of the runs is not known. But CPU time that grew by more than shared caches can cause is
-                // the build's own.
+                // The spread of the runs is not known, so a small growth of CPU time may be due to shared caches. A
+                // growth by more than shared caches can cause is due to the build itself.
                 DifferenceCause::Work => size * OF_DIFFERENCE >= u128::from(alone),
                 _ => false,
             };
@@ -275,8 +278,8 @@ impl Causes {
         let waits = waits.filter_map(|(part, cause)| self.waits(sides, part, cause));
         let mut all: Vec<Share> = waits.collect();
         let waited = all.iter().map(|share| share.ns).sum::<i128>();
-        // The time before and after COMMAND, and unknown time, are no work of the build. They are subtracted like the
-        // waits.
+        // The time before and after COMMAND and unknown time are not work of the build. So their differences are
+        // subtracted, like those of the waits.
         let beside = [WallPart::Around, WallPart::Unknown].into_iter();
         let beside = beside.filter_map(|part| Some(self.part(part)?.difference()));
         all.extend(self.run(sides, waited + beside.sum::<i128>()));
@@ -305,8 +308,9 @@ impl Causes {
         let run = run.map(Difference::difference);
         let with = |ns: &i128, of: i128| ns.signum() == of.signum();
         if let Some(work) = self.work.as_ref().filter(differs) {
-            // Both differences are about the critical path, because work beside it makes no build longer. The larger
-            // one counts.
+            // The part of the wall time's difference that is due to CPU time is measured along the critical path,
+            // because work beside the path makes no build longer. It can be measured in two ways; the larger result
+            // counts.
             let by = [run, alone].into_iter().flatten();
             let by = by.filter(|ns| with(ns, work.difference()));
             if let Some(most) = by.max_by_key(|ns| ns.abs()) {
@@ -321,9 +325,9 @@ impl Causes {
             .map(|ns| share(DifferenceCause::Order, ns))
     }
 
-    /// Whether the CPU time does not explain a difference of `alone` ns between the times that the two builds would
-    /// take with CPUs for themselves. The CPU time must be known, and its difference must be smaller than `alone`, or
-    /// less than a twentieth of the CPU time, or have the other sign.
+    /// Whether two builds do about equal work, so that the CPU time does not explain the difference of `alone` ns. This
+    /// is the difference between the times that the builds would take with CPUs for themselves. The CPU time must be
+    /// known. It must also differ by less than `alone`, or by less than a twentieth, or in the other direction.
     fn is_equal_work(&self, alone: i128) -> bool {
         self.work.as_ref().is_some_and(|work| {
             let more = work.difference();
@@ -386,8 +390,8 @@ impl Causes {
         (machine || more) && self.is_alike(SHARED, changed)
     }
 
-    /// Whether the CPU times of the base and of the new runs differ by no more than the factor `most`, and the
-    /// processes that only one side has explain less than half of that difference.
+    /// Whether two conditions are true. The CPU times of the base and of the new runs differ by no more than the factor
+    /// `most`. Less than half of this difference comes from processes that exist on only one side.
     fn is_alike(&self, most: Ratio, changed: i128) -> bool {
         self.work
             .as_ref()
@@ -476,8 +480,8 @@ const WAITS: [(WallPart, DifferenceCause); 6] = [
     (WallPart::Other, DifferenceCause::Other),
 ];
 
-/// The causes by which the machine took CPU time from the build (other tasks, a quota, a hypervisor). Only the time
-/// beyond that which the base lets expect counts.
+/// The causes by which the machine took CPU time from the build: other tasks, a quota, a hypervisor. Only a part of the
+/// lost time counts: the time by which it exceeds the loss that is expected at the base's rate.
 fn withheld(sides: Sides<'_>) -> impl Iterator<Item = Share> + '_ {
     let all = [
         (WallPart::Others, DifferenceCause::Others),
@@ -488,8 +492,9 @@ fn withheld(sides: Sides<'_>) -> impl Iterator<Item = Share> + '_ {
     all.filter_map(move |(part, cause)| withheld_by(sides, part, cause))
 }
 
-/// The time that the machine took from the new build in one part of the wall time, minus the time that it would have
-/// taken at the rate of the base for each second of the build's work. `None` if the rates do not differ beyond the
+/// Computes how much more time the machine took from the new build than expected, in one part of the wall time.
+/// Expected is the base's rate: lost time for each second of the build's work. For example, the base loses 1 s in 10 s
+/// of work; the new build loses 5 s in 20 s, so 3 s are unexpected. `None` if the rates do not differ beyond the
 /// spread, or if a time is unknown.
 fn withheld_by(sides: Sides<'_>, part: WallPart, cause: DifferenceCause) -> Option<Share> {
     const SCALE: u64 = 1_000_000;
@@ -506,8 +511,7 @@ fn withheld_by(sides: Sides<'_>, part: WallPart, cause: DifferenceCause) -> Opti
     let (part_of, need) = (sides.judge(get)?, sides.judge(need)?);
     let as_before = share(rate.base, need.new, SCALE);
     let beyond = i128::from(part_of.new) - i128::from(as_before);
-    // The result is between 0 and the difference of the part itself, because that is all the time by which the part
-    // changed.
+    // The unexpected time cannot be more than the time by which the part itself changed, and has the same sign.
     let whole = part_of.difference();
     let ns = beyond.clamp(whole.min(0), whole.max(0));
     (ns != 0).then_some(Share {
@@ -518,8 +522,8 @@ fn withheld_by(sides: Sides<'_>, part: WallPart, cause: DifferenceCause) -> Opti
     })
 }
 
-/// The names of the tasks outside of the build that had CPUs for which it waited. Each has the difference in ns between
-/// the medians of this time in the base and in the new runs. The largest difference is first.
+/// Names of tasks outside of the build that had a CPU while the build waited for it. For each name: the median of this
+/// time in the new runs minus the median in the base, in ns. The largest difference is first.
 fn names(sides: Sides<'_>) -> Vec<(String, i128)> {
     fn all(runs: &[Run]) -> impl Iterator<Item = &BTreeMap<String, u64>> {
         runs.iter()

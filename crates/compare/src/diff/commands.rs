@@ -24,7 +24,7 @@ impl Run {
     /// with which processes are matched.
     fn has_command_of(&self, other: &Run) -> bool {
         let keys = |run: &Run| Some(run.processes.get(run.root?)?.keys);
-        // A recording without a command, or without the command's process, is not said to have another command.
+        // If a run has no command, or the command's process is not in the recording, the commands count as equal.
         let (Some(own), Some(its)) = (keys(self), keys(other)) else {
             return true;
         };

@@ -333,8 +333,8 @@ fn words_of(diff: &Diff, share: &Share) -> String {
     format!("{} {by}{details}", share.cause.title())
 }
 
-/// The tasks outside of the build that explain most of a difference of `ns` in the time for which such tasks had the
-/// CPUs: their names, each with its part of the difference.
+/// Names the tasks outside of the build that explain most of a difference. `ns` is the difference between the two sides
+/// in the time for which such tasks had CPUs. Each name has its part of the difference.
 fn others(diff: &Diff, ns: i128) -> Vec<String> {
     const SHOWN: usize = 3;
     let names = diff.causes.names.iter();

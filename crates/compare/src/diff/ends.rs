@@ -83,8 +83,8 @@ fn partial(diff: &Diff) -> Option<String> {
 /// Verifies that the two sides can be compared.
 ///
 /// # Errors
-/// A build failed, or only one side has whole builds, so that no difference is one of the build. The
-/// error is text for the user.
+/// The error is a text for the user: a build failed; or only one side has partial recordings, so that the difference is
+/// not one between whole builds.
 pub fn comparable(diff: &Diff) -> Result<(), String> {
     let has_part =
         [&diff.base, &diff.new].map(|runs| runs.iter().any(|run| run.partial().is_some()));

@@ -43,8 +43,8 @@ pub(super) fn grown<'a>(diff: &'a Diff, program: &ProgramChange) -> Option<&'a F
     })
 }
 
-/// The sampled stacks of both sides of the comparison as folded lines with the µs of each side, for
-/// flamegraph.pl and inferno, in the form that difffolded.pl writes.
+/// The sampled stacks of both sides of the comparison as folded lines, each with the µs of the base and of the new
+/// runs. flamegraph.pl and inferno read this form, and difffolded.pl writes it.
 ///
 /// # Errors
 /// The name of the file of a run that has no stacks.

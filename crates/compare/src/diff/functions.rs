@@ -1,8 +1,8 @@
 //! Finds the functions whose time on a CPU differs, by program.
 //!
-//! A time is a number of samples, which varies at random: a number of n samples by √n (Poisson). A difference
-//! counts if it is more than [`DEVIATIONS`] standard deviations of the samples of both sides, so that of a
-//! thousand functions without a difference about three are named.
+//! The time of a function is known from the number of its samples, which varies at random: the standard deviation of a
+//! number n is √n (Poisson). A difference counts if it is more than [`DEVIATIONS`] standard deviations of the samples
+//! of both sides. At this limit, of a thousand functions without a real difference, about three seem to differ.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -32,8 +32,8 @@ pub struct SampledDifference {
 }
 
 impl SampledDifference {
-    /// Makes a comparison of two sampled times. How much of their difference may be chance follows from the sampling
-    /// intervals of both sides in ns (`periods`).
+    /// Makes a comparison of two sampled times. `periods` are the sampling intervals of both sides in ns, which
+    /// determine how much of the difference may be chance.
     pub fn new(time: Difference, periods: [u64; 2]) -> SampledDifference {
         // A time of n samples with the period p is n × p, and it varies by √n × p.
         let [base, new] = periods.map(|period| period as f64);

@@ -99,11 +99,17 @@ impl Gate {
 
 /// The result of the gate; `None` if the user set no limit.
 ///
-/// The gate compares the medians. In place of the wall time it compares the build's own time, if that is known and the
-/// gate is not strict. A difference inside a known spread passes, and so does one that is due to the runner alone. The
-/// error is the reason why there is no verdict: a build failed; the recordings cannot be compared, because one is
-/// truncated or ended before COMMAND did, the methods differ, or the commands have nothing in common; the figure is
-/// unknown or has more unknown time than it may grow; or the growth may be the build's or somebody else's.
+/// The gate compares the medians of the figure. In place of the wall time it compares the build's own time, if that is
+/// known and the gate is not strict. A difference inside a known spread passes. A difference that only the runner
+/// caused passes, too.
+///
+/// # Errors
+/// The reason why there is no verdict:
+/// - A build failed.
+/// - The recordings cannot be compared: one is truncated or ended before COMMAND did, the methods of recording differ,
+///   or the commands have nothing in common.
+/// - The figure is unknown, or has more unknown time than the limit of its growth.
+/// - It is not clear whether the build or something else caused the growth.
 pub fn judge(diff: &Diff) -> Option<Result<Gate, String>> {
     let (figure, most) = diff.ask.gate?;
     let judged = judge_gate(diff, figure, most);

@@ -12,11 +12,11 @@ use tr_text::units;
 /// The number of colours by which programs are distinguished in the timelines of `tr diff`. The last one is
 /// for all other programs.
 const COLORS: usize = 8;
-/// The divisor of the time axis that gives the length of a short bar: bars shorter than one five-hundredth
-/// are merged with their short neighbours. So narrow a bar is two pixels of a page.
+/// A divisor of the time axis: a bar shorter than one five-hundredth of the axis (two pixels of a page) is merged with
+/// its short neighbours.
 const SHORT: u64 = 500;
-/// The divisor of the time axis that gives the least length of a bar with a name, one fortieth, because so
-/// little of a name fits into a shorter bar of the page.
+/// A divisor of the time axis: a bar has a name only if it is at least one fortieth as long as the axis, because a
+/// shorter bar of the page has too little room for a name.
 const NAMED: u64 = 40;
 /// The largest number of lanes, which are rows of bars, in the timeline of one run.
 const LANES: usize = 40;

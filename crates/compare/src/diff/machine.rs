@@ -17,8 +17,8 @@ pub struct CallChange {
     pub time: Difference,
 }
 
-/// The figures of the machine's load (such as CPU time of other tasks) that differ between the base and the new runs by
-/// at least a twentieth of the wall time.
+/// The figures of the machine's load, such as the CPU time of other tasks, that differ between the sides by at least a
+/// twentieth of the wall time.
 pub fn loads_of(sides: Sides<'_>) -> Vec<(Load, Difference)> {
     let wall = sides.judge(|run| run.figures.get(Figure::Wall));
     let wall = wall.map_or(u64::MAX, |wall| wall.most());

@@ -50,7 +50,8 @@ impl Medium for Comment<'_> {
 /// The comparison of builds as Markdown for a comment on GitHub or GitLab.
 pub fn render(diff: &Diff) -> String {
     let mut out = String::new();
-    // If a build failed, the wall times are not compared; the conclusion speaks of them.
+    // If a build failed or a recording is partial, the wall times are left out here, and the conclusion gives the
+    // reason.
     let wall = diff.whole(Figure::Wall);
     let wall = wall.filter(|_| ends::no_build(diff).is_none());
     let change = wall.map_or(String::new(), |wall| {

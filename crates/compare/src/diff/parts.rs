@@ -1,8 +1,8 @@
 //! Divides a run's wall time into parts, along its critical path.
 //!
-//! The path's segments add up to the time from COMMAND's exec to its end. Each wait for a CPU on it is
-//! divided by who had that CPU meanwhile, so that the time which others took is a part of its own. The run is
-//! also simulated on CPUs that it has for itself: the simulated time has no such part.
+//! The segments of the path add up to the time from COMMAND's exec to its end. Each wait for a CPU on the path is
+//! divided by the tasks that had this CPU during the wait. So the time that other tasks took is a separate part. The
+//! run is also simulated with CPUs for itself, where other tasks take no time.
 
 use std::collections::BTreeMap;
 
@@ -32,8 +32,8 @@ pub struct Parts {
     pub names: BTreeMap<String, u64>,
     /// The simulated time in ns that the run would take if it had its CPUs for itself.
     pub alone: u64,
-    /// The number of CPUs that would suffice for 90 % of the simulated time in which the run has the CPUs for
-    /// itself; `None` for a recording without COMMAND.
+    /// The number of CPUs that the run would not exceed during 90 % of its time, if no other tasks used the CPUs; from
+    /// a simulation. `None` for a recording without COMMAND.
     pub cpus: Option<u64>,
 }
 

@@ -141,8 +141,9 @@ fn change(slot: &Slot, above: Vec<String>, base: usize) -> Change {
     change
 }
 
-/// Marks the differences of processes that only wait for their children: at least four fifths of the difference of such
-/// a process's wall time is that of its children, and less than a fifth is its own CPU time.
+/// Marks the differences of processes that only wait for their children. Two conditions must be true of the difference
+/// of such a process's wall time: at least four fifths come from its children, and less than a fifth from its own CPU
+/// time.
 fn mark_waiting(slots: &[Slot], all: &mut [Change]) {
     let mut below = vec![0i128; slots.len()];
     for (slot, change) in slots.iter().zip(&*all) {

@@ -76,8 +76,8 @@ impl Figures {
         self.set(figure, None);
     }
 
-    /// Makes the figures of a recording or of a process from its wall time in ns, its times in the states of threads,
-    /// its largest resident set in bytes, and its time on the critical path in ns.
+    /// Makes the figures of a recording or of a process. `wall` and `path` (the time on the critical path) are in ns,
+    /// `times` are the times in the states of threads, and `rss` is the largest resident set in bytes.
     pub(super) fn new(wall: u64, times: &Times, rss: Option<u64>, path: Option<u64>) -> Figures {
         let mut figures = Figures::default();
         figures.set(Figure::Wall, Some(wall));
@@ -92,9 +92,9 @@ impl Figures {
     }
 }
 
-/// The number of keys by which a process is matched with processes of other runs. It is the layout of [`Proc::keys`],
-/// from the most specific key on: the arguments with whole paths, the arguments with two parts of each path, the
-/// arguments with file names only, and the label.
+/// The number of keys by which a process is matched with processes of other runs. The layout of [`Proc::keys`] begins
+/// with the most specific key. The keys are made of the arguments with whole paths, of the arguments with two parts of
+/// each path, of the arguments with file names only, and of the label.
 pub const WAYS: usize = 4;
 
 /// A process in one of the compared runs, with its keys for matching and its figures.
@@ -279,9 +279,9 @@ impl Run {
     }
 }
 
-/// Picks one run of the base and one new run for the pictures: those whose wall times are nearest to the medians of
-/// their sides. If several are equally near, as both of two runs are, the pair is taken whose difference is most
-/// similar to the difference of the medians, and has the same sign.
+/// Picks one run of the base and one new run for the pictures. Their wall times must be nearest to the medians of their
+/// sides. Several runs can be equally near, as both of two runs are. Then the pair is taken whose difference is most
+/// similar to the difference of the medians, and has its sign.
 pub(super) fn middle<'a>(base: &'a [Run], new: &'a [Run]) -> Option<(&'a Run, &'a Run)> {
     let wall = |run: &Run| run.figures.get(Figure::Wall).unwrap_or(0);
     let median = |runs: &[Run]| {
@@ -313,8 +313,8 @@ pub(super) fn middle<'a>(base: &'a [Run], new: &'a [Run]) -> Option<(&'a Run, &'
     })
 }
 
-/// A run's processes as bars over time. Left out are processes that have children and were on a CPU for less than a
-/// tenth of their time, because they mostly waited, for example make or a compiler's driver.
+/// A run's processes as bars over time. A process is left out if it mostly waited for others, for example make or a
+/// compiler's driver: it has children, and was on a CPU for less than a tenth of its time.
 fn timeline(analysis: &Analysis) -> Vec<Bar> {
     let since = |time: Ktime| time.since(analysis.start);
     let worked = analysis.processes.iter().filter(|process| {

@@ -1,11 +1,12 @@
-//! Decides whether a difference between two sides is significant.
+//! Decides whether a difference between two sides is significant. The method depends on the numbers of runs:
 //!
-//! With enough runs: the exact two-sided rank test of Mann and Whitney ("On a test of whether one of two random
-//! variables is stochastically larger than the other", Annals of Mathematical Statistics 18(1), 1947) at 5 %. Four
-//! against four can reach it (2 of 70 arrangements: 2.9 %), so can three against five and two against eight. It assumes
-//! no distribution: build times are skewed. With fewer runs: the difference of the medians is larger than a multiple of
-//! both sides' ranges (maximum less minimum), which depends on the numbers of runs: [`factor`]. With one run against
-//! one or two the spread is unknown.
+//! - With enough runs, it is the exact two-sided rank test of Mann and Whitney at 5 % ("On a test of whether one of two
+//!   random variables is stochastically larger than the other", Annals of Mathematical Statistics 18(1), 1947). The
+//!   test assumes no distribution, because build times are skewed. Four runs against four are enough: 2 of 70
+//!   arrangements are 2.9 %. So are three against five, and two against eight.
+//! - With fewer runs, the difference of the medians must be larger than a multiple of the larger of both sides' ranges
+//!   (maximum minus minimum). The multiple depends on the numbers of runs: [`factor`].
+//! - With one run against one or two, the spread is unknown.
 
 use serde::Serialize;
 
@@ -56,20 +57,23 @@ impl Statistic {
     }
 }
 
-/// The least p value that the rank test of two sides with the given numbers of runs can have. Sides whose values do not
-/// overlap have it.
+/// The least p value that the rank test can have for sides with these numbers of runs. The p value is this small if the
+/// values of the two sides do not overlap.
 fn least_p(few: usize, many: usize) -> f64 {
     let ways = (1..=few).map(|k| (many + k) as f64 / k as f64);
     2.0 / ways.product::<f64>()
 }
 
 /// The least difference between the medians of the two sides that counts, as a multiple of the larger of the sides'
-/// ranges. The sides have `base` and `new` runs.
+/// ranges. `base` and `new` are the numbers of runs on the two sides.
 ///
-/// If equal builds are compared, at most 5 of 100 comparisons differ by more, for times with a normal distribution or
-/// with a log-normal one with a σ of 0.5. For times as skewed as waits (exponential), at most 8 of 100 do. The values
-/// come from a simulation, which a test repeats, and are rounded up to a twentieth. A factor is never less than 1, even
-/// where a smaller one would suffice: if the times lie in two groups, every second run differs by nearly the range.
+/// The factors come from a simulation of equal builds, which a test repeats, and are rounded up to a twentieth. With
+/// times of a normal distribution, or of a log-normal one with a σ of 0.5, at most 5 of 100 comparisons differ by more
+/// than the factor allows. With times as skewed as waits (exponential), at most 8 of 100 do.
+///
+/// No factor is less than 1, even if the simulation would allow it. The reason are builds whose times lie in two
+/// groups, for example with a cold and a warm cache: the medians of two equal sides then often differ by nearly the
+/// range.
 pub fn factor(base: usize, new: usize) -> f64 {
     match (base.min(new), base.max(new)) {
         (1, ..=3) => 3.2,
@@ -115,7 +119,7 @@ pub struct Difference {
 /// more runs a normal approximation is used.
 const EXACT: usize = 40;
 /// The significance level of the rank test: a difference with a larger p value is within the spread of the runs. A
-/// guess that is a convention: one in twenty equal pairs differs.
+/// guess, which is the usual convention: one in twenty pairs of equal builds counts as different.
 pub const ALPHA: f64 = 0.05;
 
 impl Difference {
@@ -208,8 +212,9 @@ fn doubled_ranks(values: &[u64]) -> Vec<usize> {
     values.iter().map(rank).collect()
 }
 
-/// The two-sided p value of the rank test for two lists of values: the share of all assignments of the ranks to the two
-/// lists for which a list's rank sum is at least as far from its mean. Equal values have their mean rank.
+/// The two-sided p value of the rank test for two lists of values. The sum of a list's ranks has some distance from the
+/// mean of such sums. Of all ways to assign the ranks to the two lists, the p value is the share with at least this
+/// distance. Equal values get the mean of their ranks.
 fn mann_whitney(base: &[u64], new: &[u64]) -> f64 {
     let all: Vec<u64> = base.iter().chain(new).copied().collect();
     let ranks = doubled_ranks(&all);
@@ -444,8 +449,8 @@ mod tests {
             let told = format!("{runs:?}: {normal:.1} {log_normal:.1} {skewed:.1}");
             // For 4,000 pairs, a rate of 5 % is measured as 4.3 to 5.7 %.
             assert!(normal < 5.8 && log_normal < 5.8 && skewed < 8.0, "{told}");
-            // Where the factor is above 1.0, it is not larger than necessary: more than 4 % of equal builds still
-            // differ.
+            // A factor above 1.0 must not be larger than necessary: with it, more than 4 % of equal builds still count
+            // as different. A factor of 1.0 may be larger than necessary, because no factor is smaller.
             let table = factor(runs.0, runs.1) > 1.0;
             assert!(!table || normal.max(log_normal) > 4.0, "{told}");
         }

@@ -21,15 +21,15 @@ pub struct StepChange {
     pub count: PerSide<u64>,
     pub wall: Difference,
     pub on_cpu: Option<Difference>,
-    /// The part of the wall time of all steps with this kind and name in which they were able to run but
-    /// got no CPU; `None` if it is not known.
+    /// The part of the wall time in which the steps of this kind and name were able to run but got no CPU, summed up
+    /// over these steps; `None` if it is not known.
     pub starved: Option<Difference>,
     pub path: Option<Difference>,
     /// For the base and for the new runs, how many steps of this kind and name failed in all runs
     /// together.
     pub failed: PerSide<u64>,
-    /// The part of the wall time of all steps with this kind and name (such as waits for the disk) that
-    /// grew most, and by how much; `None` if none grew.
+    /// The part of the wall time, such as waits for the disk, that grew most for all steps of this kind and name
+    /// together, and by how much; `None` if none grew.
     pub more: Option<(WallPart, Difference)>,
     /// The reason, with evidence, why a step of this kind and name failed or was slow in the new runs, if something
     /// delayed it.

@@ -212,8 +212,8 @@ fn show_figures(diff: &Diff, to: &mut impl Medium) {
     );
 }
 
-/// Writes the table of the parts of the wall time that differ between the builds, with a row for the rest, so
-/// that the differences add up to that of the wall time.
+/// Writes the table of the parts of the wall time that differ between the builds. A last row has the rest, so that all
+/// rows add up to the difference of the wall time.
 pub(super) fn show_parts(diff: &Diff, to: &mut impl Medium) {
     type PartRow = (&'static str, Option<Difference>, i128);
     let Some(wall) = diff.whole(Figure::Wall) else {

@@ -33,9 +33,9 @@ impl Job {
     }
 }
 
-/// Gives each recorded job the times that the CI system reports, adds jobs that were not recorded, and returns the
-/// graph of jobs if the CI system reports what they need. A recording belongs to the job with its name, or else to
-/// the only job in whose time it lies. A second recording in a job is added to the first.
+/// Gives each recorded job the times that the CI system reports, and adds jobs that were not recorded. A recording
+/// belongs to the job with its name, or else to the only job during which it was made. A second recording in a job is
+/// added to the first. Also returns the graph of jobs, if the CI system reports which job needs which.
 pub(super) fn place(recordings: Vec<Job>, ci_jobs: &[CiJob]) -> (Vec<Job>, Option<Graph>) {
     let mut left: Vec<&CiJob> = ci_jobs.iter().collect();
     let mut names: BTreeMap<&str, String> = BTreeMap::new();

@@ -9,8 +9,8 @@ use tr_text::units;
 /// The largest number of names of CI jobs that one warning lists.
 const NAMED: usize = 5;
 
-/// The name that a job has in the graph of jobs. It lacks the number of the attempt (`test #2`). It also lacks the leg
-/// of a matrix (`test (slow)`), because a job that needs `test` needs all its legs, unless the graph lists this leg.
+/// The name that a job has in the graph of jobs. The number of the attempt is cut off (`test #2`). The leg of a matrix
+/// is cut off, too (`test (slow)`), unless the graph has this leg: a job that needs `test` needs all its legs.
 fn plain<'a>(name: &'a str, graph: &Graph) -> &'a str {
     let one = numberless(name);
     let known = [name, one]
@@ -142,9 +142,9 @@ fn needed(
     found.into_iter().collect()
 }
 
-/// The indices in `all` of the jobs for which the job with the index `at` can have waited. Of several attempts of
-/// one job, a later one does not count; if all times come from the CI system's clock, no job that began later
-/// does.
+/// The indices in `all` of the jobs for which the job with the index `at` can have waited. Jobs earlier in the list
+/// always count. A later one counts only if the clocks of machines may be wrong, and if no attempt of the same job
+/// comes before `at`. If all times come from the CI system's clock, no later job counts.
 fn begun(jobs: &[Job], at: usize, all: &[usize]) -> Vec<usize> {
     let by_ci = jobs.iter().all(|job| job.apart > 0);
     let name = |at: usize| jobs.get(at).map(|job| numberless(&job.name));
@@ -206,9 +206,10 @@ fn sorted(needs: &[&[usize]]) -> Result<Vec<usize>, Vec<usize>> {
     Err(cycle)
 }
 
-/// Sorts jobs so that each one comes after the jobs that it needs. A job that began before the end of one that it
-/// needs is moved to that end. Returns the least amount in ns by which the clocks therefore differ, and a
-/// sentence about it; `None` if no job was moved.
+/// Sorts jobs so that each one comes after the jobs that it needs. By the clocks of their machines, a job may begin
+/// before the end of a needed job. Then the job is moved to that end. The clocks must differ by at least the time by
+/// which the two jobs overlapped. Returns the largest such time in ns, and a sentence about it; `None` if no job was
+/// moved.
 pub(super) fn follow(jobs: &mut Vec<Job>) -> Option<(u64, String)> {
     let needs: Vec<&[usize]> = jobs.iter().map(|job| job.needs.as_slice()).collect();
     let order = sorted(&needs).unwrap_or_else(|_| {

@@ -108,12 +108,12 @@ rows! {
         /// The number of steps of this kind and name that failed or were slow while something delayed them; null
         /// without scheduling events.
         held_back: Option<u64>,
-        /// The verdict on the longest step of this kind and name that something delayed, or else on the longest step;
-        /// null if nothing stands out.
+        /// The verdict on one step of this kind and name: the longest step that something delayed or, if nothing
+        /// delayed any, the longest step. Null if nothing stands out.
         verdict: Option<String>,
         verdict_ns: Option<u64>,
-        /// The time in ns in which the threads on the steps' own critical paths had a CPU. The column `wanted_cpu_ns`
-        /// has the time in which they were able to run.
+        /// The time in ns in which the threads on the steps' own critical paths ran on a CPU. The column
+        /// `wanted_cpu_ns` has the time in which they were able to run, with or without a CPU.
         had_cpu_ns: Option<u64>,
         wanted_cpu_ns: Option<u64>,
     }

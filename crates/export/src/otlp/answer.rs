@@ -1,6 +1,6 @@
 //! Reads a receiver's answer to a request of OTLP: ExportTraceServiceResponse of
-//! opentelemetry/proto/collector/trace/v1, and ExportMetricsServiceResponse of metrics/v1, whose numbers are
-//! the same. A receiver can take a part of the spans or data points and answer with a success.
+//! opentelemetry/proto/collector/trace/v1, or ExportMetricsServiceResponse of metrics/v1. Both have the same field
+//! numbers. A receiver can reject a part of the spans or data points, and nevertheless answer with a success.
 
 use prost::Message;
 use serde::Deserialize;

@@ -198,8 +198,8 @@ fn part<const N: usize>(text: &str, from: usize) -> [u8; N] {
     part
 }
 
-/// The ids for a recording in a job of GitHub Actions. The span around the recording is that of the job if the number
-/// of its check run is known, else that of the workflow's run.
+/// The ids for a recording in a job of GitHub Actions. If the number of the job's check run is known, the span of the
+/// job contains the recording. Otherwise, the span of the workflow's run does.
 fn github(run: &str, attempt: &str, check_run: Option<&str>) -> Ids {
     let parent = match check_run {
         Some(number) => format!("{number}-j"),
@@ -212,8 +212,8 @@ fn github(run: &str, attempt: &str, check_run: Option<&str>) -> Ids {
     }
 }
 
-/// The ids for a recording in a job of GitLab. The span around the recording is that of the job if its number and the
-/// time of its begin are known, else that of the pipeline.
+/// The ids for a recording in a job of GitLab. If the number of the job and the time at which it began are known, the
+/// span of the job contains the recording. Otherwise, the span of the pipeline does.
 fn gitlab(pipeline: &str, finished_at: &str, job: Option<(&str, String)>) -> Ids {
     let parent = match job {
         Some((number, started_at)) => format!("{number}{started_at}"),

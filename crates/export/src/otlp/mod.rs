@@ -173,8 +173,8 @@ struct Spans<'a> {
     executions: HashMap<ProcessIx, StepIx>,
     /// For each process, whether it is exported with a span of its own.
     chosen: Arena<ProcessIx, bool>,
-    /// For each process, the innermost span that contains it, and the process that has this span: itself or an
-    /// ancestor. `None` if there is no such span.
+    /// For each process, the span that contains it most closely, and the process to which the span belongs: itself or
+    /// an ancestor. `None` if no span contains the process.
     innermost: Arena<ProcessIx, Option<(ProcessIx, Thing)>>,
     /// For each step, the innermost step with a span that contains it, possibly itself; `None` if there is none.
     innermost_step: Vec<Option<StepIx>>,
@@ -256,8 +256,9 @@ impl<'a> Spans<'a> {
         self.chosen[process].then_some(Thing::Process(process))
     }
 
-    /// The thing (recording, step or process) whose span becomes the parent of a span in the given process and step. It
-    /// is the process, or the nearest ancestor with a span, if that one lies inside the step; otherwise it is the step.
+    /// The thing (recording, step or process) whose span becomes the parent of a span in the given process and step.
+    /// The first choice is the span of the process or of its nearest ancestor that has one, if that span lies inside
+    /// the step. Otherwise the step's span is the parent.
     fn around(&self, process: Option<ProcessIx>, step: Option<StepIx>) -> Thing {
         let step = step.and_then(|step| *self.innermost_step.get(step)?);
         let span = process.and_then(|process| self.innermost[process]);

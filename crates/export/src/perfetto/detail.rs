@@ -13,12 +13,13 @@ use tr_format::event::Ktime;
 
 /// The greatest size in bytes of a Perfetto export, unless the user gives a level of detail (`--detail`).
 pub const MOST: u64 = 200_000_000;
-/// The greatest number of bytes for each event of the recording in a Perfetto export with every detail. The second
-/// number is for recordings with a timeline: most wake-ups then also cause a slice of the critical path.
+/// The greatest number of bytes for each event of the recording in a Perfetto export with every detail.
+/// `EVENT_AND_PATH` is for recordings with a timeline, because most wake-ups then also cause a slice of the critical
+/// path.
 const EVENT: u64 = 12;
 const EVENT_AND_PATH: u64 = 80;
-/// The approximate number of bytes that a Perfetto export takes for a stay on a CPU, for a slice of the critical path,
-/// and for a process with its program. The numbers are rather too large.
+/// The approximate number of bytes in a Perfetto export for one stay on a CPU. `SLICE` is for a slice of the critical
+/// path, and `PROCESS` for a process with its program. All three are rather too large than too small.
 const STAY: u64 = 30;
 const SLICE: u64 = 150;
 const PROCESS: u64 = 1_000;

@@ -28,8 +28,8 @@ pub struct Lives<'a> {
     /// For each living task, its process; `None` unless wake-ups are drawn as arrows between the
     /// tracks of threads.
     flows: Option<HashMap<Tid, Tgid>>,
-    /// Whether wake-ups are exported. If they are, the stay on a CPU after a wake-up is not merged with others, so that
-    /// each wake-up leads to a stay of its own.
+    /// Whether wake-ups are exported. If they are, the stay on a CPU that follows a wake-up is not merged with other
+    /// stays, so that the wake-up leads to a stay of its own.
     wakings: bool,
 }
 

@@ -17,9 +17,8 @@ pub(super) const PRIO: i32 = 120;
 /// The number of the packet sequence to which the packets of a Perfetto export belong. They do not depend on each
 /// other.
 const SEQUENCE: u32 = 1;
-/// The number of the packet sequence for descriptions of threads. It is separate, because Perfetto's importer would
-/// assign each later event of the same sequence to the thread that was described last, and begin that thread at the
-/// event's time.
+/// The number of the packet sequence for descriptions of threads. No events are in this sequence: Perfetto's importer
+/// would assign each event to the thread that was described last, and begin that thread at the event's time.
 const THREADS: u32 = 2;
 
 /// The options for the tracks of a Perfetto export: arrows for wake-ups, and the level of detail.

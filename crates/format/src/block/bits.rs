@@ -84,8 +84,8 @@ impl<'a> BitReader<'a> {
         value
     }
 
-    /// Ends the reading of bit fields. Returns an error if bytes at the end were not read, if more bits were
-    /// read than there are, or if the unused bits of the last byte are not 0.
+    /// Ends the reading of bit fields. Returns an error in three cases: bytes at the end were not read, more bits were
+    /// read than there are, or the unused bits of the last byte are not 0.
     pub fn finish(self) -> Result<(), Fault> {
         let rest = last_word(self.bytes, self.at / 8) >> (self.at % 8);
         if self.at.div_ceil(8) == self.bytes.len() && rest == 0 {

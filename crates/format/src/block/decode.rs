@@ -217,7 +217,7 @@ fn parts<'a>(body: &mut Cursor<'a>, lengths: Lengths) -> Result<[Iter<'a, u8>; P
     Ok(parts)
 }
 
-/// The next symbol (byte) of one of the four parts of a block's column. There always is a next one, because the
+/// Returns the next symbol (byte) of one of the four parts of a block's column. A part never runs out, because the
 /// function `classes` has counted the symbols of each part.
 #[inline(always)]
 fn next(parts: &mut [Iter<u8>; PARTS], part: usize) -> u8 {
@@ -228,8 +228,8 @@ fn next(parts: &mut [Iter<u8>; PARTS], part: usize) -> u8 {
         .unwrap_or(0)
 }
 
-/// The column of the event classes (flags and task state) of a scheduling block, and the lengths of the later columns,
-/// which follow from the classes.
+/// The column of a scheduling block that has each event's class (flags and task state). The lengths of the later
+/// columns follow from the classes.
 struct Classes<'a> {
     numbers: &'a [u8],
     /// The number of symbols in the block's column of reasons for sleeps.
@@ -279,8 +279,8 @@ fn classes<'a>(body: &mut Cursor<'a>, block: &mut SchedBlock) -> Result<Classes<
     Ok(classes)
 }
 
-/// The grid of equally spaced times on which a scheduling block's events lie: the first time, the clock quantum (the
-/// spacing), and the fraction of a nanosecond by which the grid begins after the first time.
+/// The grid of equally spaced times on which a scheduling block's events lie. It has the first time, the spacing (the
+/// clock quantum), and the fraction of a nanosecond by which the grid begins after the first time.
 struct Times {
     quantum: u64,
     phase: u16,

@@ -308,8 +308,9 @@ fn what_a_quota_takes_of_more_work_is_no_cause() {
     );
 }
 
-/// Other tasks took 16 ms of the base, which has 5 ms of work, and 23 ms of the new build, which has 97 ms of work. At
-/// the rate of the base, they would have taken far more. But they cannot give back more than they took before.
+/// Other tasks took 16 ms from the base for its 5 ms of work, and 23 ms from the new build for its 97 ms of work. At
+/// the base's rate they would have taken 310 ms from the new build. But other tasks explain no gain of 287 ms: the time
+/// that they took did not become shorter.
 #[test]
 fn others_give_no_more_back_than_they_had() {
     let base = made(&[
@@ -436,8 +437,8 @@ fn unsure(mut runs: Vec<Run>, count: usize) -> Vec<Run> {
     runs
 }
 
-/// A run with much unknown time is left out. Otherwise it would hide that the other runs sleep longer, or the
-/// difference would be attributed to another order of the work.
+/// A run with much unknown time is left out of the causes. With this run, the longer sleep of the other runs would not
+/// be found, or the difference would be attributed to another order of the work.
 #[test]
 fn unknown_waits_are_no_order() {
     let unsure = [(WallPart::Unknown, 800), (WallPart::Sleep, 100)];
@@ -463,7 +464,7 @@ fn unknown_work_is_no_order() {
         let diff = compare(base, doubled.runs(count), Figure::Wall, false);
         (causes(&diff), diff)
     };
-    // The work is known for four runs against four, then for three against four, then for one against one.
+    // The CPU time is known for four runs on each side, then for three against four, then for one against one.
     let (named, diff) = of((5, 1), 4);
     assert_eq!(
         (named, fails(&diff)),
@@ -750,7 +751,7 @@ fn another_number_of_cpus_is_not_the_builds() {
         gate.ends_with(", on 1 CPU instead of 2: --fail-over cannot judge it"),
         "{gate}"
     );
-    // The wall times do not differ, because other tasks scatter them, but other figures do.
+    // Other tasks scatter the wall times so much that these do not differ. Other figures do differ.
     let noisy = |others: [u64; 4], work: u64, cpus: usize| -> Vec<Run> {
         let one = |others| {
             on(

@@ -73,7 +73,7 @@ fn arguments_that_differ_between_runs_are_the_same_command() {
     );
     assert_eq!(commands::other_commands(&same), None);
     assert!(gate::judge(&same).unwrap().is_ok());
-    // The command of a recording by pid is not known, so it is not called another one.
+    // A recording by pid has no known command. So there must be no warning that its command differs.
     let mut other = run(("", 2), &[5]);
     other.root = None;
     assert_eq!(
