@@ -472,7 +472,8 @@ impl Walk<'_> {
     /// The losses of events that the damaged parts of the trace have caused, in the order of time.
     fn gaps(&self, meta: &Metadata) -> Vec<LifeEvent> {
         let mut gaps = Vec::new();
-        // A damaged index lacks rows. The index shows all losses only if it has a row for each frame before it.
+        // A damaged index may lack rows. Losses are derived from the index only if it has a row for each frame before
+        // it, because otherwise it does not show all of them.
         let whole = self.before_index == Some(self.index.len() as u64);
         if whole && index_fits(&self.index) {
             self.gaps_by_index(&mut gaps);
