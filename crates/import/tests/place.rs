@@ -195,7 +195,8 @@ fn junit_suites() {
     );
     let note = "2 tests have no figures, because their place in time is not proven";
     assert_eq!(import.note.as_deref(), Some(note));
-    // The time has whole seconds and is before the start of the runner, so the suite began within that second.
+    // The reported time has whole seconds, so the suite began at this time or up to one second later. The time is
+    // before the start of the runner, so the suite began later within that second.
     let (spans, _) = of("timestamp='2026-11-23T05:54:06+00:00' time='1.0'");
     assert_eq!(
         spans,
@@ -378,9 +379,9 @@ fn junit_places_are_proven() {
     assert!(all.iter().all(|(_, doubt)| is_off(doubt)), "{all:?}");
 }
 
-/// A process that begins within the error of the boundary between two tests may belong to either one. Both have no
-/// figures, and no other test is affected. The tests begin 1.02, 4.02 and 6.02 s after the recording's start, each with
-/// an error of 21 ms.
+/// If a process begins near the boundary between two tests, within the error of this boundary, it may belong to either
+/// test. Then no figures are reported for both tests, but other tests are not affected. The tests begin 1.02, 4.02 and
+/// 6.02 s after the recording's start, each with an error of 21 ms.
 #[test]
 fn a_process_near_a_boundary_belongs_to_no_test() {
     let cases = "<testcase name='one' time='3.000'/><testcase name='two' time='2.000'/>\
