@@ -152,8 +152,9 @@ fn by_program<'a>(args: &[&'a [u8]], program: &str) -> Vec<&'a [u8]> {
         _ => {
             let script = after(is_script).filter(|script| script.len() <= SCRIPT);
             let redirected = script.into_iter().flat_map(redirected);
-            // If the last argument of a program that is no compiler is a header, the program probably writes it.
-            // Programs that name other source files as well do not count, because they may be style checkers.
+            // If the last argument of a program is a header, the program probably writes it. Two kinds of programs do
+            // not count: compilers, and programs that also name other source files, because these may be style
+            // checkers.
             let mut uses = uses(program).iter();
             let is_known =
                 uses.any(|known| !matches!(known, UtilityUse::Optional | UtilityUse::Maker));

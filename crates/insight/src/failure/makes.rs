@@ -50,8 +50,8 @@ impl Finder<'_> {
             return is_best.then_some(Explains::Maybe);
         }
         let is_alone = failed.builds == 0 && failed.others <= 1;
-        // If several jobs failed at once and make began nothing after them, it may have ignored the failure of one of
-        // them.
+        // If several jobs failed at once and make began nothing after them, the reason is uncertain, because make may
+        // have ignored one of these failures.
         let has_rivals = || self.has_rivals(ix, make);
         Some(if is_alone || !goes_on && !has_rivals() {
             certain
@@ -80,8 +80,8 @@ impl Finder<'_> {
         outputs.iter().any(Output::has_rules) && failed.builds + failed.others <= 1
     }
 
-    /// Whether the failed jobs of a make that went on after them are all equally likely reasons for the make's failure,
-    /// so that none of them is the reason for certain.
+    /// Whether a make goes on after failures, and all of its failed jobs are equally likely reasons for its own
+    /// failure. Then none of them is the reason for certain.
     pub(super) fn has_equal_jobs(&self, make: ProcessIx) -> bool {
         let is_make = family(self.analysis.process(make)) == Some(Family::Make);
         is_make && goes_on(self.analysis, make) && self.failed_jobs(make).builds == 0

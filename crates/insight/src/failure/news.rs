@@ -77,8 +77,8 @@ impl Finder<'_> {
             && !parent.is_some_and(|parent| is_probe(process, parent))
     }
 
-    /// A child of a server that failed, so that the server's answer ended the last wait of the client. It is the last
-    /// child that failed right before that moment. The client ended soon after this wait.
+    /// The last child of a server that failed right before the server's answer ended the client's last wait. The client
+    /// must have ended soon after this wait. The answer then probably reported the failure.
     fn by_answer(&self, client: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(client);
         let timeline = self.analysis.timeline.as_ref()?;
@@ -131,8 +131,8 @@ impl Finder<'_> {
         self.only_uppermost(others.iter().filter(is_same))
     }
 
-    /// The failed background job of a shell that ended before the last poll for its result, which failed, too. Either
-    /// the shell itself polls, or a script that it runs does.
+    /// A failed background job of a shell, for whose result a process polled in vain: the job ended before the last
+    /// poll, and this poll failed, too. The process that polls is the shell itself or a script that the shell runs.
     fn by_polls(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
         let is_shell = |ix: &ProcessIx| passes(self.analysis.process(*ix)) == Passes::Status;
@@ -159,8 +159,8 @@ impl Finder<'_> {
         let script = self.analysis.process(shell);
         let jobs = others.iter().copied().rev().filter(|ix| {
             let job = self.analysis.process(*ix);
-            // A `sleep` that ends right after the job looks like a program that reads the job's output in a pipe. So if
-            // there is a timeline, it must show that the program really read from the job.
+            // A `sleep` that ends right after the job can be mistaken for the program that reads the job's output in a
+            // pipe. So if there is a timeline, it must show that the supposed reader really read from the job.
             let is_read = |reader| self.analysis.timeline.is_none() || self.reads(reader, *ix);
             let is_piped = || self.reader(job, script).is_some_and(is_read);
             let top = self.top_of_subshells(*ix);
@@ -243,9 +243,9 @@ impl Finder<'_> {
         polls.next().is_some()
     }
 
-    /// The only failed script whose shell nevertheless succeeded. Another shell, which read the script's results from a
-    /// text, saw no exit status. Scripts inside of tests are left out, because tests start programs that are expected
-    /// to fail.
+    /// The only failed script whose parent, a shell, nevertheless succeeded. The failed shell `last` did not get the
+    /// exit status of this script, but it may have read the script's results from a text. Scripts inside of tests are
+    /// left out, because tests start programs that are expected to fail.
     fn by_result(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let reader = self.analysis.process(last);
         if passes(reader) != Passes::Status {
@@ -275,9 +275,9 @@ impl Finder<'_> {
         self.only_hidden(last, is_test_runner, failed.iter().copied())
     }
 
-    /// The only hidden failure in the whole build. It counts if COMMAND's last failure is a check that had been made
-    /// several times without success, and if it came before the first of these checks. A failure is hidden if no
-    /// ancestor of the failed process shows it.
+    /// The only hidden failure in the whole build, as the explanation of a check that failed several times. COMMAND's
+    /// last failure must be this check (`poll`), and the hidden failure must have come before the first of these
+    /// checks. A failure is hidden if no ancestor of the failed process shows it.
     fn by_polled_state(
         &self,
         poll: ProcessIx,
@@ -381,9 +381,9 @@ impl Finder<'_> {
         stretch.is_some_and(|stretch| stretch.from < time && is_nap(&stretch))
     }
 
-    /// The first program of a pipe that failed before the pipe's last program failed, which perhaps lacked its output.
-    /// A program that ended after the last one does not count, because it may have failed only since its reader had
-    /// ended. Jobs that run at the same time but do not read from each other do not count either.
+    /// The first failed program of a pipe that ended before the pipe's last program (`reader`) failed. Perhaps `reader`
+    /// lacked the output of this program. A program that ended after `reader` does not count: perhaps it failed only
+    /// because `reader` had ended. Jobs that run at the same time but do not read from each other do not count either.
     fn by_writer(&self, reader: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(reader);
         let shell = process.parent?;
@@ -462,10 +462,13 @@ impl Finder<'_> {
         })
     }
 
-    /// An earlier failed step of a script that may explain why a later step of the same script failed by itself. It is
-    /// the last failure before the later step that the script probably did not ignore on purpose: the earlier step
-    /// wrote data into a pipe, or is a build right before the later step, or its last argument is a file that the later
-    /// step names, or it ran the same program on the same file and the script does not use its status.
+    /// Finds an earlier failed step of a script that may explain why the later step `last` of this script failed. The
+    /// script went on after the earlier failure, but probably did not ignore it on purpose. The result is the last
+    /// failed step for which one of these facts is true:
+    /// - It wrote data into a pipe.
+    /// - It is a build right before the later step.
+    /// - Its last argument is a file that the later step names.
+    /// - It ran the same program as the later step on the same file, and the script does not use its status.
     fn by_ignored_step(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
         let script = process.parent?;
@@ -477,8 +480,8 @@ impl Finder<'_> {
         let build = before
             .find(|step| is_step(step))
             .filter(|step| builds(step));
-        // The programs that write into the pipe of the later step, as in `tail -n 1 log | grep -q ok`. Their arguments
-        // count as arguments of the later step.
+        // Some programs may write into the pipe from which the later step reads, as in `tail -n 1 log | grep -q ok`.
+        // Their arguments count as arguments of the later step.
         let mates = self.before_start(process, script).rev().take(SUBSHELLS);
         let fed: Vec<&Argv> = mates
             .filter(|mate| self.is_beside(mate, process))

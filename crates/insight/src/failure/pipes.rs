@@ -58,8 +58,8 @@ impl Finder<'_> {
         chains.take(HIDDEN).collect()
     }
 
-    /// Whether a process is a build tool or a test runner that failed without making COMMAND fail: another process read
-    /// its output to the end in a shell that succeeded, or it is a descendant of script(1).
+    /// Whether a process is a build tool or a test runner whose failure did not make COMMAND fail. Either another
+    /// process read its output to the end in a pipe of a shell that succeeded, or script(1) ran it and succeeded.
     pub(super) fn is_hidden(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         if !decides(process) || !self.sure.own.has(ix) || self.tests.is_asked.contains(&ix) {

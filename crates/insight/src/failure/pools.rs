@@ -80,8 +80,8 @@ impl Finder<'_> {
         self.sure.was_stopped_late(ix) || self.is_hung_test(ix)
     }
 
-    /// Whether a process was killed because another child of its parent had failed. Its parent killed it, or the
-    /// program that ended its parent did.
+    /// Whether a process was killed because another child of its parent had failed. The process was killed by its
+    /// parent, or by the program that also ended its parent.
     pub(super) fn was_killed_for_another(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let child = self.analysis.process(ix);
         self.sure.on_purpose(ix, child)
@@ -130,8 +130,8 @@ impl Finder<'_> {
         (self.analysis.process(ix).end.since(woken) <= AT_ONCE).then_some(woken)
     }
 
-    /// The end of another child that the same parent had stopped, if it is shortly before the end of the given child.
-    /// The parent then probably stopped both children.
+    /// If the parent stopped another child shortly before the end of the given child: the end of the other child. The
+    /// parent then probably stopped both children.
     fn beside_a_stop(&self, child: &Process, above: ProcessIx) -> Option<Ktime> {
         let children = self
             .analysis
