@@ -17,8 +17,8 @@ use crate::advice::facts::{BuildFacts, Execution};
 
 /// The options and redirections after which a command line names a file that the command makes.
 const OUTPUT: &[&str] = &["-o", "-MF", "--output", ">", ">>", "--out-dir"];
-/// A file that no job makes still connects the jobs that name it, if at most this many jobs do so. A guess: with a
-/// larger number, jobs would be connected by headers that a few of them share.
+/// If at most this many jobs name a file that no job makes, the jobs still count as connected by the file. A guess:
+/// with a larger number, headers that only a few jobs share would connect these jobs.
 const RARE: usize = 3;
 
 /// The text that is put before the name of a Rust crate if the crate counts as an output of a job. It distinguishes the
@@ -57,8 +57,8 @@ pub fn tools(facts: &BuildFacts<'_>) -> Tools {
     })
 }
 
-/// The names of the tools in a recording that start as many workers as there are CPUs. The recording does not show the
-/// jobs of such a tool.
+/// The names of the build tools in a recording that start as many workers as there are CPUs, but whose jobs the
+/// recording does not show.
 pub fn follow(facts: &BuildFacts<'_>) -> BTreeSet<String> {
     let name = |(group, execution): (_, &Execution)| {
         let name = command_line::name_of(&execution.program);
@@ -127,8 +127,8 @@ fn after(facts: &BuildFacts<'_>, tools: &Tools) -> Vec<After> {
 enum Needs {
     /// A job needs the jobs that make the files which its command line names.
     Files,
-    /// The properties of a test, or a rule, declare which jobs a job surely needs. Files that jobs have in common show
-    /// which other jobs it may need.
+    /// The jobs are tests. The properties of a test, or a rule, declare which other jobs the test needs for certain.
+    /// Files that the test shares with other jobs show which of these it may need.
     Declared,
     /// No job needs another job, because the build tool has no way to declare that one job needs another.
     None,
@@ -192,8 +192,8 @@ fn of_owner(tools: &Tools, files: &[Files], jobs: &[usize], after: &mut [After])
             // itself.
             best.extend(made.filter(ended).map(|job| job.process).next_back());
             let named = naming.entry(name).or_default();
-            // Names from cargo's jobs do not connect jobs here: they are no names of files, and the job that makes them
-            // is known.
+            // The names that cargo's jobs add (crates, build scripts and their results) are not the names of files, and
+            // the job that makes them is known. So two jobs that name the same one are not connected by it.
             if named.len() < RARE && !is_of_cargo(name) {
                 likely.extend(
                     named
