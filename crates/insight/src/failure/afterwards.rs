@@ -179,8 +179,8 @@ impl Finder<'_> {
         waits.max().unwrap_or(0)
     }
 
-    /// Whether a parent did not wait between the starts of two of its children. Then both children are members of one
-    /// pipe, or one of them runs in the background. In both cases, the first one may have ended before the other one
+    /// Whether a parent started the child `next` without waiting after it had started `child`. Then both children are
+    /// members of one pipe, or one of them runs in the background. In both cases, `child` may have ended before `next`
     /// began.
     pub(super) fn is_beside(&self, child: &Process, next: &Process) -> bool {
         if next.start < child.end {
@@ -250,7 +250,7 @@ impl Finder<'_> {
         let Some(timeline) = &self.analysis.timeline else {
             return !is_parallel(make);
         };
-        // An exiting process wakes its parent, so a make that slept when its child exited has noticed the exit.
+        // An exiting process wakes its parent. So if the make slept when the child exited, it noticed the exit.
         let died = self.exit(child);
         make.threads.iter().any(|thread| {
             let stretches = timeline.since(*thread, died).take(NEAR);

@@ -56,8 +56,8 @@ impl Finder<'_> {
         children.chain(inside.copied())
     }
 
-    /// Whether the failure of a process is only one of several possible reasons for the failure of the process above
-    /// it, such as its parent.
+    /// Whether the failure of a process is only a possible reason, and not a certain one, for the failure of the
+    /// process above it (mostly its parent).
     pub(super) fn is_maybe(&self, ix: ProcessIx) -> bool {
         let above = self.above(ix);
         let explains = above.and_then(|above| self.explains(ix, above));
@@ -181,7 +181,8 @@ impl Finder<'_> {
             }
             // The parent went on after the failure, so the failure perhaps did not count.
             Passes::Any => Some(Explains::Maybe),
-            // ctest and meson have tests that are expected to fail, so a failed test is only a possible reason.
+            // In ctest and meson, a test can be declared as expected to fail. So a failed test is only a possible
+            // reason for the failure of the runner.
             Passes::Tests
                 if self.tests.is_failed.contains(&ix)
                     && exit::killed_by(child.status).is_none()
@@ -285,8 +286,8 @@ impl Finder<'_> {
         family(self.analysis.process(above)) == Some(Family::Make) && self.reads(above, ix)
     }
 
-    /// Whether the parent of a failed process was killed by a signal that has nothing to do with that failure. The
-    /// process `ix` is the failed child.
+    /// Whether the parent of the failed process `ix` was killed by a signal that has nothing to do with the failure of
+    /// `ix`.
     fn was_killed_otherwise(&self, ix: ProcessIx, parent: &Process) -> bool {
         let signal = exit::killed_by(parent.status);
         let is_own = code(self.analysis.process(ix)) == code(parent);
@@ -302,8 +303,8 @@ impl Finder<'_> {
         exit::killed_by(child.status).is_some() && !by_parent()
     }
 
-    /// How the end of a child that an ancestor stopped explains the failure of its parent. Such a child did not fail,
-    /// unless its time limit was exceeded.
+    /// How the end of a child explains the failure of its parent, if an ancestor stopped the child. Being stopped is no
+    /// failure of the child, unless the child had exceeded its time limit.
     fn stopped(&self, stop: Stop, ix: ProcessIx, above: ProcessIx) -> Option<Explains> {
         let child = self.analysis.process(ix);
         if self.is_hung_test(ix) {

@@ -42,8 +42,8 @@ fn is_header(name: &[u8]) -> bool {
 /// The options of compilers and other tools whose value is the name of the output file, separated by spaces.
 const OPTIONS: &str = "-o -out --out --outfile --output --output-file";
 
-/// Two bounds of the work: the length in bytes of the longest script on a command line that is searched for
-/// redirections (`SCRIPT`), and the largest number of files that a command may write (`MOST`).
+/// Two limits that bound the work. A script on a command line is searched for redirections only if it has at most
+/// `SCRIPT` bytes. At most `MOST` files are taken as written by one command.
 const SCRIPT: usize = 4096;
 const MOST: usize = 20;
 

@@ -53,7 +53,8 @@ pub(super) fn add(
             .process
             .is_some_and(|ix| sure.out_of_memory.contains_key(&ix));
         if failed.held.is_none() && failed.step.is_none() && !no_memory {
-            // If a runner does not say which test failed, the longest test that was held back is reported.
+            // If a test runner failed without saying which test failed, the longest of its tests that were held back is
+            // reported.
             let longest = failed.process.and_then(|ix| silent.get(&ix).copied());
             // If the recording does not show the tests of a suite, the suite itself is reported.
             let suite = failed.process.and_then(|ix| {

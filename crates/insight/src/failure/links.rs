@@ -50,8 +50,9 @@ impl Chain {
     }
 }
 
-/// The largest number of missing files by which failures are connected to one chain. A guess: two are common. For
-/// example, a compilation fails, so the link lacks an object, and then a script lacks the linked program.
+/// The largest number of times that a chain of failures is extended by an earlier failure. A guess: two missing files
+/// in a row are common. For example, a compilation fails, so the link lacks an object, and then a script lacks the
+/// linked program.
 const MISSING: usize = 4;
 
 impl Finder<'_> {

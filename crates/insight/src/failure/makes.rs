@@ -12,9 +12,8 @@ use super::passes::{
 };
 use crate::label;
 
-/// To find out whether a later job used a file that a failed job should have made, the command lines of later jobs are
-/// searched. At most `NEAR` jobs are searched, and at most `PROGRAMS` programs in each of them. Both are a bound of the
-/// work.
+/// Two limits that bound the work of searching command lines for a file that a failed job should have made. The command
+/// lines of at most `NEAR` later jobs are searched, and in each job those of at most `PROGRAMS` programs.
 const NEAR: usize = 256;
 const PROGRAMS: usize = 4;
 
@@ -135,8 +134,9 @@ impl Finder<'_> {
         children.find(|child| is_shell && fails(child))
     }
 
-    /// Whether a make that goes on after failures later used a file that a failed job should have written. Such a make
-    /// builds nothing that needs a failed target, so it must have ignored the failure of the job.
+    /// Whether a make that goes on after failures later used a file that the failed `job` should have written. Such a
+    /// make builds nothing that needs a failed target. So if the file was used, the make must have ignored the failure
+    /// of `job`.
     fn was_needed(&self, job: &Process, make: ProcessIx) -> bool {
         let outputs = outputs(&job.argv, &label::program(job));
         if outputs.is_empty() {

@@ -109,8 +109,8 @@ impl Finder<'_> {
         others.next()
     }
 
-    /// The only failed process with the same exit status as a script, if a shell does not have this status by itself.
-    /// The script then probably read the status from a file (`exit $(cat status)`).
+    /// The only failed process that ended with the same exit status as a later script. The script then probably read
+    /// the status from a file (`exit $(cat status)`). Statuses that a shell can also have by itself do not count.
     fn by_status(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
         // Only a script, or a program that reads text, can have taken its status from a file. A test runner is
@@ -175,9 +175,9 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether a child of a shell probably needed a service that had ended: the child slept again and again after the
-    /// end of the service, the child's time limit was exceeded, or the shell slept right after it had started the
-    /// service.
+    /// Whether a child of a shell (`client`) probably needed a service that had ended. One of three facts shows this:
+    /// the client slept again and again after the end of the service, the client's time limit was exceeded, or the
+    /// shell slept right after it had started the service.
     fn is_client(&self, client: ProcessIx, service: ProcessIx, shell: ProcessIx) -> bool {
         let (process, ended) = (
             self.analysis.process(client),
@@ -211,9 +211,9 @@ impl Finder<'_> {
         naps.take(POLLS).count() == POLLS
     }
 
-    /// Whether a shell polled a service in vain after the service had ended: by a program that scripts use for checks,
-    /// by a program that fetches something, or by several runs of one command line. `last` is the poll that failed
-    /// last, or the shell itself.
+    /// Whether a shell polled a service in vain after the service had ended. A failed child of the shell counts as such
+    /// a poll if it only checks or fetches something, or if its command line ran several times. `last` is the poll that
+    /// failed last, or the shell itself.
     fn polls_fail_after(&self, service: &Process, shell: &Process, last: &Process) -> bool {
         let children = shell.children.iter().rev().take(NEAR);
         let children = children.map(|ix| self.analysis.process(*ix));
@@ -262,9 +262,9 @@ impl Finder<'_> {
         self.only_uppermost(scripts)
     }
 
-    /// The only hidden failure inside a failed process: a failed descendant whose ancestors in between succeeded, were
-    /// stopped, or still live. The failed process may have learned of this failure from a text, if it is a script that
-    /// ended with 1 by its own decision or a test runner that prints results.
+    /// The only hidden failure inside the failed process `last`: a failed descendant whose ancestors up to `last`
+    /// succeeded, were stopped, or still live. `last` may have learned of this failure from a text, if it is a script
+    /// that ended with 1 by its own decision, or a test runner that prints results.
     fn by_elimination(&self, last: ProcessIx, failed: &BTreeSet<ProcessIx>) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
         let is_test_runner = role(process) == Some(Role::Tests);
@@ -296,8 +296,8 @@ impl Finder<'_> {
         self.only_hidden(top, false, failed.iter().copied().filter(before))
     }
 
-    /// The only hidden failure inside another process: a failed descendant whose ancestors in between do not show its
-    /// failure. Inside a test runner, the descendant must have taken a noticeable part of the runner's time.
+    /// The only hidden failure inside the process `last`: a failed descendant whose ancestors up to `last` do not show
+    /// its failure. If `last` is a test runner, the descendant must have taken a noticeable part of the runner's time.
     fn only_hidden(
         &self,
         last: ProcessIx,
@@ -352,8 +352,9 @@ impl Finder<'_> {
         })
     }
 
-    /// The only failed helper process of a program. A helper is a child that ended while the program slept for a timer,
-    /// or a process that had outlived its parent and after whose end the program slept.
+    /// The only failed helper process of a program. Two kinds of processes count as helpers: a child that ended while
+    /// the program slept for a timer, and a process that had outlived its own parent and after whose end the program
+    /// slept.
     fn by_helper(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
         if !matches!(passes(process), Passes::Tests | Passes::Last) {
@@ -426,8 +427,8 @@ impl Finder<'_> {
         })
     }
 
-    /// The only failed background job among the descendants of a process whose time limit was exceeded. Other processes
-    /// waited for that job until the time limit.
+    /// The only failed background job among the descendants of a process that exceeded its time limit. Other processes
+    /// probably waited for the result of that job until the time limit.
     fn by_time_out(&self, late: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         if !timed_out(self.analysis.process(late)) {
             return None;
@@ -441,9 +442,8 @@ impl Finder<'_> {
         self.only_command(waited_for)
     }
 
-    /// The step of a script that failed before the script's last program, if that program only reads what other
-    /// programs wrote. The step must be more than a check: it took a part of the script's time, and no other step ran
-    /// after it.
+    /// The last step of a script before the program `reader`, if this step failed and `reader` only reads what other
+    /// programs wrote. The step must be more than a check: it must have taken a part of the script's time.
     fn by_step_before(&self, reader: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(reader);
         let script = process.parent.filter(|_| is_reader(process))?;
@@ -498,8 +498,8 @@ impl Finder<'_> {
             let step = self.analysis.process(*ix);
             let top = self.analysis.process(self.top_of_forks(*ix, script));
             let is_before = top.parent == Some(script) && top.end <= process.start;
-            // Commands in braces or a subshell end with the status of the last command, so an earlier failure inside
-            // may not show.
+            // A group of commands in braces or a subshell ends with the status of its last command. So the earlier
+            // failure of another command in it may not show.
             let is_shown = fails(top);
             let names_last_file = || {
                 let file = last_file(&step.argv);

@@ -104,8 +104,8 @@ impl Finder<'_> {
         other.is_some_and(|end| child.start < end && end < child.end)
     }
 
-    /// The time at which a child of `above` failed most recently before `time`; `None` if this is too long before for
-    /// `above` to have reacted to it at `time`. Stopped children do not count as failed.
+    /// The time of the last failure of a child of `above` before `time`. `None` if the failure was so early that what
+    /// `above` did at `time` was no reaction to it. Stopped children do not count as failed.
     fn failed_shortly_before(&self, time: Ktime, above: ProcessIx) -> Option<Ktime> {
         let failures = self.failures.get(&above).map_or(&[][..], Vec::as_slice);
         let before = failures.partition_point(|end| *end <= time);
