@@ -376,8 +376,8 @@ impl Walk<'_> {
         self.before_index = header.number.checked_sub(header.seq);
         if header.seq == self.indexes {
             let mut rows = std::mem::take(&mut self.index);
-            // The index has the offsets of the original file. If bytes before the index are missing, these offsets can
-            // be larger than `at`, so up to four times `at` is accepted.
+            // The index has the offsets that the frames had in the original file. If bytes before the index are missing
+            // now, these offsets can be larger than `at`. So up to four times `at` is accepted.
             let end = at.saturating_mul(4);
             match unpacking(|unpacker| index::read(payload, end, unpacker, &mut rows)) {
                 Ok(()) => {

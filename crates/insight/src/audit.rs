@@ -33,9 +33,9 @@ pub struct Audit {
     /// The absolute differences in nanoseconds between a task's CPU time by the recorded events and by the kernel: the
     /// median, the 90 % and the 99 % quantile and the maximum over all compared tasks.
     pub differences_ns: [u64; 4],
-    /// The median, the 90 % and the 99 % quantile and the maximum of the tasks' differences, each divided by the number
-    /// of the task's switches, in nanoseconds. This is the distance between the events' and the kernel's timestamps of
-    /// a switch. Tasks with unknown time are left out.
+    /// The median, the 90 % and the 99 % quantile and the maximum over all tasks of the following quotient in
+    /// nanoseconds: the difference of a task's CPU times, divided by the number of the task's switches. The quotient is
+    /// the average distance between the two sources' timestamps of a switch. Tasks with unknown time are left out.
     pub switch_differences_ns: [u64; 4],
     /// For the tasks with more CPU time by the recorded events than by the kernel: the sum of these differences in
     /// nanoseconds. It includes the time that the kernel does not count: interrupts and steal time.

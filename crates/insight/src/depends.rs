@@ -69,8 +69,8 @@ pub fn follow(facts: &BuildFacts<'_>) -> BTreeSet<String> {
     facts.all().filter_map(name).collect()
 }
 
-/// A process belongs to every job among its ancestors, which are several in a chain of makes. At most this many
-/// ancestors are examined. A bound of the work.
+/// The largest number of ancestors of a process that are searched for jobs, to bound the work. In a chain of makes,
+/// several ancestors of a process can be jobs, and the process belongs to all of them.
 const DEEP: usize = 64;
 
 /// For a job of a build, the other jobs that it certainly needs, those that it probably needs, and those that it needs
@@ -278,8 +278,8 @@ impl Files {
         if family == Some(Family::BuildScript) {
             return self.add_build_script(path);
         }
-        // go names a package's files relative to the package's directory when it calls these tools, so equal relative
-        // names do not mean the same file.
+        // When go calls these tools, it names files relative to the directory of the package. So equal relative names
+        // in two calls do not mean the same file.
         let relative = !matches!(program, "compile" | "asm" | "link" | "cgo" | "pack");
         let makes_all = utilities::uses(program).contains(&UtilityUse::Maker);
         let archiver = family == Some(Family::Archiver) || program.ends_with("tar");
@@ -302,7 +302,8 @@ impl Files {
                 let is_made = made || glued.is_some() || archive || (makes_all && at > 0);
                 match is_made {
                     true => self.made.insert(name.to_owned()),
-                    // The path of a program counts as well, because the program may have been built by another job.
+                    // The path of the program itself is also a name of a needed file, because another job may have
+                    // built the program.
                     false if at > 0 || word.contains('/') => self.named.insert(name.to_owned()),
                     false => false,
                 };
