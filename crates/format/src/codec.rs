@@ -74,9 +74,9 @@ pub enum Text {
     Comm,
     /// The kind of texts that are paths, or names in marks.
     Path,
-    /// The kind of texts that are names of disks, in events about requests to disks. From here on, each kind of texts
-    /// has its own columns: an older reader skips these events, and would read paths wrong if the texts were among the
-    /// paths.
+    /// The kind of texts that are names of disks, in events about requests to disks. This kind and all kinds after it
+    /// have columns of their own, because an older reader skips the events with such texts. If the texts were among the
+    /// paths, this reader would read the remaining paths wrong.
     Disk,
     /// The kind of texts that are names of files on which a task called fsync.
     File,
@@ -219,11 +219,11 @@ pub struct FrameState {
     pub frame: u32,
     /// The number that the next new sampled stack gets.
     pub stack: u32,
-    /// For each mapped file, each process and the kernel, the offset or address of the last new frame of a sampled
-    /// stack there. The next new frame is stored as the difference to it.
+    /// For each mapped file, each process, and the kernel (the key): the offset or address of the last new stack frame
+    /// in it. The next new frame in it is stored as the difference to this value.
     pub offsets: HashMap<u64, u64>,
-    /// The length of time in ns for which the last sample on a CPU stands, and that for the last sample off CPU. The
-    /// next sample stores the difference.
+    /// Each sample of a stack represents a length of time in ns. The first value is the length for the last sample on a
+    /// CPU, the second one for the last sample off CPU. The next sample stores the difference.
     pub ns: [u64; 2],
     /// The number of bytes of strings that were read from the frame so far, which has a limit because short references
     /// can repeat a long string.
@@ -467,8 +467,8 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// Writes or reads a number of bytes of memory or of I/O, which is `None` if it is not known. Its whole units and
-    /// its rest are stored separately.
+    /// Writes or reads a number of bytes of memory or of I/O; `None` if the number is not known. The number of whole
+    /// units (of `UNIT` bytes) and the remaining bytes are stored separately.
     fn memory(&mut self, col: Col, value: &mut Option<u64>) -> Step {
         let mut stored = value.map_or(0, |bytes| bytes / UNIT + 1);
         self.int(col, &mut stored)?;

@@ -105,8 +105,8 @@ impl Stored for Container {
     }
 }
 
-/// A server has answered a process: either a recorded process, so that the server is recorded from now on, or
-/// a process that is not recorded.
+/// An event: a server process has answered another process, its client. If the client is a recorded process, the server
+/// is recorded from now on. The client can also be a process that is not recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Server {
     /// The task of the server that has answered.

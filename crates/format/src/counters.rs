@@ -103,8 +103,8 @@ counters! {
     /// The largest value of [`Counter::Resident`], the resident memory of all recorded processes, that the recorder has
     /// read since the previous sample.
     ResidentPeak = 22, "resident_peak", Bytes;
-    /// The smallest free space, in bytes, that the recorder has read since the previous sample (`statfs`). It is that
-    /// of the file system with COMMAND's working directory.
+    /// The smallest free space in bytes (`statfs`) that the recorder has read since the previous sample, on the file
+    /// system with COMMAND's working directory.
     DiskFree = 23, "disk_free", Bytes;
 }
 
@@ -169,8 +169,8 @@ impl Serialize for Counters {
     }
 }
 
-/// Marks a counter that had a value earlier in the frame and has none any more: this value is added to the counter's
-/// number. A reader of format 3.9 or older takes the sum for a counter of a later version.
+/// The number that is added to a counter's number if the counter had a value earlier in the frame and has none any
+/// more. A reader of format 3.9 or older mistakes the sum for the number of a counter that a later version added.
 const GONE: u64 = 1 << 16;
 
 impl Stored for Counters {

@@ -79,8 +79,9 @@ impl std::fmt::Debug for Comm {
     }
 }
 
-/// A sequence of recorded events that are stored together, because they came from one ring or from the recorder. They
-/// are stored in the order in which they were committed to the ring, which is nearly that of their times.
+/// A sequence of recorded events that are stored together, because they came from one ring or from the recorder. The
+/// events of a ring are stored in the order in which they were committed to the ring. A few of them can be earlier than
+/// the event before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stream {
     /// The stream of the scheduling events of one CPU ([`crate::event::SchedEvent`]).

@@ -76,9 +76,9 @@ named! {
 }
 
 named! {
-    /// A kind of fact that not every recording has. If it could not be recorded, a [`Missing`] shows the
-    /// kind's name before the reason. Stacks on a CPU and stacks of waits have the same name, because if the
-    /// former are missing, the latter are missing too.
+    /// A kind of fact that not every recording has. If the facts of a kind could not be recorded, a [`Missing`] shows
+    /// the kind's name before the reason. Both kinds of stacks have the same name: if stacks on a CPU are missing,
+    /// stacks of waits are missing, too.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[repr(u8)]
     pub enum Extra {

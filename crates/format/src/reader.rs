@@ -42,8 +42,8 @@ pub struct Trace {
     gaps: Vec<LifeEvent>,
     index_lies: Option<u64>,
     unknown: Unknown,
-    /// The parts of each frame that were skipped because only a later version of the format knows them, by the frame's
-    /// offset, so that a frame that is read twice counts once.
+    /// For each frame, the counts of its parts that were skipped because only a later version of the format knows them.
+    /// The key is the frame's offset, so a frame that is read twice counts once.
     skipped: Mutex<BTreeMap<u64, Unknown>>,
 }
 

@@ -127,8 +127,8 @@ impl Timeout {
         self.0
     }
 
-    /// Returns this time-out of a sleep with the bit [`Timeout::is_asked`], which says that a TCP connection of
-    /// the process had sent bytes that were not answered.
+    /// Returns this time-out with the bit [`Timeout::is_asked`] set. The bit says that a TCP connection of the process
+    /// had sent bytes that were not answered yet when the sleep began.
     pub fn asked(self) -> Timeout {
         Timeout(self.0 | Self::ASKED)
     }

@@ -122,9 +122,9 @@ impl SchedBlock {
         if self.time.is_sorted() {
             return;
         }
-        // Nearly all events have the largest time so far. They are put first, where the sort recognizes them as one
-        // sorted run, and the few late events follow. Equal times keep their order, because late events come last in
-        // the ring, too.
+        // Nearly all events are at least as late as all events before them. They come first in the list, where the sort
+        // recognizes them as one sorted run, and the few late events follow. Equal times keep their order, because a
+        // late event is behind an event of the same time in the ring, too.
         let mut most = 0;
         let places = self.time.iter().copied().zip(0..);
         let (mut order, late): (Vec<_>, Vec<_>) = places.partition(|(time, _)| {

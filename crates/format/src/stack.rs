@@ -141,8 +141,8 @@ pub struct Function {
 
 /// The stored value for a new frame of a sampled stack, in place of the number of a known frame.
 const NEW: u64 = 0;
-/// The stored value for a place in the kernel. A place in a file or in a process's memory has the value 2 * (number +
-/// 1), where the number is that of the file or process; 1 is added for a process.
+/// The stored value for a place in the kernel. A place in a mapped file has the value 2 * (number of the file + 1). A
+/// place in the memory of a process has the value 2 * (process id + 1) + 1.
 const KERNEL: u64 = 0;
 
 impl Place {

@@ -98,9 +98,9 @@ pub struct Tally {
     pub events: Events,
     /// The number of the trace's frames that hold events.
     pub frames: u64,
-    /// The largest step back in time inside one ring, in ns: the distance of an event's time from a larger
-    /// time before it in the same stream. The recorder's own events are not counted, because some of them
-    /// are about the past.
+    /// The largest step back in time inside one ring, in ns: how far an event's time is before the largest earlier time
+    /// in the same stream. For example, the times 100, 130, 110 have a step back of 20 ns. The recorder's own events
+    /// are not counted, because some of them are about the past.
     pub largest_inversion: u64,
     /// The longest delay in ns from the stamp of an event to its commit in the ring, as [`CommitDelay`] finds it.
     pub commit_delay: u64,

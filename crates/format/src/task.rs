@@ -476,7 +476,8 @@ impl Stored for Account {
             &mut self.slices,
             switches,
         )?;
-        // A total that this event does not have keeps its earlier value, so that the next increase counts from it.
+        // If this event lacks a total, the earlier value is kept, so that the next event can be stored as the increase
+        // from it.
         let totals = [
             self.sum_exec_runtime,
             self.run_delay.unwrap_or(delay),

@@ -376,8 +376,8 @@ impl Walk<'_> {
         self.before_index = header.number.checked_sub(header.seq);
         if header.seq == self.indexes {
             let mut rows = std::mem::take(&mut self.index);
-            // The index has the offsets of the original file. If bytes before the index are missing, these offsets can
-            // be larger than `at`, so up to four times `at` is accepted.
+            // The index has the offsets that the frames had in the original file. If bytes before the index are missing
+            // now, these offsets can be larger than `at`. So up to four times `at` is accepted.
             let end = at.saturating_mul(4);
             match unpacking(|unpacker| index::read(payload, end, unpacker, &mut rows)) {
                 Ok(()) => {
@@ -472,7 +472,8 @@ impl Walk<'_> {
     /// The losses of events that the damaged parts of the trace have caused, in the order of time.
     fn gaps(&self, meta: &Metadata) -> Vec<LifeEvent> {
         let mut gaps = Vec::new();
-        // A damaged index lacks rows. The index shows all losses only if it has a row for each frame before it.
+        // A damaged index may lack rows. Losses are derived from the index only if it has a row for each frame before
+        // it, because otherwise it does not show all of them.
         let whole = self.before_index == Some(self.index.len() as u64);
         if whole && index_fits(&self.index) {
             self.gaps_by_index(&mut gaps);

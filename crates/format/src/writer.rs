@@ -203,9 +203,9 @@ impl<W: Write> Writer<W> {
             }
         };
         let weight = match event.kind {
-            // Names of functions repeat and a block stores each name once, so a block may have four times as many bytes
-            // of these events. With other kinds of events, a reader of so long a block would need more memory than it
-            // may use.
+            // Names of functions repeat, and a block stores each name once. So these events count with only a quarter
+            // of their bytes, and a block may have four times as many of them. With other kinds of events, a reader of
+            // so long a block would need more memory than it may use.
             LifeKind::Symbol(_) => life::weight(&event) / 4,
             _ => life::weight(&event),
         };

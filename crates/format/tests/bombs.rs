@@ -76,8 +76,8 @@ fn bombs() -> Vec<(&'static str, Vec<u8>)> {
         add(out, id, life(1, 1), &payload);
     });
     bomb("a scheduling body longer than its event", &|out, id| {
-        // The body is as long as the limit for its expansion allows, far longer than the one event that the header
-        // announces.
+        // The header announces one event. The body is far longer than that, as long as the limit for its expansion
+        // allows.
         let mut body = noise(most / limits::EXPANSION as usize);
         body.resize(most, 0);
         let header = Header {

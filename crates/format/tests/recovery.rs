@@ -312,8 +312,8 @@ fn the_last_frame_of_a_stream_leaves_a_gap_to_the_end() {
         let trace = open(&bytes).unwrap();
         let now = found(&trace);
         let (_, since, until) = now.gaps.iter().find(|gap| gap.0 == stream).unwrap();
-        // The reported loss begins where the stream's previous frame ends. The lost frame may hold earlier events, but
-        // no header shows that.
+        // The reported loss begins at the end of the stream's previous frame. Events in the lost frame may have been
+        // earlier, but no header shows their times.
         assert!(*since <= last.min.max(before.max).0, "{stream:?}");
         let end = good.frames().iter().map(|frame| frame.max.0).max().unwrap();
         assert!(

@@ -503,9 +503,9 @@ fn spans(mut events: Events, is_compilation: bool) -> Result<Option<Spans>, Erro
     }))
 }
 
-/// The words by which a span can be assigned to a recorded process: the span's name and the paths
-/// in it, which the process's command line may contain. Bazel's label `//a/b:c` is the path
-/// `a/b/c`.
+/// The words of a span's name that the command line of the span's process may contain: the name itself if it has no
+/// spaces, and the paths in it. By these words, the span is assigned to a recorded process. Bazel's label `//a/b:c`
+/// becomes the path `a/b/c`.
 pub(crate) fn own_words(name: &str) -> impl Iterator<Item = String> + '_ {
     let parts = name
         .split_whitespace()

@@ -307,8 +307,8 @@ fn with_length(mut list: XmlAttributes<'_>) -> Result<(Attributes, Option<Length
     Ok((read, known))
 }
 
-/// If all lengths in a JUnit report end with this many zeros, it is no chance: these digits were not measured. Go, for
-/// example, rounds to 10 ms and writes `0.300000`.
+/// The smallest number of zeros at the end of all lengths in a JUnit report that cannot be chance. These digits were
+/// not measured. Go, for example, rounds to 10 ms and writes `0.300000`.
 const ZEROS: u32 = 4;
 
 /// Sets the precision of the lengths in a JUnit report. The length with the most digits decides about all of them.
@@ -333,9 +333,9 @@ fn share_digits(elements: Vec<&mut Attributes>) {
     }
 }
 
-/// Sets the precision of a suite's tests to that of the suite's own length, if this length is the
-/// sum of theirs: GoogleTest writes ms without zeros, and `0.3`, `0.4` and `0.3` in a suite of
-/// `1.001` are 300, 400 and 300 ms.
+/// If the lengths of a suite's tests add up to the suite's own length, the tests get the precision of the suite's
+/// length. For example, GoogleTest writes ms without the zeros at the end: in a suite of `1.001`, tests of `0.3`, `0.4`
+/// and `0.3` lasted 300, 400 and 300 ms.
 fn share_digit_of_suite(suite: &mut Suite) {
     let digit = suite.attributes.digit;
     let cases = i64::try_from(suite.cases.len()).unwrap_or(i64::MAX);
@@ -355,8 +355,8 @@ fn share_digit_of_suite(suite: &mut Suite) {
 /// by chance in one of 10,000 files.
 const PAIRS: usize = 3;
 
-/// Gives the lengths of a suite's tests the precision of the tests' times of day, if each length is the difference
-/// between two consecutive times. Then it was chance that all lengths end with zeros: the tests of a GoogleTest suite
+/// If each length of a suite's tests is the difference between two consecutive times of day, the lengths get the
+/// precision of these times. In this case it is chance that all lengths end with zeros: the tests of a GoogleTest suite
 /// can all last a multiple of 100 ms.
 fn share_digit_of_times(suite: &mut Suite) {
     let tests = suite.cases.iter().map(|case| &case.attributes);
@@ -388,9 +388,8 @@ struct Length {
     /// The value in ns of one unit of the length's last digit, which is the precision of the
     /// length.
     digit: i64,
-    /// The length and the value of one unit of its last digit, both in ns, if the comma is a
-    /// decimal comma. The comma stands before three digits and is at first read as one between
-    /// thousands.
+    /// The second meaning of a length such as `1,234`, whose comma is at first read as one between thousands: the
+    /// length and the value of one unit of its last digit, both in ns, if the comma is a decimal comma.
     by_comma: Option<(i64, i64)>,
     /// Whether the comma in the length can only be a decimal comma.
     is_decimal: bool,
@@ -484,9 +483,8 @@ mod tests {
         assert_eq!(lengths("0.001"), thousands);
     }
 
-    /// Zeros at the end of all lengths in a JUnit report are not measured digits: Go rounds to 10
-    /// ms, and a runner that measures more finely has other digits somewhere.
-    /// behave counts the steps of a scenario, and not the time between them.
+    /// behave counts the time of a scenario's steps, and not the time between them. So the length of a scenario with
+    /// several steps is marked as a sum.
     #[test]
     fn a_scenario_of_several_steps_has_their_sum() {
         let is_sum = |output: &str| {
@@ -509,6 +507,8 @@ mod tests {
         );
     }
 
+    /// If all lengths in a JUnit report end with zeros, these digits were not measured. Go rounds to 10 ms. A runner
+    /// that measures more finely has other digits in some length.
     #[test]
     fn zeros_that_end_all_lengths_are_no_digits() {
         let digits = |lengths: &[&str]| {
@@ -531,8 +531,8 @@ mod tests {
         assert_eq!(digits(&["0.000000"]), Some(1_000));
     }
 
-    /// The tests of a suite get the precision of the suite's length if it is the sum of theirs:
-    /// GoogleTest writes ms without the zeros at their end.
+    /// If the lengths of a suite's tests add up to the suite's length, the tests get the precision of the suite's
+    /// length. GoogleTest writes ms without the zeros at the end.
     #[test]
     fn tests_have_the_digit_of_a_suite_that_is_their_sum() {
         let digit = |suite: &str, time: &str| {
@@ -549,8 +549,8 @@ mod tests {
         assert_eq!(digit("0.7", "0"), Some(100_000_000));
     }
 
-    /// Tests whose lengths fit the times of their neighbours to the millisecond were measured so
-    /// precisely, even if all lengths end with zeros.
+    /// If each test's length agrees to the millisecond with the difference between two consecutive times, the lengths
+    /// were measured in milliseconds. They may all end with zeros by chance.
     #[test]
     fn tests_have_the_digit_of_their_times() {
         let digit = |times: &[&str]| {

@@ -72,8 +72,8 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Log, Error> {
         return Err(damaged(1, "neither version 5, 6 nor 7"));
     }
     let mut last: HashMap<&[u8], (usize, Line)> = HashMap::new();
-    // ninja appends a line when a command has ended, and times begin anew with each run. So an earlier end than before
-    // begins the lines of a new run.
+    // ninja appends a line when a command ends, and the times in a run count from the beginning of the run. Within one
+    // run, the ends never decrease. So a line whose end is before that of the previous line begins a new run.
     let (mut of_last_run, mut latest) = (0, 0);
     for (at, line) in lines.filter(|(_, line)| !line.is_empty()) {
         let wrong = || damaged(at + 1, "not start, end, time, output and hash");

@@ -115,8 +115,9 @@ struct Attributes {
 }
 
 impl Attributes {
-    /// Reads an attribute of an OTLP span or resource. Attributes of OpenTelemetry's semantic conventions for processes
-    /// and tests say which process ran the span, and how a test ended. Values of others are kept as words of the span.
+    /// Reads a text attribute of an OTLP span or resource. Some attributes of OpenTelemetry's semantic conventions say
+    /// which process ran the span, or how a test ended. The values of most other attributes are kept as words of the
+    /// span.
     fn add_text(&mut self, key: &str, text: String) {
         match key {
             "test.case.name" | "test.suite.name" => self.is_test |= key == "test.case.name",

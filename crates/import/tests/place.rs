@@ -126,7 +126,8 @@ fn clang_pids() {
     let want = "1 510-512.999 Outer -\n1 511-512.999 Inner -\n1 515-516 Source /b.h -\n";
     assert_eq!(spans, want);
     assert_eq!(counts(&import), (3, 3, 0));
-    // The pid belongs to a container that the recording does not know, so the name of the output decides.
+    // The pid in the file is that of a process in a container, and the recording does not have such a pid. So the name
+    // of the output decides.
     let file = file.replace("\"pid\":7", "\"pid\":8");
     let analysis = recording(&[
         (1, None, 0, 990, "clang -c b.c -o out/b.o"),
@@ -195,7 +196,8 @@ fn junit_suites() {
     );
     let note = "2 tests have no figures, because their place in time is not proven";
     assert_eq!(import.note.as_deref(), Some(note));
-    // The time has whole seconds and is before the start of the runner, so the suite began within that second.
+    // The reported time has whole seconds, so the suite began at this time or up to one second later. The time is
+    // before the start of the runner, so the suite began later within that second.
     let (spans, _) = of("timestamp='2026-11-23T05:54:06+00:00' time='1.0'");
     assert_eq!(
         spans,
@@ -369,7 +371,7 @@ fn junit_places_are_proven() {
     let all = doubts(&file, with_clocks(lines)).into_iter();
     let all: Vec<Option<Doubt>> = all.map(|(_, doubt)| doubt).collect();
     assert_eq!(all, anywhere);
-    // The process began long before the tests, so the times may be those of their ends.
+    // The process began long before the tests. So the reported times may be those at which the tests ended.
     let lines: &[Line] = &[(1, None, 0, 90_000, "pytest --junitxml=out.xml")];
     let later = file.replace("05:54:07", "05:54:17");
     let all = doubts(&later, with_clocks(lines));
@@ -378,9 +380,9 @@ fn junit_places_are_proven() {
     assert!(all.iter().all(|(_, doubt)| is_off(doubt)), "{all:?}");
 }
 
-/// A process that begins within the error of the boundary between two tests may belong to either one. Both have no
-/// figures, and no other test is affected. The tests begin 1.02, 4.02 and 6.02 s after the recording's start, each with
-/// an error of 21 ms.
+/// If a process begins near the boundary between two tests, within the error of this boundary, it may belong to either
+/// test. Then no figures are reported for both tests, but other tests are not affected. The tests begin 1.02, 4.02 and
+/// 6.02 s after the recording's start, each with an error of 21 ms.
 #[test]
 fn a_process_near_a_boundary_belongs_to_no_test() {
     let cases = "<testcase name='one' time='3.000'/><testcase name='two' time='2.000'/>\
@@ -559,8 +561,9 @@ fn a_process_of_bats_is_its_test_however_late_the_test_begins() {
     assert_eq!(found, [(1, Some(Doubt::Off(900 * MS)))]);
 }
 
-/// A runner starts a program for each test, with the test's name, but on a busy machine it sees their ends late. A
-/// program that another process started, or that ran twice, is not taken for a test.
+/// A runner starts a program for each test, with the test's name. On a busy machine, the runner sees the end of the
+/// program late, so the reported length is too long. A program that another process started, or that ran twice, is not
+/// taken for a test.
 #[test]
 fn programs_of_one_runner_are_its_tests_however_long_it_took_them_for() {
     let analysis = recording(&[

@@ -78,8 +78,9 @@ fn place(report: &str, written: Option<i64>, analysis: &Analysis) -> Imports {
     Imports::place(&[file], analysis)
 }
 
-/// For each test of a report, whether its place in the recording is proven. Also verifies for each test that the true
-/// time differs from the place by no more than the stated error, even if the error is too large for figures.
+/// For each test of a report, whether its place in the recording is proven. Also asserts that the true time of each
+/// test with a known place differs from this place by no more than the stated error. The error may be too large for a
+/// proven place.
 fn proven(report: &str, written: Option<i64>, analysis: &Analysis) -> Vec<bool> {
     let imports = place(report, written, analysis);
     let real = analysis.meta.start_clock.real as i64;
@@ -92,8 +93,8 @@ fn proven(report: &str, written: Option<i64>, analysis: &Analysis) -> Vec<bool> 
             .iter()
             .skip(1)
             .position(|name| name.as_bytes() == &*span.name);
-        // A test without a known place can have figures, too. So only tests with a place are compared with the true
-        // times.
+        // Only tests with a known place are compared with the true times. A test without a known place can be free of
+        // doubt, too, if its figures are the same at all possible places.
         let length = span.to.since(span.from);
         let is_proven = span.doubt.is_none() && span.error <= length / 10;
         let has_place = is_proven || span.doubt.is_some_and(Doubt::has_place);
@@ -217,8 +218,9 @@ fn the_order_of_a_report_by_result_proves_nothing() {
     assert!(proven(&moved("computes"), written, &analysis).contains(&false));
 }
 
-/// The runner computes before a test, and the test computes as well. So the test has the same figures at each of its
-/// possible places. A test that naps has not.
+/// The runner computes before a test, and the test computes as well. So the figures of the test are the same at each of
+/// its possible places, and the place need not be proven. For a test that naps, the figures differ between the possible
+/// places.
 #[test]
 fn a_test_with_the_same_figures_everywhere_needs_no_place() {
     let analysis = recording();

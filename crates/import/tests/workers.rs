@@ -261,8 +261,8 @@ fn a_process_that_hears_of_the_tests_did_not_run_them() {
     assert_eq!(found, ["helps_0_2", "naps_0_1", "naps_0_3"]);
 }
 
-/// If the workers began late, the lengths of some tests of both workers can add up to hardly more than the length of
-/// their suite. That does not prove that one process ran them all.
+/// If the workers began late, some tests of both workers can together be hardly longer than the suite. Such a sum of
+/// lengths does not prove that one process ran all these tests.
 #[test]
 fn the_sum_of_the_lengths_does_not_prove_one_process() {
     let case = case!("workers");

@@ -12,8 +12,8 @@ use tr_analyze::model::{Analysis, KernelFigures, Thread, Times};
 use crate::label;
 use tr_text::units;
 
-/// The comparison of the tasks' times by the recorded events with their times by the kernel's own counters, for all
-/// tasks that started and ended in the analyzed span.
+/// A comparison of two sources of the tasks' times: the recorded events, and the kernel's own counters. Only tasks that
+/// started and ended in the analyzed span are compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Audit {
     pub tasks: u64,
@@ -33,9 +33,9 @@ pub struct Audit {
     /// The absolute differences in nanoseconds between a task's CPU time by the recorded events and by the kernel: the
     /// median, the 90 % and the 99 % quantile and the maximum over all compared tasks.
     pub differences_ns: [u64; 4],
-    /// The median, the 90 % and the 99 % quantile and the maximum of the tasks' differences, each divided by the number
-    /// of the task's switches, in nanoseconds. This is the distance between the events' and the kernel's timestamps of
-    /// a switch. Tasks with unknown time are left out.
+    /// The median, the 90 % and the 99 % quantile and the maximum over all tasks of the following quotient in
+    /// nanoseconds: the difference of a task's CPU times, divided by the number of the task's switches. The quotient is
+    /// the average distance between the two sources' timestamps of a switch. Tasks with unknown time are left out.
     pub switch_differences_ns: [u64; 4],
     /// For the tasks with more CPU time by the recorded events than by the kernel: the sum of these differences in
     /// nanoseconds. It includes the time that the kernel does not count: interrupts and steal time.
@@ -82,9 +82,10 @@ impl Doubt {
     }
 }
 
-/// The largest difference in nanoseconds between the events' and the kernel's figures that is not in doubt: for each
-/// task, and for each of its switches. The two take their timestamps of a switch or a wake-up at different moments. A
-/// guess: with a smaller limit, every recording of a virtual machine would be in doubt.
+/// The largest normal difference in nanoseconds between the events' and the kernel's figures of a task: a part for the
+/// task itself, and a part for each of its switches. The two sources take their timestamps of a switch or a wake-up at
+/// different moments, so small differences are normal. A guess: with a smaller limit, every recording of a virtual
+/// machine would be in doubt.
 const NOISE: (u64, u64) = (1_000_000, 10_000);
 
 impl Audit {
@@ -175,9 +176,10 @@ impl Audit {
     }
 }
 
-/// The longest time in nanoseconds that a task can have waited in run queues. `None` if the kernel counted another
-/// number of switches, because then events may be missing. If no event is missing, it is certain that the task was in
-/// no run queue between a switch-out into sleep and the next wake-up.
+/// The longest time in nanoseconds that a task can have waited in run queues, according to the events. The limit relies
+/// on the events being complete: then the task was in no run queue between a switch-out into sleep and the next
+/// wake-up. `None` if the kernel counted another number of switches than the events show, because then events may be
+/// missing.
 fn most_delay(thread: &Thread, kernel: &KernelFigures, times: &Times) -> Option<u64> {
     let (switches, counted) = switches(thread, kernel);
     if switches != counted {

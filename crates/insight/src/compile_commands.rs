@@ -171,8 +171,8 @@ impl Origin {
     }
 }
 
-/// The reason to leave a compiler's call out of the compilation database because of the way in which the program ended
-/// or was recorded; `None` if there is no such reason.
+/// The reason to leave a compiler's call out of the compilation database: for example, the call was only a probe,
+/// failed, or was recorded incompletely. `None` if there is no such reason.
 fn left_out(process: &Process, exec: &ExecSpan, origin: &Origin) -> Option<LeftOut> {
     if origin.is_probe || exec.argv.args().any(is_scratch) {
         return Some(LeftOut::Probe);

@@ -7,12 +7,12 @@ use tr_format::event::Ktime;
 
 /// The number of columns of the picture of a recording's course. Each column is an equal part of the time.
 pub const PARTS: usize = 10;
-/// The length in nanoseconds of the shortest recording that gets a picture of its course. The counters are read once a
-/// second, so a shorter recording has too few samples for ten columns.
+/// The length in nanoseconds of the shortest recording for which a chart over its time is drawn. The counters are read
+/// once a second, so a shorter recording has too few samples for the ten columns of the chart.
 const SHORTEST: u64 = 2_000_000_000;
 
-/// Divides a recording into equal parts for a picture of its course, and returns the beginning and the end of each
-/// part. The list is empty if the recording is too short.
+/// Divides a recording into equal parts, one for each column of a chart over its time. Returns the beginning and the
+/// end of each part. The list is empty if the recording is too short.
 pub(crate) fn parts(analysis: &Analysis) -> Vec<(Ktime, Ktime)> {
     let wall = analysis.wall();
     if wall < SHORTEST {

@@ -13,8 +13,8 @@ pub fn machines(cpus: u64) -> impl Iterator<Item = u64> {
     std::iter::once(cpus).chain(larger.filter(move |count| *count > cpus))
 }
 
-/// The number of CPUs in the recording, and those larger numbers with which the recorded tasks could have used more CPU
-/// time than with half as many CPUs.
+/// The numbers of CPUs that are worth showing: the number in the recording, and some larger ones. A larger number is
+/// worth showing only if the recorded tasks could have used more CPU time on it than on half as many CPUs.
 pub fn machines_of_use(found: &Parallelism, cpus: u64) -> impl Iterator<Item = u64> + '_ {
     let used = |cpus| found.could_use(cpus);
     machines(cpus).filter(move |n| *n == cpus || used(cpus.max(n / 2)) < used(*n))
@@ -38,7 +38,7 @@ pub struct CpuDemand {
 pub struct MachineSize {
     pub cpus: u64,
     /// The CPU time in nanoseconds that the recorded tasks could have used on this number of CPUs in the recorded wall
-    /// time. At each moment, the smaller one of two numbers counts: the CPUs, or the tasks that want a CPU.
+    /// time. At each moment, they use all CPUs, or one CPU for each task that wants a CPU if these are fewer.
     pub could_use_ns: u64,
     /// The shortest possible wall time of the build in nanoseconds, by its critical path.
     pub at_least_ns: Option<u64>,

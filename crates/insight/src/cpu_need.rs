@@ -3,11 +3,12 @@
 use tr_analyze::schedule::{Done, Schedule};
 use tr_analyze::share;
 
-/// The number of CPUs that is reported for a job is enough for it during this percentage of its time. A guess: with 100
-/// %, one short burst would decide the size of the machine. Seven real jobs ran on the proposed sizes (`size.py`).
+/// The percentage of a job's time during which the number of CPUs that is reported for the job must be enough. A guess:
+/// with 100 %, one short burst would decide the size of the machine. Seven real jobs were run on machines of the
+/// reported sizes (`size.py`).
 pub const MOST_OF_THE_TIME_PERCENT: u64 = 90;
 /// Fewer CPUs still count as enough if the build takes at most this percentage longer on them. A guess: the times of
-/// most builds vary by as much. Seven real jobs ran on the proposed sizes (`size.py`).
+/// most builds vary by as much. Seven real jobs were run on machines of the reported sizes (`size.py`).
 const LONGER_PERCENT: u64 = 5;
 
 /// The CPUs that a recorded job used, and the number of CPUs that would be enough for it.
@@ -54,9 +55,10 @@ impl CpuNeed {
     }
 }
 
-/// The number of CPUs that a job did not exceed in [`MOST_OF_THE_TIME_PERCENT`] of the time of a simulated run without
-/// other tasks, at most `available`. The recorded run cannot be used: on a busy machine, tasks that would otherwise
-/// work one after the other wait for a CPU at the same time, so that more CPUs seem to be wanted.
+/// The number of CPUs that a job wants, at most `available`: in [`MOST_OF_THE_TIME_PERCENT`] percent of the time of a
+/// simulated run without other tasks, the job did not exceed this number. The recorded run cannot be used. On a busy
+/// machine, tasks that would otherwise run one after the other wait for a CPU at the same time. So the job would seem
+/// to want more CPUs.
 pub(crate) fn wanted(available: u64, run: &Done) -> Option<u64> {
     let demand = &run.demand;
     let known = demand

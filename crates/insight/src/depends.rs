@@ -17,8 +17,8 @@ use crate::advice::facts::{BuildFacts, Execution};
 
 /// The options and redirections after which a command line names a file that the command makes.
 const OUTPUT: &[&str] = &["-o", "-MF", "--output", ">", ">>", "--out-dir"];
-/// A file that no job makes still connects the jobs that name it, if at most this many jobs do so. A guess: with a
-/// larger number, jobs would be connected by headers that a few of them share.
+/// If at most this many jobs name a file that no job makes, the jobs still count as connected by the file. A guess:
+/// with a larger number, headers that only a few jobs share would connect these jobs.
 const RARE: usize = 3;
 
 /// The text that is put before the name of a Rust crate if the crate counts as an output of a job. It distinguishes the
@@ -57,8 +57,8 @@ pub fn tools(facts: &BuildFacts<'_>) -> Tools {
     })
 }
 
-/// The names of the tools in a recording that start as many workers as there are CPUs. The recording does not show the
-/// jobs of such a tool.
+/// The names of the build tools in a recording that start as many workers as there are CPUs, but whose jobs the
+/// recording does not show.
 pub fn follow(facts: &BuildFacts<'_>) -> BTreeSet<String> {
     let name = |(group, execution): (_, &Execution)| {
         let name = command_line::name_of(&execution.program);
@@ -69,8 +69,8 @@ pub fn follow(facts: &BuildFacts<'_>) -> BTreeSet<String> {
     facts.all().filter_map(name).collect()
 }
 
-/// A process belongs to every job among its ancestors, which are several in a chain of makes. At most this many
-/// ancestors are examined. A bound of the work.
+/// The largest number of ancestors of a process that are searched for jobs, to bound the work. In a chain of makes,
+/// several ancestors of a process can be jobs, and the process belongs to all of them.
 const DEEP: usize = 64;
 
 /// For a job of a build, the other jobs that it certainly needs, those that it probably needs, and those that it needs
@@ -127,8 +127,8 @@ fn after(facts: &BuildFacts<'_>, tools: &Tools) -> Vec<After> {
 enum Needs {
     /// A job needs the jobs that make the files which its command line names.
     Files,
-    /// The properties of a test, or a rule, declare which jobs a job surely needs. Files that jobs have in common show
-    /// which other jobs it may need.
+    /// The jobs are tests. The properties of a test, or a rule, declare which other jobs the test needs for certain.
+    /// Files that the test shares with other jobs show which of these it may need.
     Declared,
     /// No job needs another job, because the build tool has no way to declare that one job needs another.
     None,
@@ -192,8 +192,8 @@ fn of_owner(tools: &Tools, files: &[Files], jobs: &[usize], after: &mut [After])
             // itself.
             best.extend(made.filter(ended).map(|job| job.process).next_back());
             let named = naming.entry(name).or_default();
-            // Names from cargo's jobs do not connect jobs here: they are no names of files, and the job that makes them
-            // is known.
+            // The names that cargo's jobs add (crates, build scripts and their results) are not the names of files, and
+            // the job that makes them is known. So two jobs that name the same one are not connected by it.
             if named.len() < RARE && !is_of_cargo(name) {
                 likely.extend(
                     named
@@ -278,8 +278,8 @@ impl Files {
         if family == Some(Family::BuildScript) {
             return self.add_build_script(path);
         }
-        // go names a package's files relative to the package's directory when it calls these tools, so equal relative
-        // names do not mean the same file.
+        // When go calls these tools, it names files relative to the directory of the package. So equal relative names
+        // in two calls do not mean the same file.
         let relative = !matches!(program, "compile" | "asm" | "link" | "cgo" | "pack");
         let makes_all = utilities::uses(program).contains(&UtilityUse::Maker);
         let archiver = family == Some(Family::Archiver) || program.ends_with("tar");
@@ -302,7 +302,8 @@ impl Files {
                 let is_made = made || glued.is_some() || archive || (makes_all && at > 0);
                 match is_made {
                     true => self.made.insert(name.to_owned()),
-                    // The path of a program counts as well, because the program may have been built by another job.
+                    // The path of the program itself is also a name of a needed file, because another job may have
+                    // built the program.
                     false if at > 0 || word.contains('/') => self.named.insert(name.to_owned()),
                     false => false,
                 };

@@ -100,7 +100,8 @@ pub fn sum(
     let mut sum = DiskSum::default();
     let processes = processes_of(analysis, threads);
     let add = |a: (u64, u64), b: (u64, u64)| (a.0.saturating_add(b.0), a.1.saturating_add(b.1));
-    // A process that has not exited has figures only for those of its threads that have exited.
+    // The figures of a process that has not exited cover only those of its threads that have exited. So the sum is then
+    // incomplete.
     sum.io = processes
         .iter()
         .filter_map(|process| process.resources.io)

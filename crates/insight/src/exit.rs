@@ -83,8 +83,8 @@ fn command_after(analysis: &Analysis) -> Option<CommandEnd> {
     analysis.summary.as_ref()?.full?.command
 }
 
-/// A sentence about a recording that ended at its size limit, and about what COMMAND did afterwards. `end` is the end
-/// of the recording.
+/// The sentence that says that a recording ended at its size limit, and how long COMMAND ran on, if that is known.
+/// `end` is the end of the recording. `None` if the recording did not end at its size limit.
 pub fn full(meta: &Metadata, summary: &Summary, end: Ktime) -> Option<String> {
     let full = summary.full.as_ref()?;
     let after = units::time(end.since(meta.start));

@@ -199,8 +199,8 @@ impl Finder<'_> {
         let above = found.iter().flat_map(|found| &found.failed.above);
         let led = above.filter(|above| !above.perhaps && !above.is_hidden);
         let led = led.filter_map(|above| above.process);
-        // The set `led` also has processes outside of the reported chains, if another failure certainly explains
-        // theirs.
+        // Some processes outside of the reported chains failed for certain because of another failure, too. They also
+        // belong to the set `led`.
         let others = chosen.difference(&in_chain).copied();
         let others = others.filter(|ix| self.is_explained(*ix));
         let led = led.chain(others).collect();
@@ -218,8 +218,8 @@ impl Finder<'_> {
         Failures { outer, ..failures }
     }
 
-    /// Removes the failures of test runners that failed tests explain, and adds each runner to the consequences
-    /// (`above`) of its failed tests.
+    /// If failed tests explain the failure of their test runner, removes the runner's failure from the list. Instead,
+    /// the runner becomes one of the consequences (`above`) of each of these tests.
     pub(super) fn with_runners_above(&self, mut found: Vec<RankedFailure>) -> Vec<RankedFailure> {
         let explained = self.tests_of_runners(&found);
         for (runner, tests) in &explained {
@@ -243,8 +243,9 @@ impl Finder<'_> {
         others.map(|(_, found)| found).collect()
     }
 
-    /// For each test runner in a list of failures, the failed tests in the list that explain the runner's failure; all
-    /// are given by their indexes in the list. Such a runner exits with 1 or with the number of its failed tests.
+    /// Finds the test runners in a list of failures whose failure is explained by failed tests in the same list.
+    /// Returns these tests for each such runner. Runners and tests are given by their indexes in the list. Such a
+    /// runner exits with 1 or with the number of its failed tests.
     fn tests_of_runners(&self, found: &[RankedFailure]) -> BTreeMap<usize, Vec<usize>> {
         let is_reported = |failed: &Failure| matches!(failed.end, FailureEnd::Reported(_));
         let runner = |RankedFailure { rank, failed, .. }: &RankedFailure| {
@@ -358,8 +359,9 @@ impl Finder<'_> {
         tests
     }
 
-    /// The further failures that the failure of a test perhaps led to, if the test is a job of a make: make may have
-    /// ignored the failure, so it is only a possible reason for make's own failure. Empty if the test is no such job.
+    /// If a failed test is a job of a make: the further failures to which the failed test perhaps led, such as that of
+    /// the make. They are uncertain, because make may have ignored the failure of its job. The list is empty for any
+    /// other test.
     fn above_a_job(&self, test: Option<ProcessIx>) -> Vec<Failure> {
         let Some(test) = test.filter(|ix| self.is_maybe(*ix)) else {
             return Vec::new();
@@ -412,8 +414,9 @@ impl Finder<'_> {
         branches
     }
 
-    /// The other possible reasons for COMMAND's failure: the processes in `unclear` whose parent is the last process in
-    /// `chain` with a certain connection to COMMAND's failure.
+    /// The other possible reasons for COMMAND's failure. The search follows `chain` from COMMAND down to the first
+    /// failure, as long as each failure certainly led to the next one. At the last process that it reaches, the
+    /// children that are in `unclear` are the other possible reasons.
     fn beside(&self, chain: &[ProcessIx], unclear: &[ProcessIx]) -> Vec<Failure> {
         let root = chain.last();
         let below = chain.iter().rev().skip(1);

@@ -44,8 +44,9 @@ pub struct Encoder {
     any_timeout: bool,
     symbols: Column,
     steps: Column,
-    /// The places where the column of tasks names a task by its index: the part of the column, the position in that
-    /// part, and the index. Later, `far_bits` adds the high bits of the index to the byte at this place.
+    /// The symbols in the column of tasks that stand for a task's index and not for a recent task: the part of the
+    /// column, the position in that part, and the index. When the block is complete, `far_bits` adds the high bits of
+    /// the index to the symbol.
     far: Vec<(usize, usize, u16)>,
     low: BitWriter,
 }
@@ -85,8 +86,8 @@ impl Numbers {
     fn reset(&mut self) {
         self.known.clear();
         self.known.extend_from_slice(&COMMON);
-        // The number after the common classes is OTHER, which no class may get. This entry reserves it. A search never
-        // returns this entry, because it finds the equal entry before it.
+        // The number OTHER follows the numbers of the common classes, and no class may get it. A second entry for the
+        // first class reserves the number. A search never returns this entry, because it finds the first entry before.
         self.known.push(COMMON[0]);
         self.quick = [(COMMON[0], 0); 32];
     }

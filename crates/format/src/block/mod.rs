@@ -95,8 +95,9 @@ const FAR: u8 = RANK + tasks::RANKS as u8;
 /// The number of parts into which a block divides its column of tasks, and its column of steps between times.
 const PARTS: usize = 4;
 
-/// The part of a column to which the symbol of an event with these flags belongs: 2 for a waking and 0 for a switch,
-/// plus 1 if the previous event was a waking. `before` is 1 if it was, and is updated.
+/// The part of a column to which the symbol of an event with these flags belongs: 0 for a switch after a switch, 1 for
+/// a switch after a waking, 2 for a waking after a switch, 3 for a waking after a waking. `before` is 1 if the previous
+/// event was a waking, otherwise 0. The function updates `before` for the next event.
 #[inline(always)]
 fn part(before: &mut usize, flags: u8) -> usize {
     let waking = usize::from(flags & flag::WAKING);

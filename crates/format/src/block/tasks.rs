@@ -31,8 +31,8 @@ struct Task {
     id: u32,
     /// The index of the task that this task of the block woke last.
     woke: u16,
-    /// The index of the task that the same waker woke right after this task, when that happened last. At first, it is
-    /// this task's own index.
+    /// The index of the task that a waker will probably wake right after it has woken this task. The prediction is the
+    /// task that was woken next the last time. At first, it is this task itself.
     next: u16,
     /// The index of the task that this task of the block is expected to wake next.
     expected: u16,
@@ -44,8 +44,8 @@ struct Task {
 #[derive(Debug)]
 pub struct Tasks {
     tasks: Vec<Task>,
-    /// For each number of an event class (the index), the number of the reason for the block's last sleep that began
-    /// with an event of this class.
+    /// For each event class (the index), the reason for the block's last sleep that began with an event of this class.
+    /// Both the class and the reason are given by their numbers.
     reasons: [u8; 256],
     /// For each reason for a sleep (the index), the stored number of the time-out of the block's last sleep with this
     /// reason.
@@ -137,8 +137,8 @@ impl Tasks {
         }
     }
 
-    /// Records that one task woke another, and predicts the task that the waker will wake next: the one that was woken
-    /// right after this wakee the last time.
+    /// Records that `waker` woke `wakee`, and predicts the task that `waker` will wake next. The prediction is the task
+    /// that was woken right after `wakee` the last time.
     #[inline(always)]
     pub fn woken(&mut self, waker: u16, wakee: u16) {
         let next = self

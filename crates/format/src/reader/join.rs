@@ -10,8 +10,9 @@ use crate::walk;
 
 use super::Trace;
 
-/// Between two parts of one recording, the time of day may be set by at most this many ns (one hour). If its distance
-/// from `CLOCK_BOOTTIME` changes by more, the machine was restarted, because that clock then begins at 0.
+/// The difference between the time of day and `CLOCK_BOOTTIME` may change by at most this many ns (one hour) between
+/// two parts of one recording, because the time of day can be set. If it changes by more, the machine was restarted:
+/// `CLOCK_BOOTTIME` then begins at 0 again.
 const SET: u64 = 3_600_000_000_000;
 
 /// A part of a rotated recording that was appended to the first part.

@@ -77,8 +77,8 @@ impl Finder<'_> {
     }
 
     /// Whether a shell ended because of a child's failure (`set -e`), so that only the shell's trap started programs
-    /// afterwards. Two facts show this: after the child, the shell only cleaned up and reported, and it ended with the
-    /// exit status of the child, or with that of its last child if this one failed while cleaning up.
+    /// afterwards. Two facts show this. First, after the child, the shell only cleaned up and reported. Second, the
+    /// shell ended with the exit status of the child, or with the status of its last program, which failed to clean up.
     pub(super) fn is_end_before_tidying(&self, child: &Process, above: ProcessIx) -> bool {
         let shell = self.analysis.process(above);
         let is_tidy = |process: &Process| !process.execs.is_empty() && tidies(process);
@@ -179,8 +179,8 @@ impl Finder<'_> {
         waits.max().unwrap_or(0)
     }
 
-    /// Whether a parent did not wait between the starts of two of its children. Then both children are members of one
-    /// pipe, or one of them runs in the background. In both cases, the first one may have ended before the other one
+    /// Whether a parent started the child `next` without waiting after it had started `child`. Then both children are
+    /// members of one pipe, or one of them runs in the background. In both cases, `child` may have ended before `next`
     /// began.
     pub(super) fn is_beside(&self, child: &Process, next: &Process) -> bool {
         if next.start < child.end {
@@ -218,9 +218,9 @@ impl Finder<'_> {
         is_last && self.soon_ended(child, above)
     }
 
-    /// Whether a make that stops at the first failure began another job after a child had failed, so that it ignored
-    /// the failure (`-rm core`). The next line of a job that was already running at the time of the failure does not
-    /// count as another job.
+    /// Whether a make ignored the failure of a child (`-rm core`): the make would have stopped at a failure, but it
+    /// began another job afterwards. If another job was already running at the time of the failure, the next line of
+    /// that job does not count.
     pub(super) fn was_ignored(&self, child: &Process, above: ProcessIx) -> bool {
         let make = self.analysis.process(above);
         if family(make) != Some(Family::Make) || goes_on(self.analysis, above) {
@@ -250,7 +250,7 @@ impl Finder<'_> {
         let Some(timeline) = &self.analysis.timeline else {
             return !is_parallel(make);
         };
-        // An exiting process wakes its parent, so a make that slept when its child exited has noticed the exit.
+        // An exiting process wakes its parent. So if the make slept when the child exited, it noticed the exit.
         let died = self.exit(child);
         make.threads.iter().any(|thread| {
             let stretches = timeline.since(*thread, died).take(NEAR);
@@ -262,13 +262,13 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether a process that a make started after a child had ended can be the next line of another recipe, which
-    /// already ran beside that child. The make then did not begin a new job after the child.
+    /// Whether the process that a make started at the time `start` can be the next line of a recipe that already ran at
+    /// the same time as `child`. If so, the make need not have begun a new job after the end of `child`.
     fn is_next_line(&self, child: &Process, above: ProcessIx, start: Ktime) -> bool {
         let (before, _) = self.divided(child, above);
         let mut others = before.iter().rev().map(|ix| self.analysis.process(*ix));
-        // If there are many children, the other job's previous line may be outside the searched range, so the answer is
-        // yes.
+        // If there are too many children to search, the answer is yes, because one of them may have been the previous
+        // line of that recipe.
         before.len() > NEAR
             || others.any(|other| {
                 other.pid != child.pid && other.end >= child.start && other.end <= start
@@ -288,9 +288,9 @@ impl Finder<'_> {
         code(child) != code(shell) && went_on() && !self.is_one_of_many(child, above)
     }
 
-    /// Whether a shell may have remembered the failure of a child until its own end (`|| failed=1`): it ended with the
-    /// status of the child (`rc=$?`), with the number of its failed steps, or with 1 although each step after the child
-    /// succeeded. Failures of steps that scripts often tolerate do not count.
+    /// Whether a shell may have remembered the failure of a child until its own end (`|| failed=1`). One of three exit
+    /// statuses of the shell shows this: the status of the child (`rc=$?`), the number of the shell's failed steps, or
+    /// 1 although each step after the child succeeded. Failures of steps that scripts often tolerate do not count.
     pub(super) fn may_have_been_kept(&self, child: &Process, above: ProcessIx) -> bool {
         let counts = |process: &Process| {
             is_step(process) && !is_often_ignored(process) && !is_optional(process)
@@ -337,8 +337,8 @@ impl Finder<'_> {
         all.is_some_and(|all| *all > own)
     }
 
-    /// Whether a process is a failed member of a shell's pipe after which the shell only ran checks and reports. The
-    /// shell may have kept the status of this member (`${PIPESTATUS[0]}`).
+    /// Whether a shell perhaps ended with the status that it had kept of a failed member of a pipe
+    /// (`${PIPESTATUS[0]}`). Both statuses must be equal, and after this member the shell only ran checks and reports.
     pub(super) fn is_end_by_a_pipe(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let (child, shell) = (self.analysis.process(ix), self.analysis.process(above));
         if passes(shell) != Passes::Status || code(child) != code(shell) || is_question(child) {

@@ -21,8 +21,9 @@ use crate::exit;
 /// which two ranks differ decides, and the child with the larger value is chosen.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
-    /// If the child certainly explains the failure: whether it exceeded its time limit. If the child only may explain
-    /// it: whether the child failed by itself. A child that was stopped in an orderly way explains less.
+    /// The meaning depends on how certainly the child explains the failure. If it is certain: whether the child
+    /// exceeded its time limit. If it is only possible: whether the child failed by itself, because a child that was
+    /// stopped in an orderly way explains less.
     is_first: bool,
     /// The failed child is a member of the last pipe that its parent ran, or the parent only cleaned up after it.
     is_end: bool,
@@ -165,10 +166,11 @@ impl<'a> Finder<'a> {
         chain
     }
 
-    /// The rank of a child's failure among several possible reasons for its parent's failure. Rank 2: the parent may
-    /// have remembered the error of a longer step, or the child is the only failed one of many runs in a script. Rank
-    /// 1: the parent may have remembered the error of a shorter step, or it ended right after the child. Otherwise, the
-    /// rank is 0.
+    /// The rank of a child's failure among several possible reasons for its parent's failure:
+    /// - 2 if the parent may have remembered the error of the child and the child ran for longer than a check usually
+    ///   does, or if it is the only failed one of many similar children of a shell.
+    /// - 1 if the parent may have remembered the error of a shorter child, or ended right after the child.
+    /// - 0 otherwise.
     fn weight(&self, child: &Process, above: ProcessIx) -> u8 {
         // A status of 1 may be a negative answer, but any other failure status is an error.
         let is_error = !is_question(child) && code(child) != Some(1);

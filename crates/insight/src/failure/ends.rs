@@ -25,9 +25,9 @@ pub const PERHAPS: &str = "perhaps ";
 /// The largest width in columns of the name of the program that a stopped process was waiting for.
 const AWAITED: usize = 40;
 
-/// The divisor of the life of a worker process that was stopped after a time-out: if another worker of its pool ended
-/// successfully during the last tenth of that life, the pool was only being closed. A guess: Jest gives a worker half a
-/// second to end by itself, which is some percent of the time of a suite.
+/// The divisor of the life of a worker process that was stopped after a time-out. If another worker of its pool ended
+/// successfully during the last tenth of this life, the pool was only being closed, and the stopped worker did not
+/// fail. A guess: Jest gives a worker half a second to end by itself, which is some percent of the time of a suite.
 const CLOSING: u64 = 10;
 
 /// The facts about how the processes of a recording ended, and which processes stopped them.
@@ -291,8 +291,9 @@ impl<'a> ProcessEnds<'a> {
     }
 }
 
-/// The name of the program that a shell could not start: the program that the script names after the commands that
-/// succeeded. `is_fork` returns whether a child of the shell was forked to run that program.
+/// The name of the program that a shell could not start. If all programs that the shell started have succeeded, it is
+/// the next program in the shell's script. `is_fork` returns whether a child of the shell was forked to run the program
+/// that could not be started.
 fn unstarted(
     analysis: &Analysis,
     shell: &Process,

@@ -56,8 +56,8 @@ impl Finder<'_> {
         children.chain(inside.copied())
     }
 
-    /// Whether the failure of a process is only one of several possible reasons for the failure of the process above
-    /// it, such as its parent.
+    /// Whether the failure of a process is only a possible reason, and not a certain one, for the failure of the
+    /// process above it (mostly its parent).
     pub(super) fn is_maybe(&self, ix: ProcessIx) -> bool {
         let above = self.above(ix);
         let explains = above.and_then(|above| self.explains(ix, above));
@@ -77,8 +77,8 @@ impl Finder<'_> {
     pub(super) fn explains(&self, ix: ProcessIx, above: ProcessIx) -> Option<Explains> {
         let child = self.analysis.process(ix);
         let parent = self.analysis.process(above);
-        // A child that was started before the parent's last exec belongs to an earlier program, so it cannot be the
-        // reason for the failure of the last program.
+        // A child that started before the parent's last exec belongs to an earlier program of the parent. So the child
+        // cannot be the reason why the parent's last program failed.
         if !self.fails(ix) || !fails(parent) || child.start < program(parent) || timed_out(parent) {
             return None;
         }
@@ -95,8 +95,9 @@ impl Finder<'_> {
             Some(Decided::Yes) => return Some(Explains::Last),
             Some(Decided::Maybe) | None => {}
         }
-        // If the owner stopped a worker, the worker's end is no explanation as long as there is a better one: a failed
-        // child of the worker, or another child that failed and was not stopped.
+        // The end of a worker explains nothing in three cases: the worker was stopped and another child of the owner
+        // failed by itself, the worker was stopped together with another worker, or a child of the worker failed. In
+        // the first and the last case, the other failure is a better explanation.
         if self.is_worker(ix) {
             let signal = exit::killed_by(child.status).filter(|number| *number != KILL);
             let is_end = signal.is_some() && self.unstopped.contains(&above);
@@ -114,8 +115,9 @@ impl Finder<'_> {
         if self.was_killed_for_another(ix, above) || self.was_stopped_for_another(ix, above) {
             return None;
         }
-        // Here the process is a child of a worker. Its failure counts if the owner of the pool started nothing after
-        // it.
+        // Here `above` is not the parent of the process: it is the owner of a pool and the parent is a worker of that
+        // pool, or it is git's client and the parent is git's server. The failure counts if `above` started nothing
+        // after it.
         if child.parent != Some(above) {
             let counts = self.is_last(child, above) && !is_question(child);
             return counts.then_some(Explains::Maybe);
@@ -126,8 +128,8 @@ impl Finder<'_> {
                 _ => self.is_last(child, above),
             };
             let gave_up = is_last && self.soon_ended(child, above);
-            // A configuration may fail because a package is missing. After other negative answers, such as a failed
-            // `git describe`, it goes on.
+            // A configuration fails if a package that it needs is missing. After any other negative answer, such as a
+            // failed `git describe`, it goes on.
             let is_needed = !is_question(child) || asks_for_packages(child);
             return (gave_up && is_needed).then_some(Explains::Maybe);
         }
@@ -179,7 +181,8 @@ impl Finder<'_> {
             }
             // The parent went on after the failure, so the failure perhaps did not count.
             Passes::Any => Some(Explains::Maybe),
-            // ctest and meson have tests that are expected to fail, so a failed test is only a possible reason.
+            // In ctest and meson, a test can be declared as expected to fail. So a failed test is only a possible
+            // reason for the failure of the runner.
             Passes::Tests
                 if self.tests.is_failed.contains(&ix)
                     && exit::killed_by(child.status).is_none()
@@ -204,10 +207,11 @@ impl Finder<'_> {
             Passes::Last if !gave_up => self.may_count(ix, above).then_some(Explains::Maybe),
             Passes::Last if self.is_tolerated_again(child, above) => None,
             Passes::Last if self.is_wanted(child, above) => None,
-            // A test program of Go panics by an error of its own, not because of a child's status.
+            // If a test program of Go panics, an error of its own is the reason, and not the status of a child.
             Passes::Last if has_panicked_in_go(parent) => None,
-            // A program that repeats a check waits for a positive answer. If it makes the check only once, it accepts a
-            // negative answer, which is then no reason for its failure.
+            // A program that makes the same check again and again waits for a positive answer. A program that makes the
+            // check only once also accepts a negative answer. So the negative answer is no reason for the program's
+            // failure.
             Passes::Last
                 if is_question(child)
                     && !asks_for_packages(child)
@@ -215,7 +219,8 @@ impl Finder<'_> {
             {
                 None
             }
-            // A shell command that only makes a check is no reason if the program ended with another status.
+            // The child is a shell command that only makes a check. It is no reason if its parent ended with another
+            // status.
             Passes::Last if self.asks_only(child) && code(child) != code(parent) => None,
             // The parent may have stopped the child itself, and it went on afterwards, so this is no failure.
             Passes::Last
@@ -251,8 +256,8 @@ impl Finder<'_> {
                 || self.was_killed_for_another(child, shell)
                 || self.was_stopped_for_another(child, shell)
         };
-        // If the shell ended with the status of a child that it had stopped itself, the real reason is why it stopped
-        // the child. The text does not show that.
+        // A shell may have stopped a child and then ended with the status of that child. The real reason for the
+        // shell's failure is then why it stopped the child, and the text of the script does not show that.
         if course.reasons().any(was_stopped) {
             return None;
         }
@@ -281,8 +286,8 @@ impl Finder<'_> {
         family(self.analysis.process(above)) == Some(Family::Make) && self.reads(above, ix)
     }
 
-    /// Whether the parent of a failed process was killed by a signal that has nothing to do with that failure. The
-    /// process `ix` is the failed child.
+    /// Whether the parent of the failed process `ix` was killed by a signal that has nothing to do with the failure of
+    /// `ix`.
     fn was_killed_otherwise(&self, ix: ProcessIx, parent: &Process) -> bool {
         let signal = exit::killed_by(parent.status);
         let is_own = code(self.analysis.process(ix)) == code(parent);
@@ -298,8 +303,8 @@ impl Finder<'_> {
         exit::killed_by(child.status).is_some() && !by_parent()
     }
 
-    /// How the end of a child that an ancestor stopped explains the failure of its parent. Such a child did not fail,
-    /// unless its time limit was exceeded.
+    /// How the end of a child explains the failure of its parent, if an ancestor stopped the child. Being stopped is no
+    /// failure of the child, unless the child had exceeded its time limit.
     fn stopped(&self, stop: Stop, ix: ProcessIx, above: ProcessIx) -> Option<Explains> {
         let child = self.analysis.process(ix);
         if self.is_hung_test(ix) {
@@ -351,7 +356,7 @@ impl Finder<'_> {
         if self.is_tidying_after_a_failure(child, above) {
             return gave_up.then_some(Explains::Maybe);
         }
-        // Programs of a trap may run after the child, so they may clean up and print reports.
+        // A trap may run programs after the failed child, so the shell may still have cleaned up and printed reports.
         if is_distinct && (gave_up || self.is_last_but_reports(child, above)) {
             return Some(Explains::Last);
         }
@@ -379,7 +384,8 @@ impl Finder<'_> {
             || runs_jobs(child)
             || is_job && !self.was_tolerated(child, above)
             || self.may_have_been_kept(child, above);
-        // A child that a neighbour killed counts, because the neighbour may have enforced a time limit.
+        // A child that an ancestor killed on purpose counts only if the shell ended with the same status. A child that
+        // any other process killed counts, because that process may have enforced a time limit.
         let on_purpose = self.sure.on_purpose(ix, child) && !self.sure.by_a_neighbour(ix);
         (counts && (is_same || !on_purpose)).then_some(Explains::Maybe)
     }
@@ -401,8 +407,8 @@ impl Finder<'_> {
         if shell.argv.args().any(sets_pipefail) && scripts::runs_programs_alone(shell) {
             return Some(Explains::Last);
         }
-        // A plain sh (not bash) is assumed to have no `pipefail`. There, the success of the pipe's last program, which
-        // read the child's output, hides the child's failure.
+        // A plain sh (not bash) is assumed to have no `pipefail`, so only the last program of a pipe decides the
+        // status. The success of this program, which read the child's output, hides the child's failure.
         let args: Vec<&[u8]> = shell.argv.args().collect();
         let is_plain = Options::of(&args).is_some_and(|options| !options.is_bash);
         let hides = is_plain && self.reads(reader, ix);
@@ -455,9 +461,9 @@ impl Finder<'_> {
 }
 
 impl Finder<'_> {
-    /// Whether the failure of a process leads to the failure of its parent, as far as that can be known without the
-    /// text of a script. A possible reason also counts if it is the last step of a shell that ended with the step's
-    /// status.
+    /// Whether the failure of a process leads to the failure of its parent. A reason that is only possible counts in
+    /// two cases: the process was the last step of a shell that ended with the same status, or the parent is a make
+    /// that goes on after failures and has no failed build.
     pub(super) fn leads_to(&self, ix: ProcessIx, parent: ProcessIx) -> bool {
         match self.explains(ix, parent) {
             None => false,
@@ -466,8 +472,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Whether a process was the last step of a shell that ended with the step's exit status, and that does more than a
-    /// check for the script.
+    /// Whether a process was the last step of a shell, and the shell ended with the exit status of this step. The step
+    /// must have done more than a check for the script.
     fn is_likely_step(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let (child, shell) = (self.analysis.process(ix), self.analysis.process(above));
         let is_step = role(child).is_some() || child.wall() >= shell.wall() / LONG;

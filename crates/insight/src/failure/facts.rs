@@ -113,8 +113,8 @@ impl Failure {
         format!("{}{descendants}{hidden}", self.end)
     }
 
-    /// The cause of delay of the failed process or step, if a time limit was exceeded, so that the delay can be the
-    /// reason for the failure.
+    /// The cause that delayed the failed process or step. The cause is given only if a time limit was exceeded, because
+    /// only then can the delay be the reason for the failure.
     pub fn held_by(&self) -> Option<String> {
         let held = self.held.as_ref().filter(|_| self.was_late);
         held.map(Held::to_string)
@@ -156,9 +156,10 @@ pub struct Failures {
     /// The number of COMMAND's processes that failed and for which the recording does not show whether the failure had
     /// consequences.
     pub unclear: usize,
-    /// The longest-running of the failed processes whose consequences are not known, in the order of time. All are
-    /// children of the last process in the reported chain that is certainly connected with COMMAND's failure. The
-    /// children of a configure script are left out, because they are probes.
+    /// Failed processes whose consequences are not known, in the order of time. If there are too many, only the
+    /// longest-running ones are in the list. The reported chain is followed from COMMAND down as long as each failure
+    /// certainly led to the next one. All processes in the list are children of the last process that is reached. If
+    /// that process is a configure script, the list is empty, because its children are probes.
     pub beside: Vec<Failure>,
     /// The processes that failed without consequences. Processes outside of COMMAND are included.
     pub calm: BTreeSet<ProcessIx>,

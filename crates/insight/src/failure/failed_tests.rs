@@ -36,14 +36,16 @@ impl Tests {
         let mut failed: Vec<StepIx> = Vec::new();
         let expected = expected(analysis);
         for (at, step) in list.iter().enumerate() {
-            // Outer steps come before inner steps in the list, so the facts about the outer step are already known.
+            // Outer steps come before inner steps in the list, so the results for the outer step are already in both
+            // sets.
             let above =
                 |of: &HashSet<StepIx>| step.parent.is_some_and(|parent| of.contains(&parent));
             let around = above(&asked);
             asked.extend(Some(at).filter(|_| around || passed(step)));
             let inside = above(&within) || is_test(step);
             within.extend(Some(at).filter(|_| inside));
-            // If a program reported the result of a step, the report decides, also inside a test that passed.
+            // Failures inside a test that passed do not count. But if a program reported the result of the step, this
+            // result always counts.
             let tolerated = around || step.process.is_some_and(|ix| expected[ix]);
             let counts = step.failed() && (!tolerated || step.result.is_some());
             if counts && (is_test(step) || step.result.is_some()) {

@@ -42,8 +42,8 @@ fn is_header(name: &[u8]) -> bool {
 /// The options of compilers and other tools whose value is the name of the output file, separated by spaces.
 const OPTIONS: &str = "-o -out --out --outfile --output --output-file";
 
-/// Two bounds of the work: the length in bytes of the longest script on a command line that is searched for
-/// redirections (`SCRIPT`), and the largest number of files that a command may write (`MOST`).
+/// Two limits that bound the work. A script on a command line is searched for redirections only if it has at most
+/// `SCRIPT` bytes. At most `MOST` files are taken as written by one command.
 const SCRIPT: usize = 4096;
 const MOST: usize = 20;
 
@@ -152,8 +152,9 @@ fn by_program<'a>(args: &[&'a [u8]], program: &str) -> Vec<&'a [u8]> {
         _ => {
             let script = after(is_script).filter(|script| script.len() <= SCRIPT);
             let redirected = script.into_iter().flat_map(redirected);
-            // If the last argument of a program that is no compiler is a header, the program probably writes it.
-            // Programs that name other source files as well do not count, because they may be style checkers.
+            // If the last argument of a program is a header, the program probably writes it. Two kinds of programs do
+            // not count: compilers, and programs that also name other source files, because these may be style
+            // checkers.
             let mut uses = uses(program).iter();
             let is_known =
                 uses.any(|known| !matches!(known, UtilityUse::Optional | UtilityUse::Maker));

@@ -76,9 +76,9 @@ pub(super) type NumbersByName = HashMap<Vec<u8>, usize>;
 pub(super) struct Reactions {
     /// The children of the test runner after whose end the runner worked for an exceptionally long time.
     pub(super) long: Vec<ProcessIx>,
-    /// The last child of the test runner, if there were several. It is kept apart because after its end the runner
-    /// prints a summary instead of running another test. If a test probably expects the status of this child, another
-    /// run of the child's program is taken instead.
+    /// The last child of the test runner, if there were several. It cannot be compared with the others: after its end,
+    /// the runner prints a summary instead of running another test. If a test probably expects the status of this
+    /// child, another run of the child's program is taken instead.
     pub(super) last: Option<ProcessIx>,
 }
 

@@ -17,8 +17,8 @@ impl Finder<'_> {
             let Some(next) = self.awaited_child(at) else {
                 break;
             };
-            // The awaited program is named only if a shell started it, because the command line of `timeout 9 cat x`
-            // already names the child.
+            // The awaited program is reported only if a shell started it. Other programs that wait for a child already
+            // have it on their own command line, such as `timeout 9 cat x`.
             is_named |= passes(self.analysis.process(at)) == Passes::Status;
             at = next;
         }

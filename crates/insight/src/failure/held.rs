@@ -11,8 +11,8 @@ use super::{Failure, Held};
 use crate::steps::{Step, StepIx};
 use crate::verdicts::StepVerdicts;
 
-/// Adds to each failure the cause that held the failed step or process back. For a process, this is the cause found for
-/// the step that it executed, if that step contains no tests.
+/// Adds to each failure the cause that delayed the failed step or process. A failed process gets the cause that was
+/// found for the step that it executed, unless this step contains tests.
 pub(super) fn add(
     found: &mut [&mut Failure],
     analysis: &Analysis,
@@ -53,7 +53,8 @@ pub(super) fn add(
             .process
             .is_some_and(|ix| sure.out_of_memory.contains_key(&ix));
         if failed.held.is_none() && failed.step.is_none() && !no_memory {
-            // If a runner does not say which test failed, the longest test that was held back is reported.
+            // If a test runner failed without saying which test failed, the longest of its tests that were held back is
+            // reported.
             let longest = failed.process.and_then(|ix| silent.get(&ix).copied());
             // If the recording does not show the tests of a suite, the suite itself is reported.
             let suite = failed.process.and_then(|ix| {
@@ -94,8 +95,8 @@ fn silent_tests(judged: &StepVerdicts<'_>) -> HashMap<ProcessIx, StepIx> {
     longest
 }
 
-/// For each step of the recording, the step itself if it was held back, or else the innermost step around it that was.
-/// Steps in `shown` do not count, because they have lines of their own in the report.
+/// For each step of the recording, the innermost step that was held back: the step itself, or else one of the steps
+/// around it. Steps in `shown` do not count, because they have lines of their own in the report.
 fn judged_around(judged: &StepVerdicts<'_>, shown: &BTreeSet<StepIx>) -> Vec<Option<StepIx>> {
     let verdicts = judged.verdicts();
     let list = judged.steps.list();

@@ -1,5 +1,5 @@
-//! Explains the failure of a process by another failed process, which therefore did not write a file or did not serve a
-//! port that the first one needed. Exit statuses do not show such a connection.
+//! Explains the failure of a process by the failure of another process that should have written a file or served a
+//! port. The first process needed this file or this port. Exit statuses do not show such a connection.
 
 use std::collections::BTreeSet;
 
@@ -21,8 +21,8 @@ const WRITERS: usize = 1_000;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chain {
     pub(super) processes: Vec<ProcessIx>,
-    /// The indexes of the processes in the chain whose failures have an uncertain reason: the previous process in the
-    /// chain perhaps did not write a file or provide a service that the process needed.
+    /// The indexes of those processes in the chain that perhaps failed because a file or a service was missing. The
+    /// previous process in the chain should have written this file or provided this service.
     pub(super) missed: BTreeSet<usize>,
 }
 
@@ -50,13 +50,14 @@ impl Chain {
     }
 }
 
-/// The largest number of missing files by which failures are connected to one chain. A guess: two are common. For
-/// example, a compilation fails, so the link lacks an object, and then a script lacks the linked program.
+/// The largest number of times that a chain of failures is extended by an earlier failure. A guess: two missing files
+/// in a row are common. For example, a compilation fails, so the link lacks an object, and then a script lacks the
+/// linked program.
 const MISSING: usize = 4;
 
 impl Finder<'_> {
-    /// Extends a chain of failures by a failed process (one of `failed`) that should have written a file which the
-    /// chain's processes needed, or by a failed server that they needed.
+    /// Extends a chain of failures by an earlier failure that perhaps led to it. For example, a process in `failed`
+    /// should have written a file that a process of the chain needed, or a server in `failed` should have answered it.
     pub(super) fn linked(&self, chain: Vec<ProcessIx>, failed: &BTreeSet<ProcessIx>) -> Chain {
         let first = self.first_try(&chain);
         let first = first.or_else(|| self.writer(&chain, failed));
@@ -186,8 +187,9 @@ impl Finder<'_> {
         writer.end <= program(reader)
     }
 
-    /// The step of a script that failed right before the script could not start a program, which the step perhaps
-    /// should have made. The recording does not have the name of a program that does not exist.
+    /// The step of a script that ran right before the script could not start a program. Perhaps the step should have
+    /// made this program. The recording cannot show this by a name, because it does not have the name of a program that
+    /// does not exist.
     fn before(&self, unstarted: ProcessIx) -> Option<ProcessIx> {
         let process = self.analysis.process(unstarted);
         let parent = process.parent.filter(|_| is_unstarted(process))?;

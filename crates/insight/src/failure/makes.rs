@@ -12,9 +12,8 @@ use super::passes::{
 };
 use crate::label;
 
-/// To find out whether a later job used a file that a failed job should have made, the command lines of later jobs are
-/// searched. At most `NEAR` jobs are searched, and at most `PROGRAMS` programs in each of them. Both are a bound of the
-/// work.
+/// Two limits that bound the work of searching command lines for a file that a failed job should have made. The command
+/// lines of at most `NEAR` later jobs are searched, and in each job those of at most `PROGRAMS` programs.
 const NEAR: usize = 256;
 const PROGRAMS: usize = 4;
 
@@ -50,8 +49,8 @@ impl Finder<'_> {
             return is_best.then_some(Explains::Maybe);
         }
         let is_alone = failed.builds == 0 && failed.others <= 1;
-        // If several jobs failed at once and make began nothing after them, it may have ignored the failure of one of
-        // them.
+        // If several jobs failed at once and make began nothing after them, the reason is uncertain, because make may
+        // have ignored one of these failures.
         let has_rivals = || self.has_rivals(ix, make);
         Some(if is_alone || !goes_on && !has_rivals() {
             certain
@@ -80,8 +79,8 @@ impl Finder<'_> {
         outputs.iter().any(Output::has_rules) && failed.builds + failed.others <= 1
     }
 
-    /// Whether the failed jobs of a make that went on after them are all equally likely reasons for the make's failure,
-    /// so that none of them is the reason for certain.
+    /// Whether a make goes on after failures, and all of its failed jobs are equally likely reasons for its own
+    /// failure. Then none of them is the reason for certain.
     pub(super) fn has_equal_jobs(&self, make: ProcessIx) -> bool {
         let is_make = family(self.analysis.process(make)) == Some(Family::Make);
         is_make && goes_on(self.analysis, make) && self.failed_jobs(make).builds == 0
@@ -135,8 +134,9 @@ impl Finder<'_> {
         children.find(|child| is_shell && fails(child))
     }
 
-    /// Whether a make that goes on after failures later used a file that a failed job should have written. Such a make
-    /// builds nothing that needs a failed target, so it must have ignored the failure of the job.
+    /// Whether a make that goes on after failures later used a file that the failed `job` should have written. Such a
+    /// make builds nothing that needs a failed target. So if the file was used, the make must have ignored the failure
+    /// of `job`.
     fn was_needed(&self, job: &Process, make: ProcessIx) -> bool {
         let outputs = outputs(&job.argv, &label::program(job));
         if outputs.is_empty() {

@@ -77,8 +77,8 @@ impl Finder<'_> {
             && !parent.is_some_and(|parent| is_probe(process, parent))
     }
 
-    /// A child of a server that failed, so that the server's answer ended the last wait of the client. It is the last
-    /// child that failed right before that moment. The client ended soon after this wait.
+    /// The last child of a server that failed right before the server's answer ended the client's last wait. The client
+    /// must have ended soon after this wait. The answer then probably reported the failure.
     fn by_answer(&self, client: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(client);
         let timeline = self.analysis.timeline.as_ref()?;
@@ -109,8 +109,8 @@ impl Finder<'_> {
         others.next()
     }
 
-    /// The only failed process with the same exit status as a script, if a shell does not have this status by itself.
-    /// The script then probably read the status from a file (`exit $(cat status)`).
+    /// The only failed process that ended with the same exit status as a later script. The script then probably read
+    /// the status from a file (`exit $(cat status)`). Statuses that a shell can also have by itself do not count.
     fn by_status(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
         // Only a script, or a program that reads text, can have taken its status from a file. A test runner is
@@ -131,8 +131,8 @@ impl Finder<'_> {
         self.only_uppermost(others.iter().filter(is_same))
     }
 
-    /// The failed background job of a shell that ended before the last poll for its result, which failed, too. Either
-    /// the shell itself polls, or a script that it runs does.
+    /// A failed background job of a shell, for whose result a process polled in vain: the job ended before the last
+    /// poll, and this poll failed, too. The process that polls is the shell itself or a script that the shell runs.
     fn by_polls(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
         let is_shell = |ix: &ProcessIx| passes(self.analysis.process(*ix)) == Passes::Status;
@@ -159,8 +159,8 @@ impl Finder<'_> {
         let script = self.analysis.process(shell);
         let jobs = others.iter().copied().rev().filter(|ix| {
             let job = self.analysis.process(*ix);
-            // A `sleep` that ends right after the job looks like a program that reads the job's output in a pipe. So if
-            // there is a timeline, it must show that the program really read from the job.
+            // A `sleep` that ends right after the job can be mistaken for the program that reads the job's output in a
+            // pipe. So if there is a timeline, it must show that the supposed reader really read from the job.
             let is_read = |reader| self.analysis.timeline.is_none() || self.reads(reader, *ix);
             let is_piped = || self.reader(job, script).is_some_and(is_read);
             let top = self.top_of_subshells(*ix);
@@ -175,9 +175,9 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether a child of a shell probably needed a service that had ended: the child slept again and again after the
-    /// end of the service, the child's time limit was exceeded, or the shell slept right after it had started the
-    /// service.
+    /// Whether a child of a shell (`client`) probably needed a service that had ended. One of three facts shows this:
+    /// the client slept again and again after the end of the service, the client's time limit was exceeded, or the
+    /// shell slept right after it had started the service.
     fn is_client(&self, client: ProcessIx, service: ProcessIx, shell: ProcessIx) -> bool {
         let (process, ended) = (
             self.analysis.process(client),
@@ -211,9 +211,9 @@ impl Finder<'_> {
         naps.take(POLLS).count() == POLLS
     }
 
-    /// Whether a shell polled a service in vain after the service had ended: by a program that scripts use for checks,
-    /// by a program that fetches something, or by several runs of one command line. `last` is the poll that failed
-    /// last, or the shell itself.
+    /// Whether a shell polled a service in vain after the service had ended. A failed child of the shell counts as such
+    /// a poll if it only checks or fetches something, or if its command line ran several times. `last` is the poll that
+    /// failed last, or the shell itself.
     fn polls_fail_after(&self, service: &Process, shell: &Process, last: &Process) -> bool {
         let children = shell.children.iter().rev().take(NEAR);
         let children = children.map(|ix| self.analysis.process(*ix));
@@ -243,9 +243,9 @@ impl Finder<'_> {
         polls.next().is_some()
     }
 
-    /// The only failed script whose shell nevertheless succeeded. Another shell, which read the script's results from a
-    /// text, saw no exit status. Scripts inside of tests are left out, because tests start programs that are expected
-    /// to fail.
+    /// The only failed script whose parent, a shell, nevertheless succeeded. The failed shell `last` did not get the
+    /// exit status of this script, but it may have read the script's results from a text. Scripts inside of tests are
+    /// left out, because tests start programs that are expected to fail.
     fn by_result(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let reader = self.analysis.process(last);
         if passes(reader) != Passes::Status {
@@ -262,9 +262,9 @@ impl Finder<'_> {
         self.only_uppermost(scripts)
     }
 
-    /// The only hidden failure inside a failed process: a failed descendant whose ancestors in between succeeded, were
-    /// stopped, or still live. The failed process may have learned of this failure from a text, if it is a script that
-    /// ended with 1 by its own decision or a test runner that prints results.
+    /// The only hidden failure inside the failed process `last`: a failed descendant whose ancestors up to `last`
+    /// succeeded, were stopped, or still live. `last` may have learned of this failure from a text, if it is a script
+    /// that ended with 1 by its own decision, or a test runner that prints results.
     fn by_elimination(&self, last: ProcessIx, failed: &BTreeSet<ProcessIx>) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
         let is_test_runner = role(process) == Some(Role::Tests);
@@ -275,9 +275,9 @@ impl Finder<'_> {
         self.only_hidden(last, is_test_runner, failed.iter().copied())
     }
 
-    /// The only hidden failure in the whole build. It counts if COMMAND's last failure is a check that had been made
-    /// several times without success, and if it came before the first of these checks. A failure is hidden if no
-    /// ancestor of the failed process shows it.
+    /// The only hidden failure in the whole build, as the explanation of a check that failed several times. COMMAND's
+    /// last failure must be this check (`poll`), and the hidden failure must have come before the first of these
+    /// checks. A failure is hidden if no ancestor of the failed process shows it.
     fn by_polled_state(
         &self,
         poll: ProcessIx,
@@ -296,8 +296,8 @@ impl Finder<'_> {
         self.only_hidden(top, false, failed.iter().copied().filter(before))
     }
 
-    /// The only hidden failure inside another process: a failed descendant whose ancestors in between do not show its
-    /// failure. Inside a test runner, the descendant must have taken a noticeable part of the runner's time.
+    /// The only hidden failure inside the process `last`: a failed descendant whose ancestors up to `last` do not show
+    /// its failure. If `last` is a test runner, the descendant must have taken a noticeable part of the runner's time.
     fn only_hidden(
         &self,
         last: ProcessIx,
@@ -352,8 +352,9 @@ impl Finder<'_> {
         })
     }
 
-    /// The only failed helper process of a program. A helper is a child that ended while the program slept for a timer,
-    /// or a process that had outlived its parent and after whose end the program slept.
+    /// The only failed helper process of a program. Two kinds of processes count as helpers: a child that ended while
+    /// the program slept for a timer, and a process that had outlived its own parent and after whose end the program
+    /// slept.
     fn by_helper(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
         if !matches!(passes(process), Passes::Tests | Passes::Last) {
@@ -381,9 +382,9 @@ impl Finder<'_> {
         stretch.is_some_and(|stretch| stretch.from < time && is_nap(&stretch))
     }
 
-    /// The first program of a pipe that failed before the pipe's last program failed, which perhaps lacked its output.
-    /// A program that ended after the last one does not count, because it may have failed only since its reader had
-    /// ended. Jobs that run at the same time but do not read from each other do not count either.
+    /// The first failed program of a pipe that ended before the pipe's last program (`reader`) failed. Perhaps `reader`
+    /// lacked the output of this program. A program that ended after `reader` does not count: perhaps it failed only
+    /// because `reader` had ended. Jobs that run at the same time but do not read from each other do not count either.
     fn by_writer(&self, reader: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(reader);
         let shell = process.parent?;
@@ -426,8 +427,8 @@ impl Finder<'_> {
         })
     }
 
-    /// The only failed background job among the descendants of a process whose time limit was exceeded. Other processes
-    /// waited for that job until the time limit.
+    /// The only failed background job among the descendants of a process that exceeded its time limit. Other processes
+    /// probably waited for the result of that job until the time limit.
     fn by_time_out(&self, late: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         if !timed_out(self.analysis.process(late)) {
             return None;
@@ -441,9 +442,8 @@ impl Finder<'_> {
         self.only_command(waited_for)
     }
 
-    /// The step of a script that failed before the script's last program, if that program only reads what other
-    /// programs wrote. The step must be more than a check: it took a part of the script's time, and no other step ran
-    /// after it.
+    /// The last step of a script before the program `reader`, if this step failed and `reader` only reads what other
+    /// programs wrote. The step must be more than a check: it must have taken a part of the script's time.
     fn by_step_before(&self, reader: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(reader);
         let script = process.parent.filter(|_| is_reader(process))?;
@@ -462,10 +462,13 @@ impl Finder<'_> {
         })
     }
 
-    /// An earlier failed step of a script that may explain why a later step of the same script failed by itself. It is
-    /// the last failure before the later step that the script probably did not ignore on purpose: the earlier step
-    /// wrote data into a pipe, or is a build right before the later step, or its last argument is a file that the later
-    /// step names, or it ran the same program on the same file and the script does not use its status.
+    /// Finds an earlier failed step of a script that may explain why the later step `last` of this script failed. The
+    /// script went on after the earlier failure, but probably did not ignore it on purpose. The result is the last
+    /// failed step for which one of these facts is true:
+    /// - It wrote data into a pipe.
+    /// - It is a build right before the later step.
+    /// - Its last argument is a file that the later step names.
+    /// - It ran the same program as the later step on the same file, and the script does not use its status.
     fn by_ignored_step(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
         let script = process.parent?;
@@ -477,8 +480,8 @@ impl Finder<'_> {
         let build = before
             .find(|step| is_step(step))
             .filter(|step| builds(step));
-        // The programs that write into the pipe of the later step, as in `tail -n 1 log | grep -q ok`. Their arguments
-        // count as arguments of the later step.
+        // Some programs may write into the pipe from which the later step reads, as in `tail -n 1 log | grep -q ok`.
+        // Their arguments count as arguments of the later step.
         let mates = self.before_start(process, script).rev().take(SUBSHELLS);
         let fed: Vec<&Argv> = mates
             .filter(|mate| self.is_beside(mate, process))
@@ -495,8 +498,8 @@ impl Finder<'_> {
             let step = self.analysis.process(*ix);
             let top = self.analysis.process(self.top_of_forks(*ix, script));
             let is_before = top.parent == Some(script) && top.end <= process.start;
-            // Commands in braces or a subshell end with the status of the last command, so an earlier failure inside
-            // may not show.
+            // A group of commands in braces or a subshell ends with the status of its last command. So the earlier
+            // failure of another command in it may not show.
             let is_shown = fails(top);
             let names_last_file = || {
                 let file = last_file(&step.argv);

@@ -75,9 +75,9 @@ pub(super) fn runs_jobs(process: &Process) -> bool {
     matches!(role(process), Some(Role::Jobs | Role::Tests))
 }
 
-/// Whether a process is a build tool or a test runner whose failure always counts, whatever its script does with the
-/// exit status. A make that only prints commands (`-n`) does not count, nor does a tool that runs the commands it is
-/// given (xargs).
+/// Whether a process is a build tool or a test runner whose failure always counts, even if its script ignores the exit
+/// status. Two kinds of tools do not count: a make that only prints commands (`-n`), and a tool that runs the commands
+/// it is given (xargs).
 pub(super) fn decides(process: &Process) -> bool {
     let jobs = tool(process).and_then(|tool| tool.jobs);
     let asks = |letters: &str| !letters.is_empty() && has_option(process, letters, ASKS);
@@ -309,8 +309,8 @@ fn has_option(process: &Process, letters: &str, long: &str) -> bool {
 /// the failures that the script `failures.py` plants in builds.
 pub(super) const LONG: u64 = 20;
 
-/// If a program ends within this time, in nanoseconds, after the failure of a child, the failure is taken for the
-/// reason: half a second, or a twentieth of the program's life if that is longer.
+/// The time in nanoseconds within which a program must end after the failure of a child, so that this failure is taken
+/// for the reason: half a second, or a twentieth of the program's life if that is longer.
 pub(super) fn soon(process: &Process) -> u64 {
     (process.wall() / 20).max(AT_ONCE)
 }

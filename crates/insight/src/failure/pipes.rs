@@ -32,8 +32,8 @@ impl Finder<'_> {
         if hidden.is_empty() {
             return Vec::new();
         }
-        // A hidden failure does not count if the same command line succeeded later. So the start of the last run that
-        // succeeded is noted for each command line.
+        // A hidden failure does not count if the same command line succeeded later. The map has the last start of a
+        // successful run for each command line.
         let mut good: BTreeMap<&[u8], Ktime> = BTreeMap::new();
         for process in &self.analysis.processes {
             if process.status == Some(0) {
@@ -58,8 +58,8 @@ impl Finder<'_> {
         chains.take(HIDDEN).collect()
     }
 
-    /// Whether a process is a build tool or a test runner that failed without making COMMAND fail: another process read
-    /// its output to the end in a shell that succeeded, or it is a descendant of script(1).
+    /// Whether a process is a build tool or a test runner whose failure did not make COMMAND fail. Either another
+    /// process read its output to the end in a pipe of a shell that succeeded, or script(1) ran it and succeeded.
     pub(super) fn is_hidden(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         if !decides(process) || !self.sure.own.has(ix) || self.tests.is_asked.contains(&ix) {
@@ -87,8 +87,8 @@ impl Finder<'_> {
         self.top_of(ix, |above| above != script)
     }
 
-    /// The outermost subshell around a process. The search goes up as long as `is_one` accepts the next subshell; if it
-    /// accepts none, the result is the process itself.
+    /// The outermost subshell around a process. The search goes up through the subshells as long as `is_one` returns
+    /// true for the next one. If there is none, the result is the process itself.
     fn top_of(&self, ix: ProcessIx, is_one: impl Fn(ProcessIx) -> bool) -> ProcessIx {
         let above = self.analysis.ancestors(ix).take(SUBSHELLS);
         let forks =
@@ -132,8 +132,8 @@ impl Finder<'_> {
             .any(|(from, to)| *from < process.end && *to > program(process))
     }
 
-    /// The waits of a process for data in pipes, by the process that ended each wait. The wait is also listed for the
-    /// ancestors of that process.
+    /// The waits of a process for data in pipes. Each wait is listed under the process that ended it (by writing to the
+    /// pipe or closing it), and under all ancestors of that process.
     fn pipe_reads(&self, reader: ProcessIx) -> PipeReads {
         let mut reads = PipeReads::new();
         let Some(timeline) = &self.analysis.timeline else {

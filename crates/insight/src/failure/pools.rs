@@ -80,8 +80,8 @@ impl Finder<'_> {
         self.sure.was_stopped_late(ix) || self.is_hung_test(ix)
     }
 
-    /// Whether a process was killed because another child of its parent had failed. Its parent killed it, or the
-    /// program that ended its parent did.
+    /// Whether a process was killed because another child of its parent had failed. The process was killed by its
+    /// parent, or by the program that also ended its parent.
     pub(super) fn was_killed_for_another(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let child = self.analysis.process(ix);
         self.sure.on_purpose(ix, child)
@@ -104,8 +104,8 @@ impl Finder<'_> {
         other.is_some_and(|end| child.start < end && end < child.end)
     }
 
-    /// The time at which a child of `above` failed most recently before `time`; `None` if this is too long before for
-    /// `above` to have reacted to it at `time`. Stopped children do not count as failed.
+    /// The time of the last failure of a child of `above` before `time`. `None` if the failure was so early that what
+    /// `above` did at `time` was no reaction to it. Stopped children do not count as failed.
     fn failed_shortly_before(&self, time: Ktime, above: ProcessIx) -> Option<Ktime> {
         let failures = self.failures.get(&above).map_or(&[][..], Vec::as_slice);
         let before = failures.partition_point(|end| *end <= time);
@@ -130,8 +130,8 @@ impl Finder<'_> {
         (self.analysis.process(ix).end.since(woken) <= AT_ONCE).then_some(woken)
     }
 
-    /// The end of another child that the same parent had stopped, if it is shortly before the end of the given child.
-    /// The parent then probably stopped both children.
+    /// If the parent stopped another child shortly before the end of the given child: the end of the other child. The
+    /// parent then probably stopped both children.
     fn beside_a_stop(&self, child: &Process, above: ProcessIx) -> Option<Ktime> {
         let children = self
             .analysis

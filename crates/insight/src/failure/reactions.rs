@@ -11,9 +11,9 @@ use super::passes::is_step;
 use super::passes::{code, fails, is_often_ignored, passes, program, Passes, NEAR};
 use crate::label;
 
-/// The least CPU time of a test runner after a child's end that counts as exceptional, in halves of the median of the
-/// runner's other reactions: one and a half times that median. Fitted to the failures that the script `failures.py`
-/// plants in builds.
+/// The least CPU time of a test runner after a child's end that counts as exceptionally long. The unit is half of the
+/// median of the runner's CPU times after the ends of the other children, so 3 means 1.5 times this median. Fitted to
+/// the failures that the script `failures.py` plants in builds.
 const HALVES: u64 = 3;
 
 /// The first of the exit statuses (126) with which a shell reports a program that could not be started or was killed.
@@ -87,9 +87,9 @@ impl Finder<'_> {
         }
     }
 
-    /// If the very last child of a test runner failed with a status that a test probably expects, the last child that
-    /// ran the same program and failed with a status of common errors; otherwise `None`. `runs` has the children in the
-    /// order of their starts.
+    /// The child that is reported in place of the very last child of a test runner, if a test probably expects the
+    /// status with which the very last child failed. It is the last child that ran the same program and failed with a
+    /// status of common errors. `None` if there is none. `runs` has the children in the order of their starts.
     fn unexpected(&self, runs: &[ProcessIx]) -> Option<ProcessIx> {
         let last = self.analysis.process(*runs.last()?);
         let name = label::program(last);

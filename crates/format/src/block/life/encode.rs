@@ -127,8 +127,8 @@ pub(crate) fn encode(
     for column in enc.columns.iter().take(used) {
         put(&mut body, column.len() as u64);
     }
-    // Each part is compressed with Huffman tables of its own. A long column is one part, and so are all short columns
-    // between two long ones together.
+    // Each part is compressed with Huffman tables of its own. A long column is a part by itself. All short columns
+    // between two long ones are one part together.
     let mut parts = vec![body];
     let mut before_long = false;
     for column in enc.columns.iter().filter(|column| !column.is_empty()) {
