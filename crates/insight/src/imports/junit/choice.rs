@@ -8,9 +8,9 @@ use super::even::Bounds;
 use super::placer::Times;
 use super::serial;
 
-/// The largest number of threads of a process with which the usual proof that one thread ran a suite's tests is enough.
-/// With more threads, one of them may fit by chance, so one more test must fit. A guess: of the 23 threads of a Java
-/// program, one fitted to tests of another process.
+/// The largest number of threads of a process for which [`serial::EXACT`] tests that fit nearly exactly are enough
+/// proof that the process ran the suite. With more threads, the tests may fit one of them by chance, so one more test
+/// must fit. A guess: of the 23 threads of a Java program, one fitted to tests of another process.
 const FEW: usize = 4;
 
 /// A schedule of a suite: the processes that can have run the suite's tests, and the place of each test in time.
@@ -75,8 +75,8 @@ pub fn choose(mut possible: Vec<Vec<Schedule>>) -> Vec<Option<Choice>> {
 }
 
 impl Choice {
-    /// Whether no schedule of the suite is proven by the sleeps of its processes: the tests can have run in another
-    /// order, or in other processes.
+    /// Whether the sleeps of the processes prove none of the suite's possible schedules. The tests can then have run in
+    /// another order, or in other processes.
     pub fn is_loose(&self) -> bool {
         let mut all = std::iter::once(&self.schedule).chain(&self.others);
         !all.any(Schedule::is_measured)
@@ -97,8 +97,9 @@ impl Schedule {
         claims
     }
 
-    /// Whether the processes of the schedule must have measured the lengths of the tests: the lengths of several tests
-    /// fit nearly exactly between the sleeps of these processes. If a process has many threads, one more test must fit.
+    /// Whether it is proven that the processes of the schedule measured the lengths of the tests. The proof is that
+    /// several tests fit nearly exactly between the sleeps of these processes. If a process has many threads, one more
+    /// test must fit.
     pub fn is_measured(&self) -> bool {
         let bounds = self.times.iter().flatten().filter_map(|times| times.bounds);
         let exact = bounds.filter(Bounds::is_exact).count();
