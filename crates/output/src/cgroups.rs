@@ -77,8 +77,8 @@ pub fn directories(cgroups: &str, mountinfo: &str, controller: &str) -> Vec<Path
         is_wanted.then_some(Path::new(path))
     });
     let levels = |mount: Mount| {
-        // Even in a cgroup namespace, the mount's path and the task's path begin at the same directory, which is
-        // the namespace's root.
+        // Even in a cgroup namespace, the mount's path and the task's path begin at the same directory: the root of the
+        // namespace. So the mount's path can be removed from the beginning of the task's path.
         let below = path?.strip_prefix(&mount.cgroup).ok()?;
         let is_name = |part: Component<'_>| matches!(part, Component::Normal(_));
         let own = mount.point.join(below);

@@ -102,8 +102,8 @@ impl std::fmt::Display for Terminal {
 
 impl std::error::Error for Terminal {}
 
-/// Whether an error means that the command line is a mistake: it names an output that this program never writes to,
-/// whatever its rights are, such as an existing file of another kind.
+/// Whether an error comes from a mistake in the command line, and not from missing rights: the command line names an
+/// output to which this program never writes, such as an existing file of another kind.
 pub fn is_mistake(error: &io::Error) -> bool {
     error
         .get_ref()
