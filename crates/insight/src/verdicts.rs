@@ -33,8 +33,8 @@ const LEAST: u64 = 200_000_000;
 /// for a test that may itself be a whole suite. Without this rule, `verdicts.py` found failures on a busy machine whose
 /// run-queue wait was wrongly reported as the reason.
 const LATE: [u64; 2] = [500_000_000, 1_000_000_000];
-/// The divisor of a step's wall time for its unknown part: a step has no verdict if more than a tenth of its wall time
-/// is unknown. A decision: a printed figure never hides more than a tenth.
+/// A step has no verdict if more than a tenth (1/`UNKNOWN`) of its wall time is unknown. A decision: a printed figure
+/// never hides more than a tenth.
 const UNKNOWN: u64 = 10;
 /// The least number of other tests in a test's suite for which a median is computed. A guess: the median of fewer tests
 /// is not typical.
@@ -44,8 +44,8 @@ const NAMED: usize = 50;
 /// The largest number of tasks that a verdict names as the ones that had the CPUs or were waited for. Each of them has
 /// at least a twentieth of the time.
 pub(crate) const NAMES: usize = 3;
-/// A verdict names a task if the task has at least a twentieth of the time of all tasks in the verdict; this is the
-/// divisor. A decision: a smaller part would not change what a reader does.
+/// A verdict names a task if the task has at least a twentieth (1/`COUNTS`) of the time of all tasks in the verdict. A
+/// decision: a smaller part would not change what a reader does.
 pub(crate) const COUNTS: u64 = 20;
 
 /// The conclusion about the work or wait on which a step spent most of its wall time.

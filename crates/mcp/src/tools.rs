@@ -420,7 +420,8 @@ impl CommandOutput {
     }
 
     /// The last part of the command's output, after the command has ended. A process that the command left behind may
-    /// still print. It would be killed if the pipe were closed, so a thread goes on reading, but nobody waits for it.
+    /// still print, and would be killed if the pipe were closed. So a thread goes on reading, but nobody waits for that
+    /// thread.
     fn rest(mut self) -> Vec<u8> {
         let mut read = 0;
         while let Ok(length @ 1..) = self.read(0) {

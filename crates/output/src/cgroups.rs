@@ -9,8 +9,8 @@ use nix::sys::statfs::{statfs, CGROUP2_SUPER_MAGIC};
 
 /// A mounted hierarchy of cgroups, from a line of mountinfo.
 struct Mount {
-    /// The path of the cgroup that is at the mount point. In a container it can be the container's cgroup,
-    /// whose ancestors are not visible.
+    /// The path of the cgroup that is mounted at `point`. In a container, this can be the container's own cgroup, whose
+    /// ancestors are then not visible.
     cgroup: PathBuf,
     point: PathBuf,
 }

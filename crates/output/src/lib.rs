@@ -166,9 +166,8 @@ impl Unnamed {
         )
     }
 
-    /// Gives a finished output file its name. If the program is killed, it leaves no hidden name behind, except in
-    /// the 20 µs between the two system calls that replace an existing file. The next replacement removes that hidden
-    /// name.
+    /// Gives a finished output file its name. An existing file is replaced by two system calls, with a hidden name for
+    /// 20 µs between them. If the program is killed in that time, the hidden name remains until the next replacement.
     fn publish(mut self) -> io::Result<()> {
         let path = self.at.path();
         let hidden = match self.hidden.take() {

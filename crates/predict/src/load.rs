@@ -90,19 +90,19 @@ enum Division {
 /// The smallest load of other tasks (in thousandths of a task that never sleeps) for which forecasts have a note on how
 /// the kernel divides the CPUs. A guess: less than a quarter of a task hardly matters.
 pub(crate) const BESIDE: u64 = 250;
-/// The recording must show how the kernel divides the CPUs for at least a fifth of the recorded time; this is the
-/// divisor. A guess: a shorter time consists of only a few time slices.
+/// A recording shows how the kernel divides the CPUs only if it does so for at least a fifth (1/`SHOWN`) of the
+/// recorded time. A guess: a shorter time consists of only a few time slices.
 const SHOWN: u64 = 5;
 /// The kernel may divide the CPUs in two ways: among tasks, or among groups of tasks. The two ways are told apart only
-/// if the run gets at least an eighth less CPU time by one of them; this is the divisor. Measured beside two loops on
-/// two CPUs: four tasks got 1.28 to 1.36 CPUs as tasks, and 1.0 to 1.08 as a group.
+/// if the run gets at least an eighth (1/`DIFFER`) less CPU time by one of them. Measured beside two loops on two CPUs:
+/// four tasks got 1.28 to 1.36 CPUs as tasks, and 1.0 to 1.08 as a group.
 const DIFFER: u64 = 8;
-/// The divisor of the recorded time: a process outside of the run that was seen in the first and in the last quarter of
-/// it counts as if it was there all the time. A guess: a compiler of another build ends sooner.
+/// If a process outside of the run was seen in the first and in the last quarter (1/`ENDS`) of the recorded time, it
+/// counts as if it was there all the time. A guess: a compiler of another build ends sooner.
 const ENDS: u64 = 4;
-/// The divisor of the CPU time of the busiest process outside of the run: a process with less than
-/// a quarter of that time does not count as busy. A guess: of two loops, one may have stayed for
-/// long on a CPU that no task of the run wanted.
+/// A process outside of the run counts as busy if it has at least a quarter (1/`PART`) of the CPU time of the busiest
+/// such process. A guess: of two equal loops, one may have more time, because it stayed on a CPU that no task of the
+/// run wanted.
 const PART: u64 = 4;
 
 /// The CPU time in ns of a process outside of the run, with the first and the last time at which it
@@ -114,9 +114,9 @@ struct Busy {
     last: Ktime,
 }
 
-/// The number of processes outside of the run that used CPUs beside it all the time, in thousandths. The CPU time of
-/// all other processes increases the number in proportion. Returns `None` if they had more than a quarter of the CPU
-/// time, or if for half of the CPU time the process is not known.
+/// The number of processes outside of the run that used CPUs during all of the run, in thousandths of a process. The
+/// number is increased in proportion to the CPU time of the other processes outside of the run. `None` if these other
+/// processes had more than a quarter of the CPU time, or if for half of the CPU time the process is not known.
 fn busy_processes(outside: &Outside) -> Option<u64> {
     let mut busy: BTreeMap<Tgid, Busy> = BTreeMap::new();
     let mut all = 0u64;

@@ -63,8 +63,8 @@ pub struct Predictor {
     pub(crate) shared: bool,
 }
 
-/// The largest ratio of the upper to the lower bound of a forecast that counts as narrow, if other tasks use the CPUs.
-/// A guess: wider forecasts are printed with the note that they say little.
+/// A forecast is too wide to be useful if its upper bound is more than this many times its lower bound, because other
+/// tasks use the CPUs. A guess: such forecasts are printed with the note that they say little.
 const WIDE: u64 = 3;
 
 /// The sentence that warns of a wide forecast, because other tasks used the CPUs beside the
@@ -405,9 +405,8 @@ impl Predictor {
         ))
     }
 
-    /// The lower and the upper bound of the simulated time in ns. They allow for jobs that depend
-    /// on others, for the CPU time that shared caches cost, and for chance in the order of jobs and
-    /// in the shares of CPUs.
+    /// The lower and the upper bound of the simulated time in ns. The bounds allow for three unknowns: how jobs depend
+    /// on others, how much CPU time shared caches cost, and chance in the order of jobs and in the shares of the CPUs.
     fn bounds(&self, machine: Machine, done: &Done) -> (u64, u64) {
         let (mut low, mut high) = (u64::MAX, 0);
         let (least, _, most) = COLD;
@@ -592,9 +591,9 @@ impl Predictor {
     }
 }
 
-/// The length of a run, in ns without other tasks, up to which it may get the CPUs at once although other tasks use
-/// them. A guess: it is some dozens of time slices. A recorded build that took 60 ms, because a cache had the rest of
-/// its work, got them at once.
+/// A run that takes less than this long without other tasks, in ns, may get the CPUs at once although other tasks use
+/// them. A guess: it is some dozens of time slices. A recorded build took 60 ms, because a cache had the rest of its
+/// work, and got the CPUs at once.
 const SHORT: u64 = 100_000_000;
 /// The smallest error that every forecast is assumed to have, in thousandths of its time. A guess;
 /// `predict.py` compares the intervals with real runs.

@@ -248,8 +248,8 @@ fn of_reports(costs: &Costs<'_>, reports: &[&Report]) -> Tests {
     let nodes = ids::Nodes::new(costs.steps);
     let mut tests = Merged::default();
     let mut files: BTreeMap<String, Cost> = BTreeMap::new();
-    // `tested` is the span of time in which the tests of all reports ran. `before_tests` is the longest work in it that
-    // a runner did before its first tests.
+    // `tested` is the span of time in which the tests of all reports ran. Before its first tests, a runner process
+    // starts up; `before_tests` is the longest such work in that span.
     let mut tested: Option<(u64, u64)> = None;
     let mut before_tests = 0;
     for report in reports {

@@ -383,8 +383,8 @@ impl<'a> Divider<'a> {
         divided.times.add(WallPart::Sleep, slept);
     }
 
-    /// The other thread of the step that worked or waited the most during a segment of the step's path. Returns this
-    /// thread's timeline within the segment. `None` if there is no such thread.
+    /// Finds the other thread of the step whose work and waits explain most of a segment of the step's path. Returns
+    /// this thread's timeline within the segment. `None` if there is no such thread.
     fn busiest(&self, at: StepIx, segment: &Segment) -> Option<Vec<(ThreadIx, Stretch)>> {
         let others = self.threads.get(&at)?.iter().copied();
         let others = others.filter(|thread| {
@@ -457,8 +457,8 @@ impl<'a> Divider<'a> {
                 _ => return None,
             },
         };
-        // If a thread of the step ended the wait, the step waited for itself, which explains nothing. An exception is a
-        // waker that killed the waiting thread.
+        // If a thread of the step itself ended the wait, nothing outside of the step delayed the step, so the wait
+        // explains nothing. The exception is a wait that ended because the waiting thread was killed.
         let killed = exit::killed_by(self.analysis.thread(thread).status).is_some();
         let own = match stretch.waker() {
             Actor::Thread(waker) => self.is_inside(at, waker, stretch.to),
@@ -480,8 +480,8 @@ impl<'a> Divider<'a> {
             return;
         };
         let span = (step.from, step.to);
-        // A counter of throttling shows how long the quota throttled between two samples, but not when. Waits for a CPU
-        // that was idle show when.
+        // The counter shows how long the quota throttled tasks between two samples, but not at which moments. Throttled
+        // tasks wait although their CPU is idle, so such waits show the moments.
         let throttled = self.throttled(step.from, step.to);
         divided.times.withhold(self.analysis, span, throttled);
         let memory = self.memory.get(&at).copied().unwrap_or_default();

@@ -17,8 +17,8 @@ const FEW: usize = 4;
 #[derive(Clone, Debug)]
 pub struct Schedule {
     pub runner: Scheduled,
-    /// The place in time of each test of the suite; `None` for a test without a length, or without a time although the
-    /// other tests have one.
+    /// The time at which each test of the suite ran. `None` for a test whose length the report does not have. Also
+    /// `None` for a test without a time of day, if other tests of the suite have one.
     pub times: Vec<Option<Times>>,
     /// For each test of the suite, the process that ran it.
     pub of_tests: Vec<Option<ProcessIx>>,
@@ -27,9 +27,9 @@ pub struct Schedule {
     pub decided: Vec<ProcessIx>,
 }
 
-/// The processes that ran the tests of a suite. There are three cases: a single process; several processes of one
-/// program that lived one after the other, because some runners start a new worker after a failed test or for each
-/// test; several workers of one program at the same time ([`pool`](super::pool)).
+/// The processes that ran the tests of a suite. There are three cases. A single process ran the tests. Several
+/// processes of one program, which lived one after the other, ran them: some runners start a new worker after a failed
+/// test or for each test. Several workers of one program ran them at the same time ([`pool`](super::pool)).
 #[derive(Clone, Debug)]
 pub struct Scheduled {
     pub processes: Vec<ProcessIx>,

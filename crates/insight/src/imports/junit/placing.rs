@@ -259,8 +259,8 @@ impl Placer<'_> {
         at_once && !has_above(a, b) && !has_above(b, a)
     }
 
-    /// Places a test in the life of a process that the suite's schedule proves to have run it. `None` if the times do
-    /// not fit into the process's life.
+    /// Places a test in the process that ran it according to the suite's schedule. `None` if the test's times are not
+    /// within the life of the process.
     fn within(&self, process: ProcessIx, is_one_thread: bool, times: Times) -> Option<Runner> {
         let (from, to) = self.lookup.inside(process, times.from, times.to)?;
         Some(Runner {

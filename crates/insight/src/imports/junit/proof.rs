@@ -202,7 +202,8 @@ impl Unseen {
 
     /// The time in nanoseconds between `from` and `to` that the recording does not show, summed up over the threads.
     fn between(&self, from: Ktime, to: Ktime) -> u64 {
-        // Returns the sum of the differences between `time` and each earlier time in the list.
+        // Returns the sum of the differences between `time` and each earlier time in `times`. Each entry also has the
+        // sum of all times before it, so no loop is needed.
         let since = |times: &[(i64, i128)], time: i64| {
             let before = times.partition_point(|(at, _)| *at < time);
             let last = before.checked_sub(1).and_then(|last| times.get(last));
@@ -234,8 +235,8 @@ struct Company {
 impl Company {
     /// Finds the processes and threads that lived at the same time as a test runner. If the runner is known as a test
     /// program (`is_test`), its children that execute other programs are assumed not to run its tests. If the runner's
-    /// kind is not known, they may run its tests. The children in `decided` are left out, because it is known which
-    /// test each of them belongs to.
+    /// kind is not known, all of its children may run its tests. The children in `decided` are left out, because it is
+    /// known which test each of them belongs to.
     fn new(
         analysis: &Analysis,
         runner: ProcessIx,
@@ -379,8 +380,8 @@ pub fn find_doubts(
     }
 }
 
-/// For each placed test, whether it overlaps with another test of its process by more than the errors of both; for each
-/// placed suite, whether it overlaps with another suite.
+/// For each placed test, whether it overlaps with another test of its process by more than the sum of their largest
+/// errors. For each placed suite, the same for the other suites of its process.
 fn overlapping(guesses: &[Guess]) -> Vec<bool> {
     let mut order: Vec<(usize, &Guess)> = guesses.iter().enumerate().collect();
     let place = |guess: &Guess| (guess.span.process, guess.is_suite);

@@ -25,9 +25,9 @@ const ROUNDS: usize = 8;
 /// its script.
 const PROGRAM: usize = 2;
 
-/// The name that pytest gives to its suite. The lengths in its report do not show which worker ran a test: they count
-/// the set-up, the call and the tear-down of a test, but not the time between these, in which workers of pytest-xdist
-/// send reports (up to 26 ms on a busy machine).
+/// The name that pytest gives to its suite. The lengths in its report do not show which worker of pytest-xdist ran a
+/// test. The length of a test includes its set-up, its call and its tear-down, but not the time between these. In that
+/// time, the workers send reports, which takes up to 26 ms on a busy machine.
 const PYTEST: &str = "pytest";
 
 /// The number of possible schedules of one suite at which the search for more ends. A bound of the work: a suite with
@@ -330,9 +330,8 @@ impl Placer<'_> {
         siblings
     }
 
-    /// The places of the tests of a suite in a pool of worker processes that ran the tests at the same time; `None` if
-    /// the tests cannot be distributed to these workers. A worker that lived for less time than the shortest test is
-    /// left out.
+    /// Places the tests of a suite in several worker processes that ran the tests at the same time. `None` if the tests
+    /// cannot be distributed to these workers. A worker is left out if it lived for less time than the shortest test.
     fn distributed(
         &mut self,
         suite: &Suite,
@@ -435,10 +434,10 @@ impl Placer<'_> {
         Ok(Some(schedule))
     }
 
-    /// Places the tests of a suite in the given processes, which ran them one after the other. The result has the
-    /// bounds of each test's time; `None` if no schedule agrees with everything that is known (see [`serial`]). A time
-    /// of the day counts only if its meaning and its zone are proven. Without such a time, a test can be anywhere in
-    /// the lives of the processes.
+    /// Places the tests of a suite in the given processes, which ran them one after the other. The schedule has the
+    /// earliest and the latest beginning and end of each test. `None` if no schedule agrees with everything that is
+    /// known (see [`serial`]). A test's time of day is used only if it is known to be the beginning or the end, and in
+    /// which time zone. Otherwise, the test can be anywhere in the lives of the processes.
     fn scheduled(
         &mut self,
         suite: &Suite,
@@ -712,9 +711,9 @@ impl Placer<'_> {
         }
     }
 
-    /// Makes the schedule of a suite from the bounds of its tests, with a place in time for each test. A child process
-    /// for which the runner waits only during one test belongs to that test, even if the child began shortly before the
-    /// test's assumed beginning.
+    /// Makes the schedule of a suite: chooses a place within the bounds of each test. If the runner waits for a child
+    /// process only during one test, the child belongs to that test, even if it began shortly before the test's assumed
+    /// beginning.
     fn spans(
         &self,
         suite: &Suite,
