@@ -166,8 +166,8 @@ impl Functions {
     }
 }
 
-/// The wait in which a stack sample was taken off CPU. The recorder takes the timestamps of the sample and of the wait
-/// at slightly different moments, so the longest wait in the thread's timeline around the sample is taken.
+/// The wait during which a stack sample was taken off CPU. The recorder takes the timestamps of the sample and of the
+/// wait at slightly different moments. So the result is the longest wait in the thread's timeline around the sample.
 pub fn wait_of(analysis: &Analysis, sample: &Timed) -> Option<Stretch> {
     let timeline = analysis.timeline.as_ref()?;
     let thread = sample.thread;

@@ -56,7 +56,8 @@ pub struct Column {
 }
 
 /// The columns of a table that divides times of the critical path by kind. Each kind of time is in exactly one column.
-/// If a recording has only total times, the time that they do not explain is in the column for an unknown state.
+/// Some recordings have only the kernel's total times. Time that the totals do not explain is in the column for an
+/// unknown state.
 pub const COLUMNS: [Column; 7] = [
     column("CPU", &[TimeKind::OnCpu], "on_cpu"),
     column(RUN_QUEUE, &[TimeKind::RunQueue], "run_queue"),

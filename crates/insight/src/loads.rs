@@ -89,9 +89,9 @@ fn work(analysis: &Analysis) -> Option<u64> {
     run_within(analysis, (analysis.start, analysis.end), on_cpu)
 }
 
-/// The part of a task's CPU time in which the hypervisor really ran the task's CPU. A task keeps its CPU while the
-/// hypervisor runs other guests; this stolen time is divided among the tasks by their parts of the CPU time, and
-/// subtracted.
+/// The part of a task's CPU time in which the task really ran. While the hypervisor runs other guests, a task is still
+/// counted as running. The kernel shows this stolen time only for the whole machine. It is divided among the tasks in
+/// proportion to their CPU time, and the task's share is subtracted.
 pub(super) fn run_within(analysis: &Analysis, span: (Ktime, Ktime), on_cpu: u64) -> Option<u64> {
     let samples = Samples::of(analysis);
     let total = |counter| samples.increase(counter, span);

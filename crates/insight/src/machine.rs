@@ -170,8 +170,8 @@ mod tests {
         let span = (Ktime(1000), Ktime(1100));
         let whole = Interval::new(samples, span, 90, Some(2));
         assert_eq!((whole.others, whole.idle), (Some(50), Some(50)));
-        // Counters have coarser ticks than events, so the build may seem to have used more than all. The other parts
-        // are then 0 and not negative.
+        // Counters have coarser ticks than events, so the build may seem to have used more CPU time than the whole
+        // machine. The other parts are then 0 and not negative.
         let whole = Interval::new(samples, span, 199, Some(2));
         assert_eq!((whole.others, whole.idle), (Some(0), Some(0)));
         let whole = Interval::new(samples, span, 90, None);

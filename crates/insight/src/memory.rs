@@ -116,9 +116,9 @@ impl Resident {
                 let peak = reading.get(Counter::ResidentPeak).filter(|_| at > 0);
                 [reading.get(Counter::Resident), peak]
             });
-        // The peak of a process that is older than the analyzed time may lie before that time, so such processes are
-        // left out. COMMAND is one of them: kernels before 6.16 count the recorder's memory before the exec as
-        // COMMAND's.
+        // A process that is older than the analyzed time may have had its peak before that time, so such processes are
+        // left out. COMMAND is one of them. Before the exec, it was a copy of the recorder, and kernels before 6.16
+        // count that memory as COMMAND's.
         let processes = || analysis.processes.iter();
         let inside = processes().filter(|process| !process.started_before);
         let inside = inside.filter_map(|process| process.resources.max_rss);

@@ -66,8 +66,9 @@ impl Host {
 pub struct Remotes {
     /// For each address, the DNS name whose query returned it.
     names: HashMap<Address, String>,
-    /// For each remote end of TCP connections, the program behind it, if it runs on this machine and is not recorded.
-    /// Waits for the remote end show this program, because it ended them; `None` if they show several programs.
+    /// For each remote end of TCP connections, the program behind it, if that program runs on this machine and is not
+    /// recorded. The program is known because it ended waits for the remote end. `None` if several programs ended such
+    /// waits.
     servers: HashMap<Host, Option<Comm>>,
 }
 

@@ -128,9 +128,10 @@ impl PartTimes {
         self.add(WallPart::Nobody, ns.saturating_sub(known));
     }
 
-    /// Moves the time that the hypervisor and a CPU quota took during `span` to the parts for these two causes. Until
-    /// then, other parts contain it. `throttled` has the time of the quota in nanoseconds twice: between the last
-    /// counter sample before the span and the first one after it, and in the span itself.
+    /// Moves the time that the hypervisor and a CPU quota took during `span` from other parts to the parts `Hypervisor`
+    /// and `Quota`. `throttled` has two times in nanoseconds for which the quota throttled tasks. The first one is
+    /// between the last counter sample before the span and the first one after it. The second one is in the span
+    /// itself.
     pub fn withhold(&mut self, analysis: &Analysis, span: (Ktime, Ktime), throttled: (u64, u64)) {
         let work = self.get(WallPart::Work);
         let run = run_within(analysis, span, work).unwrap_or(work);

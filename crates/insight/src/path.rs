@@ -129,8 +129,8 @@ pub struct Share {
     pub name: String,
     /// The time in nanoseconds that the critical path has for this use.
     pub time: u64,
-    /// The number of times that the critical path has this use: each return to it in another thread counts, and each
-    /// sleep counts separately.
+    /// The number of times that the critical path comes to this use. A return to the use in another thread counts
+    /// again, and so does each sleep.
     pub count: u64,
     /// The name of the program that ended the waits of this use, if that program is not recorded.
     pub by: Option<String>,

@@ -24,8 +24,8 @@ pub struct StepShare {
     pub is_step: bool,
     /// The time of these steps on the critical path, divided by kind.
     pub spent: ByKind,
-    /// The number of different steps that have this share of the critical path; for time in no step, how often the path
-    /// came to this use.
+    /// The number of different steps with this name on the critical path. If the time is in no step, it is the number
+    /// of times that the path comes to this use.
     pub count: u64,
 }
 
@@ -85,8 +85,9 @@ impl PathBySteps {
         let mut owners: Vec<(&str, Option<StepIx>)> = Vec::with_capacity(count);
         for (at, (segment, part)) in path.segments.iter().zip(&parts).enumerate() {
             let mut take = |from, to, step: Option<StepIx>| {
-                // Time counts for the innermost step if that step contains no other step. A unit of cargo with an inner
-                // step (its link) also works itself, but a target that contains units only waits for them.
+                // The time counts for the innermost step only if no other step is inside that step, because a step with
+                // inner steps, such as a target, only waits for them. A unit of cargo is an exception: it works itself
+                // although its link is a step inside it.
                 let is_unit = |step: &StepIx| {
                     let step = steps.list().get(*step);
                     step.is_some_and(|step| step.kind == StepKind::Unit)
@@ -181,7 +182,7 @@ impl PathBySteps {
         count > 1 && sum >= whole / 2 && longest <= whole - whole / 5
     }
 
-    /// Joins successive segments of the critical path that belong to one step or use. Each such series of segments is
+    /// Joins successive segments of the critical path in one step, or with one use in no step. Each such series is
     /// shown as one piece, with the thread of its longest segment.
     pub fn legs(&self) -> impl Iterator<Item = (Leg, &StepShare)> {
         let mut rest = self.segments.as_slice();

@@ -146,16 +146,16 @@ impl MemoryNeed {
     }
 }
 
-/// The number of CPUs that a recorded command, run without other tasks, would not exceed during most of its time.
-/// `None` for a part of a recording, or for the whole machine.
+/// The number of CPUs that a recorded command would need without other tasks: during most of its time, it would use at
+/// most this many at once. `None` for a part of a recording, or for the whole machine.
 pub fn cpus_wanted(analysis: &Analysis, path: &CriticalPath) -> Option<u64> {
     let schedule =
         is_of_command(analysis).then(|| Schedule::new(analysis, path, &groups(analysis), &[]));
     cpus_wanted_in(analysis, &schedule?.ok()?.alone())
 }
 
-/// The number of CPUs that a recorded command wanted at most during most of its time, by its simulated run without
-/// other tasks; `None` for a part of a recording, or for the whole machine.
+/// The number of CPUs that a recorded command needs, by the simulated run `alone`, which has no other tasks: during
+/// most of its time, it uses at most this many at once. `None` for a part of a recording, or for the whole machine.
 pub fn cpus_wanted_in(analysis: &Analysis, alone: &Done) -> Option<u64> {
     let alone = Some(alone).filter(|_| is_of_command(analysis));
     cpu_need::wanted(analysis.cpus_of_build(), alone?)
@@ -212,9 +212,9 @@ pub fn most_at_once(all: impl IntoIterator<Item = HeldMemory>) -> Option<u64> {
 
 /// The largest resident sets of the programs of a process that has ended, in bytes; `None` if one of them is not known.
 ///
-/// The largest resident set of a program may be unknown, because kernels before 6.16 show only whether the process's
-/// maximum has grown; then the maximum of the process is taken. A forked process that later executes a program shares
-/// its parent's pages until then, so this time is not counted.
+/// Kernels before 6.16 show only whether a program has increased the maximum of its process, so the largest resident
+/// set of a program may be unknown. The maximum of the process is then taken. A forked process shares its parent's
+/// pages until it executes a program. So the time before the first exec is not counted.
 pub fn resident_sets(process: &Process) -> Option<Vec<HeldMemory>> {
     if process.alive || process.status.is_none() {
         return None;

@@ -41,8 +41,8 @@ pub struct StepSum {
     pub held_back: Option<u64>,
     /// The cause that delayed the first of the steps that were held back, with the evidence.
     pub held: Option<String>,
-    /// The verdict on the longest of the steps in words, and the length in nanoseconds of the part of its wall time
-    /// that the verdict names. If some steps were held back, it is the verdict on the longest one of these.
+    /// The verdict in words on one of these steps, and the length in nanoseconds of the part of the wall time that the
+    /// verdict names. The step is the longest one that was held back, or the longest one of all if none was.
     pub verdict: Option<(String, u64)>,
     /// For the step that `verdict` is about: whether it was held back, and its wall time in nanoseconds.
     pub judged: (bool, u64),

@@ -23,18 +23,18 @@ use crate::who;
 use crate::Recording;
 use tr_programs::steps::StepKind;
 
-/// The part of a step's wall time that a verdict names has at least this share of the wall time (two fifths), and at
-/// least `LEAST` nanoseconds. With these limits, `verdicts.py` found 160 of 165 planted faults, and reported a fault
-/// for 2 of 111 failures without one.
+/// A verdict names a part of a step's wall time only if the part is at least two fifths of the wall time and at least
+/// `LEAST` nanoseconds long. With these limits, `verdicts.py` found 160 of 165 planted faults, and reported a fault for
+/// 2 of 111 failures without one.
 const OF_WALL: (u64, u64) = (2, 5);
 const LEAST: u64 = 200_000_000;
-/// A failed test may have exceeded a time limit that nothing shows. It counts as such if it lacked a CPU for at least
-/// this long, in nanoseconds: the first value is for a test in a suite, the second for a test that may itself be a
-/// whole suite. Without this rule, `verdicts.py` had failures on a busy machine that were wrongly explained by their
-/// run-queue wait.
+/// A failed test may have exceeded a time limit that the recording does not show. It is assumed to have done so if it
+/// lacked a CPU for at least this long, in nanoseconds. The first value is for a test in a suite. The second value is
+/// for a test that may itself be a whole suite. Without this rule, `verdicts.py` found failures on a busy machine whose
+/// run-queue wait was wrongly reported as the reason.
 const LATE: [u64; 2] = [500_000_000, 1_000_000_000];
-/// The divisor of a step's wall time for its unknown part: a step has no verdict if more than a tenth of its wall time
-/// is unknown. A decision: a printed figure never hides more than a tenth.
+/// A step has no verdict if more than a tenth (1/`UNKNOWN`) of its wall time is unknown. A decision: a printed figure
+/// never hides more than a tenth.
 const UNKNOWN: u64 = 10;
 /// The least number of other tests in a test's suite for which a median is computed. A guess: the median of fewer tests
 /// is not typical.
@@ -44,7 +44,7 @@ const NAMED: usize = 50;
 /// The largest number of tasks that a verdict names as the ones that had the CPUs or were waited for. Each of them has
 /// at least a twentieth of the time.
 pub(crate) const NAMES: usize = 3;
-/// The divisor of the time of all tasks in a verdict: a task with at least a twentieth of this time is named. A
+/// A verdict names a task if the task has at least a twentieth (1/`COUNTS`) of the time of all tasks in the verdict. A
 /// decision: a smaller part would not change what a reader does.
 pub(crate) const COUNTS: u64 = 20;
 
@@ -57,8 +57,8 @@ pub struct StepVerdict {
     pub ns: u64,
     /// The wall time in nanoseconds of the step that the verdict is about.
     pub wall: u64,
-    /// For a test, the median over the other tests of its suite of the following percentage: the CPU time that a test
-    /// got, divided by the CPU time that it wanted.
+    /// For a test, the median of the CPU shares of the other tests of its suite. The CPU share of a test is the CPU
+    /// time that it got as a percentage of the CPU time that it wanted.
     pub median: Option<u64>,
     /// The wall time of the step divided into all of its parts, in nanoseconds.
     pub parts: PartTimes,
@@ -161,8 +161,8 @@ impl Verdicts {
             .filter(|verdict| verdict.part != WallPart::Unknown)
     }
 
-    /// The figures of the verdict on a step, even if nothing in the step's time stands out. In that case, the verdict
-    /// names the part [`WallPart::Unknown`].
+    /// The verdict on a step with its figures, even if no part of the step's wall time stands out. In that case, the
+    /// verdict names the part [`WallPart::Unknown`].
     pub fn figures(&self, step: StepIx) -> Option<&StepVerdict> {
         self.0.get(step)?.as_ref()
     }
@@ -353,8 +353,8 @@ fn judge(
     let is_test = matches!(step.kind, StepKind::Test | StepKind::Mark);
     let failed = failed
         && match part {
-            // A slow machine is a reason only for failures that can depend on time. A compiler's error does not, and a
-            // test that failed after a short wait probably failed by an assertion.
+            // A slow machine explains a failure only if the failure can depend on time. A compiler's error does not
+            // depend on time. A test that failed after a short wait probably failed by an assertion.
             WallPart::Disk | WallPart::Memory => is_test || is_late,
             part if part.is_starved() => is_late || is_test && (slow || starved >= late),
             _ => true,
@@ -364,8 +364,9 @@ fn judge(
     Some(StepVerdict { told, ..held })
 }
 
-/// For each suite and each of its tests, the percentage of the wanted CPU time that the test got, in ascending order,
-/// so that medians can be read off. A suite consists of the tests directly inside one step.
+/// For each suite, the CPU shares of its tests in ascending order, so that medians can be read off. The CPU share is
+/// the CPU time that a test got as a percentage of the CPU time that it wanted. The tests directly inside one step form
+/// a suite.
 struct Medians(BTreeMap<Option<StepIx>, Vec<(u64, StepIx)>>);
 
 impl Medians {

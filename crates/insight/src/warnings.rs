@@ -184,8 +184,8 @@ pub fn losses(lost: impl Iterator<Item = (Ktime, Lost)>) -> Vec<Loss> {
     losses
 }
 
-/// Divides the losses of events into the first ones, which get a line each, and a common line about the remaining
-/// losses. `more` is the number of further spans with losses, which the common line also counts.
+/// Chooses which losses of events get a warning line each: the first ones. One common line counts the other losses, and
+/// also `more` further spans with losses.
 pub fn lines(mut losses: Vec<Loss>, more: u64) -> (Vec<Loss>, Option<String>) {
     let left_out = losses.split_off(losses.len().min(STREAMS));
     let more = left_out.iter().map(|loss| loss.spans).sum::<u64>() + more;
@@ -251,9 +251,9 @@ pub(crate) fn is_much(unknown: u64, whole: u64) -> bool {
     unknown.saturating_mul(100) >= whole.max(1)
 }
 
-/// Whether the computed CPU time of a recording is only a lower bound: the trace was cut, so that the rest is unknown,
-/// or the state of tasks is unknown for a noticeable time. In a recording that has only the kernel's totals, these give
-/// the whole sum.
+/// Whether the computed CPU time of a recording is only a lower bound. It is if the trace was cut, because then the
+/// rest is unknown, or if the state of tasks is unknown for a noticeable time. The second reason does not apply to a
+/// recording that has only the kernel's totals, because they include all CPU time.
 pub fn is_lower_bound(analysis: &Analysis) -> bool {
     let times = &analysis.totals.times;
     let hidden = analysis.basis() == Basis::Events && is_much(times.unknown, times.sum());

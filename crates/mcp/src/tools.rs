@@ -22,15 +22,14 @@ use crate::tool::{AgentTool, Takes, TakesKind};
 /// then has to end by itself.
 const LIMIT: Duration = Duration::from_secs(3600);
 const GRACE: Duration = Duration::from_secs(10);
-/// The longest time for which any other tool may run, because MCP clients wait for a minute. The
-/// `tr` command gets this limit as an option. If it does not end in time, it is killed after the
-/// time in `KILLED`.
+/// The longest time for which a tool other than `record` may run, because MCP clients wait for a minute. The `tr`
+/// command gets this limit as an option. If it does not end in time, it is killed after the time in `KILLED`.
 const ANSWER: Duration = Duration::from_secs(45);
 const KILLED: Duration = Duration::from_secs(50);
 /// The number of bytes that are kept from the end of a command's messages.
 const SAID: usize = 4096;
-/// The number of bytes that fit into a pipe by default (pipe(7)). After a command has ended, at most so many bytes of
-/// its output are still unread.
+/// The number of bytes that a pipe holds by default (pipe(7)). After a command has ended, its pipe contains at most
+/// this many bytes of unread output.
 const PIPE: usize = 64 << 10;
 /// The smallest exit status of a `tr` command that could not do what was requested.
 const FAILED: i32 = 2;
@@ -259,8 +258,8 @@ fn ask(tool: &AgentTool, mut words: Vec<OsString>, from: u64) -> std::io::Result
     Ok(page.result(&title, &said, failed))
 }
 
-/// Runs a `tr` command for the agent, and kills it at its time limit. Returns a page of its output,
-/// a text about its end for the answer's title and whether it failed, and its messages.
+/// Runs a `tr` command for the agent, and kills it at its time limit. Returns three values: a page of the command's
+/// output; how the command ended, as a text for the answer's title and whether it failed; and the command's messages.
 fn answered(
     mut command: Command,
     from: u64,
@@ -421,7 +420,8 @@ impl CommandOutput {
     }
 
     /// The last part of the command's output, after the command has ended. A process that the command left behind may
-    /// still print. It would be killed if the pipe were closed, so a thread goes on reading, but nobody waits for it.
+    /// still print, and would be killed if the pipe were closed. So a thread goes on reading, but nobody waits for that
+    /// thread.
     fn rest(mut self) -> Vec<u8> {
         let mut read = 0;
         while let Ok(length @ 1..) = self.read(0) {

@@ -9,8 +9,8 @@ use nix::sys::statfs::{statfs, CGROUP2_SUPER_MAGIC};
 
 /// A mounted hierarchy of cgroups, from a line of mountinfo.
 struct Mount {
-    /// The path of the cgroup that is at the mount point. In a container it can be the container's cgroup,
-    /// whose ancestors are not visible.
+    /// The path of the cgroup that is mounted at `point`. In a container, this can be the container's own cgroup, whose
+    /// ancestors are then not visible.
     cgroup: PathBuf,
     point: PathBuf,
 }
@@ -77,8 +77,8 @@ pub fn directories(cgroups: &str, mountinfo: &str, controller: &str) -> Vec<Path
         is_wanted.then_some(Path::new(path))
     });
     let levels = |mount: Mount| {
-        // Even in a cgroup namespace, the mount's path and the task's path begin at the same directory, which is
-        // the namespace's root.
+        // Even in a cgroup namespace, the mount's path and the task's path begin at the same directory: the root of the
+        // namespace. So the mount's path can be removed from the beginning of the task's path.
         let below = path?.strip_prefix(&mount.cgroup).ok()?;
         let is_name = |part: Component<'_>| matches!(part, Component::Normal(_));
         let own = mount.point.join(below);

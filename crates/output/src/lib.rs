@@ -102,8 +102,8 @@ impl std::fmt::Display for Terminal {
 
 impl std::error::Error for Terminal {}
 
-/// Whether an error means that the command line is a mistake: it names an output that this program never writes to,
-/// whatever its rights are, such as an existing file of another kind.
+/// Whether an error comes from a mistake in the command line, and not from missing rights: the command line names an
+/// output to which this program never writes, such as an existing file of another kind.
 pub fn is_mistake(error: &io::Error) -> bool {
     error
         .get_ref()
@@ -166,9 +166,8 @@ impl Unnamed {
         )
     }
 
-    /// Gives a finished output file its name. If the program is killed, it leaves no hidden name behind, except in
-    /// the 20 µs between the two system calls that replace an existing file. The next replacement removes that hidden
-    /// name.
+    /// Gives a finished output file its name. An existing file is replaced by two system calls, with a hidden name for
+    /// 20 µs between them. If the program is killed in that time, the hidden name remains until the next replacement.
     fn publish(mut self) -> io::Result<()> {
         let path = self.at.path();
         let hidden = match self.hidden.take() {

@@ -53,8 +53,8 @@ pub enum Place {
     File(At),
     /// The output's name is the name of a device, fifo or socket.
     Special(At, Identity),
-    /// The output's name is a path in /proc to an open file of a process. The number is that of the file's
-    /// descriptor if the process is this one.
+    /// The output's name is a path in /proc to an open file of a process. If it is a file of this process, the number
+    /// is the file's descriptor.
     Descriptor(PathBuf, Option<i32>),
 }
 

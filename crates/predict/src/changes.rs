@@ -105,8 +105,9 @@ fn tests(facts: &BuildFacts<'_>) -> Vec<(u64, Vec<Group>)> {
     let cost = |ix| {
         let process = facts.analysis.process(ix);
         let at = processes.get(&ix).copied();
-        // A process that runs several tests has a cost of its own. The step of a test stands for the whole process only
-        // if it began no later than the process.
+        // The cost of a process is the recorded cost of its test's step, if the step covers the whole process. The step
+        // does not if it began later than the process, because the process then ran several tests. In that case, the
+        // cost is estimated from the life of the process.
         let whole = at.filter(|at| {
             steps
                 .list()
@@ -192,9 +193,9 @@ fn whole(of: Box<[bool]>) -> Without {
     }
 }
 
-/// The recorded executions whose command lines match a regular expression of the user, without
-/// descendants of another match. Returns an error if there are none, or if the recorded command
-/// itself matches, because nothing would be left.
+/// The recorded executions whose command lines match a regular expression of the user. A matching execution inside
+/// another matching one is left out, because the outer one includes it. Returns an error if nothing matches. If the
+/// recorded command itself matches, the result is also an error, because nothing would be left to forecast.
 fn matching(facts: &BuildFacts<'_>, regex: &Regex, option: &str) -> Result<Vec<Group>, NoForecast> {
     let matches = |group: Group| {
         let line = facts.args(group).join(&b' ');

@@ -23,8 +23,8 @@ use tr_insight::shares::CpuShares;
 /// The tasks outside of the recorded run that use CPUs beside it, as the simulation assumes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Load {
-    /// The number of tasks outside of the run that use CPUs all the time, in thousandths of a task. With `grouped`, it
-    /// is the share of the CPUs that the others have, in thousandths of the run's share.
+    /// The number of tasks outside of the run that use CPUs all the time, in thousandths of a task. If `grouped` is
+    /// set, the number is instead the CPU share of these tasks, in thousandths of the run's share.
     pub others: u64,
     /// Whether the kernel gives the run as a whole one share of the CPUs, however many of its tasks run at once.
     pub grouped: bool,
@@ -90,19 +90,19 @@ enum Division {
 /// The smallest load of other tasks (in thousandths of a task that never sleeps) for which forecasts have a note on how
 /// the kernel divides the CPUs. A guess: less than a quarter of a task hardly matters.
 pub(crate) const BESIDE: u64 = 250;
-/// The divisor of the recorded time: the recording must show for at least a fifth of it how the kernel divides the
-/// CPUs. A guess: a shorter time consists of only a few time slices.
+/// A recording shows how the kernel divides the CPUs only if it does so for at least a fifth (1/`SHOWN`) of the
+/// recorded time. A guess: a shorter time consists of only a few time slices.
 const SHOWN: u64 = 5;
-/// The divisor for the smallest difference by which the two ways to divide the CPUs are told apart: the run gets an
-/// eighth less by one of them. Measured beside two loops on two CPUs: four tasks got 1.28 to 1.36 CPUs as tasks, and
-/// 1.0 to 1.08 as a group.
+/// The kernel may divide the CPUs in two ways: among tasks, or among groups of tasks. The two ways are told apart only
+/// if the run gets at least an eighth (1/`DIFFER`) less CPU time by one of them. Measured beside two loops on two CPUs:
+/// four tasks got 1.28 to 1.36 CPUs as tasks, and 1.0 to 1.08 as a group.
 const DIFFER: u64 = 8;
-/// The divisor of the recorded time: a process outside of the run that was seen in the first and in the last quarter of
-/// it counts as if it was there all the time. A guess: a compiler of another build ends sooner.
+/// If a process outside of the run was seen in the first and in the last quarter (1/`ENDS`) of the recorded time, it
+/// counts as if it was there all the time. A guess: a compiler of another build ends sooner.
 const ENDS: u64 = 4;
-/// The divisor of the CPU time of the busiest process outside of the run: a process with less than
-/// a quarter of that time does not count as busy. A guess: of two loops, one may have stayed for
-/// long on a CPU that no task of the run wanted.
+/// A process outside of the run counts as busy if it has at least a quarter (1/`PART`) of the CPU time of the busiest
+/// such process. A guess: of two equal loops, one may have more time, because it stayed on a CPU that no task of the
+/// run wanted.
 const PART: u64 = 4;
 
 /// The CPU time in ns of a process outside of the run, with the first and the last time at which it
@@ -114,9 +114,9 @@ struct Busy {
     last: Ktime,
 }
 
-/// The number of processes outside of the run that used CPUs beside it all the time, in thousandths. The CPU time of
-/// all other processes increases the number in proportion. Returns `None` if they had more than a quarter of the CPU
-/// time, or if for half of the CPU time the process is not known.
+/// The number of processes outside of the run that used CPUs during all of the run, in thousandths of a process. The
+/// number is increased in proportion to the CPU time of the other processes outside of the run. `None` if these other
+/// processes had more than a quarter of the CPU time, or if for half of the CPU time the process is not known.
 fn busy_processes(outside: &Outside) -> Option<u64> {
     let mut busy: BTreeMap<Tgid, Busy> = BTreeMap::new();
     let mut all = 0u64;
@@ -172,22 +172,22 @@ fn busy_processes(outside: &Outside) -> Option<u64> {
 /// only as a sum.
 const SEVERAL: Tgid = Tgid(0);
 
-/// Whether the number of busy processes outside of the run agrees with the load that explains the
-/// recorded time: they differ by at most half of the smaller one. A guess: processes that often
-/// sleep, or of which each has several tasks, differ by more.
+/// Whether the counted number of busy processes outside of the run agrees with the load that explains the recorded
+/// time. They agree if they differ by at most half of the smaller one. A guess: the two differ by more if the processes
+/// often sleep or have several tasks each.
 fn is_near(counted: u64, fitted: u64) -> bool {
     let (less, more) = (counted.min(fitted), counted.max(fitted));
     more <= less.saturating_add(less / 2)
 }
 
-/// A level of the run's demand for CPUs: how long this number of its tasks wanted a CPU, and the CPU time that they got
-/// meanwhile, both in ns. The highest level also has all larger numbers of tasks.
+/// The time in which a certain number of the run's tasks wanted a CPU, and the CPU time that these tasks got in it,
+/// both in ns. The highest level also includes all larger numbers of tasks.
 #[derive(Clone, Debug, Default)]
 struct Level {
     /// The smallest number of the run's tasks that wanted a CPU at this level.
     least: usize,
-    /// The times in ns in which exactly that number of the run's tasks wanted a CPU, followed by
-    /// those for each larger number at this level.
+    /// The times in ns in which exactly `least` of the run's tasks wanted a CPU, then `least` + 1 tasks, and so on, up
+    /// to the largest number of tasks at this level.
     wanted: Vec<u64>,
     /// The CPU time in ns that the run's tasks got at this level, within the time `ns`.
     on_cpu: u64,
@@ -285,7 +285,8 @@ fn most_others(analysis: &Analysis, recorded: u64) -> Option<u64> {
 /// The number of tasks outside of the run, in thousandths of a task, with which the simulation of
 /// the recorded run takes as long as the recorded run did.
 fn fitted(schedule: &Schedule, same: Machine, most: u64, recorded: u64, alone: u64) -> u64 {
-    // A smaller difference may come from time slices and from the choice of a CPU, which are not simulated.
+    // A recorded time that is longer than the simulated one by at most a fiftieth proves no other tasks. Such a
+    // difference may come from time slices and from the choice of a CPU, which are not simulated.
     if alone.saturating_add(alone / 50) >= recorded || most < 100 {
         return 0;
     }

@@ -22,9 +22,9 @@ const DRAWN: usize = 120;
 /// The unit of the times of bars in the forecast's page, in ns. It is part of the layout of the
 /// page's data.
 const UNIT: u64 = 1000;
-/// The divisor of a wall time and of the run's CPU time: a process that starts other processes is drawn in the
-/// forecast's page if it was on a CPU for at least a tenth of its wall time or has at least a tenth of the run's CPU
-/// time. A guess: with less, it mostly waits for the others.
+/// The forecast's page draws a process that starts other processes only if it does much work itself. Such a process was
+/// on a CPU for at least a tenth (1/`WORKS`) of its wall time, or has at least a tenth of the run's CPU time. A guess:
+/// with less, it mostly waits for the others.
 const WORKS: u64 = 10;
 
 /// The interactive page of a forecast as HTML. It draws the longest processes as bars.
@@ -93,8 +93,8 @@ struct Run {
     /// The share of the CPUs that this simulated run uses, in percent.
     used: u64,
     decides: String,
-    /// For each drawn process of this simulated run, its beginning and its end, one after the
-    /// other. They are equal if the run leaves the process out.
+    /// The bars of the drawn processes in this simulated run: for each process, its beginning and then its end. Both
+    /// are equal if the simulated run leaves the process out.
     bars: Vec<u64>,
     path: Vec<u32>,
 }
@@ -131,8 +131,8 @@ impl Schedules {
     }
 }
 
-/// The processes of the recorded run that the forecast's page draws, in order of their start. They are the longest of
-/// those processes that start no others, or that use CPU time themselves.
+/// The processes of the recorded run that the forecast's page draws, in the order of their starts. A process is only
+/// drawn if it starts no others or uses CPU time itself. Of these processes, the longest ones are drawn.
 fn drawn(predictor: &Predictor, analysis: &Analysis, most: usize) -> Vec<ProcessIx> {
     let on_cpu = |ix: &ProcessIx| analysis.process(*ix).times.on_cpu;
     let work = predictor.own.iter().map(on_cpu);

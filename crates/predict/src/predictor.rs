@@ -63,8 +63,8 @@ pub struct Predictor {
     pub(crate) shared: bool,
 }
 
-/// The largest ratio of the upper to the lower bound of a forecast that counts as narrow, if other tasks use the CPUs.
-/// A guess: wider forecasts are printed with the note that they say little.
+/// A forecast is too wide to be useful if its upper bound is more than this many times its lower bound, because other
+/// tasks use the CPUs. A guess: such forecasts are printed with the note that they say little.
 const WIDE: u64 = 3;
 
 /// The sentence that warns of a wide forecast, because other tasks used the CPUs beside the
@@ -259,8 +259,8 @@ impl Predictor {
         size::most_at_once(held.collect::<Option<Vec<HeldMemory>>>()?)
     }
 
-    /// The simulated time in ns without tasks outside of the run. Beside such tasks, it is a lower bound in two cases:
-    /// for a run with a quota, because its cgroup has a share of its own; and for a run so short that its tasks end
+    /// The simulated time in ns without tasks outside of the run, as a lower bound for a run beside such tasks. It is a
+    /// bound in two cases. With a quota, the run's cgroup has a CPU share of its own. In a short run, the tasks may end
     /// within their first time slices. `None` in other cases.
     fn without_others(&self, machine: Machine) -> Option<u64> {
         if machine.others == 0 {
@@ -275,9 +275,9 @@ impl Predictor {
         (machine.quota.is_some() || is_short).then_some(least)
     }
 
-    /// The simulated time in ns of a changed run, if its tasks lose as much time to other tasks as in the recording.
-    /// This is likely because a short task that is woken waits for the end of another task's time slice, however little
-    /// work it has.
+    /// The simulated time in ns of a changed run whose tasks wait as long for tasks outside of the run as in the
+    /// recording. This is likely, because a woken task has to wait for the end of another task's time slice, however
+    /// little work it has.
     fn kept_waits(&self, machine: Machine) -> Option<u64> {
         let same = machine.cpus == self.recorded_cpus && machine.jobs.is_none();
         let is_kept = self.is_beside() && same && machine.quota.is_none() && self.has_other_work();
@@ -358,9 +358,9 @@ impl Predictor {
         all.then(|| Done::times(done.wall, (self.without_quota(load), load.replayed)))
     }
 
-    /// The recorded time in ns without waits for a quota, and the forecast for the same run, if the recorded and the
-    /// simulated time differ by more than [`MOST_OFF`]. The simulation then lacks effects that are not known, and
-    /// forecasts of changes lack them as well.
+    /// Two times in ns, if the recorded and the simulated time of the run differ by more than [`MOST_OFF`]: the
+    /// recorded time without waits for a quota, and the forecast for the same run. With such a difference, the
+    /// simulation lacks unknown effects, and forecasts of changes lack them as well.
     fn off(&self) -> Option<(u64, u64)> {
         let replayed = self.load.replayed;
         let recorded = self.without_quota(self.load);
@@ -405,9 +405,8 @@ impl Predictor {
         ))
     }
 
-    /// The lower and the upper bound of the simulated time in ns. They allow for jobs that depend
-    /// on others, for the CPU time that shared caches cost, and for chance in the order of jobs and
-    /// in the shares of CPUs.
+    /// The lower and the upper bound of the simulated time in ns. The bounds allow for three unknowns: how jobs depend
+    /// on others, how much CPU time shared caches cost, and chance in the order of jobs and in the shares of the CPUs.
     fn bounds(&self, machine: Machine, done: &Done) -> (u64, u64) {
         let (mut low, mut high) = (u64::MAX, 0);
         let (least, _, most) = COLD;
@@ -481,15 +480,16 @@ impl Predictor {
         let off = load.replayed.abs_diff(self.recorded).saturating_mul(1000);
         let off = (off / self.recorded.max(1)).min(MOST_OFF);
         let own = if self.wanted.alone {
-            // A forecast without other tasks does not have their time, so `off` does not make it wrong.
+            // This forecast is for a run without other tasks. It does not contain the time that other tasks took, so
+            // the difference `off` does not make it wrong.
             BASE
         } else {
             BASE + off / 2
         };
         // The time of other tasks is assumed to stay the same, which may be wrong.
         let others = (load.others / 20).min(150);
-        // Other tasks made the run's work take more CPU time than it would take alone, but it is not known how much
-        // more.
+        // Beside other tasks, the run's work took more CPU time than it would take alone. It is not known exactly how
+        // much more.
         let (beside_less, beside_more) = (self.taken / 4, self.taken / 3);
         // The tasks that run at once share caches and cores. If their number changes, so does the CPU time.
         let occupancy = done.on_cpu.saturating_mul(1000) / done.wall.max(1);
@@ -591,9 +591,9 @@ impl Predictor {
     }
 }
 
-/// The length of a run, in ns without other tasks, up to which it may get the CPUs at once although other tasks use
-/// them. A guess: it is some dozens of time slices. A recorded build that took 60 ms, because a cache had the rest of
-/// its work, got them at once.
+/// A run that takes less than this long without other tasks, in ns, may get the CPUs at once although other tasks use
+/// them. A guess: it is some dozens of time slices. A recorded build took 60 ms, because a cache had the rest of its
+/// work, and got the CPUs at once.
 const SHORT: u64 = 100_000_000;
 /// The smallest error that every forecast is assumed to have, in thousandths of its time. A guess;
 /// `predict.py` compares the intervals with real runs.
@@ -622,8 +622,8 @@ const MOST_MOVED: u64 = 250;
 /// another order. With this value, the intervals of sccache's builds (pkgconf-ninja) contain their real times.
 const SERVER: u64 = 200;
 
-/// The recorded time in ns without the time for which a CPU quota throttled the run. The result is not less than the
-/// simulated time; if the recorded time itself is less, it is returned.
+/// The recorded time in ns without the time for which a CPU quota throttled the run. The result is at least the
+/// simulated time `replayed`, or the recorded time if that is less.
 fn unthrottled(recorded: u64, throttled: u64, replayed: u64) -> u64 {
     let less = recorded.saturating_sub(throttled);
     less.max(replayed.min(recorded))

@@ -248,8 +248,8 @@ fn of_reports(costs: &Costs<'_>, reports: &[&Report]) -> Tests {
     let nodes = ids::Nodes::new(costs.steps);
     let mut tests = Merged::default();
     let mut files: BTreeMap<String, Cost> = BTreeMap::new();
-    // `tested` is the span of time in which the tests of all reports ran. `before_tests` is the longest work in it that
-    // a runner did before its first tests.
+    // `tested` is the span of time in which the tests of all reports ran. Before its first tests, a runner process
+    // starts up; `before_tests` is the longest such work in that span.
     let mut tested: Option<(u64, u64)> = None;
     let mut before_tests = 0;
     for report in reports {
@@ -298,8 +298,8 @@ fn of_reports(costs: &Costs<'_>, reports: &[&Report]) -> Tests {
             let sum = suite.sum().unsigned_abs();
             let by_suite = |length| Some(share(work?.tests, length, sum));
             for (case, around) in suite.cases.iter().zip(suite.around()) {
-                // A test inside of another one is also searched. It thereby uses up its step, which a later run of a
-                // test with the same name must not get.
+                // A test inside another test is searched, too, although it is not listed. Otherwise a later run of a
+                // test with the same name would get its step.
                 let at = cases.find(&case.attributes.class, &case.attributes.name);
                 if around.is_none() {
                     let length = case.attributes.length.map(i64::unsigned_abs);

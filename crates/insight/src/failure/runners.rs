@@ -19,9 +19,10 @@ use crate::{exit, label};
 pub(super) const SHORT: u64 = 50_000_000;
 
 impl Finder<'_> {
-    /// Whether a program of unknown kind had already gone on after an equal failure of an earlier child, so that it
-    /// tolerates such failures. Examples are a test that expects a program's status 2, and a script whose earlier check
-    /// failed, too. An earlier run of the same command line counts as a first try and not as a tolerated failure.
+    /// Whether a program of unknown kind tolerates the failure of a child: an earlier child failed in an equal way, and
+    /// the program still went on. One example is a test that expects a program's status 2. Another one is a script
+    /// whose earlier check failed, too. An earlier run of the same command line counts as a first try and not as a
+    /// tolerated failure.
     pub(super) fn is_tolerated_again(&self, child: &Process, above: ProcessIx) -> bool {
         let parent = self.analysis.process(above);
         let is_asked = is_question(child);
@@ -50,16 +51,18 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether a program of unknown kind ended with the status of one failed child, while another run of the child's
-    /// program had failed with a different status. The program is then a test that expected the different status.
+    /// Whether a failed child explains the exit status of its parent, a program of unknown kind. The parent ended with
+    /// the child's status, and another child that ran the same program failed with a different status. The parent is
+    /// then a test that expected the different status and not the status of this child.
     fn has_the_status_of(&self, child: &Process, above: ProcessIx) -> bool {
         let is_wanted = |other: &Process| code(other) != code(child);
         has_the_error_of(child, self.analysis.process(above))
             && self.others_failed(child, above, is_wanted)
     }
 
-    /// Whether a test probably expected the failure of a child: the test ended with another status than the child,
-    /// namely with the one with which an earlier run of the child's program had failed.
+    /// Whether a test probably expected the failure of a child. An earlier child that ran the same program failed with
+    /// another status, and the test itself ended with that other status. So the earlier child is the likely reason for
+    /// the test's failure.
     pub(super) fn is_wanted(&self, child: &Process, above: ProcessIx) -> bool {
         let runner = self.analysis.process(above);
         let is_reason =
@@ -90,9 +93,9 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether the failure of a child after which a program of unknown kind went on may still explain the program's own
-    /// failure in the end: another process killed the child, or the child is one of several scripts that the program
-    /// runs.
+    /// Whether a child's failure may explain why its parent, a program of unknown kind, failed in the end, although the
+    /// parent first went on. Examples are a child that another process killed, and a child that is one of several
+    /// scripts which the parent runs.
     pub(super) fn may_count(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let (child, runner) = (self.analysis.process(ix), self.analysis.process(above));
         if self.sure.by_a_neighbour(ix) {
@@ -110,9 +113,9 @@ impl Finder<'_> {
         counts && !self.succeeded_again(child, above)
     }
 
-    /// Whether a program of unknown kind may have remembered the failure of a child until its own end. Each other step
-    /// that it started afterwards succeeded, and the child did more than a check: it is a build, was run again without
-    /// success, or took a part of the program's time.
+    /// Whether a program of unknown kind may have gone on after the failure of a child and failed at its own end
+    /// because of it. There are two conditions. All other steps that the program started after the child succeeded. The
+    /// child did more than a check: it is a build, was run again without success, or took a part of the program's time.
     fn is_kept_failure(&self, child: &Process, above: ProcessIx) -> bool {
         let is_counted = is_step(child) && !is_often_ignored(child) && !is_optional(child);
         let configures = role(self.analysis.process(above)) == Some(Role::Configure);
@@ -142,8 +145,8 @@ impl Finder<'_> {
         is_of_own_kind(child, runner) && scripts.of_own_kind > 1
     }
 
-    /// Whether a child is the only failed one of many similar children of its parent: of the runs of a script, of the
-    /// scripts of an interpreter, or of the commands of a shell.
+    /// Whether a child is the only one that failed among many similar children of its parent. Similar children are runs
+    /// of one script, scripts of one interpreter, or commands of one shell.
     pub(super) fn is_only_failed_run(&self, child: &Process, above: ProcessIx) -> bool {
         if !is_script(child) && !self.is_failed_command(child) {
             return false;

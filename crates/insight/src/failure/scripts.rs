@@ -45,8 +45,8 @@ fn starts_programs_alone(script: &[u8]) -> bool {
     let Some(plain) = Plain::of(&outline) else {
         return false;
     };
-    // A redirection can fail by itself. If the script stops at the first failure, no program has failed before such a
-    // redirection, so a failed program is still the reason for the script's end.
+    // A redirection can fail although no program fails. If the script stops at the first failure, a failed program ends
+    // it, so the program is the reason for its end. Otherwise, a later redirection that failed may be the reason.
     let mut commands = plain.commands.iter();
     let is_known = plain.stops_at_the_first || !commands.clone().any(|command| command.opens);
     is_known

@@ -24,8 +24,9 @@ const PORTS: std::ops::RangeInclusive<u32> = 1024..=65_535;
 const ALONE: u32 = 3_000;
 
 impl Finder<'_> {
-    /// Finds a server that failed in the background and was needed by a process of a chain of failures. Returns the
-    /// index of the uppermost such process in the chain, and the server, which is one of the processes in `failed`.
+    /// Finds a server that failed in the background, and a process in `chain` (a chain of failures) that needed the
+    /// server. Returns the position of the process in the chain, and the server, which is in `failed`. If several
+    /// processes of the chain needed a server, the uppermost one counts.
     pub(super) fn server(
         &self,
         chain: &[ProcessIx],

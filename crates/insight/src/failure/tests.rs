@@ -278,8 +278,8 @@ fn many_scripts_take_little_time() {
     assert!(took.as_secs() < 30, "{took:?}");
 }
 
-/// Checks that a worker which its test runner stopped does not count as failed, while a test of this worker counts if
-/// the runner's report says that it failed.
+/// Checks two things about a worker that its test runner stopped. The worker itself does not count as failed. A test of
+/// the worker counts as failed if the runner's report says so.
 #[test]
 fn a_test_fails_by_its_own_result() {
     let worker = ProcessIx(7);

@@ -1,5 +1,5 @@
-//! Finds the processes that a tool started for the records of its log. The times in the log count from the start of the
-//! tool, which the log does not contain.
+//! Matches the records in a tool's log with the processes that the tool started. The times in the log count from the
+//! start of the tool, and the log does not say when that was.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,13 +17,13 @@ pub struct Span {
     pub needs_name: bool,
 }
 
-/// If the name of a record in a tool's log matches no process, the record can belong to a process whose times differ
-/// from its times by at most this much, in nanoseconds. A guess; it is smaller than `LATE` because only the times show
-/// that the two belong together.
+/// The largest difference in nanoseconds between the times of a log record and those of a process, if the record's name
+/// matches no process. With a larger difference, the record and the process are not matched. A guess; it is smaller
+/// than `LATE`, because here no name confirms the match.
 const LATE_UNNAMED: u64 = 50_000_000;
 
-/// The largest number of processes that are tried for a record of a tool's log without a name. A bound of the work: if
-/// more processes begin at once, none of them is the only possible one.
+/// The largest number of processes that are compared with a log record whose name matches no process. The number limits
+/// the work. A record is only matched if exactly one process fits, which is unlikely if more processes begin at once.
 const NEAR: usize = 256;
 
 /// Each record of a tool's log suggests a time at which the tool started. Suggested times count as one start if they
@@ -31,14 +31,14 @@ const NEAR: usize = 256;
 /// be mistaken for that of the first run.
 const SAME: u64 = 50_000_000;
 
-/// The longest time in nanoseconds from the start of a tool to the moment from which the times in its log count. A tool
-/// that first reads its files reads the clock for that moment late. A guess: with a larger limit, the times of an
-/// earlier run would fit, too.
+/// The largest difference in nanoseconds between the start of a tool and the zero of the times in its log. The
+/// difference is large if the tool reads files before it reads the clock for the zero. A guess: with a larger limit,
+/// the times of an earlier run would fit, too.
 const SOON: u64 = 150_000_000;
 
-/// Finds the process of each record in a tool's log among the children of the tool. If the record's name fits some
-/// children (`named`), the process is the one of these children that lived at the record's time; otherwise it is the
-/// only child that lived at that time.
+/// Finds the process of each record in a tool's log among the children of the tool. `named` has for each record the
+/// children whose command lines contain the record's name. The process is the one of these that lived at the record's
+/// time. If there is none, it is the child that lived at that time, if only one child did.
 pub fn align(
     analysis: &Analysis,
     tool: ProcessIx,

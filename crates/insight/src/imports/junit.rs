@@ -48,8 +48,9 @@ const WRITTEN_WITHIN: i64 = 60_000_000_000;
 const QUARTER_HOUR: i64 = 900_000_000_000;
 
 impl Report {
-    /// Places each test of a report on a process of its own whose command line names the test, or else at its time
-    /// under the process that ran the suite. `written` is the time in ns since 1970 at which the report was written.
+    /// Finds for each test of a report its process and its place in time. A test has a process of its own if the
+    /// command line of a process names the test. Otherwise it is placed at its time under the process that ran the
+    /// suite. `written` is the time at which the report was written, in ns since 1970.
     pub(super) fn place(&self, path: &[u8], written: Option<i64>, lookup: &Lookup<'_>) -> Placed {
         let written = written.map(|time| lookup.time(time).saturating_add(COARSE));
         // A file that was written outside of the recording is a copy, so its time says nothing about the report.
@@ -145,8 +146,8 @@ impl Report {
         let quarters = std::iter::once(0).chain(quarters);
         let quarters = quarters.filter(|quarters| *quarters >= -48);
         let fitting: Vec<i64> = quarters.filter(is_inside).collect();
-        // The times may be beginnings or ends of tests. So the time of writing is compared with the latest of these
-        // times, and also with the latest sum of a time and the length of its test.
+        // A report's time may be the beginning or the end of a test. A beginning plus the test's length is an end. So
+        // the latest of all times and all such sums is compared with the time at which the report was written.
         let by_file = |quarters: &i64| {
             let ends = self.local_dates().flat_map(|(date, length)| {
                 let time = at(date, *quarters);

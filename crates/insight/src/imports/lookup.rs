@@ -15,8 +15,8 @@ use super::unplaced::TestCount;
 /// the kernel slews a clock by 500 ppm at most, which is 20 ms in 40 s (adjtimex(2)).
 pub const CLOCKS: i64 = 20_000_000;
 
-/// The divisor of the length of a test or span that gives the largest tolerated error of its place in time: a tenth. A
-/// decision: with a larger error, no figures (such as CPU time) are shown for it.
+/// The largest tolerated error of the place of a test or span is its length divided by this number: a tenth of the
+/// length. A decision: with a larger error, no figures (such as CPU time) are shown for the test or span.
 pub const TOLERATED: u64 = 10;
 
 /// The largest difference in nanoseconds between the life of a process and the span that a tool's file has for it. A
@@ -80,8 +80,9 @@ impl<'a> Lookup<'a> {
         let (start, real) = (signed(meta.start), as_signed(meta.start_clock.real));
         let since = unix.saturating_sub(real);
         let since = match self.lengths() {
-            // If the two lengths differ by more than one per cent, the clock was set and not adjusted, so the times are
-            // not scaled.
+            // The recording's length is measured by two clocks: its own clock, and the time of day. If the two lengths
+            // differ by more than one per cent, the time of day was set and not only adjusted, so the times are not
+            // scaled.
             Some((length, by_real))
                 if by_real > 0 && length.abs_diff(by_real) < by_real as u64 / 100 =>
             {

@@ -43,8 +43,8 @@ impl Log {
             let named: Vec<Vec<ProcessIx>> = left.iter().map(named).collect();
             let begin = signed(analysis.process(ninja).start).saturating_sub(COARSE);
             let span = |edge: &&Edge| Span {
-                // The log also contains commands of earlier builds. A command whose output is older than this run of
-                // ninja needs a matching name.
+                // The log also contains commands of earlier builds. If a command's output is older than this run of
+                // ninja, the command is only matched with a process whose command line names the output.
                 needs_name: edge.span.needs_name || edge.made > 0 && lookup.time(edge.made) < begin,
                 ..edge.span
             };

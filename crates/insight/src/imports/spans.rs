@@ -176,9 +176,9 @@ impl Spans {
         (!reasons.is_empty()).then(|| reasons.join(", "))
     }
 
-    /// The recorded processes that a pid in the imported file can mean. Processes in several containers can have equal
-    /// pids, and the recording may not know the pids inside a container. In these cases, the process of a file from
-    /// clang is found by the file's name.
+    /// The recorded processes that have a pid of the imported file. There may be several, because processes in
+    /// different containers can have equal pids. There may be none, because the recording may lack the pids inside a
+    /// container. In both cases, the process of a file from clang is found by the file's name.
     fn with_pid(
         &self,
         pid: u32,

@@ -111,8 +111,8 @@ struct Build<'a> {
     containers: HashMap<ProcessIx, &'a Container>,
 }
 
-/// A moment at which a process or thread enters or leaves a step. The number in a variant is the index of a span
-/// between marks, or of an executed program.
+/// A change of the step that a process or thread is in. The number in a variant is the index of a span between marks,
+/// or the index of an executed program.
 enum Change<'a> {
     End(usize),
     /// The process or thread enters or leaves a step in which its parent is, so the surrounding step changes.
@@ -404,8 +404,8 @@ impl Build<'_> {
         step
     }
 
-    /// Adds a step to the recording's list. A step that is too deep contains no steps, and its work counts only for the
-    /// steps around it. This bounds the work, because the time of a step is computed once for each step around it.
+    /// Adds a step to the recording's list. A step inside too many other steps gets no figures of its own (`has_work`
+    /// is false). The reason is that each nested step costs time: its figures are also added to each step around it.
     fn add(&mut self, step: Step) -> StepIx {
         let parent = step.parent.and_then(|parent| self.list.get(parent));
         let depth = parent.map_or(0, |parent| parent.depth + 1);

@@ -44,8 +44,9 @@ pub struct Step {
     pub process: Option<ProcessIx>,
     /// The thread that ran the step, if the step belongs to one thread.
     pub thread: Option<ThreadIx>,
-    /// Whether it is known what the step's threads did. It is unknown if the step overlaps with another span of its
-    /// process and neither is inside the other, if its process is not known, or if its place in time is not proven.
+    /// Whether it is known what the step's threads did. It is not known in three cases. The step and another span of
+    /// its process overlap, and neither is inside the other. The step's process is not known. The step's place in time
+    /// is not proven.
     pub has_work: bool,
     /// The largest error of the step's beginning or end in nanoseconds; `None` if its place in time is not known. A
     /// step with a large error is shown at its place, but without figures.
@@ -234,7 +235,7 @@ impl Steps {
     ) -> impl Iterator<Item = (Ktime, Ktime, Option<StepIx>)> + '_ {
         let steps = self.threads.get(thread.0 as usize);
         let rest = steps.map(ThreadSteps::rest).unwrap_or_default();
-        // The first part is the last one that begins before the given time, because it may reach over that time.
+        // The last part that begins before the given time may end after that time, so it is the first one to return.
         let before = rest.partition_point(|(from, _)| *from < time);
         let (first, rest) = match before.checked_sub(1) {
             Some(at) => (None, rest.get(at..)),
@@ -352,8 +353,8 @@ impl Steps {
         let holds = self.with_any_inside(|_, step| is_test(step));
         let all = || self.list.iter().enumerate();
         let holders = all().filter(|(at, step)| is_test(step) && holds.get(*at) == Some(&true));
-        // A worker process that ran no test is not a test either. It is recognized by its name, which other workers
-        // with tests have, too.
+        // Some worker processes of a test runner run no test. A worker is not a test, even if no test is inside it. It
+        // has the same name as workers that ran tests, so it is recognized by this name.
         let runners: BTreeSet<&str> = holders.map(|(_, step)| step.name.as_str()).collect();
         all().filter(move |(at, step)| {
             let is_suite = step.place_error != Some(0);

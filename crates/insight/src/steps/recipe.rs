@@ -1,5 +1,5 @@
-//! Makes steps of those recipes of make and ninja that run no known program, such as a compiler. Such a step is the
-//! target that the recipe makes.
+//! Finds recipes of make and ninja that become steps although they run no known program, such as a compiler. The step
+//! is named after the target that the recipe makes.
 
 use tr_analyze::model::{Analysis, Process};
 use tr_programs::job_tools::Starts;

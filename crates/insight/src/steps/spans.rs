@@ -39,8 +39,8 @@ pub(super) struct Span {
     pub doubt: Option<Doubt>,
 }
 
-/// The largest number of generations in which the common ancestor of two processes is searched. One of the processes
-/// set the begin mark of a span, and the other set its end mark. A bound of the work.
+/// A bound of the search for the common ancestor of two processes: at most so many generations are searched. One
+/// process set the begin mark of a span, and the other process set its end mark.
 const GENERATIONS: usize = 256;
 
 /// The time at which a span between two marks ends, and whether it really ended then.

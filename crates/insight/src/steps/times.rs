@@ -176,8 +176,8 @@ fn spent(path: &[OwnSegment]) -> ByKind {
 }
 
 impl Fineness {
-    /// A step's wall time in the order of time (its course) is divided into stretches of this length in nanoseconds.
-    /// `wall` is the wall time of the step, and `whole` the wall time of all steps together.
+    /// The length in nanoseconds of the stretches into which a step's course is divided. The course is the step's wall
+    /// time in the order of time. `wall` is the wall time of the step, and `whole` the wall time of all steps together.
     fn stretch(self, wall: u64, whole: u64) -> u64 {
         (wall / self.of_step.max(1)).max(whole / self.of_all.max(1))
     }
@@ -229,7 +229,8 @@ fn each_part(
         return each(None, is.times);
     };
     if parts.peek().is_none() {
-        // A thread that was in one step all the time has the thread's totals, which include the kernel's own figures.
+        // A thread was in one step for its whole life. Then all times of the thread are times of that step, so its
+        // totals are taken, which include the kernel's own figures.
         return each(first.2, is.times);
     }
     let Some(timeline) = &analysis.timeline else {

@@ -76,7 +76,8 @@ fn parts_of_a_call_are_no_entries() {
         process(Some(1), "gcc -E a.c"),
         process(Some(1), "gcc -c -o /tmp/a.o.1 a.c"),
         process(Some(3), "/usr/lib/cc1 a.c -o /tmp/cc.s"),
-        // The server of a compiler cache runs compilers for its clients, whose own calls are the entries.
+        // The server of a compiler cache runs compilers for its clients. Only the clients' own calls become entries, so
+        // these runs do not.
         process(Some(0), "sccache"),
         process(Some(5), "gcc -c -o /tmp/b.o b.c"),
         // libtool runs the compiler twice: for the shared library and for the static one.

@@ -137,7 +137,8 @@ fn only_what_failed_or_was_slow_is_told_and_only_if_it_was_held_back() {
     assert_eq!(told(&failed, &starved, None), (WallPart::Others, true));
     assert_eq!(told(&passed, &starved, None), (WallPart::Others, false));
     assert_eq!(told(&passed, &starved, Some(91)), (WallPart::Others, true));
-    // If the whole suite had as little CPU time, this test is not special, so nothing is reported.
+    // If all other tests of the suite got as little CPU time, the lack does not explain why this test failed or was
+    // slow. So nothing is reported.
     assert_eq!(told(&passed, &starved, Some(15)), (WallPart::Others, false));
     let own = divided(&[(WallPart::Work, 700 * MS), (WallPart::Others, 300 * MS)]);
     assert_eq!(told(&failed, &own, Some(99)), (WallPart::Work, false));
@@ -184,8 +185,9 @@ fn a_starved_step_that_failed_has_to_have_had_a_limit_of_time() {
     // A failed assertion of a test and an error of a compiler do not depend on time.
     assert!(!told(test, 256, &starved, None));
     assert!(!told(unit, 256, &starved, None));
-    // The lack of CPU time is reported if the other tests of the suite got the CPU time that they wanted (90 %).
-    // Further below, it is also reported if `timeout` or a signal ended the step, or a shell reports such a signal.
+    // The other tests of the suite got nearly the CPU time that they wanted (90 %), so the lack of CPU time is reported
+    // for this test. Further below, it is also reported if `timeout` or a signal ended the step, or if a shell reports
+    // such a signal.
     assert!(told(test, 256, &starved, Some(90)));
     let less = divided(&[(WallPart::Work, 300 * MS), (WallPart::Others, 450 * MS)]);
     assert!(!told(test, 256, &less, Some(60)));

@@ -27,8 +27,8 @@ use crate::who;
 /// its children lived. A bound of the work.
 const STRETCHES: usize = 10_000;
 
-/// The largest numbers of waits for a timer in a step (`TIMERS`) and of threads of the step (`THREADS`) that are
-/// examined to find other work of the step during such a wait. A bound of the work.
+/// While one thread of a step waits for a timer, another thread may do the step's real work. Each number is a bound of
+/// the search for that work: at most `TIMERS` such waits and `THREADS` threads of a step are examined.
 const TIMERS: usize = 100;
 const THREADS: usize = 1_000;
 /// The shortest wait for a timer in nanoseconds for which other work of the step is searched. A guess: shorter waits
@@ -48,9 +48,9 @@ pub(super) struct StepParts {
     /// The time in nanoseconds that the step waited for pages that were not in memory. The part `Disk` includes this
     /// time.
     pub(super) faults: u64,
-    /// The time in nanoseconds of two kinds of waits: those that a timer of the step itself ended while another thread
-    /// of the step had no CPU or waited for a disk, and the waits for a CPU of a process that was killed while it
-    /// worked.
+    /// The sum in nanoseconds of two kinds of waits. The first are waits that the step's own timer ended, while another
+    /// thread of the step had no CPU or waited for a disk. The second are waits for a CPU of a process that was killed
+    /// while it worked.
     pub timers: u64,
 }
 
@@ -99,8 +99,9 @@ impl<'a> Divider<'a> {
             for (.., step) in steps.parts(analysis, thread) {
                 for step in steps.around(step) {
                     let all = threads.entry(step).or_default();
-                    // The loop goes from the innermost step to the outermost one. If the thread is already in a step's
-                    // list, or the list is full, then the lists of all steps around it need no change either.
+                    // The loop goes from the innermost step outwards. A step's list also has the threads of the steps
+                    // inside it. So if the list of a step already has the thread or is full, the lists of all steps
+                    // around it need no change.
                     if all.last() == Some(&thread) || all.len() >= THREADS {
                         break;
                     }
@@ -207,9 +208,9 @@ impl<'a> Divider<'a> {
         processes.any(|ix| self.no_memory.contains(&ix))
     }
 
-    /// Divides the step's waits for CPUs that tasks of the build had. Some of these tasks are the step's own: with too
-    /// many threads, a step waits for itself. In proportion to the CPU time of its own tasks, the waits count as its
-    /// work.
+    /// Divides the step's waits for CPUs that tasks of the build had. Some of these tasks are the step's own, because a
+    /// step with too many threads waits for itself. If the step's own threads used, for example, half of the time of
+    /// the build's CPUs, then half of these waits count as the step's work.
     fn share(&self, at: StepIx, path: &[OwnSegment], divided: &mut StepParts) {
         let (Some((first, _)), Some((last, _))) = (path.first(), path.last()) else {
             return;
@@ -382,8 +383,8 @@ impl<'a> Divider<'a> {
         divided.times.add(WallPart::Sleep, slept);
     }
 
-    /// The other thread of the step that worked or waited the most during a segment of the step's path. Returns this
-    /// thread's timeline within the segment. `None` if there is no such thread.
+    /// Finds the other thread of the step whose work and waits explain most of a segment of the step's path. Returns
+    /// this thread's timeline within the segment. `None` if there is no such thread.
     fn busiest(&self, at: StepIx, segment: &Segment) -> Option<Vec<(ThreadIx, Stretch)>> {
         let others = self.threads.get(&at)?.iter().copied();
         let others = others.filter(|thread| {
@@ -438,8 +439,8 @@ impl<'a> Divider<'a> {
         stretch: &Stretch,
         timer: &Segment,
     ) -> Option<WallPart> {
-        // A file's lock is mostly held by another process. If the wait for it lasts until the timer expires, the step
-        // gave up on the lock, unless another process of the step released it at that time.
+        // A file's lock is mostly held by another process. If a thread waited for such a lock until the timer expired,
+        // the step gave up on the lock. The exception is a lock that another process of the step released.
         let process = |thread| self.analysis.thread(thread).process;
         let released = matches!(stretch.waker(), Actor::Thread(waker)
             if process(waker) != process(thread) && self.is_inside(at, waker, timer.to));
@@ -456,8 +457,8 @@ impl<'a> Divider<'a> {
                 _ => return None,
             },
         };
-        // If a thread of the step ended the wait, the step waited for itself, which explains nothing. An exception is a
-        // waker that killed the waiting thread.
+        // If a thread of the step itself ended the wait, nothing outside of the step delayed the step, so the wait
+        // explains nothing. The exception is a wait that ended because the waiting thread was killed.
         let killed = exit::killed_by(self.analysis.thread(thread).status).is_some();
         let own = match stretch.waker() {
             Actor::Thread(waker) => self.is_inside(at, waker, stretch.to),
@@ -479,14 +480,14 @@ impl<'a> Divider<'a> {
             return;
         };
         let span = (step.from, step.to);
-        // A counter of throttling shows how long the quota throttled between two samples, but not when. Waits for a CPU
-        // that was idle show when.
+        // The counter shows how long the quota throttled tasks between two samples, but not at which moments. Throttled
+        // tasks wait although their CPU is idle, so such waits show the moments.
         let throttled = self.throttled(step.from, step.to);
         divided.times.withhold(self.analysis, span, throttled);
         let memory = self.memory.get(&at).copied().unwrap_or_default();
         if memory.ns > 0 {
-            // The kernel also makes a task wait if its cgroup uses more memory than `memory.high`, so uninterruptible
-            // waits count.
+            // If a cgroup uses more memory than `memory.high`, the kernel makes its tasks wait in uninterruptible
+            // sleep. So these waits count as missing memory, too.
             let (blocked, known) = (divided.blocked, divided.times.get(WallPart::Memory));
             divided
                 .times
@@ -494,7 +495,8 @@ impl<'a> Divider<'a> {
             // The waits that the critical path already counts as waits for memory are subtracted.
             let rest = memory.ns.saturating_sub(known).saturating_sub(blocked);
             if evicts(memory.reclaims) {
-                // A task that evicts pages reads them again, so its page faults count as missing memory.
+                // A task that evicts pages of files has to read them again. So the time of its page faults counts as
+                // missing memory and not as waits for a disk.
                 let faults = divided.faults;
                 divided.times.take(WallPart::Disk, faults, WallPart::Memory);
             }
@@ -503,8 +505,8 @@ impl<'a> Divider<'a> {
         }
     }
 
-    /// The time in nanoseconds for which a CPU quota throttled the recorded tasks: the time between the last counter
-    /// sample before the span and the first one after it, and the time in the span itself.
+    /// Two times in nanoseconds for which a CPU quota throttled the recorded tasks. The first one is between the last
+    /// counter sample before the span and the first one after it. The second one is in the span itself.
     fn throttled(&self, from: Ktime, to: Ktime) -> (u64, u64) {
         let samples = tr_analyze::machine::Samples::of(self.analysis);
         let all = samples.0;

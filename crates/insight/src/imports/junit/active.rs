@@ -63,8 +63,8 @@ impl Active {
         self.stretches.is_empty()
     }
 
-    /// Removes the stretches `other`, in which the process ran something else than the tests that are being placed.
-    /// Each test must lie completely before or after such a stretch.
+    /// Removes the stretches `other`, in which the process did something else than run the tests in question. A test
+    /// must then lie completely before or completely after such a stretch.
     pub fn without(mut self, other: &Active) -> Active {
         let others = &other.stretches;
         let mut rest = Vec::with_capacity(self.stretches.len());
@@ -88,8 +88,8 @@ impl Active {
         self
     }
 
-    /// The change from one process to a later one between the times `from` and `to`, if the stretches belong to several
-    /// processes that lived one after the other; `None` if the same process lived at both times.
+    /// The change from one process to a later process between the times `from` and `to`. It can occur if the stretches
+    /// belong to several processes that lived one after the other. `None` if one process lived at both times.
     pub fn change(&self, from: i64, to: i64) -> Option<Change> {
         let next = self.begins.partition_point(|begin| *begin <= from);
         let last = self.begins.partition_point(|begin| *begin <= to);

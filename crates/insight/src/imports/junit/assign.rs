@@ -12,8 +12,8 @@ const OPEN: usize = 16;
 /// The largest number of assignments of suites to processes that are tried for a report. A bound of the work.
 const STEPS: usize = 20_000;
 
-/// The largest number of tests, in all possible schedules of a report's suites, that are compared with each other. A
-/// bound of the work.
+/// The largest number of tests in all possible schedules of a report's suites together. With more tests, the schedules
+/// are not compared. The number limits the work.
 const TESTS: usize = 20_000;
 
 /// The largest number of suites that are assigned to processes. A bound of the depth of the search.
@@ -28,9 +28,9 @@ pub struct AssignedSuites {
     pub of_suites: Vec<BTreeSet<usize>>,
 }
 
-/// Finds the possible assignments of suites to schedules. `claims` has, for each suite and each schedule that it can
-/// have, the stretches of time in which a process certainly ran a test of the suite. `None` if no suite has several
-/// schedules, if there is no possible assignment, or if there are too many to try.
+/// Finds the combinations of schedules, one for each suite, in which no process runs two suites at once. `claims` has
+/// for each suite, and for each of its possible schedules, the stretches in which a process certainly ran a test of the
+/// suite. `None` if no suite has several schedules, if no combination is possible, or if there are too many to try.
 pub fn search(claims: &[Vec<Vec<Claim>>]) -> Option<AssignedSuites> {
     let open = claims.iter().filter(|schedules| schedules.len() > 1);
     let all = claims.iter().flatten().map(Vec::len);
@@ -103,9 +103,9 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Tries every schedule for the suite at the place `at` of the search's order, and then for the suites after it.
-    /// `None` if the work reaches its bound. The depth of the calls is the number of suites with a schedule, at most
-    /// [`SUITES`].
+    /// Tries every schedule for the suite at position `at` of `order`, and then calls itself for the next suite. `None`
+    /// if the search takes too many steps. The recursion is at most [`SUITES`] deep, because it has one level for each
+    /// suite with a schedule.
     fn assign(&mut self, at: usize) -> Option<()> {
         let Some(suite) = self.order.get(at) else {
             for (suite, schedule) in self.order.iter().zip(&self.taken) {

@@ -9,8 +9,9 @@ use super::serial::{self, Place, Test};
 /// The largest number of possible orders of tests that are tried.
 const ORDERS: usize = 200;
 
-/// Joins tests with equal times, whose order is not known, into one test for the search of its place. The joined test
-/// begins or ends at the common time. It has no exact length, because the runner's work between the tests is not known.
+/// Joins tests with equal times, whose order is not known, into one test, so that a place can be searched for all of
+/// them together. The joined test begins or ends at their common time. It has no exact length, because the runner may
+/// have worked between the tests for an unknown time.
 pub fn joined(tests: &[Test]) -> Option<Test> {
     let (last, before) = tests.split_last()?;
     if before.is_empty() {
@@ -95,9 +96,9 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The bounds of the place in time of each test of the block, wide enough for all given orders; `None` if the
-    /// recording allows none of the orders. The tests ran within `around`, while their runner was on a CPU
-    /// (`active`).
+    /// For each test of the block, the earliest and the latest times at which it can have begun and ended if the tests
+    /// ran in any of the given orders. `None` if the recording allows none of the orders. The tests ran within
+    /// `around`, and began and ended while their runner was on a CPU (`active`).
     pub fn in_any_order(
         &self,
         orders: &[Vec<usize>],

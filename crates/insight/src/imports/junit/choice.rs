@@ -8,17 +8,17 @@ use super::even::Bounds;
 use super::placer::Times;
 use super::serial;
 
-/// The largest number of threads of a process with which the usual proof that one thread ran a suite's tests is enough.
-/// With more threads, one of them may fit by chance, so one more test must fit. A guess: of the 23 threads of a Java
-/// program, one fitted to tests of another process.
+/// The largest number of threads of a process for which [`serial::EXACT`] tests that fit nearly exactly are enough
+/// proof that the process ran the suite. With more threads, the tests may fit one of them by chance, so one more test
+/// must fit. A guess: of the 23 threads of a Java program, one fitted to tests of another process.
 const FEW: usize = 4;
 
 /// A schedule of a suite: the processes that can have run the suite's tests, and the place of each test in time.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     pub runner: Scheduled,
-    /// The place in time of each test of the suite; `None` for a test without a length, or without a time although the
-    /// other tests have one.
+    /// The time at which each test of the suite ran. `None` for a test whose length the report does not have. Also
+    /// `None` for a test without a time of day, if other tests of the suite have one.
     pub times: Vec<Option<Times>>,
     /// For each test of the suite, the process that ran it.
     pub of_tests: Vec<Option<ProcessIx>>,
@@ -27,9 +27,9 @@ pub struct Schedule {
     pub decided: Vec<ProcessIx>,
 }
 
-/// The processes that ran the tests of a suite. There are three cases: a single process; several processes of one
-/// program that lived one after the other, because some runners start a new worker after a failed test or for each
-/// test; several workers of one program at the same time ([`pool`](super::pool)).
+/// The processes that ran the tests of a suite. There are three cases. A single process ran the tests. Several
+/// processes of one program, which lived one after the other, ran them: some runners start a new worker after a failed
+/// test or for each test. Several workers of one program ran them at the same time ([`pool`](super::pool)).
 #[derive(Clone, Debug)]
 pub struct Scheduled {
     pub processes: Vec<ProcessIx>,
@@ -75,8 +75,8 @@ pub fn choose(mut possible: Vec<Vec<Schedule>>) -> Vec<Option<Choice>> {
 }
 
 impl Choice {
-    /// Whether no schedule of the suite is proven by the sleeps of its processes: the tests can have run in another
-    /// order, or in other processes.
+    /// Whether the sleeps of the processes prove none of the suite's possible schedules. The tests can then have run in
+    /// another order, or in other processes.
     pub fn is_loose(&self) -> bool {
         let mut all = std::iter::once(&self.schedule).chain(&self.others);
         !all.any(Schedule::is_measured)
@@ -97,8 +97,9 @@ impl Schedule {
         claims
     }
 
-    /// Whether the processes of the schedule must have measured the lengths of the tests: the lengths of several tests
-    /// fit nearly exactly between the sleeps of these processes. If a process has many threads, one more test must fit.
+    /// Whether it is proven that the processes of the schedule measured the lengths of the tests. The proof is that
+    /// several tests fit nearly exactly between the sleeps of these processes. If a process has many threads, one more
+    /// test must fit.
     pub fn is_measured(&self) -> bool {
         let bounds = self.times.iter().flatten().filter_map(|times| times.bounds);
         let exact = bounds.filter(Bounds::is_exact).count();

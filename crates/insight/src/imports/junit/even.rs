@@ -62,8 +62,8 @@ impl Bounds {
         Place { begin, end }.is_exact(self.length, self.error)
     }
 
-    /// The beginning and the end of the time in which the test certainly ran, at every place that its bounds allow;
-    /// `None` if there is no such time.
+    /// The time in which the test certainly ran: from its latest possible beginning to its earliest possible end.
+    /// `None` if the latest possible beginning is not before the earliest possible end.
     pub fn certain(&self) -> Option<(i64, i64)> {
         let certain = (self.begin.1, self.end.0);
         (certain.0 < certain.1).then_some(certain)
@@ -77,10 +77,10 @@ pub struct Possible {
     pub bounds: Bounds,
 }
 
-/// Whether the figures of a test do not depend on its exact place. For each thread state, the time that the process's
-/// threads spent in it must be equal, up to the tolerated error, at every place within the test's bounds and in each
-/// possible process. It is compared with the time at the shown place (`shown`), which is in the first process. False if
-/// the recording has no timeline or the test has no length.
+/// Whether the figures of a test are equal, up to the tolerated error, wherever the test ran within its bounds. The
+/// compared figures are the times that the process's threads spent in each thread state. They are compared with those
+/// at the shown place (`shown`), for every place within the bounds and for each possible process. The shown place is in
+/// the first process. False if the recording has no timeline or the test has no length.
 pub fn is_even(analysis: &Analysis, possible: &[Possible], shown: (i64, i64)) -> bool {
     let length = shown.1.saturating_sub(shown.0).unsigned_abs();
     let sums = possible.iter().map(|Possible { process, bounds }| {
@@ -177,9 +177,9 @@ impl Sums {
         sums
     }
 
-    /// Whether the times that the process's threads spend in each state during a test are near the sums `wanted`,
-    /// wherever the test lies within its bounds: they differ by at most `most`, in nanoseconds. The times are linear
-    /// between changes of state, so it is enough to check the places at which the test begins or ends at such a change.
+    /// Whether the times that the process's threads spend in each state during a test differ from `wanted` by at most
+    /// `most`, in nanoseconds, wherever the test lies within its bounds. Between changes of state, the times grow
+    /// linearly. So it is enough to check the places at which the test begins or ends at such a change.
     fn range_is_near(&self, bounds: &Bounds, wanted: [i128; STATES], most: [i128; STATES]) -> bool {
         let shortest = bounds.length.saturating_sub(bounds.error);
         let longest = bounds.length.saturating_add(bounds.error);

@@ -39,8 +39,8 @@ impl Placer<'_> {
         };
         let (heard, mut rest): (Vec<Schedule>, Vec<Schedule>) =
             found.into_iter().partition(is_listener);
-        // A process that only received messages may also have measured the lengths of the tests. So if there is such a
-        // process, all other schedules without a proof become doubtful.
+        // A process that only received messages about the tests may also have measured their lengths. So if such a
+        // process was found, all remaining schedules without a proof become doubtful.
         let is_open = |schedule: &&mut Schedule| !heard.is_empty() && !schedule.is_measured();
         rest.iter_mut().filter(is_open).for_each(Schedule::doubt);
         (rest, listeners)

@@ -1,8 +1,9 @@
-//! Cuts tests and suites that overlap with their neighbours by no more than the errors of their places.
+//! Corrects the times of neighbouring tests and suites that overlap only a little: by no more than their times may be
+//! wrong.
 //!
-//! One process ran such tests one after the other, and they only seem to overlap because the numbers of a report are
-//! rounded. Without the cut, a suite that ends inside its last test, or a test that ends inside the next one, would get
-//! no figures.
+//! One process ran such tests one after the other. They only seem to overlap because the numbers of a report are
+//! rounded. Without this correction, they would get no figures: for example a suite that ends inside its last test, or
+//! a test that ends inside the next one.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,8 +13,9 @@ use tr_format::event::Ktime;
 
 use super::proof::Guess;
 
-/// Extends the suites of a report so that they contain their tests, and cuts tests and suites of one process so that
-/// they do not overlap. A place moves by no more than its error, and only places that are not in doubt change.
+/// Extends the suites of a report so that they contain their tests, and shortens tests and suites of one process so
+/// that they do not overlap. A time changes by no more than its largest error. Tests and suites whose place is in doubt
+/// do not change.
 pub fn separate(guesses: &mut [Guess]) {
     let mut tests: BTreeMap<ProcessIx, Vec<usize>> = BTreeMap::new();
     let mut suites: BTreeMap<ProcessIx, Vec<usize>> = BTreeMap::new();
@@ -40,8 +42,8 @@ pub fn separate(guesses: &mut [Guess]) {
     }
 }
 
-/// For each suite, the indexes of its tests in the list of guesses (tests and suites that were placed by their times).
-/// The tests come after their suite and before the next suite.
+/// For each suite, the range of its tests' indexes in `guesses`, which has the tests and suites that were placed by
+/// their times. There, a suite is followed by its tests and then by the next suite.
 fn held(guesses: &[Guess]) -> BTreeMap<usize, Range<usize>> {
     let suites = guesses.iter().enumerate();
     let suites = suites.filter(|(_, guess)| guess.is_suite).map(|(at, _)| at);
@@ -79,8 +81,8 @@ fn hold(guesses: &mut [Guess], suite: usize, tests: Range<usize>) {
     }
 }
 
-/// Cuts each of the given tests (or suites) where the next one begins, if the two overlap by no more than the errors of
-/// both. `holds` returns the tests of a suite, which must stay inside the suite.
+/// Ends each of the given tests (or suites) where the next one begins, if the two overlap by no more than the sum of
+/// their errors. `holds` returns the tests of a suite, because the suite must not end before its last test.
 fn in_turn(
     guesses: &mut [Guess],
     order: &mut [usize],
@@ -162,8 +164,8 @@ mod tests {
         guesses.iter().map(place).collect()
     }
 
-    /// Checks two suites whose numbers are rounded, so that the last test of the first suite seems to end after its
-    /// suite and inside the second suite.
+    /// Checks two suites with rounded times: the last test of the first suite seems to end after the first suite, and
+    /// inside the second suite.
     #[test]
     fn neighbours_are_cut_within_their_errors() {
         let mut guesses = [

@@ -1,9 +1,10 @@
 //! Places the tests of several suites as one sequence, if these suites are inside one outer suite of the report.
 //! PHPUnit and node write such reports.
 //!
-//! An inner suite often has no time and no length, so that by itself it could have run anywhere. It is proven that one
-//! process ran the suites in the order of the file if all tests together have only one schedule (one possible process
-//! with places for all tests), and several tests fit nearly exactly between the sleeps of that process.
+//! An inner suite often has no time and no length, so by itself it could have run anywhere. But one process may have
+//! run all inner suites in the order of the file. Two facts together prove this. All tests together have only one
+//! schedule (one possible process with places for all tests). Several tests fit nearly exactly between the sleeps of
+//! that process.
 
 use std::collections::BTreeMap;
 

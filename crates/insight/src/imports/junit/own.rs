@@ -28,8 +28,8 @@ pub struct OwnProcesses {
     of_bats: HashSet<ProcessIx>,
     /// For each test, the processes whose program, or whose interpreter's script, has the name of the test.
     of_programs: HashMap<Vec<u8>, Vec<ProcessIx>>,
-    /// The test runners that are recognized by their children: each started, for at least two tests, a program with the
-    /// name of the test, and no other program has this name.
+    /// Processes that are test runners, because at least two of their children each ran a program with the name of a
+    /// test. For each of these tests, no other process ran a program with that name.
     began_tests: HashSet<ProcessIx>,
     /// For each suite of a report without times, the processes whose command lines name this suite only.
     of_suites: HashMap<Vec<u8>, Vec<ProcessIx>>,
@@ -250,9 +250,10 @@ impl Placer<'_> {
         own.take(TRIED).all(is_around).then_some(first)
     }
 
-    /// The place of a test in a process that ran only this test. The process lives longer than the test, because the
-    /// runner prepares the test in it and cleans up afterwards. `None` if it lived only a little longer: then the whole
-    /// life of the process is the place of the test, unless the recording proves a better one.
+    /// The place of a test in a process that ran only this test. The process lived longer than the test, because the
+    /// runner prepared the test in it and cleaned up afterwards. `None` if the process lived only a little longer than
+    /// the test. Then the whole life of the process counts as the place of the test, unless the recording proves a
+    /// better place.
     pub fn within_own(&mut self, process: ProcessIx, case: &Case) -> Option<Times> {
         let length = case.attributes.length?;
         let life = self.lookup.analysis.process(process);

@@ -15,22 +15,22 @@ use super::report::{Attributes, Case, Date, Suite};
 use super::runner::{RunnerFacts, TRIED};
 use crate::imports::lookup::{signed, Lookup, Placed};
 
-/// The longest time in nanoseconds by which a process may live longer than the only test that it runs, or a fifth of
-/// the test's length if that is more. A guess for the start and the end of an interpreter; the script `reporters.py`
-/// tests the places of 35 runners' tests.
+/// The largest difference in nanoseconds between the life of a process and the length of the only test that it runs. If
+/// a fifth of the test's length is more, that fifth is the limit. A guess for the start and the end of an interpreter;
+/// the script `reporters.py` tests the places of 35 runners' tests.
 pub(super) const LONGER: i64 = 100_000_000;
 
-/// The longest time in nanoseconds from the moment at which a test runner reads the time of the day to the moment at
-/// which it reads the clock that measures a test's length. A guess: a larger limit would needlessly allow tests to
-/// begin before their shown beginning.
+/// A test runner reads two clocks when a test begins: the time of day, and then the clock that measures the test's
+/// length. At most so many nanoseconds lie between the two readings. A guess: a larger limit would needlessly allow
+/// tests to begin before the shown time.
 const BETWEEN_CLOCKS: i64 = 1_000_000;
 
 /// A bound of the work: how often the place of a test may be computed for one report. One computation takes about 100
 /// ns, so the search for the runners of very many suites ends within some seconds.
 pub(super) const WORK: u64 = 20_000_000;
 
-/// The number of processes whose lives can be compared with a test in the time in which the place of one test is
-/// computed. This number converts such comparisons to the unit of [`WORK`].
+/// Comparing the lives of this many processes with a test takes as long as computing the place of one test. The number
+/// converts such comparisons to the unit of [`WORK`].
 const LIVES: usize = 8;
 
 pub(super) struct Placer<'a> {

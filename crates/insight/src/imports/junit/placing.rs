@@ -259,8 +259,8 @@ impl Placer<'_> {
         at_once && !has_above(a, b) && !has_above(b, a)
     }
 
-    /// Places a test in the life of a process that the suite's schedule proves to have run it. `None` if the times do
-    /// not fit into the process's life.
+    /// Places a test in the process that ran it according to the suite's schedule. `None` if the test's times are not
+    /// within the life of the process.
     fn within(&self, process: ProcessIx, is_one_thread: bool, times: Times) -> Option<Runner> {
         let (from, to) = self.lookup.inside(process, times.from, times.to)?;
         Some(Runner {
@@ -314,9 +314,9 @@ impl Placer<'_> {
         }
     }
 
-    /// The times of the tests of a suite in a report. Tests without a time of the day are placed one after the other so
-    /// that the last one ends with the suite, as if the runner had done all its other work before them. If the runner
-    /// also worked between the tests, the tests were earlier, but at most by the length of this assumed other work.
+    /// The times of the tests of a suite in a report. Tests without a time of day are placed one after the other, and
+    /// the last test ends with the suite. This assumes that the runner did all its other work before the tests. If it
+    /// also worked between the tests, the tests really ran earlier, but at most by the length of that other work.
     fn times(&self, suite: &Suite, within: Option<(i64, i64)>) -> Vec<Option<Times>> {
         if suite.cases.iter().any(|case| case.attributes.at.is_some()) {
             return suite.cases.iter().map(|case| self.of_case(case)).collect();
@@ -337,8 +337,8 @@ impl Placer<'_> {
             return none; // several at once
         }
         let left = last.saturating_sub(first).saturating_sub(sum);
-        // The code reaches this line only if no schedule was found. If the recording shows the sleeps of the runner, a
-        // missing schedule means that the tests did not simply follow each other, so their places are in doubt.
+        // No schedule was found for the suite. If the recording shows the sleeps of the runner, then the tests did not
+        // simply follow each other, so their places are in doubt.
         let has_schedules = self.lookup.analysis.timeline.is_some();
         let is_measured = suite.is_measured() && suite.has_order && !suite.is_by_result();
         let is_proven = is_measured && !has_schedules;

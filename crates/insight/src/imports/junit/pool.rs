@@ -12,8 +12,8 @@ use super::serial::{self, Place, Test};
 /// The largest number of tests that are distributed to workers by a search. A bound of the depth of the search.
 const TESTS: usize = 64;
 
-/// The largest number of test places that are computed to distribute the tests of one suite to workers, at about 1 µs
-/// each. A bound of the work.
+/// Limits the work of distributing the tests of one suite to workers: at most so many places of tests are computed, at
+/// about 1 µs each.
 const STEPS: usize = 200_000;
 
 /// A worker process that can have run some of the tests of a suite.
@@ -60,8 +60,8 @@ pub fn shares(tests: &[Test], workers: &[Worker<'_>]) -> Result<Option<Vec<Share
     Ok(search.found.into_iter().collect())
 }
 
-/// Whether the worker processes must have measured the lengths of the tests: the lengths of several tests fit nearly
-/// exactly between the sleeps of their workers.
+/// Whether it is proven that the worker processes measured the lengths of the tests. The proof is that several tests
+/// fit nearly exactly between the sleeps of their workers.
 pub fn are_measured(tests: &[Test], shares: &[Share]) -> bool {
     let sure = shares.iter().zip(tests).filter(|(share, _)| share.is_sure);
     let exact = sure.filter(|(share, test)| share.place.is_exact(test.length, test.error));

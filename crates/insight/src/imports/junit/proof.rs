@@ -17,8 +17,8 @@ use crate::imports::lookup::{ktime, program, signed, CLOCKS, TOLERATED};
 /// runners' tests.
 const MOST: u64 = 100_000_000;
 
-/// A short test keeps its figures even if the recording lacks this much of its threads' time, in nanoseconds. A
-/// decision: the script `reporters.py` accepts figures with this error.
+/// A short test keeps its figures even if the recording does not show what its threads did for this long, in
+/// nanoseconds. A decision: the script `reporters.py` accepts figures with this error.
 const LEAST_UNSEEN: u64 = 20_000_000;
 
 /// The largest error in nanoseconds of a figure of a test, such as its CPU time, if the figure is small. A decision:
@@ -71,8 +71,8 @@ pub struct Contradictions {
 }
 
 impl Contradictions {
-    /// Compares the times of tests and suites with the lives of the processes that ran them, and notes if the times
-    /// cannot be beginnings, or cannot be ends, because a test would lie outside of the life of its process.
+    /// Notes that the report's times are not beginnings, or not ends, if a test or suite would otherwise lie outside of
+    /// the life of the process that ran it.
     pub fn by_lives(&mut self, stamped: &[Stamped]) {
         for element in stamped {
             match element.runner {
@@ -86,8 +86,8 @@ impl Contradictions {
         }
     }
 
-    /// Notes that the times of tests and suites cannot be beginnings if one of them would then end after its report was
-    /// written (`written`, in ns).
+    /// Notes that the report's times are not beginnings of tests and suites, if one of the tests would then end after
+    /// the report was written (`written`, in ns).
     pub fn by_file(&mut self, stamped: &[Stamped], written: Option<i64>) {
         let Some(written) = written else {
             return;
@@ -98,9 +98,10 @@ impl Contradictions {
         });
     }
 
-    /// Notes for one suite whether its tests have a schedule in the recording: if the report's times are beginnings
-    /// (`as_begin`), and if they are ends (`as_end`). A suite without a schedule in both cases was run by another
-    /// process and proves nothing.
+    /// Notes whether the report's times can be beginnings or ends, from the search for a schedule of one suite.
+    /// `as_begin` says whether a schedule exists if the times are beginnings, and `as_end` if they are ends. If only
+    /// one of the two has a schedule, the other meaning is wrong. If neither has one, another process ran the suite,
+    /// which proves nothing.
     pub fn by_fit(&mut self, [as_begin, as_end]: [bool; 2]) {
         self.begin |= as_end && !as_begin;
         self.end |= as_begin && !as_end;
@@ -201,7 +202,8 @@ impl Unseen {
 
     /// The time in nanoseconds between `from` and `to` that the recording does not show, summed up over the threads.
     fn between(&self, from: Ktime, to: Ktime) -> u64 {
-        // Returns the sum of the differences between `time` and each earlier time in the list.
+        // Returns the sum of the differences between `time` and each earlier time in `times`. Each entry also has the
+        // sum of all times before it, so no loop is needed.
         let since = |times: &[(i64, i128)], time: i64| {
             let before = times.partition_point(|(at, _)| *at < time);
             let last = before.checked_sub(1).and_then(|last| times.get(last));
@@ -232,8 +234,9 @@ struct Company {
 
 impl Company {
     /// Finds the processes and threads that lived at the same time as a test runner. If the runner is known as a test
-    /// program (`is_test`), children that execute other programs are assumed not to run its tests; children of a runner
-    /// of unknown kind may run them. The children in `decided` are left out, because each belongs to a known test.
+    /// program (`is_test`), its children that execute other programs are assumed not to run its tests. If the runner's
+    /// kind is not known, all of its children may run its tests. The children in `decided` are left out, because it is
+    /// known which test each of them belongs to.
     fn new(
         analysis: &Analysis,
         runner: ProcessIx,
@@ -302,14 +305,15 @@ pub struct Guess {
     pub is_far: bool,
     /// The place of the test if it can have run anywhere within its suite.
     pub anywhere: Option<Anywhere>,
-    /// Whether the place of the test has no proof but the order of the report and the lengths of the tests, or the
-    /// report has no length for the test.
+    /// Whether only the order of the report and the lengths of the tests support the test's place, or the report has no
+    /// length for the test.
     pub is_loose: bool,
 }
 
 impl Guess {
-    /// Gives a test without a proven place the bounds that are proven: the time in which it can have run within its
-    /// suite. If its supposed process did not live for all of that time, the test is assigned to the recorded command.
+    /// Gives a test whose place is not proven a wider place that is proven: all of the time in which the test can have
+    /// run within its suite. The process to which the test was assigned may not have lived for all of that time. The
+    /// test is then assigned to the recorded command.
     pub fn bound(&mut self, analysis: &Analysis, command: Option<ProcessIx>) {
         let is_bound = |doubt: &Doubt| self.is_loose || !doubt.has_place();
         let Some(doubt) = self.span.doubt.filter(is_bound) else {
@@ -352,8 +356,8 @@ pub fn find_doubts(
         let at_boundary = |is: &dyn Fn(i64) -> bool| boundaries.into_iter().any(is);
         let error = guess.error;
         let length = guess.span.to.since(guess.span.from);
-        // The error is limited here. Otherwise, for a place with a large error, threads and workers that lived only a
-        // little across its boundaries would not count.
+        // A thread or worker counts if it lived across a boundary of the test, by more than `near` on both sides. The
+        // error is limited here, because with a large error no short-lived thread would count.
         let near = error.min(MOST.cast_signed());
         let in_company = at_boundary(&|time| company.workers.are_across(time, near))
             || !(guess.own_stamp || guess.one_thread)
@@ -376,8 +380,8 @@ pub fn find_doubts(
     }
 }
 
-/// For each placed test, whether it overlaps with another test of its process by more than the errors of both; for each
-/// placed suite, whether it overlaps with another suite.
+/// For each placed test, whether it overlaps with another test of its process by more than the sum of their largest
+/// errors. For each placed suite, the same for the other suites of its process.
 fn overlapping(guesses: &[Guess]) -> Vec<bool> {
     let mut order: Vec<(usize, &Guess)> = guesses.iter().enumerate().collect();
     let place = |guess: &Guess| (guess.span.process, guess.is_suite);
@@ -413,8 +417,8 @@ mod tests {
     use super::*;
     use crate::imports::lookup::imported;
 
-    /// Checks a test program of cargo, which names its threads: a thread that began 1 ms before the place of a test may
-    /// belong to this test or to the previous one, so the test gets no figures.
+    /// Checks a test program of cargo, which names its threads. A thread began 1 ms before the place of a test, so it
+    /// may belong to this test or to the previous one. The test therefore gets no figures.
     #[test]
     fn the_thread_of_a_test_at_its_boundary_leaves_no_figures() {
         let doubt = |line: &str| {

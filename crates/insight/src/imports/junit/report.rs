@@ -60,9 +60,9 @@ fn has_failed(result: &str) -> bool {
 }
 
 impl Report {
-    /// Counts the tests of the report that have no place in the recording and that the recording does not show in
-    /// another way either, such as by a mark. Returns the number of such tests, the number of failed tests among them,
-    /// and the first failed tests.
+    /// Counts the tests of the report that are missing in the recording: the importer did not place them, no mark of
+    /// the test runner shows them, and they are not known to lie outside of the analyzed time. Returns the number of
+    /// such tests, the number of failed tests among them, and the first failed tests.
     pub(crate) fn tests_beside(&self, placed: &Placed) -> (TestCount, Vec<UnplacedTest>) {
         let suites = self.suites.iter();
         let cases = suites.flat_map(|suite| suite.cases.iter().map(move |case| (suite, case)));
@@ -84,9 +84,9 @@ impl Report {
     }
 }
 
-/// Collects at most `most` failed tests of a report that have no place in the recording and that the recording does not
-/// show in another way either, such as by a mark. Tests with equal names are counted, because several tests may have
-/// the same name.
+/// Collects at most `most` failed tests of a report that are missing in the recording: the importer did not place them,
+/// no mark of the test runner shows them, and they are not known to lie outside of the analyzed time. Tests with equal
+/// names are counted, because several tests may have the same name.
 fn unplaced<'r>(
     tests: impl Iterator<Item = (&'r Suite, &'r Case)>,
     placed: &Placed,
@@ -195,8 +195,8 @@ pub struct Attributes {
 }
 
 impl Attributes {
-    /// The largest time in nanoseconds by which the test can have been longer than the report says, because its length
-    /// is only the sum of its parts.
+    /// The largest time in nanoseconds by which the test can have been longer than the report says. The reported length
+    /// may be only the sum of the lengths of the test's parts, without the time between the parts.
     pub(super) fn between(&self) -> i64 {
         if self.is_sum {
             i64::MAX

@@ -23,9 +23,9 @@ const THREADS: usize = 64;
 pub struct RunnerFacts {
     /// The stretches of time in which any thread of the process may have been on a CPU.
     pub any: Active,
-    /// The stretches of time in which a shell or any of its descendants may have been on a CPU, and the number of the
-    /// shell's children. A shell can run a program to read a clock and waits for it meanwhile. `None` for processes
-    /// that are no shells.
+    /// For a shell, the stretches of time in which the shell or any of its descendants may have been on a CPU, and the
+    /// number of its children. Descendants count, because a shell can run a program to read a clock, and waits for that
+    /// program. `None` for a process that is no shell.
     of_shell: Option<(Active, usize)>,
     /// For each thread of the process, the stretches of time in which it may have been on a CPU. If the tests fit into
     /// the stretches of exactly one thread, that thread ran the tests. Empty for a process with one thread or with very
@@ -59,8 +59,8 @@ impl RunnerFacts {
     }
 
     /// The stretches of time in which a test can have begun or ended, if the process ran a suite with `tests` tests.
-    /// For a shell with at least so many children, the children count as well; a shell with fewer children is only a
-    /// wrapper.
+    /// For a shell with at least `tests` children, the time in which its children ran counts as well. A shell with
+    /// fewer children is only a wrapper.
     pub fn active(&self, tests: usize) -> &Active {
         match &self.of_shell {
             Some((active, children)) if *children >= tests => active,

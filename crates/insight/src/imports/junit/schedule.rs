@@ -25,9 +25,9 @@ const ROUNDS: usize = 8;
 /// its script.
 const PROGRAM: usize = 2;
 
-/// The name that pytest gives to its suite. The lengths in its report do not show which worker ran a test: they count
-/// the set-up, the call and the tear-down of a test, but not the time between these, in which workers of pytest-xdist
-/// send reports (up to 26 ms on a busy machine).
+/// The name that pytest gives to its suite. The lengths in its report do not show which worker of pytest-xdist ran a
+/// test. The length of a test includes its set-up, its call and its tear-down, but not the time between these. In that
+/// time, the workers send reports, which takes up to 26 ms on a busy machine.
 const PYTEST: &str = "pytest";
 
 /// The number of possible schedules of one suite at which the search for more ends. A bound of the work: a suite with
@@ -113,11 +113,11 @@ impl Placer<'_> {
         }
     }
 
-    /// Finds the schedules of a suite: the processes that can have run it, and the places of its tests. The processes
-    /// are `runner` or its descendants, because a runner with workers only waits, and so does a wrapper such as npx,
-    /// make or a shell. If the runner is not known, the processes that are likely to have run the suite, and their
-    /// descendants, are tried. If there are several schedules, the schedules of other suites can decide which of them
-    /// is right.
+    /// Finds the possible schedules of a suite: the processes that can have run it, and the places of its tests. If
+    /// `runner` is given, the runner and its descendants are tried. The descendants are needed because a runner with
+    /// workers only waits for them, as do wrappers such as npx, make or a shell. Otherwise the processes that probably
+    /// ran the suite are tried, also with their descendants. If there are several schedules, the schedules of other
+    /// suites can decide which one is right.
     pub fn possible(
         &mut self,
         suite: &Suite,
@@ -130,8 +130,8 @@ impl Placer<'_> {
         let mut found = self.likely(suite, &groups, runner)?;
         let [named, _, commands] = &self.runners;
         if named.is_empty() && !found.iter().any(Schedule::is_measured) {
-            // If no command line names the report and no schedule is proven, all processes of the recorded command are
-            // tried: another one may fit as well.
+            // No command line names the report, and no schedule is proven. So another process may fit as well, and all
+            // processes of the recorded command are tried.
             let commands = commands.clone();
             let mut all = self.below(suite, &groups, &commands, None)?;
             for schedule in found {
@@ -201,9 +201,9 @@ impl Placer<'_> {
         })
     }
 
-    /// The schedules of a suite in those of the processes `likely`, and of their descendants, that can have run it. If
-    /// a group of workers may have run the suite and it cannot be decided whether the tests fit them, the result is an
-    /// error, because no schedule is proven.
+    /// The schedules of a suite in the processes `likely` and their descendants. A group of workers may have run the
+    /// suite. If it cannot be decided whether the tests fit these workers, the result is an error, because then no
+    /// schedule is proven.
     fn below(
         &mut self,
         suite: &Suite,
@@ -242,8 +242,8 @@ impl Placer<'_> {
         if found.len() == POSSIBLE {
             return Err(Undecided);
         }
-        // Many tests fit by chance into several processes that lived one after the other, so such a schedule is in
-        // doubt unless the lengths prove it.
+        // If several processes lived one after the other, many tests fit into them by chance. Such a schedule is in
+        // doubt unless the lengths of the tests prove it.
         for schedule in &mut found {
             if schedule.runner.processes.len() > 1 && !schedule.is_measured() {
                 schedule.doubt();
@@ -276,10 +276,10 @@ impl Placer<'_> {
         Ok(found)
     }
 
-    /// Decides between schedules in chains (processes that lived one after the other) and schedules in single processes
-    /// of these chains, if both are possible. If the report has several suites, the chains are left out, because each
-    /// suite then probably has one worker. If it has one suite, the single processes are left out, because its tests
-    /// can have several workers.
+    /// Leaves out some of the schedules if both chains and single processes of these chains have schedules. A chain is
+    /// a series of processes that lived one after the other. If the report has several suites, the chains are left out,
+    /// because each suite then probably ran in one process. If it has one suite, the single processes are left out,
+    /// because several workers can have run its tests.
     fn without_chains(&self, mut found: Vec<Schedule>) -> Vec<Schedule> {
         let of = |is_chain: bool| {
             let found = found.iter().map(|found| &found.runner.processes);
@@ -330,9 +330,8 @@ impl Placer<'_> {
         siblings
     }
 
-    /// The places of the tests of a suite in a pool of worker processes that ran the tests at the same time; `None` if
-    /// the tests cannot be distributed to these workers. A worker that lived for less time than the shortest test is
-    /// left out.
+    /// Places the tests of a suite in several worker processes that ran the tests at the same time. `None` if the tests
+    /// cannot be distributed to these workers. A worker is left out if it lived for less time than the shortest test.
     fn distributed(
         &mut self,
         suite: &Suite,
@@ -435,10 +434,10 @@ impl Placer<'_> {
         Ok(Some(schedule))
     }
 
-    /// Places the tests of a suite in the given processes, which ran them one after the other. The result has the
-    /// bounds of each test's time; `None` if no schedule agrees with everything that is known (see [`serial`]). A time
-    /// of the day counts only if its meaning and its zone are proven. Without such a time, a test can be anywhere in
-    /// the lives of the processes.
+    /// Places the tests of a suite in the given processes, which ran them one after the other. The schedule has the
+    /// earliest and the latest beginning and end of each test. `None` if no schedule agrees with everything that is
+    /// known (see [`serial`]). A test's time of day is used only if it is known to be the beginning or the end, and in
+    /// which time zone. Otherwise, the test can be anywhere in the lives of the processes.
     fn scheduled(
         &mut self,
         suite: &Suite,
@@ -519,8 +518,8 @@ impl Placer<'_> {
         Some(from..=to)
     }
 
-    /// The part of a span of time in which the tests of a suite can have run, according to the time at which the report
-    /// was written and to the suite's own time.
+    /// Narrows the span of time in which the tests of a suite can have run. The tests ended before the report was
+    /// written, and the suite's own time in the report limits them, too.
     pub fn narrowed(&self, suite: &Suite, mut from: i64, to: i64) -> (i64, i64) {
         let mut to = to.min(self.written.unwrap_or(to));
         let Some(times) = self.of_suite(suite).filter(|times| times.doubt.is_none()) else {
@@ -531,8 +530,8 @@ impl Placer<'_> {
             // The suite's time is the latest possible end. The suite may have ended earlier, because some reports are
             // written later than the last test.
             Some(Stamp::End) => to = to.min(times.to.saturating_add(error)),
-            // Only the earliest beginning is bounded: the suite's length may be counted from a later beginning, such as
-            // the start of Go's test program.
+            // The suite's time limits only when its tests began, not when they ended. A runner may count the suite's
+            // length from a later moment, such as the start of Go's test program.
             _ => from = from.max(times.from.saturating_sub(self.stamp_error(0))),
         }
         (from, to)
@@ -633,9 +632,11 @@ impl Placer<'_> {
         self.mixed(suite.has_order, &cases, &tests, around, active)
     }
 
-    /// The bounds of the places of tests in a report that may be sorted by result, or whose order means nothing. In the
-    /// first case, the order among the failed tests is known, and the order among the other tests. For tests with equal
-    /// times or without times, the bounds cover all orders that the recording allows.
+    /// For each test, the earliest and the latest times at which it can have begun and ended, for a report in which the
+    /// tests may be in another order than the one in which they ran. If the order means nothing (`has_order` is false),
+    /// the tests can have run in any order. Otherwise the report may be sorted by result: then the failed tests ran in
+    /// their order, and so did the others. Tests with equal times or without times get bounds that cover all orders
+    /// that the recording allows.
     fn mixed(
         &self,
         has_order: bool,
@@ -710,9 +711,9 @@ impl Placer<'_> {
         }
     }
 
-    /// Makes the schedule of a suite from the bounds of its tests, with a place in time for each test. A child process
-    /// for which the runner waits only during one test belongs to that test, even if the child began shortly before the
-    /// test's assumed beginning.
+    /// Makes the schedule of a suite: chooses a place within the bounds of each test. If the runner waits for a child
+    /// process only during one test, the child belongs to that test, even if it began shortly before the test's assumed
+    /// beginning.
     fn spans(
         &self,
         suite: &Suite,
@@ -725,8 +726,8 @@ impl Placer<'_> {
         let place = |at: usize| places.get(at).and_then(Option::as_ref);
         order.retain(|at| place(*at).is_some());
         order.sort_by_key(|at| place(*at).map(|place| *place.begin.start()));
-        // At first, each test gets the latest place that its bounds allow. In the common order, these places do not
-        // overlap, so they are a valid schedule.
+        // At first, each test gets the latest place that its bounds allow. If the tests ran one after the other in a
+        // known order, these places do not overlap, so they are a valid schedule.
         let latest = |place: &Place| (*place.begin.end(), *place.end.end());
         let mut spans: Vec<Option<(i64, i64)>> = places
             .iter()
@@ -747,8 +748,8 @@ impl Placer<'_> {
             });
         for (child, (first, last)) in children {
             let start = signed(analysis.process(*child).start);
-            // The test is searched that certainly ran in the middle of the time between the child's start and the last
-            // wait for it.
+            // The child belongs to the test that certainly ran in the middle of the time from the child's start to the
+            // last wait for the child.
             let middle = start.midpoint(last);
             let after = certain
                 .partition_point(|at| place(*at).is_some_and(|place| *place.begin.end() <= middle));

@@ -9,8 +9,8 @@ use std::ops::RangeInclusive;
 
 use super::active::Active;
 
-/// The number of tests whose places must be known nearly exactly in a process, as a proof that this process measured
-/// the tests. A guess: one test can fit by chance.
+/// The least number of tests whose places in a process must be known nearly exactly. So many places prove that the
+/// process measured the lengths of the tests. A guess: one test can fit by chance.
 pub const EXACT: usize = 2;
 
 /// The largest error in nanoseconds of a place that is known nearly exactly. A guess: a runner needs about this time
@@ -27,8 +27,8 @@ pub struct Test {
     pub length: i64,
     /// The largest error of the test's length in the report, in nanoseconds.
     pub error: i64,
-    /// The largest time in nanoseconds by which the test can have been longer than the report says because its length
-    /// is the sum of its parts, without the time between them.
+    /// The largest time in nanoseconds by which the test can have been longer than the report says. The reported length
+    /// may be the sum of the test's parts, without the time between the parts.
     pub between: i64,
 }
 
@@ -66,9 +66,9 @@ impl Place {
         }
     }
 
-    /// Whether the place of a test is known nearly exactly, as it is if the test lies between two sleeps of its runner.
-    /// `error` is the largest error of the test's length. It must be small, too, because a length with few digits fits
-    /// by chance.
+    /// Whether the place of a test is known nearly exactly. For example, the test lies between two sleeps of its
+    /// runner. `error` is the largest error of the test's length. The error must be small, too, because a length with
+    /// few digits fits by chance.
     pub fn is_exact(&self, length: i64, error: i64) -> bool {
         self.error().max(error) <= NEARLY && NEARLY < length
     }

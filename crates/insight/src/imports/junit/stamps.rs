@@ -52,8 +52,9 @@ impl Placer<'_> {
         }
     }
 
-    /// Searches a schedule for each suite twice, with the report's times as beginnings and as ends. One of these
-    /// meanings is returned if only the other one leaves suites without a schedule; otherwise `None`.
+    /// Decides whether the report's times are beginnings or ends. A schedule for each suite is searched with both
+    /// meanings. If only one of the meanings leaves suites without a schedule, the other one is returned; otherwise
+    /// `None`.
     fn by_schedule(
         &mut self,
         suites: &[Suite],

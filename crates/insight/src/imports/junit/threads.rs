@@ -102,7 +102,8 @@ impl Placer<'_> {
                 named.threads.push(thread);
             }
         }
-        // Names prove nothing if the report may be that of another run with the same tests.
+        // The report may belong to another run with the same tests. In that case, equal names of tests and threads
+        // prove nothing.
         all.retain(|_, named| {
             named.tests.iter().all(|((suite, _), _)| {
                 let suite = suites.get(*suite);

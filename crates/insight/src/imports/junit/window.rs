@@ -1,6 +1,6 @@
-//! Bounds the place of a test whose runner is not known: the test ran while its suite did.
+//! Gives a test whose runner is not known a wide place: the time in which its suite ran.
 //!
-//! Such a place needs a proof that the tests ran during the recording, because the report can be that of another run.
+//! Such a place needs a proof that the tests ran during the recording, because the report may belong to another run.
 
 use tr_analyze::model::{Analysis, Doubt, Imported, ImportedKind, ProcessIx};
 
@@ -12,8 +12,8 @@ use super::report::{Case, Date, Suite, LEAST_ERROR};
 use super::runner::TRIED;
 use crate::imports::lookup::{imported, ktime, signed};
 
-/// The beginning and the end of the recorded command, if all tests must have run during its life: the command lived
-/// during the whole recording, or no other recorded process has an unknown parent. Otherwise `None`.
+/// The life of the recorded command, if all tests must have run during it; otherwise `None`. They must if the command
+/// lived during the whole recording, or if every other recorded process has a known parent.
 pub fn life_of_command(analysis: &Analysis, command: Option<ProcessIx>) -> Option<(i64, i64)> {
     let is_root = |ix: &ProcessIx| analysis.process(*ix).parent.is_none();
     let mut roots = analysis.process_ids().filter(is_root);
@@ -63,10 +63,10 @@ impl Guess {
 }
 
 impl Placer<'_> {
-    /// For each test of a suite, its place if it can have run anywhere within the suite; `None` for all tests if no
-    /// time of the day proves that the suite ran in the recording. A suite without a time of the day is proven if its
-    /// report was written during the recording, and either recorded processes have a schedule of its tests or a test
-    /// program's command line names the report.
+    /// For each test of a suite, the place that it has if it can have run anywhere within the suite. `None` for all
+    /// tests if it is not proven that the suite ran in the recording. A time of day in the report proves it. Without
+    /// such a time, the report must have been written during the recording. In addition, recorded processes must have a
+    /// schedule of the tests, or the command line of a test program must name the report.
     pub fn anywhere(&self, suite: &Suite, has_schedule: bool) -> Vec<Option<Anywhere>> {
         let window = self.whole(suite, has_schedule);
         let places = suite.cases.iter().map(|case| {
@@ -104,7 +104,7 @@ impl Placer<'_> {
             return None;
         }
         let life = self.writer.map(|ix| self.life(ix)).or(self.of_command)?;
-        // If a time in the report lies outside of that life, the report is that of another run.
+        // All tests ran within `life`. If a time in the report lies outside of it, the report belongs to another run.
         let is_outside = dates.iter().any(|date| {
             let (time, error) = (self.time(*date), self.stamp_error(date.digit));
             time.saturating_add(error) < life.0 || life.1 < time.saturating_sub(error)

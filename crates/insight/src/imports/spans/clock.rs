@@ -11,9 +11,10 @@ use crate::imports::lookup::{signed, Lookup, CLOCKS};
 /// the work.
 const VOTES: usize = 16;
 
-/// The largest time in nanoseconds by which a process may live longer than its span, or a tenth of the span if that is
-/// more. Each such process votes for a beginning of the file's clock. Votes agree if they differ by at most this
-/// constant. A guess: with a larger limit, votes of unrelated spans would agree by chance.
+/// A process whose life is about as long as its span suggests a time for the zero of the file's clock. The process may
+/// live longer by at most so many nanoseconds, or by a tenth of the span if that is more. Suggested times agree if they
+/// differ by at most this constant. A guess: with a larger limit, the times suggested by unrelated spans would agree by
+/// chance.
 const DIFFERS: i64 = 50_000_000;
 
 /// The least number of spans that must agree on the beginning of a clock which the imported file does not contain. A
@@ -47,10 +48,10 @@ enum Zero {
 }
 
 impl<'a> Moments<'a> {
-    /// Finds out how to convert the times of an imported file to the recording's times. The choices are, in this order:
-    /// the beginning that the file states; times of the day; the machine's own clock; the beginning on which most spans
-    /// agree if each is matched with a process by its words; the beginning that the lives of the processes with the
-    /// spans' pids allow. `None` if no choice is possible, or more than one.
+    /// Finds out how to convert the times of an imported file to the recording's times. The following are tried in this
+    /// order. First, the zero of the clock that the file itself states. Then times of day, and the machine's own clock.
+    /// Then the zero on which most spans agree, if each span is matched with a process by its words. Last, the zero
+    /// that fits the lives of the processes with the spans' pids. `None` if nothing fits, or more than one choice.
     pub fn of(file: &Spans, named: &Candidates<'_>, lookup: &'a Lookup<'a>) -> Option<Moments<'a>> {
         let new = |zero, error, are_times_of_day| Moments {
             lookup,

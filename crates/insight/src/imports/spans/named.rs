@@ -14,8 +14,9 @@ use crate::imports::lookup::{base, names, script_words, signed, Lookup, CLOCKS, 
 /// The largest number of processes that are tried for one span of a file. A bound of the work.
 const NEAR: usize = 256;
 
-/// The largest number of arguments that are compared with words of spans for one imported file, at about 100 ns each,
-/// so that the search for the processes of very many spans ends within some seconds. A bound of the work.
+/// A bound of the search for the processes of spans: for one imported file, at most this many arguments are compared
+/// with words of spans. One comparison takes about 100 ns, so even a search for very many spans ends within some
+/// seconds.
 const WORK: u64 = 50_000_000;
 
 /// The largest number of arguments of a command line that is compared with a text of a span. A longer command line
