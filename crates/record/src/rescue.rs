@@ -16,8 +16,9 @@ use tr_format::wait_status::in_shell;
 
 use tr_output::status;
 
-/// The first word of the command line of the waiter, a `tr` that only waits for COMMAND after a panic. The process id
-/// and the session follow in the same word, so that it is no command line of the system's `tr`.
+/// The beginning of the only argument of the waiter, a `tr` that only waits for COMMAND after a panic. COMMAND's
+/// process id and session follow in the same argument. The system's tr(1) is not called like this, because it needs
+/// two arguments.
 const WAITER: &str = "command-waiter:";
 
 /// The name of the thread that handles a panic of the recorder.

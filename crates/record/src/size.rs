@@ -97,8 +97,9 @@ impl SizeLimit {
         SizeLimit { bytes, before: 0 }
     }
 
-    /// Whether the recording has to end now. This is so if the file has no room for as many events as came since the
-    /// last check and for the file's end. `expected` is the size that the file will probably have, in bytes.
+    /// Whether the recording has to end now, because the file might become too long before the next check. Until then,
+    /// as many events are expected as since the last check, and the file's end needs room as well. `expected` is the
+    /// size that the file will probably have with the events so far, in bytes.
     pub fn is_reached(&mut self, expected: u64) -> bool {
         let growth = expected.saturating_sub(self.before);
         self.before = expected;
