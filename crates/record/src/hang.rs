@@ -104,7 +104,7 @@ pub enum HangWait {
     Poll,
     /// The process waits for any of several descriptors. The contained wait describes one of them: a terminal, or a
     /// pipe whose other end no process of COMMAND has. Programs such as script and ssh wait like this, because they
-    /// pass their input on.
+    /// pass their input on to another process.
     AnyOf(Box<HangWait>),
     /// The process waits in the system call with this number. Nothing more is known about the wait.
     Call(i64),

@@ -108,8 +108,8 @@ fn panicked(info: &PanicHookInfo<'_>) {
         None | Some(Stage::Forked(_)) => plan.untraced.is_some(),
     };
     let message = info.to_string().replace('\n', " ");
-    // If the terminal accepts no text, only the new thread is blocked. The tracees continue as soon as the present
-    // thread ends.
+    // A new thread prints the message, because the terminal may accept no text. Then only that thread is blocked, and
+    // the tracees continue when the present thread ends.
     let rescue = move || {
         (plan.tell)(&message, runs);
         exit(rescue(plan, stage))
@@ -121,8 +121,9 @@ fn panicked(info: &PanicHookInfo<'_>) {
     end_thread();
 }
 
-/// Does what `plan` provides for a COMMAND in this stage, after a panic of the recorder. Returns the exit status of
-/// `tr`, unless another program has replaced this process.
+/// Acts after a panic of the recorder, by the functions of `plan`. A running COMMAND is waited for, and a COMMAND that
+/// has not run yet is executed without a recording. Returns the exit status of `tr`, unless another program has
+/// replaced this process.
 fn rescue(plan: Plan, stage: Option<Stage>) -> u8 {
     match stage {
         Some(Stage::Runs(child)) => {

@@ -74,8 +74,9 @@ impl Size {
     }
 }
 
-/// The number of bytes that each [`PARTS`] bytes of events in memory take in the file, if `memory` bytes of events
-/// have taken `bytes` bytes; 0 if there were too few events to know it.
+/// The rate at which events shrink when they are written: the number of bytes in the file for each [`PARTS`] bytes in
+/// memory. So far, `memory` bytes of events have taken `bytes` bytes in the file. The result is 0 if there were too
+/// few events to know the rate.
 fn rate(bytes: u64, memory: u64) -> u64 {
     const ENOUGH: u64 = 64 << 10;
     if memory < ENOUGH {

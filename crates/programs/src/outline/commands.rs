@@ -101,8 +101,8 @@ impl Outline {
                 }
             }
             Tree::Chain(all) => {
-                // For each command of the chain, the file to which a later command moves its output, as in `gen >
-                // x.new && mv x.new x`. The loop goes backward, so that the later commands are known.
+                // For each command of the chain, the file to which a later command moves its output: `x` in
+                // `gen > x.new && mv x.new x`. The loop goes backward, so that the later commands are known.
                 let mut moved = vec![None; all.len()];
                 let mut later = None;
                 for ((link, tree), moved) in all.iter().zip(&mut moved).rev() {

@@ -24,8 +24,8 @@ const LOOPED: usize = 64;
 ///
 /// `script` is the path of the file that contains the word, if the word is in a file. `directory` is the directory in
 /// which the shell began. The script may have changed the directory, mostly to its own. An expansion at the beginning
-/// of the word mostly stands for the script's directory or the one above it: `. "$(dirname "$0")/lib.sh"`, `.
-/// "$ROOT/ci/lib.sh"`.
+/// of the word mostly stands for the script's directory or its parent: `. "$(dirname "$0")/lib.sh"`,
+/// `. "$ROOT/ci/lib.sh"`.
 fn candidates(
     word: &Word,
     script: Option<&[u8]>,

@@ -298,7 +298,7 @@ impl Causes<'_> {
             let child = self.walk.children.get(*at);
             child.is_some_and(|child| child.status == Some(PIPE))
         };
-        // A command that SIGPIPE ended, because its reader had read enough, only counts if nothing else failed.
+        // SIGPIPE ends a command whose reader has read enough. Such a command only counts if nothing else failed.
         let others: Vec<usize> = failed.iter().copied().filter(|at| !is_closed(at)).collect();
         if others.is_empty() {
             failed

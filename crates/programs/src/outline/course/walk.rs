@@ -396,7 +396,7 @@ impl Walk<'_> {
     }
 
     /// The indices of the failed children that may be the reason for the statement which ended the
-    /// script. These are background jobs, and commands that name the same file as a command in
+    /// script. These are background jobs, commands that name the same file as a command in
     /// `deciding`, and commands in its `$(…)`.
     pub(super) fn linked(&self, live: &[bool], deciding: &BTreeSet<CommandIx>) -> BTreeSet<usize> {
         let mut files: HashSet<&[u8]> = HashSet::new();
