@@ -42,7 +42,8 @@ const LOOKING: [(&str, &[&[u8]]); 12] = [
 /// Whether this command is a known linter or a check of a program's syntax, and changes no file.
 pub fn only_checks(args: &[&[u8]]) -> bool {
     let program = program_of_args(args);
-    // A script of Node.js is named after its program (`eslint.js`), and npx runs the program that is its verb.
+    // For `npx eslint`, the linter is the last word of `program`. The name of a script of Node.js may have an
+    // extension (`eslint.js`), which is removed.
     let name = program
         .split(' ')
         .next_back()

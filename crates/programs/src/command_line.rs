@@ -453,15 +453,15 @@ pub fn converges(program: &str) -> bool {
     tool_of(program).is_some_and(|(tool, _)| tool.converges)
 }
 
-/// The change that the advice suggests instead of a program that only finds and starts another
-/// program. `None` for any other program.
+/// The advice to do without a program that only finds and starts another program, such as npx.
+/// `None` for any other program.
 pub fn bypass(program: &str) -> Option<&'static str> {
     tool_of(program)?.0.bypass
 }
 
-/// The change that the advice suggests if a build calls `npm run` and similar commands, which start
-/// the scripts of a package. It concerns calls inside such a call, because the outermost one may be
-/// how the build begins.
+/// The change that the advice suggests for calls of `npm run` and similar commands, which start the
+/// scripts of a package. Only calls inside another such call should be changed, because the
+/// outermost one may be how the user starts the build.
 pub fn bypass_of_scripts(program: &str) -> Option<&'static str> {
     let verb = verb_of(program, "npm")?;
     matches!(verb, "run" | "run-script" | "exec" | "x" | "test" | "start")

@@ -33,9 +33,9 @@ struct Command {
     output: Option<Vec<u8>>,
 }
 
-/// The name that reports give to a recipe, from the arguments of the process that make or ninja started. The name is
-/// that of the recipe's first command that does not just prepare something and is no build step itself. Without one, it
-/// is the name of the first build step, or else of the file that the recipe writes, or else of the first command.
+/// The name that reports give to a recipe. `args` are the arguments of the process that make or ninja started. The
+/// recipe is named after the first of these that exists: a command that is no build step and does not just prepare
+/// something; a build step; the file that the recipe writes; any command.
 pub fn name(args: &[&[u8]]) -> Option<String> {
     let commands = match command_line::shell_text(args) {
         Some(script) => commands(script),
@@ -50,7 +50,8 @@ pub fn name(args: &[&[u8]]) -> Option<String> {
     if let Some(command) = work.clone().find(|command| step(command).is_none()) {
         return Some(of_command(command));
     }
-    // In `cc -o app $(./sources)`, the shell only works for the build step, so the recipe has the step's name.
+    // All commands that do real work are build steps, as in `cc -o app $(./sources)`. So the recipe has the name of
+    // the first one.
     if let Some(found) = work.find_map(step) {
         return Some(found.name);
     }

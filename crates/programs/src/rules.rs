@@ -94,9 +94,9 @@ const PATHS: &[(Read, &str)] = &[
     ),
 ];
 
-/// Whether the program of a command line has a rule for build steps, or only prints facts, as
-/// `ninja --version` does. If such a command line is no build step, it also does not count as a
-/// test that a test runner starts.
+/// Whether the program of a command line has a rule for build steps, only prints facts, or runs
+/// another program, as `nice` does. A process with such a program does not count as a test, even if
+/// a test runner started it and it is no build step.
 pub fn knows(all: &[&[u8]]) -> bool {
     let first = command_line::without_interpreter(all).first();
     let path = first.and_then(|first| std::str::from_utf8(first).ok());

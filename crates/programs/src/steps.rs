@@ -36,8 +36,8 @@ pub struct FoundStep {
     /// Whether the build step's command is a worker process of a test runner, which runs tests and
     /// is no test itself.
     pub worker: bool,
-    /// The index of the argument at which another program's command line begins, if the build
-    /// step's command runs that program and ends with 0 whatever happens.
+    /// The index of the argument at which another program's command line begins. It is set if the
+    /// build step's command runs that program and exits with 0 even if the program fails.
     pub wraps: Option<usize>,
 }
 

@@ -55,8 +55,9 @@ pub enum Label {
     /// The first argument that is no option is a verb and belongs to the program's name in reports
     /// (`git clone`). The listed options have their value in the next argument.
     Verbs(&'static str),
-    /// The first argument belongs to the program's name in reports if it is one of the listed ones
-    /// (first text). Otherwise the second text is appended to the name.
+    /// The first text lists commands of the program. If the first argument is one of them, it
+    /// belongs to the program's name in reports (`meson setup`). Otherwise, the second text is
+    /// appended to the name, as the default command.
     Commands(&'static str, &'static str),
     /// In reports, the process is named after the script, the module or the text that it gets as a
     /// program among its arguments.
@@ -125,8 +126,9 @@ pub enum Children {
     FailLate,
     /// The build tool fails if the child fails, unless the child was optional.
     FailUnlessOptional,
-    /// The build tool waits for its other children and then fails, if its own command line names
-    /// the failed child. It also runs programs that its command line does not name.
+    /// If the build tool's own command line names the failed child, the tool waits for its other
+    /// children and then fails. The tool also runs helper programs that its command line does not
+    /// name.
     FailIfNamed,
     /// The program runs another program as its child and exits with the child's status.
     Status,

@@ -21,8 +21,8 @@ fn places(program: &str) -> Option<Version> {
     table::exact(program)?.version
 }
 
-/// The name of a program without its target and version (`gcc`), and its file name without the
-/// version only (`x86_64-linux-gnu-gcc`).
+/// Takes two names from a file name such as `x86_64-linux-gnu-gcc-12`: the program's name without
+/// target and version (`gcc`), and the file name without the version (`x86_64-linux-gnu-gcc`).
 fn named(file: &str) -> (&str, &str) {
     let short = |name| str::rsplit(name, '-').next().unwrap_or(name);
     // The digit in the name `cc1` is no version.

@@ -166,9 +166,9 @@ pub(crate) fn verb<'a>(rest: &'a [&'a [u8]], valued: &str) -> Option<(String, &'
     None
 }
 
-/// The name of a program followed by its first argument, if that is one of the `known` commands, or
-/// else by `other`; and the remaining arguments. Returns `None` if the call only prints its version
-/// or help.
+/// The name of a program with its command, and the remaining arguments. The command is the first
+/// argument if that is one of the `known` commands; otherwise, it is `other`. Returns `None` if
+/// there is no argument, or if the call only prints the program's version or help.
 pub(crate) fn command<'a>(
     name: &str,
     rest: &'a [&'a [u8]],

@@ -1,5 +1,5 @@
-//! Drains the source of a recording's events into batches, adds the recorder's own events, and offers the batches to the thread
-//! that writes the trace.
+//! Drains the source of a recording's events into batches, adds the recorder's own events, and offers the batches to
+//! the thread that writes the trace.
 
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
@@ -15,9 +15,9 @@ use crate::pace::Pace;
 use crate::size::SizeLimit;
 use crate::source::{recorder, Source};
 
-/// The interval between two batches of events for the writing thread: two drains of the source
-/// ([`DRAIN_EVERY`](crate::source::DRAIN_EVERY)). If a program sets a mark without giving a time, the mark gets the
-/// time of its batch.
+/// The interval between two batches of events for the writing thread. It covers two drains of the source
+/// ([`DRAIN_EVERY`](crate::source::DRAIN_EVERY)). A mark that a program sets without a time gets the time of its
+/// batch.
 const BATCH_EVERY: Duration = Duration::from_millis(700);
 /// The longest interval between two flushes of the trace file. Each flush ends the blocks of events in the file, and
 /// each new block repeats names and tables: with an interval of 0.7 s the files of three builds are 9 to 12 % longer.
@@ -28,8 +28,8 @@ const FLUSH_EVERY: Duration = Duration::from_millis(2800);
 const LIGHT_FLUSH: Duration = Duration::from_secs(30);
 /// The interval between two events that contain the readings of the machine's clocks.
 const CLOCK_EVERY: Duration = Duration::from_secs(10);
-/// The largest memory in bytes of drained events that wait for the writing thread. Beyond this limit events stay in the source.
-/// BPF programs count the events that no longer fit into their rings.
+/// The largest memory in bytes of drained events that wait for the writing thread. Beyond this limit events stay in
+/// the source. BPF programs count the events that no longer fit into their rings.
 const MAX_WAITING: usize = 16 << 20;
 /// If the drained events take this much memory in bytes, they are offered to the writing thread at once, and not only
 /// with the next regular batch.
@@ -108,8 +108,8 @@ impl Collector {
         let waiting = waiting.map_or(0, |batch| batch.events.bytes());
         let reached = limit.is_reached(size.expected(waiting + self.source.waiting().0));
         if reached && !size.is_known() {
-            // How small the events become in the file is known only after a flush. So the next batch and the next flush
-            // are made due now, and the recording goes on until then.
+            // The limit may be reached, but only a flush shows how small the events become in the file. So the next
+            // batch and the next flush are due now, and the recording goes on until then.
             let now = Instant::now();
             (self.next_batch, self.next_flush) = (now, now);
             return false;
@@ -125,8 +125,8 @@ impl Collector {
         waiting + self.source.waiting().0 < MAX_WAITING
     }
 
-    /// A descriptor that becomes readable when the source has to be drained early, before the next interval ends; `None` if the
-    /// source has none.
+    /// A descriptor that becomes readable when the source has to be drained early, before the next interval ends;
+    /// `None` if the source has none.
     pub fn ready(&self) -> Option<BorrowedFd<'_>> {
         self.source.ready()
     }
@@ -162,8 +162,8 @@ impl Collector {
         }
     }
 
-    /// Does the work that is due each second: reads the resident memory of the recorded processes and the free space of the
-    /// disk, and takes a sample of the counters if one is due.
+    /// Does the work that is due each second: reads the resident memory of the recorded processes and the free space
+    /// of the disk, and takes a sample of the counters if one is due.
     fn second(&mut self, now: Instant) {
         if !self.pace.is_due(now, self.output.written()) {
             let resident = self.source.resident();
@@ -178,8 +178,8 @@ impl Collector {
         self.own.extend(sums);
     }
 
-    /// Takes a sample of the machine's counters and of the memory of the recorded processes. Returns the event that has the
-    /// sample.
+    /// Takes a sample of the machine's counters and of the memory of the recorded processes. Returns the event that
+    /// has the sample.
     pub fn counters(&mut self) -> LifeKind {
         let mut counters = self.machine.sample();
         if let Some(bytes) = self.source.resident() {
@@ -230,9 +230,9 @@ impl Collector {
         }
     }
 
-    /// Changes to the file of the next part of a rotated recording, which begins at `start`. The machine's counters and the peak
-    /// of the memory begin anew. Returns the last batches of the previous file, which end with the events `own`, and that file's
-    /// writer.
+    /// Changes to the file of the next part of a rotated recording, which begins at `start`. The machine's counters
+    /// and the peak of the memory begin anew. Returns the last batches of the previous file, which end with the events
+    /// `own`, and that file's writer.
     pub fn change(&mut self, next: FileOutput, own: Vec<LifeEvent>, start: Ktime) -> LastBatches {
         self.own.extend(own);
         self.drained_until = start;
@@ -247,8 +247,8 @@ impl Collector {
         }
     }
 
-    /// Ends the collection of a recording that ended at `end`. Returns the source, and the last batches for the file, which end
-    /// with the events `own`.
+    /// Ends the collection of a recording that ended at `end`. Returns the source, and the last batches for the file,
+    /// which end with the events `own`.
     pub fn finish(mut self, own: Vec<LifeEvent>, end: Ktime) -> (Box<dyn Source>, LastBatches) {
         self.own.extend(own);
         let (lines, unread) = self.marks.as_mut().map(Marks::finish).unwrap_or_default();
@@ -277,8 +277,8 @@ fn until_flush(age: Duration) -> Duration {
 mod tests {
     use super::*;
 
-    /// Tests that a kill of the recorder loses little: the events since the last flush. After the first flush this is never more
-    /// than a quarter of the recording, and never more than the longest interval and a batch.
+    /// Tests that a kill of the recorder loses little: the events since the last flush. After the first flush this is
+    /// never more than a quarter of the recording, and never more than the longest interval and a batch.
     #[test]
     fn a_kill_costs_a_part_of_the_recording() {
         let mut flushed = BATCH_EVERY;

@@ -221,8 +221,8 @@ pub fn start(program: &Program) -> std::io::Result<Stopped> {
     }
 }
 
-/// Waits in the child process until the parent releases it; returns an error if the parent has ended. The result is
-/// whether COMMAND has to announce its calls of ptrace(2).
+/// Waits in the child process until the parent releases it. Returns an error if the parent has ended. The result is
+/// true if COMMAND's calls of ptrace(2) have to be announced.
 fn await_release(go: &UnixStream) -> Result<bool, Errno> {
     let mut byte = [0u8; 1];
     loop {
@@ -317,8 +317,8 @@ pub fn leave_descriptors(inherited: &[i32]) {
         .open("/dev/null")
     {
         for stream in [0, 1] {
-            // A trace that is written to standard output has a duplicate descriptor for that (`destination`). SAFETY:
-            // no value of this process owns the descriptors 0 and 1.
+            // A trace on standard output is written through a duplicate of its descriptor (`destination`). SAFETY: no
+            // value of this process owns the descriptors 0 and 1.
             unsafe { libc::dup3(null.as_raw_fd(), stream, 0) };
         }
     }

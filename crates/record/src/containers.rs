@@ -127,8 +127,8 @@ fn names(bundle: &Path, id: &[u8], config: Option<&Value>) -> Option<Names> {
     Some(of_annotations(config?.get("annotations")?))
 }
 
-/// The directory of Docker's files about a container. Docker mounts `<root>/containers/<id>/hostname` into the
-/// container, which shows this directory.
+/// The directory of Docker's files about a container. Docker mounts the file `<root>/containers/<id>/hostname` into
+/// the container, and the list of mounts shows the file's directory.
 fn docker_directory(config: &Value, id: &[u8]) -> Option<PathBuf> {
     let mounts = config.get("mounts")?.as_array()?.iter();
     let mut sources = mounts.filter_map(|mount| mount.get("source")?.as_str());

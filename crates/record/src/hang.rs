@@ -102,9 +102,9 @@ pub enum HangWait {
     File(String),
     /// The process waits for any of several descriptors, by poll(2) or a similar call.
     Poll,
-    /// The process waits for any of several descriptors. The contained wait is for one of them: a pipe or a terminal
-    /// whose other end no process of COMMAND has. Programs that pass their input on to a child wait like this (script,
-    /// ssh).
+    /// The process waits for any of several descriptors. The contained wait describes one of them: a terminal, or a
+    /// pipe whose other end no process of COMMAND has. Programs such as script and ssh wait like this, because they
+    /// pass their input on to another process.
     AnyOf(Box<HangWait>),
     /// The process waits in the system call with this number. Nothing more is known about the wait.
     Call(i64),

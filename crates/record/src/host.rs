@@ -195,9 +195,9 @@ pub fn pid_max() -> u32 {
     largest_ids(namespace.as_deref(), set)
 }
 
-/// The largest task id plus one in the first pid namespace, from the name of this process's pid namespace and the
-/// setting `kernel.pid_max`. Since Linux 6.14 each namespace has a limit of its own, which does not limit the ids in
-/// the first namespace.
+/// A limit for task ids in the first pid namespace: every id is smaller. `namespace` is the name of this process's pid
+/// namespace, and `set` is the setting `kernel.pid_max` in it. In another namespace the setting is not used, because
+/// since Linux 6.14 it does not limit the ids in the first namespace.
 fn largest_ids(namespace: Option<&Path>, set: Option<u32>) -> u32 {
     /// The inode number by which the kernel names its first pid namespace (`PROC_PID_INIT_INO`).
     const FIRST: &str = "pid:[4026531836]";

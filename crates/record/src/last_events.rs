@@ -84,8 +84,9 @@ impl LastEvents {
     }
 }
 
-/// Sends the last events of a trace file to the writer, and looks up the functions of its stacks. The file
-/// begins at `start` and has this `summary`. Returns what is still to be written.
+/// Sends the last events of a trace file to the writer and looks up the functions of the recorded stacks. The file
+/// begins at `start` and has this `summary`. Without stacks, the events are not sent yet but returned. The summary is
+/// written later.
 pub(crate) fn write_events(
     config: &Config,
     last: LastBatches,

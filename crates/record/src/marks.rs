@@ -239,8 +239,9 @@ fn locked(around: &File, name: &str) -> std::io::Result<Locked> {
         return Err(std::io::Error::other("its directory was exchanged"));
     }
     match tr_output::lock(&own) {
-        // A recorder locks a directory before it removes it. So with this lock the directory keeps its name from now
-        // on. It may have been removed before the lock, so the name is opened again.
+        // Each recorder locks a directory before it removes the directory, so no other recorder removes this one from
+        // now on. But it may have been removed before the lock was taken. So its name is opened again for a
+        // comparison.
         Ok(()) => match opened(around, name) {
             Ok(named) if named.metadata()?.ino() == own.metadata()?.ino() => Ok(Locked::Yes(own)),
             _ => Ok(Locked::Removed),
@@ -376,8 +377,8 @@ impl Clocks {
     /// Remembers the clock of a process that is in another time namespace than the recorder.
     pub fn take(&mut self, clock: ProgramClock) {
         let [process, _] = clock.pids;
-        // This process has got the pid of a process that has ended, so its clock must not be forgotten with that
-        // process.
+        // The pid may have belonged to a process that has ended. The clock is now that of the new process, so it must
+        // not be forgotten with the ended one.
         self.ended.retain(|pid| *pid != process);
         if self.processes.len() < CLOCKS || self.processes.contains_key(&process) {
             self.processes.extend(clock.pids.map(|pid| (pid, clock)));
@@ -408,9 +409,10 @@ impl Clocks {
         }
     }
 
-    /// Converts the time of a program's mark to the kernel's clock; `None` if the result is not between `start` and
-    /// `end`. If the clock of the process `pid` is not known, the recorder's clock is tried first. Then the clocks of
-    /// other time namespaces are tried: one is used if it is the only one by which the time is inside the recording.
+    /// Converts the time of a program's mark to the kernel's clock. Returns `None` if the result is not between
+    /// `start` and `end`. If the clock of the process `pid` is known, this clock is used. Otherwise, the recorder's
+    /// clock is tried first, and then the clocks of all other time namespaces. One of these is used only if no other
+    /// one gives a time inside the recording.
     fn of_program(&self, pid: Option<u32>, time: u64, start: Ktime, end: Ktime) -> Option<u64> {
         let by = |offset: i128| {
             let time = u64::try_from(i128::from(time) - offset).ok()?;

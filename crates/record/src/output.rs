@@ -304,8 +304,8 @@ impl Output {
         }
     }
 
-    /// Sends the last batches of a file whose summary is written later, and lets the writing thread write them.
-    /// `go_on` sleeps while there is no room for them, and returns false to give up.
+    /// Sends the last batches of a file to the writing thread and makes it write them. The file's summary is written
+    /// later. While the thread has no room for them, `go_on` is called: it sleeps, and returns false to give up.
     pub fn settle(&self, mut batches: Vec<Batch>, mut go_on: impl FnMut() -> bool) {
         if let Some(last) = batches.last_mut() {
             last.flush = true;
@@ -510,8 +510,8 @@ impl State {
         }
         self.writer.life(stream, event)?;
         if let Some(found) = found {
-            // When a runtime is executed for the last time for a container, the container's cgroup still exists. So at
-            // each exec of a runtime the quotas of all cgroups are read.
+            // The runtime is executed one last time before the container's cgroup is removed, but it is not known
+            // which exec is the last. So at each exec of a runtime the quotas of all cgroups are read.
             self.quotas.read();
             self.quotas.add(&found);
             self.container(time, found.container)?;

@@ -16,8 +16,9 @@ use tr_format::wait_status::in_shell;
 
 use tr_output::status;
 
-/// The first word of the command line of the waiter, a `tr` that only waits for COMMAND after a panic. The process id
-/// and the session follow in the same word, so that it is no command line of the system's `tr`.
+/// The beginning of the only argument of the waiter, a `tr` that only waits for COMMAND after a panic. COMMAND's
+/// process id and session follow in the same argument. The system's tr(1) is not called like this, because it needs
+/// two arguments.
 const WAITER: &str = "command-waiter:";
 
 /// The name of the thread that handles a panic of the recorder.
@@ -107,8 +108,8 @@ fn panicked(info: &PanicHookInfo<'_>) {
         None | Some(Stage::Forked(_)) => plan.untraced.is_some(),
     };
     let message = info.to_string().replace('\n', " ");
-    // If the terminal accepts no text, only the new thread is blocked. The tracees continue as soon as the present
-    // thread ends.
+    // A new thread prints the message, because the terminal may accept no text. Then only that thread is blocked, and
+    // the tracees continue when the present thread ends.
     let rescue = move || {
         (plan.tell)(&message, runs);
         exit(rescue(plan, stage))
@@ -120,8 +121,9 @@ fn panicked(info: &PanicHookInfo<'_>) {
     end_thread();
 }
 
-/// Does what `plan` provides for a COMMAND in this stage, after a panic of the recorder. Returns the exit status of
-/// `tr`, unless another program has replaced this process.
+/// Acts after a panic of the recorder, by the functions of `plan`. A running COMMAND is waited for, and a COMMAND that
+/// has not run yet is executed without a recording. Returns the exit status of `tr`, unless another program has
+/// replaced this process.
 fn rescue(plan: Plan, stage: Option<Stage>) -> u8 {
     match stage {
         Some(Stage::Runs(child)) => {

@@ -29,7 +29,8 @@ pub type SourcedFiles =
 /// The functions that find the scripts of shells.
 #[derive(Clone, Copy, Debug)]
 pub struct ScriptFinder {
-    /// Returns the path of the script that a shell runs from a file, from the shell's arguments; `None` if it runs none.
+    /// Returns the path of the script that a shell runs from a file, from the shell's arguments; `None` if it runs
+    /// none.
     pub file: for<'a> fn(&'a Argv) -> Option<&'a [u8]>,
     /// Returns the text of the script that is on the command line of a shell (`sh -c`); `None` if there is none.
     pub text: for<'a> fn(&'a Argv) -> Option<&'a [u8]>,
@@ -40,16 +41,19 @@ pub struct ScriptFinder {
 }
 
 impl ScriptFinder {
-    /// Whether a program with these arguments is a shell that may run a script from a file, or whose script may execute a file.
+    /// Whether a program with these arguments is a shell that may run a script from a file, or whose script may
+    /// execute a file.
     pub fn is_wanted(&self, argv: &Argv) -> bool {
         (self.file)(argv).is_some() || (self.text)(argv).is_some()
     }
 }
 
-/// The largest number of script files that are looked for because of one exec. Scripts can execute each other in circles.
+/// The largest number of script files that are looked for because of one exec. Scripts can execute each other in
+/// circles.
 const SOURCED: usize = 64;
 
-/// The largest number of script files that are looked for again at the end of a recording, because they were not found before.
+/// The largest number of script files that are looked for again at the end of a recording, because they were not found
+/// before.
 const PENDING: usize = 256;
 
 /// The largest number of scripts that are counted as left out, because the trace had no room for them.
@@ -65,9 +69,9 @@ pub struct Scripts {
     finder: Option<ScriptFinder>,
     reader: Reader,
     known: HashMap<Vec<u8>, Script>,
-    /// The scripts that were examined since the last [`Scripts::begin_batch`]. The value is whether the file was
-    /// changed so close to the exec that it is unknown which came first. The key is a hash of the script's path and of
-    /// the task's [`Runner`].
+    /// The scripts that were examined since the last [`Scripts::begin_batch`]. The key is a hash of the script's path
+    /// and of the task's [`Runner`]. The value is true if the file was changed so close to the exec that it is unknown
+    /// which came first.
     seen: HashMap<u64, bool>,
     /// The largest delay of the kernel's clock for times of files, in ns.
     tick: u64,
@@ -95,8 +99,8 @@ struct Wanted {
 struct Script {
     version: Version,
     content: Content,
-    /// Whether the values of variables are hidden in the script's text, because another script executed the file before a shell
-    /// ran it.
+    /// Whether the values of variables are hidden in the script's text, because another script executed the file
+    /// before a shell ran it.
     hides_values: bool,
 }
 
@@ -154,8 +158,8 @@ impl Scripts {
         }
     }
 
-    /// Begins a batch of exec events. A file is examined only for the first exec of a batch, so that a script that runs in a
-    /// loop costs little.
+    /// Begins a batch of exec events. A file is examined only for the first exec of a batch, so that a script that
+    /// runs in a loop costs little.
     pub fn begin_batch(&mut self) {
         self.seen.clear();
     }
@@ -205,8 +209,8 @@ impl Scripts {
                 self.seen.insert(hash, seen.is_doubtful);
                 return seen.new;
             }
-            // The script runs a second time in the batch, and its file may have been written between the two runs,
-            // within the same tick of the kernel's clock. So it is uncertain which text each run had.
+            // The script runs a second time in the batch. The file was changed within one tick of the kernel's clock
+            // around the first run, perhaps between the two runs. So it is uncertain which text each run had.
             Some(true) => {
                 self.change(&wanted.path);
                 self.seen.insert(hash, false);
@@ -302,8 +306,8 @@ impl Scripts {
 
     /// The recorded scripts, in the order of their paths, and the number of scripts for which there was no room.
     pub fn take(&mut self) -> (Vec<RecordedScript>, u64) {
-        // The files of this list were not in the kernel's cache before. They may be there now, if a script has executed
-        // them since.
+        // The files in `pending` were not in the kernel's cache when they were looked for. They may be there now, if a
+        // script has executed them since.
         if let Some(finder) = self.finder {
             for (time, wanted) in std::mem::take(&mut self.pending) {
                 self.see(finder, time, &wanted);
@@ -328,16 +332,17 @@ impl Scripts {
     }
 }
 
-/// The largest time in ns by which the recorded time of a file's change can be too early. Many file systems take the time from
-/// a clock that advances with the timer's interrupt, which may come a tick late.
+/// The largest time in ns by which the recorded time of a file's change can be too early. Many file systems take the
+/// time from a clock that advances with the timer's interrupt, which may come a tick late.
 fn tick() -> u64 {
     let tick = clock_getres(ClockId::CLOCK_REALTIME_COARSE);
     let ns = tick.map_or(0, |tick| tick.num_nanoseconds());
     u64::try_from(ns).unwrap_or(0).saturating_mul(2)
 }
 
-/// Converts the time of an event to ns since 1970. The result is early by at most the time between two reads of clocks. Several
-/// such pairs are read, because the thread can lose its CPU in between.
+/// Converts the time of an event to ns since 1970. For this, the real-time clock is read, and right after it the
+/// kernel's clock. The result is too early by the time between the two reads, in which the thread can lose its CPU. So
+/// several pairs are read, and the latest result is used.
 fn real_time(time: Ktime) -> u64 {
     let read = |_| {
         let real = host::clock().real;

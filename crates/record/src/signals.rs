@@ -61,8 +61,8 @@ fn taken(stop: bool) -> SigSet {
 }
 
 /// Receives the signals that `tr` blocks. It has a signalfd for them, and an epoll descriptor for all waits of the
-/// recorder. Both are open from the start, so that a wait works, unlike poll(2), even if the limit of descriptors is
-/// lowered later (setrlimit(2)).
+/// recorder. Both are opened at the start, so that waits work even if the limit of descriptors is lowered later
+/// (setrlimit(2)). With a low limit, poll(2) would fail.
 #[derive(Debug)]
 pub struct Signals {
     signals: SignalFd,

@@ -74,8 +74,9 @@ impl Size {
     }
 }
 
-/// The number of bytes that each [`PARTS`] bytes of events in memory take in the file, if `memory` bytes of events
-/// have taken `bytes` bytes; 0 if there were too few events to know it.
+/// The rate at which events shrink when they are written: the number of bytes in the file for each [`PARTS`] bytes in
+/// memory. So far, `memory` bytes of events have taken `bytes` bytes in the file. The result is 0 if there were too
+/// few events to know the rate.
 fn rate(bytes: u64, memory: u64) -> u64 {
     const ENOUGH: u64 = 64 << 10;
     if memory < ENOUGH {
@@ -97,8 +98,9 @@ impl SizeLimit {
         SizeLimit { bytes, before: 0 }
     }
 
-    /// Whether the recording has to end now. This is so if the file has no room for as many events as came since the
-    /// last check and for the file's end. `expected` is the size that the file will probably have, in bytes.
+    /// Whether the recording has to end now, because the file might become too long before the next check. Until then,
+    /// as many events are expected as since the last check, and the file's end needs room as well. `expected` is the
+    /// size that the file will probably have with the events so far, in bytes.
     pub fn is_reached(&mut self, expected: u64) -> bool {
         let growth = expected.saturating_sub(self.before);
         self.before = expected;

@@ -187,10 +187,10 @@ impl Stacks {
         events
     }
 
-    /// Removes the outermost frames of a stack that are in no file, and returns whether there were any. If a function
-    /// keeps no frame pointer, the kernel takes other values for addresses, and the stack soon ends. If a JIT compiler
-    /// has listed the process's functions, such addresses are real and stay. The innermost frame always stays, because
-    /// the task was there.
+    /// Removes the outermost frames of a stack that are in no file, and returns whether any were removed. If a
+    /// function keeps no frame pointer, the kernel takes other values for return addresses, so such frames are mostly
+    /// wrong. But if a JIT compiler has listed the process's functions, the addresses are real and all frames stay.
+    /// The innermost frame always stays, because the task really was there.
     fn stripped<'a>(&self, from: &'a Stacked) -> (&'a [At], bool) {
         let all = &from.frames;
         let in_user_mode = all

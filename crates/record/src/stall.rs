@@ -37,9 +37,10 @@ impl Stall {
         }
     }
 
-    /// Sleeps once, and returns whether to continue the wait for the output. While COMMAND runs, signals are passed
-    /// on to COMMAND. Afterwards [`LIMIT`] ends the wait, or a signal if the wait is already long. A short wait is
-    /// not ended by a signal: CI systems cancel a job by a signal, and a busy disk is no stalled one.
+    /// Sleeps once, and returns whether to continue the wait for the output. While COMMAND runs, the wait goes on, and
+    /// signals are passed on to COMMAND. After COMMAND's end, the wait ends after [`LIMIT`], or at a signal if the
+    /// wait is already long. A signal does not end a short wait: CI systems cancel a job by a signal, and a busy disk
+    /// soon accepts data again.
     pub fn go_on(
         &mut self,
         running: Option<&Running>,

@@ -115,8 +115,9 @@ impl Nodes {
                     Some(_) => None,
                 });
                 match (in_file, module) {
-                    // If a class inherits a test, the report has the file of the base class, and the module of the
-                    // inheriting class counts.
+                    // If a class inherits a test, the reported file is that of the base class. The node id of the test
+                    // begins with the file of the inheriting class. So the path is made from the module in the class's
+                    // name.
                     (None, Some(module)) if !file.ends_with(&module.0) => module,
                     (None, Some((_, classes))) => (file.clone(), classes),
                     (rest, _) => {

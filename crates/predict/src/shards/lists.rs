@@ -26,8 +26,9 @@ impl Format {
         self == Format::Files
     }
 
-    /// Whether each machine gets an equal part of the tests that are alike. Go compiles each package on each machine
-    /// that has a test of it, so spreading a package over the machines costs more than it brings.
+    /// Whether the plan may spread similar tests (of the same function, file or class) evenly over the machines. For
+    /// Go the plan does not: each machine compiles the package of each of its tests. So spreading a package over the
+    /// machines costs more than it brings.
     pub fn can_be_alike(self) -> bool {
         !matches!(self, Format::Files | Format::Go)
     }

@@ -41,11 +41,11 @@ struct Part<'a> {
     places: HashMap<&'a str, u64>,
 }
 
-/// For each unit (a test or a file of tests) with these costs, the number of the machine on which it runs. `kinds` has
-/// the kinds of all units, or is empty if units cannot be alike.
+/// Returns for each unit (a test or a file of tests) the number of the machine on which it runs. `kinds` has the kind
+/// of each unit. It is empty if units cannot be alike.
 ///
-/// The plan that gives machines equal parts of alike units is preferred if its costliest machine costs at most 1 % more
-/// than that of the plan by costs alone.
+/// Two plans are made: one by the costs alone, and one that also spreads the units of each kind evenly. The even plan
+/// is used if its costliest machine costs at most 1 % more than the costliest machine of the other plan.
 pub fn divide(costs: &[u64], kinds: &[TestKind<'_>], shards: u64) -> Vec<u64> {
     let plain = by_cost(costs, shards);
     if kinds.len() != costs.len() {
@@ -92,8 +92,9 @@ pub fn by_cost(costs: &[u64], shards: u64) -> Vec<u64> {
     parts
 }
 
-/// Assigns units (tests, or files of tests) to machines, the costliest unit first. Only machines that cost no more than
-/// the cheapest one plus the unit can get it. Of these, it goes to the one with the least cost of units of its kind.
+/// Assigns units (tests, or files of tests) to machines, the costliest unit first. A machine cannot get a unit if it
+/// already costs more than the cheapest machine would cost with this unit. Of the other machines, the one gets the
+/// unit on which units of the same kind have cost the least so far.
 fn by_kind(costs: &[u64], kinds: &[TestKind<'_>], shards: u64) -> Vec<u64> {
     let mut loads: Vec<Part<'_>> = (0..shards).map(|_| Part::default()).collect();
     let mut parts = vec![0; costs.len()];

@@ -15,8 +15,8 @@ use tr_insight::imports::junit::Suite;
 pub struct Place {
     /// The earliest time at which the suite of tests can have begun.
     pub from: Ktime,
-    /// The largest time in ns after `from` at which the suite of tests can have begun. It is one
-    /// unit of the last digit of the reported time.
+    /// The uncertainty of `from` in ns: the suite of tests began at most this long after `from`. It
+    /// is one unit of the last digit of the reported time.
     pub digit: u64,
     /// The reported length of the suite of tests in ns.
     pub length: u64,
@@ -64,10 +64,13 @@ impl Place {
     }
 }
 
-/// The beginning and the end of each suite of tests. The report has a suite's beginning only to its last digit, such as
-/// whole seconds. If the suites can have run one after the other, each begins in the middle of the times at which this
-/// is possible; otherwise, it begins in the middle of that second. Returns `None` if all suites have the same time but
-/// cannot have run one after the other: it is then the time of the whole report, as in Playwright's reports.
+/// The beginning and the end of each suite of tests. A report rounds a suite's beginning down, for example to whole
+/// seconds.
+///
+/// If the suites can have run one after the other, this limits when each of them began. Each is then placed in the
+/// middle of its possible beginnings. Otherwise, each is placed in the middle of its rounding interval. Returns `None`
+/// if the suites cannot have run one after the other and all have the same time. Such a time is the time of the whole
+/// report, as in Playwright's reports.
 fn windows(places: &[Place]) -> Option<Vec<(u64, u64)>> {
     let mut earliest: Vec<u64> = Vec::with_capacity(places.len());
     let mut end = 0;
@@ -110,8 +113,8 @@ fn divided(windows: &[(u64, u64)], until: impl Fn(u64) -> u64) -> Vec<u64> {
     let ends = windows.iter().map(|(_, to)| (*to, -1_i64));
     let mut changes: Vec<(u64, i64)> = begins.chain(ends).collect();
     changes.sort_unstable();
-    // For each time at which a window begins or ends: the work that a window would have got by then if it had been open
-    // from the beginning on.
+    // For each time at which a window begins or ends, the sum of one open window's share of the work from the start up
+    // to this time. The work of a window is the difference between the sums at its end and at its beginning.
     let mut sums: Vec<(u64, u64)> = Vec::with_capacity(changes.len());
     let (mut open, mut sum, mut before) = (0_i64, 0_u64, None);
     for (time, change) in changes {
@@ -134,12 +137,13 @@ fn divided(windows: &[(u64, u64)], until: impl Fn(u64) -> u64) -> Vec<u64> {
         .collect()
 }
 
-/// The work of the recorded build for each suite of a report, by the times of the suites in the
-/// order of the report. `until` returns the work of the build up to a time, in ns.
+/// The work of the recorded build for each suite of a report, in the order of the report. `places`
+/// has the time at which each suite ran. `until` returns the work of the build up to a time, in ns.
 ///
-/// The first suites of a runner's processes contain the start of these processes (the loading of
-/// the runner's own modules and of compilers), which every machine pays again. If such a suite has
-/// more work outside of its tests than all later suites, it gets the median of theirs instead.
+/// The first suite of each runner process contains the start of this process, which loads the
+/// runner's modules and compilers. Each machine that runs tests has such a start, so it is not part
+/// of the suite's own cost. If a first suite has more work outside of its tests than every later
+/// suite, that work is replaced by the median of the later suites.
 pub fn works(places: &[Option<Place>], until: impl Fn(u64) -> u64) -> Works {
     let mut known: Vec<(Place, usize)> = (0..)
         .zip(places)
@@ -227,7 +231,7 @@ mod tests {
             place(2 * S, 1100 * MS, 0),
         ];
         let found = windows(&places).unwrap();
-        // A can begin between 0 and 0.3 s: C begins before 2 s, and A and B have to end before that.
+        // C began before 2 s, and A and B ended before C began. So A began between 0 and 0.3 s.
         assert!(
             found.windows(2).all(|two| two[0].1 <= two[1].0),
             "{found:?}"

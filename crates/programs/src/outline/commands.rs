@@ -35,9 +35,9 @@ impl Outline {
         })
     }
 
-    /// Whether a command with this name may replace the shell's own process by a program: a
-    /// function that uses `exec`, or a command whose text is not known. For any other command the
-    /// shell starts a process.
+    /// Whether a command with this name may make the shell execute a program in its own process,
+    /// without starting a new one. This is possible for a function that uses `exec`, and for `eval`
+    /// and `.`, because the text that they run is not known.
     pub(super) fn may_exec(&self, name: &[u8]) -> bool {
         let mut names: Vec<&[u8]> = vec![name];
         let mut next = 0;
@@ -101,8 +101,8 @@ impl Outline {
                 }
             }
             Tree::Chain(all) => {
-                // For each command of the chain, the file to which a later command moves its output, found from the
-                // last command on.
+                // For each command of the chain, the file to which a later command moves its output: `x` in
+                // `gen > x.new && mv x.new x`. The loop goes backward, so that the later commands are known.
                 let mut moved = vec![None; all.len()];
                 let mut later = None;
                 for ((link, tree), moved) in all.iter().zip(&mut moved).rev() {

@@ -59,8 +59,8 @@ pub enum Ending {
     Child(usize),
     /// The script ended because of one of these children of its shell, or because of a statement.
     OneOf(Vec<usize>),
-    /// The script ended because of these children of its shell. They were started for one command of a loop, and the
-    /// failure of each alone was enough.
+    /// The script ended because these children of its shell failed. One command in a loop started all of them, and
+    /// each failure alone would have ended the script.
     Each(Vec<usize>),
     /// The script was ended by a builtin or a statement such as `exit 4`, and not by the failure of
     /// a child process.
@@ -75,9 +75,10 @@ pub enum Ending {
 #[derive(Clone, Debug)]
 pub struct Course {
     pub ending: Ending,
-    /// If a statement ended the script, the children whose failures may have led to it. These are background jobs, and
-    /// commands that name the same file as the statement or as the test that decided about it. If there are none, it is
-    /// the last failed command whose success would have changed a variable that the script tested.
+    /// The children whose failures may be the reason why a statement ended the script. A child is in the list if it is
+    /// a background job, or if its command names the same file as the statement or as the test before the statement.
+    /// If there is no such child, the list has the last failed command whose success would have changed a variable
+    /// that the script tested.
     pub linked: Vec<usize>,
     /// For each child process of the script's shell, the command that it was started for, if this
     /// is certain.
@@ -97,8 +98,9 @@ impl ScriptPart {
         }
     }
 
-    /// The name of the program that a command of the script starts, if it is written out; or the
-    /// path after an expansion, such as `tools/x` of `"$top/tools/x"`.
+    /// The name of the program that a command of the script starts. If the name begins with an
+    /// expansion, the result is the path after the expansion: `tools/x` for `"$top/tools/x"`.
+    /// `None` if the script does not contain the name, or if a function has this name.
     pub fn program(&self, command: CommandIx) -> Option<&[u8]> {
         let command = self.outline.commands.get(command)?;
         let word = command.words.first()?;

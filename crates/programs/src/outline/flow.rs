@@ -18,8 +18,8 @@ use crate::words::{is_assignment, is_name_byte};
 /// The largest number of nodes in the graph of a shell script.
 pub(super) const MOST: usize = 30_000;
 
-/// The largest number of bytes of words that are written while `$1` and similar words in the
-/// functions of a script are replaced by the arguments of the call.
+/// The largest number of bytes that are written in total when `$1` and similar words in a script's
+/// functions are replaced by the arguments of each call.
 const REPLACED: usize = 1 << 20;
 
 /// The largest depth to which calls of functions and sourced files in a shell script are followed.
@@ -276,8 +276,8 @@ impl<'a> Builder<'a> {
         self.action(from, What::Status(status), None)
     }
 
-    /// Lets the paths of a script's graph end after the failure of a command if the shell has
-    /// `set -e`. Returns the nodes at which the paths continue otherwise.
+    /// If `set -e` may be in effect, adds the end of the shell after a failed command to the
+    /// script's graph. Returns the nodes at which the paths continue if the shell does not end.
     fn fatal(&mut self, mut ends: Ends) -> Ends {
         if self.options.tested || self.options.errexit == Setting::Off {
             return ends;

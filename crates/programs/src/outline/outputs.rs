@@ -9,13 +9,13 @@ use super::words::Word;
 use crate::words::split_name;
 
 impl Outline {
-    /// The files to which the script writes the output of the program with these arguments: by a redirection, through a
-    /// pipe, or by a command such as `mv` that runs after the program's success. `is_cut` is whether arguments are
-    /// missing at the end.
+    /// The files to which the script writes the output of the program with these arguments. The script can do so by a
+    /// redirection, through a pipe, or by a later command such as `mv`. If `is_cut` is set, the last arguments are
+    /// missing.
     ///
-    /// Variables in the names of these files are replaced if the program's own arguments show their values. If a name
-    /// begins with another expansion, only the rest is returned: `x.txt` for `"$dir/x.txt"`. The result is empty if no
-    /// command of the script, or more than one, can be the program.
+    /// Variables in the names of these files are replaced if the program's own arguments show their values. A name
+    /// that begins with another expansion is returned without the expansion: `x.txt` for `"$dir/x.txt"`. The result is
+    /// empty unless exactly one command of the script can have started the program.
     pub fn outputs_of(&self, args: &[&[u8]], is_cut: bool) -> Vec<Vec<u8>> {
         let mut found = Vec::new();
         self.visit(

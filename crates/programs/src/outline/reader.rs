@@ -673,8 +673,8 @@ fn assigned(word: &Word) -> Option<Name> {
         .find(|form| sign.starts_with(form))?
         .len();
     let is_name = name.first().is_some_and(|byte| !byte.is_ascii_digit());
-    // In `job[$!]=x`, the `[` could also begin a pattern of file names. So the unchanged `head` of the word may end at
-    // the `[`, before the equals sign.
+    // The unexpanded beginning of the word (`word.head` bytes) must include the equals sign. In `job[$!]=x` it may end
+    // before the `[`, because the `[` could also begin a pattern of file names.
     let is_unquoted = if after > 0 {
         word.head >= end
     } else {

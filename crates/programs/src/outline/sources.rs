@@ -19,12 +19,13 @@ const MOST: usize = 16;
 /// The largest number of words of `for` loops that are examined for one command that sources files.
 const LOOPED: usize = 64;
 
-/// The paths of files that the word after `.` may name. The word can be understood in several ways, and each inner list
-/// has the paths for one of them.
+/// The paths of the files that the word after `.` may name. The file's directory is not certain, so each inner list
+/// has the paths for one possible directory.
 ///
-/// `script` is the path of the file that contains the word, if it is in a file. `directory` is the directory in which
-/// the shell began. A script can have changed its directory, mostly to its own. Expansions in the word mostly stand for
-/// the script's directory or the one above it: `. "$(dirname "$0")/lib.sh"`, `. "$ROOT/ci/lib.sh"`.
+/// `script` is the path of the file that contains the word, if the word is in a file. `directory` is the directory in
+/// which the shell began. The script may have changed the directory, mostly to its own. An expansion at the beginning
+/// of the word mostly stands for the script's directory or its parent: `. "$(dirname "$0")/lib.sh"`,
+/// `. "$ROOT/ci/lib.sh"`.
 fn candidates(
     word: &Word,
     script: Option<&[u8]>,
@@ -173,8 +174,8 @@ pub enum KnownFile<'a> {
 }
 
 impl Outline {
-    /// The words that name the files which a command such as `. FILE` executes: its own word or, if that is the
-    /// variable of loops, the words of these loops.
+    /// The words that name the files which a command such as `. FILE` executes. If the word after `.` is the variable
+    /// of `for` loops, these are the words of the loops; otherwise, it is the word itself.
     fn file_words<'o>(&'o self, command: &'o Command) -> Vec<&'o Word> {
         let Some(word) = file_word(command) else {
             return Vec::new();
@@ -259,8 +260,8 @@ impl Outline {
     fn file(&mut self, at: CommandIx, path: &[u8], text: &[u8]) -> Option<usize> {
         let mut files = self.files.iter();
         if let Some(known) = files.position(|file| file.path == path) {
-            // A file that is sourced twice, and that sources another one twice, and so on, would be visited too often.
-            // So each file may source it only once.
+            // If one file sources another one twice, and that one a third one twice, and so on, the number of visits
+            // doubles with each file. So a file may source another file only once.
             let own = self.place_of_file(at);
             let mut others = self.sources.iter();
             let is_again = others

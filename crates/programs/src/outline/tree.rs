@@ -95,8 +95,9 @@ pub struct Substitution {
     pub body: Rc<Tree>,
     /// Whether the shell does not wait for the commands of the substitution: `<(…)`, `>(…)`.
     pub is_beside: bool,
-    /// Whether the shell may expand the word without starting the commands of the substitution:
-    /// `${x:-$(…)}`, and the file of a redirection, which bash expands in the command's process.
+    /// Whether the shell itself may never start the commands of the substitution. For example,
+    /// `${x:-$(…)}` needs them only if `x` is not set, and bash expands the file of a redirection
+    /// in the command's process.
     pub may_be_left_out: bool,
 }
 

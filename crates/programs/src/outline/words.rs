@@ -87,9 +87,9 @@ impl Word {
         [head, tail, text].iter().any(|part| part.contains(&b'/'))
     }
 
-    /// The names of the variables in the script's word whose absence would matter to the shell.
-    /// Variables with a default value (`${x:-0}`), `$?` and others that are always set are left
-    /// out.
+    /// The names of the variables in this word for which it matters to the shell whether they are
+    /// set (`set -u`). Variables with a default value (`${x:-0}`) are left out, and so are `$?` and
+    /// others that are always set.
     pub fn variables(&self) -> impl Iterator<Item = &[u8]> {
         let text = Some(self.text.as_slice()).filter(|_| self.expansion != Expansion::None);
         let mut parts = text.unwrap_or_default().split(|byte| *byte == b'$');

@@ -21,8 +21,9 @@ pub fn address(socket: &TcpListener) -> Option<SocketAddr> {
     TcpStream::from(copy).peer_addr().ok()
 }
 
-/// The inodes of the sockets at the other end of a local (Unix) connection. These are all sockets that have the path
-/// of the other end: the server's listening socket, and the sockets of the connections that it has accepted.
+/// The inodes of the sockets at the other end of a local (Unix) connection. Only the path of that end is known. So
+/// these are all sockets with this path: the server's listening socket, and the sockets of all connections that it has
+/// accepted.
 pub fn local(id: Id, socket: &TcpListener) -> Vec<u64> {
     let copy = socket.try_clone().map(OwnedFd::from);
     let peer = copy.and_then(|copy| UnixStream::from(copy).peer_addr());

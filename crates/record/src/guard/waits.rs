@@ -90,8 +90,8 @@ fn process(id: Id, all: &Processes, activity: &Activity, is_own: bool) -> Option
     })
 }
 
-/// The wait of a process, and the id of the thread that waits. It is the first thread, unless only another thread waits for
-/// something outside of the process.
+/// The wait of a process, and the id of the thread that waits. It is the first thread, unless only another thread
+/// waits for something outside of the process.
 fn wait_of(id: Id, all: &Processes) -> (HangWait, Id) {
     let first = thread_wait(id, id, all);
     if is_outside(&first) {
@@ -225,9 +225,9 @@ impl Wanted {
     }
 }
 
-/// Describes a wait for any of several descriptors by one of them: the first one that explains why COMMAND hangs. If
-/// this is a terminal, or a pipe whose other end no process of COMMAND has, then another descriptor is preferred whose
-/// other end a process of COMMAND has.
+/// Describes a wait for any of several descriptors (poll(2)) by the first descriptor that explains why COMMAND hangs.
+/// There is one exception: a terminal, or a pipe whose other end no process of COMMAND has. Then a later descriptor is
+/// preferred if a process of COMMAND has its other end.
 fn first_of(id: Id, wanted: Vec<Wanted>, all: &Processes) -> HangWait {
     if wanted.is_empty() {
         return HangWait::Sleep;
@@ -388,7 +388,8 @@ fn socket_inode(name: &str) -> Option<u64> {
 /// The kernel's functions in which a task that opens a FIFO waits for the other end (fs/pipe.c).
 const FIFO_WAITS: [&[u8]; 2] = [b"wait_for_partner", b"fifo_open"];
 
-/// The wait of a process in a call that opens a file. The open of a FIFO waits until another process opens the other end.
+/// The wait of a process in a call that opens a file. The open of a FIFO waits until another process opens the other
+/// end.
 fn open(id: Id, path: u64, flags: u64) -> HangWait {
     let at = usize::try_from(path).ok();
     let Some(path) = at.and_then(|at| proc::string(id, at)) else {
@@ -408,7 +409,8 @@ fn open(id: Id, path: u64, flags: u64) -> HangWait {
     }
 }
 
-/// Duplicates the socket of another process into a descriptor of this process. Returns `None` if the kernel refuses that.
+/// Duplicates the socket of another process into a descriptor of this process. Returns `None` if the kernel refuses
+/// that.
 fn socket(id: Id, descriptor: u64) -> Option<OwnedFd> {
     let process = pidfd_open(nix::unistd::Pid::from_raw(id)).ok()?;
     // SAFETY: a plain system call, which returns a new descriptor or an error.
@@ -494,8 +496,8 @@ pub fn connection_bytes(id: Id) -> u64 {
     bytes.fold(0, u64::wrapping_add)
 }
 
-/// The offset of the field `tcpi_bytes_acked` in the kernel's `struct tcp_info` (Linux 4.1). The field `tcpi_bytes_received`
-/// follows it.
+/// The offset of the field `tcpi_bytes_acked` in the kernel's `struct tcp_info` (Linux 4.1). The field
+/// `tcpi_bytes_received` follows it.
 const TCP_BYTES: usize = 120;
 
 fn tcp_bytes(socket: &OwnedFd) -> Option<u64> {

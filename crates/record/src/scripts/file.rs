@@ -1,5 +1,5 @@
-//! Reads a script's file that a recorded process has opened by its path. Reading never waits, nothing but a regular file
-//! is opened, and only what the process itself could read is read.
+//! Reads a script's file that a recorded process has opened by its path. Reading never waits, nothing but a regular
+//! file is opened, and only what the process itself could read is read.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -180,8 +180,8 @@ impl Reader {
         (Version::of(&state(&file)?) == version).then_some((version, Some(bytes)))
     }
 
-    /// The names of the files in a directory, as the task could read them; empty if there are too many, or if `tr` may not read
-    /// them (see the module).
+    /// The names of the files in a directory, as the task could read them; empty if there are too many, or if `tr` may
+    /// not read them (see the module).
     pub fn names(&mut self, directory: &[u8], runner: Runner) -> Vec<Vec<u8>> {
         self.known_names(directory, runner).unwrap_or_default()
     }
@@ -221,8 +221,8 @@ impl Reader {
     }
 }
 
-/// The type of the file system of a mount, from a table of mounts (proc_pid_mountinfo(5)); `None` if the table lacks the
-/// mount.
+/// The type of the file system of a mount, from a table of mounts (proc_pid_mountinfo(5)); `None` if the table lacks
+/// the mount.
 fn file_system(table: &[u8], id: u64) -> Option<&[u8]> {
     let id = id.to_string();
     let words = |line| <[u8]>::split(line, |byte| *byte == b' ');
@@ -231,8 +231,8 @@ fn file_system(table: &[u8], id: u64) -> Option<&[u8]> {
     words(line).skip_while(|word| *word != b"-").nth(1)
 }
 
-/// Finds a file of a kind without opening it: the open of a FIFO would let its writer go on, and the open of some devices
-/// changes them.
+/// Finds a file of a kind without opening it: the open of a FIFO would let its writer go on, and the open of some
+/// devices changes them.
 fn find(path: &[u8], wanted: FileType) -> Option<(OwnedFd, Statx)> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let mut attempts =
@@ -265,11 +265,11 @@ fn contents(file: &OwnedFd) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The rights of a recorded task to open files, which this thread has until the value is dropped.
+/// The rights of a recorded task to open files. This thread has them until the value is dropped.
 ///
-/// A shell can be started with any path, also with that of a file that it may not read, or that its user replaces
-/// afterwards by a link to one. So what a recorder with root's rights reads for another user is read with that user's
-/// rights, and without the user's supplementary groups, which are not known.
+/// A user can start a shell with the path of a file that the user may not read, or can afterwards replace a script by
+/// a link to such a file. So a recorder with root's rights reads another user's script with that user's rights. The
+/// user's supplementary groups are left out, because they are not known.
 struct Rights(Option<Before>);
 
 /// The rights that this thread had before it took those of a recorded task.

@@ -164,8 +164,8 @@ pub trait Drained: Send {
     /// The memory in bytes of the events that were collected.
     fn bytes(&self) -> usize;
 
-    /// Converts the collected events and passes them to `to`, in the order of each stream. `near` is a time of the
-    /// recording, by which shortened times of events are completed.
+    /// Converts the collected events and passes them to `to`, in the order of each stream. Some events have only the
+    /// low bits of their times. `near`, a time of the recording, completes them.
     fn write(&self, near: Ktime, to: &mut dyn Take) -> Result<(), tr_format::Error>;
 }
 

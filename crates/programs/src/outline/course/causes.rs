@@ -39,14 +39,14 @@ pub(super) struct Causes<'a> {
     /// Failed child processes whose success would have changed a variable, so that the script would not have ended:
     /// `get` in `if get; then done=1; fi; [ -n "$done" ] || exit 1`.
     pub(super) missed: BTreeSet<usize>,
-    /// Variables, each with the known fact about its value. For these, the commands whose success would have changed
-    /// the value were already searched.
+    /// The tested variables that the search has handled, each with how the script used the variable's value. For these
+    /// variables, the search has already looked for commands whose success would have changed the value.
     pub(super) noted: HashSet<(Vec<u8>, Usage)>,
     /// Whether the script tested something else between the failure and its end. The script may then tolerate other
     /// failures, too.
     pub(super) selects: bool,
-    /// The causes that lie in sourced files whose text is not known. If a statement in known text sets the shell's exit
-    /// status, that statement counts instead of them.
+    /// The possible causes of the script's end that are in sourced files whose text is not known. They are only used
+    /// if the known text does not clearly show another cause.
     pub(super) in_unknown_files: BTreeSet<EndingCause>,
     /// The possible ends of the script that have a cause in text which is known.
     pub(super) known_ends: Vec<StateIx>,
@@ -110,7 +110,8 @@ impl Causes<'_> {
                 self.found.insert(EndingCause::Unclear);
             }
             Search::Jobs | Search::LastJob => {}
-            // The search has reached the beginning of the script, before which nothing can have failed.
+            // The search has reached the beginning of the script without finding a failure, so this path shows no
+            // cause.
             Search::Status | Search::TrapStatus | Search::BeforeTraps => {}
             Search::Earlier(child) => self.by_a_trap(*child),
             Search::Guard { otherwise, .. }
@@ -168,8 +169,8 @@ impl Causes<'_> {
         self.found.insert(cause);
     }
 
-    /// Examines one step of the backward search, from the state `to` back to `from`. Returns the
-    /// fact to search for before `from`; `None` if the search ends here.
+    /// Examines one step of the backward search, from the state `to` back to the state `from`.
+    /// Returns what to search for in the steps before `from`, or `None` if the search ends here.
     fn step(&mut self, from: StateIx, to: StateIx, search: Search) -> Option<Search> {
         let state = self.walk.states.get(from)?;
         let target = self.walk.states.get(to)?;
@@ -297,7 +298,7 @@ impl Causes<'_> {
             let child = self.walk.children.get(*at);
             child.is_some_and(|child| child.status == Some(PIPE))
         };
-        // A command that SIGPIPE ended, because its reader had read enough, only counts if nothing else failed.
+        // SIGPIPE ends a command whose reader has read enough. Such a command only counts if nothing else failed.
         let others: Vec<usize> = failed.iter().copied().filter(|at| !is_closed(at)).collect();
         if others.is_empty() {
             failed
@@ -417,8 +418,8 @@ impl Causes<'_> {
         first.is_some_and(builtins::is_source)
     }
 
-    /// Notes as the cause of the script's end a command whose effect is not known, such as `eval`.
-    /// The command is named only if it started no process.
+    /// Notes that a command whose effect is not known, such as `eval`, ended the script. The
+    /// command is named only if it started no process; otherwise the cause is unclear.
     fn by_the_unknown(&mut self, at: StateIx, command: Option<CommandIx>) {
         let walk = self.walk;
         let node = walk.states.get(at).map(|state| state.node);

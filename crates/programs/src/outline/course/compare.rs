@@ -101,8 +101,8 @@ impl ScriptPart {
         let selects = causes.selects;
         let missed = causes.missed;
         let (mut found, feasible, mut deciding) = (causes.found, causes.feasible, causes.deciding);
-        // If the script's own last command started the last recorded child, a sourced file hardly ended the script: it
-        // would have had to start the same command.
+        // If a command in the script's own text started the last recorded child, a sourced file hardly ended the
+        // script: the file would have had to start the same program.
         let is_shown = causes.is_written || walk.starts_the_last(&causes.known_ends);
         if found.is_empty() || !is_shown {
             found.extend(causes.in_unknown_files);
@@ -175,8 +175,8 @@ impl Course {
                 if others.clone().all(|place| args(place) == args(first)) {
                     return Ending::Child(*last);
                 }
-                // The script may treat different statuses in different ways, so each failure counts only if all have
-                // the same status.
+                // If all children failed with the same status, each failure alone would have ended the script. With
+                // different statuses this is not certain, because the script may treat each status differently.
                 if !selects && others.all(|place| status(place) == status(first)) {
                     Ending::Each(places.clone())
                 } else {

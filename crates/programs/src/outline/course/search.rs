@@ -25,8 +25,9 @@ pub(super) enum Search {
     /// Search for the end of the script before its traps ran. The shell ended with the status of
     /// that moment.
     BeforeTraps,
-    /// Search for the end of the script before its traps ran, although the traps then changed the exit status. If the
-    /// script had not failed before, the cause is the given child, which a trap started.
+    /// Search for the failure before the shell ran its traps, although the traps then changed the exit status. If
+    /// there was no such failure, a trap's own child with this index is the cause. Without an index, the cause is
+    /// unclear.
     Earlier(Option<usize>),
     /// Search for the test of the condition under which a statement was executed.
     Guard { after: NodeIx, otherwise: Otherwise },
@@ -54,7 +55,8 @@ pub(super) enum Search {
     Try(NodeIx, NodeIx, Otherwise),
 }
 
-/// A fact about the value of a variable.
+/// A fact about how the script used the value of a variable. The fact limits the values that the variable can have
+/// had.
 ///
 /// [`Usage::Status`] and [`Usage::Chosen`] also hold for a variable from which this variable got its value (`x=$y`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -81,15 +83,15 @@ pub(super) enum Otherwise {
     Statement(CommandIx),
     /// The cause is a test in the script that decided whether a statement was executed.
     Test(CommandIx),
-    /// The cause is a test of a file that decided whether a statement was executed. Before it, a program failed that
-    /// scripts do not run just to get an answer, as they run `grep -q`.
+    /// The cause is a test of a file that decided whether a statement was executed. If a program before this test
+    /// failed, its failure is the cause instead, unless scripts run the program just to get an answer (`grep -q`).
     File(CommandIx),
-    /// The cause is the failed child process with this index. Perhaps it only gave an answer: its program (such as
-    /// `grep -q`) answered the script's question about an earlier failure.
+    /// The cause is the failed child process with this index, unless the search finds an earlier failure. The child
+    /// may only have answered the script's question about that failure, as `grep -q` does.
     Question(usize),
-    /// A variable decided whether a statement was executed, or was its exit status (`exit $x`), and the script does not
-    /// show why the variable has its value. The search goes on with the condition under which the test or statement
-    /// ran.
+    /// The command `test` used a variable: it is `exit $x`, or it decided by the variable whether a statement was
+    /// executed. The script does not show why the variable has its value. So the search goes on with the condition
+    /// under which the script ran `test`.
     Condition {
         test: CommandIx,
         at: StateIx,

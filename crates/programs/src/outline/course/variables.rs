@@ -11,12 +11,12 @@ use super::super::words::number;
 use super::causes::{Causes, PIPE_STATUS};
 use super::search::{EndingCause, Otherwise, Search, StateIx, Usage};
 
-/// The largest number of tested variables for which the search looks for commands that would have set them to another
-/// value. A guess: a script ends because of few such tests.
+/// The largest number of tested variables that are examined. For each of them, the search looks for failed commands
+/// whose success would have changed the value. A guess: a script ends because of few such tests.
 const NOTED: usize = 8;
 
-/// The largest number of nodes that are followed from a command to the commands after its success. A guess: a function
-/// and a condition around the command need fewer.
+/// The largest number of nodes of the script's graph that are followed from the success of a command to the next
+/// command. A guess: the end of a function and of a condition around the command are fewer nodes.
 const JOINED: usize = 16;
 
 impl Causes<'_> {
@@ -44,8 +44,8 @@ impl Causes<'_> {
         }
     }
 
-    /// Whether the exit status of the command at the state `from` agrees with `usage`, the known fact about the
-    /// variable that stores this status. True if the status is not known.
+    /// Whether a variable that stores the exit status of the command at the state `from` can have been used as `usage`
+    /// says. True if the status is not known.
     pub(super) fn is_fit_status(
         &self,
         from: StateIx,
@@ -93,7 +93,8 @@ impl Causes<'_> {
         let node = walk.graph.nodes.get(state.node)?;
         let command = node.command.and_then(|ix| walk.outline.commands.get(ix));
         let value = match (&node.what, command) {
-            // The sourced file may give the variable any value, but no child of the shell is the reason for it.
+            // The sourced file may have given the variable any value, without a child of the shell. The cause for this
+            // case is noted, and the search goes on before the file.
             (What::Wild, _) if self.is_source(node.command) => {
                 self.otherwise(otherwise);
                 None
@@ -127,7 +128,8 @@ impl Causes<'_> {
             });
         };
         if value.has_status() {
-            // If `$?` is only a part of the value, the use of the variable does not show the status.
+            // If `$?` is only a part of the value, as in `x=a$?`, the later use of the variable does not show which
+            // exit status the command had.
             let is_status = matches!(value.text.as_slice(), b"$?" | b"${?}");
             return Some(Search::Kept {
                 name,
@@ -164,8 +166,8 @@ impl Causes<'_> {
         let is_zero = is_empty || matches!(literal, Some(b"0" | b""));
         match node.guard.filter(|_| !is_zero) {
             Some(after) => {
-                // The variable may have been set at several places (`|| failed=1`), each of which counts, so the search
-                // also goes on before this one.
+                // The variable may have been set at several places (`|| failed=1`). Each of them may be a reason for
+                // the script's end, so the search also goes on before this one.
                 let before = Search::Variable {
                     name,
                     usage: Usage::Other,
@@ -212,8 +214,8 @@ impl Causes<'_> {
         false
     }
 
-    /// Notes the last failed command whose success would have given the variable a value that does not agree with
-    /// `usage`. Programs such as `grep -q`, which only answer a question, are left out.
+    /// Notes the last failed command whose success would have given the variable a value that contradicts `usage`.
+    /// Programs such as `grep -q` are left out, because scripts run them only to get an answer.
     pub(super) fn note_missed(&mut self, name: &[u8], usage: Usage) {
         let walk = self.walk;
         let is_test = !matches!(usage, Usage::Other | Usage::Status);

@@ -28,8 +28,9 @@ pub(super) struct State {
     pub(super) step: usize,
 }
 
-/// A step in the comparison of a script with its recorded processes, which leads from the state
-/// `from` to another state. The steps to one state form a list: `next` is the step before this one.
+/// A step in the comparison of a script with its recorded processes. The step leads from the state
+/// `from` to another state. All steps to one state form a linked list: `next` is the index of the
+/// list's next step plus 1, or 0 at the end of the list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     pub(super) from: StateIx,
@@ -165,8 +166,8 @@ impl Walk<'_> {
             What::Status(0) | What::Not(0) => vec![(ends.ok, at)],
             What::Status(_) | What::Not(_) => vec![(ends.failed, at)],
             What::Value(_) => vec![(ends.ok, at), (ends.failed, at)],
-            // The loop may have succeeded or failed. Both are tried, although the graph continues after only one of
-            // them.
+            // Both results of the loop, success and failure, are tried. In the graph only one of them continues after
+            // this node, so the other one soon ends.
             What::Left(_) => vec![(ends.ok, at), (ends.failed, at)],
             What::Wild => {
                 let mut next = vec![(ends.ok, at), (ends.failed, at)];
@@ -288,8 +289,9 @@ impl Walk<'_> {
         live
     }
 
-    /// Whether, on a path to one of the states in `ends`, a command whose program's name is written out started the
-    /// last child process, and no command of unknown effect follows it.
+    /// Whether a command of the script started the last child process, on a path to one of the states `ends`. The
+    /// command counts if the script contains its program's name, and if no command of unknown effect follows it on
+    /// this path.
     pub(super) fn starts_the_last(&self, ends: &[StateIx]) -> bool {
         let is_named = |member: &Member| match member {
             Member::Program(ix, _) => {
@@ -380,8 +382,8 @@ impl Walk<'_> {
 
     pub(super) fn place<'t>(&self, member: &'t Member, command: Option<CommandIx>) -> Place<'t> {
         match member {
-            // In a function that runs `"$@"`, the actual words of the command are written where the function is called.
-            // So the call is shown.
+            // If a function runs `"$@"`, the words of the real command are in the call of the function. So the place
+            // is this call.
             Member::Program(ix, words) => Place {
                 command: command.filter(|_| words.is_some()).or(Some(*ix)),
                 tree: None,
@@ -393,8 +395,9 @@ impl Walk<'_> {
         }
     }
 
-    /// The indices of failed children that may have led to the statement which ended the script:
-    /// background jobs, and commands that name the same files as the deciding commands.
+    /// The indices of the failed children that may be the reason for the statement which ended the
+    /// script. These are background jobs, commands that name the same file as a command in
+    /// `deciding`, and commands in its `$(…)`.
     pub(super) fn linked(&self, live: &[bool], deciding: &BTreeSet<CommandIx>) -> BTreeSet<usize> {
         let mut files: HashSet<&[u8]> = HashSet::new();
         for ix in deciding {

@@ -96,8 +96,8 @@ impl<'a> Builder<'a> {
         let mut variables = command.words.iter().chain(values).flat_map(Word::variables);
         let may_be_unset =
             self.options.nounset != Setting::Off && variables.any(|name| !self.set.contains(name));
-        // All further paths pass this command, and the shell would end here at a variable that is not set. So the
-        // variables of this command count as set from now on.
+        // All later paths pass this command. With `set -u`, the shell would have ended here if a variable of the
+        // command were not set. So these variables count as set from now on.
         if self.guard.is_none() && self.loops.is_empty() && self.returns.is_empty() {
             let values = command.assignments.iter().map(|set| &set.value);
             let words = command.words.iter().chain(values);
@@ -342,8 +342,8 @@ impl<'a> Builder<'a> {
     ) -> Ends {
         match name {
             b"exit" => {
-                // `exit 4` in a trap changes the shell's exit status. `exit` without a number does not, and neither
-                // does `exit $x` if the variable holds the status from before the trap.
+                // In a trap, `exit 4` changes the shell's exit status. `exit` without a number keeps the status, and
+                // so does `exit $x` if the variable holds the status from before the trap.
                 let has_number = arguments
                     .first()
                     .is_some_and(|word| number_of(word).is_some());

@@ -69,8 +69,8 @@ impl Reader<'_> {
         true
     }
 
-    /// Reads the word after a redirection operator in the script. bash expands it in the process of the command, if
-    /// that is a program, so that the shell itself does not start the commands of a substitution.
+    /// Reads the word after a redirection operator in the script. If the command is a program, bash expands this word
+    /// in the program's process. Then the shell itself does not start the commands of a `$(…)` in the word.
     fn target(&mut self) -> Word {
         let before = self.found.len();
         let word = self.word();

@@ -382,8 +382,8 @@ fn many_children_take_little_time() {
     assert!(took.as_secs() < 10, "{took:?}");
 }
 
-/// A loop that starts `./"$tool"` starts only programs, because neither a builtin nor a function of
-/// the shell has a directory in its name.
+/// The loop's command `./"$tool"` can only start a program, because no builtin or function has a
+/// directory in its name. No such program was recorded, so `cd bin` before the loop is the cause.
 #[test]
 fn a_program_in_a_directory_is_no_builtin() {
     let script = "set -e\nmake -q all || make all\ncd bin\nfor tool in *; do ./\"$tool\" > \"../$tool.out\"; done\n";
@@ -400,8 +400,8 @@ fn only_variables_that_the_script_does_not_set_can_be_unset() {
     assert_eq!(ending("bash x", script, &[("", 128)], 1), want);
 }
 
-/// A statement that uses an unset variable ended the script. The failed `test-lock` before it only answered a question,
-/// and the sourced file of unknown text could have set the variable, but neither is the cause.
+/// The script ended because `$BUCKET` was not set. Neither the earlier failure of `test-lock`, which only answered a
+/// question, nor the sourced file of unknown text is reported as the cause.
 #[test]
 fn a_variable_that_is_not_set_ends_a_script_after_a_question() {
     let script = "set -euo pipefail\nregion=$1\n. \"env/$region.sh\"\nmkdir -p www\nif test-lock www; then\n  exit 0\nfi\n\
@@ -436,8 +436,8 @@ fn the_commands_of_conditions_are_asked() {
     assert_eq!(asked, [b"c", b"d", b"f", b"i", b"l"]);
 }
 
-/// A command of a CI job's script failed. The test `[ "$how" != ignore ]` after it only decides whether that counts, so
-/// the command is the cause.
+/// The test `[ "$how" != ignore ]` only decides whether the failure of `sh steps/build.sh` counts. So the failure is
+/// reported as the cause, and not the test.
 #[test]
 fn a_test_of_a_parameter_leads_to_the_test_before_it() {
     let script = "failed=0\nstep() {\n  local how=${2:-}\n  sh steps/$1.sh\n  local rc=$?\n  \
@@ -788,8 +788,8 @@ fn a_statement_with_the_status_counts_more_than_a_file_that_is_not_known() {
     let want = "5: [ -n \"$1\" ] || exit 71";
     let got = ending("bash x", script, &children, 71);
     assert_eq!(got, want.split(" ||").next().unwrap_or_default());
-    // A builtin in the sourced file can also fail with the status 1. But the sourced file is hardly the cause, because
-    // the script's own `ping` ran after it.
+    // The status 1 could also come from a failed builtin in the sourced file. But the script's own `ping` ran after
+    // this file, so the file is hardly the cause.
     let script = script.replace("exit 71", "exit 1");
     let named = ending("bash x", &script, &children, 1);
     assert_eq!(named, "5: [ -n \"$1\" ]");

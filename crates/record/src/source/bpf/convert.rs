@@ -25,8 +25,8 @@ use crate::scripts::Runner;
 use crate::source::{recorder, ProgramClock};
 use crate::stacks::{At, Stacked};
 
-/// Converts a scheduling event of the BPF programs to a stored event; `None` for an unknown kind. `near` is a time of
-/// the recording, by which the shortened time of the event is completed.
+/// Converts a scheduling event of the BPF programs to a stored event; `None` for an unknown kind. The event has only
+/// the low bits of its time. `near`, a time of the recording, completes them.
 pub fn sched(slot: &wire::Slot, near: Ktime) -> Option<SchedEvent> {
     let event = slot.event(near.0);
     let flag = |flag: u8| event.flags & flag != 0;

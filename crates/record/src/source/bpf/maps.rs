@@ -24,8 +24,8 @@ const LONGEST: u64 = 1 << 20;
 
 #[derive(Debug, Default)]
 pub struct Maps {
-    /// The build ids of files for which no process's mappings have to be read again, because they were in an earlier
-    /// sample whose process's mappings were read.
+    /// The build ids of files that were in an earlier sample, if the mappings of that sample's process were read.
+    /// Mappings do not have to be read again for these files.
     known: HashSet<BuildId>,
 }
 

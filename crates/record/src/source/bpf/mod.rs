@@ -219,8 +219,8 @@ fn living(tasks: &[wire::Snapshot], scope: &Scope, argv_limit: u32) -> Vec<LifeE
         };
         convert::snapshot(task, argv)
     };
-    // A thread that is not recorded gets no snapshot, unless it is the first one of its process. Its name is stored
-    // later, if it meets a recorded task.
+    // A thread that is not recorded gets a snapshot only if it is the first thread of its process. The name of any
+    // other such thread is stored at the first event that involves both the thread and a recorded task.
     let is_told = |task: &&wire::Snapshot| {
         task.followed != 0 || task.tid == task.tgid || *scope == Scope::All
     };
@@ -341,9 +341,9 @@ pub fn attach(loader: Loader, settings: &Settings) -> Result<Attached, Error> {
     })
 }
 
-/// The number of CPUs that may come online during the recording and get places for their events then. A virtual
-/// machine with 2 CPUs may have 240 possible ones, whose places would take a gigabyte: on CPUs beyond this number,
-/// events are counted as lost.
+/// The number of CPUs for which memory for events is reserved because they may come online during the recording. A
+/// virtual machine with 2 CPUs may have 240 possible ones, and memory for all of them would be a gigabyte. On CPUs
+/// beyond this number, events are counted as lost.
 fn later_cpus(online: usize, possible: usize) -> u32 {
     let later = possible.saturating_sub(online).min(online.max(4));
     u32::try_from(later).unwrap_or(u32::MAX)

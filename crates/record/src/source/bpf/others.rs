@@ -1,9 +1,10 @@
-//! Joins the records about unrecorded tasks that had a CPU while recorded tasks waited for it, and joins the names of
-//! those tasks' threads.
+//! Joins events about unrecorded tasks, so that the trace needs fewer of them: their CPU times, and the names of their
+//! threads.
 //!
-//! For each wait of a recorded task, the BPF programs send the CPU times of the unrecorded tasks, summed by name.
-//! Successive records of a CPU are joined into one event if each name's share of the CPU is nearly the same in all of
-//! them. If the load of the other tasks is steady, this leaves a tenth of the events.
+//! While a recorded task waits for a CPU, unrecorded tasks may have it. For each such wait, the BPF programs send the
+//! CPU times of the unrecorded tasks, summed by name. Successive records of a CPU are joined into one event if each
+//! name has nearly the same share of the CPU in all of them. If the load of the other tasks is steady, this leaves a
+//! tenth of the events.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,11 +13,10 @@ use tr_format::event::{
     Comm, CpuId, Ktime, LifeEvent, LifeKind, Others, Outsider, Share, Tgid, Threads,
 };
 
-/// The divisor that decides which shares of a CPU count as nearly the same: they differ by at most the whole time
-/// divided by this number.
+/// Two shares of a CPU count as nearly the same if they differ by at most the whole time divided by this number.
 const NEARLY: u128 = 32;
-/// The divisor that decides which shares of a CPU are too small for an event. The smallest shares are added to the
-/// rest, as long as all of them together are at most the whole time divided by this number.
+/// The smallest shares of a CPU are not stored by name but added to the rest of the event. Together they are at most
+/// the whole time divided by this number.
 const SMALL: u64 = 128;
 
 /// How long unrecorded tasks had a CPU in one or more waits of recorded tasks, in ns.
@@ -152,15 +152,16 @@ impl Joined {
     }
 }
 
-/// The names of unrecorded threads, for processes that have several threads with the same name. All of these threads
-/// are named by one event.
+/// The names of unrecorded threads, for processes in which several threads have the same name. One event names all
+/// threads of a process that share a name.
 #[derive(Debug, Default)]
 pub struct NamedThreads(HashMap<(Tgid, Comm), (Ktime, Threads)>);
 
 impl NamedThreads {
-    /// Takes the name of an unrecorded thread, if an earlier thread of the same process has the same name: one later
-    /// event names all threads that were taken. The first thread of a name is not taken, nor is a thread that was
-    /// started after the first one was named. These get events of their own. Returns whether the name was taken.
+    /// Takes the name of an unrecorded thread if an earlier thread of the same process has the same name. One later
+    /// event then names all taken threads. Two kinds of threads are not taken and get events of their own: the first
+    /// thread with a name, and a thread that was started after the first one was named. Returns whether the name was
+    /// taken.
     pub fn take(&mut self, time: Ktime, task: &Outsider) -> bool {
         let key = (task.tgid, task.comm);
         let Some((first, threads)) = self.0.get_mut(&key) else {

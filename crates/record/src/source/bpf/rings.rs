@@ -168,9 +168,9 @@ impl Drained for Records {
     }
 }
 
-/// The last totals of dead tasks. It does not matter when exactly the kernel dropped a task, and the exact time would
-/// take a third of the event's bytes. So the totals of many tasks get one common time. It is chosen before any of their
-/// tids is used again.
+/// The last totals of tasks that the kernel has dropped. All of them get one common time, because the exact time of
+/// each does not matter and would take a third of the event's bytes. The common time is chosen before any of the
+/// tasks' tids is used again.
 #[derive(Default)]
 struct Dropped {
     events: Vec<LifeEvent>,

@@ -75,8 +75,8 @@ impl Totals {
             return;
         }
         let (time, before) = (host::now(), cpu_time());
-        // The totals of ended tasks come first, because the reading that follows has later figures of those that are
-        // still zombies.
+        // The totals of ended tasks come first. Some of these tasks are still zombies, and the reading that follows
+        // has later figures of them.
         let ended = sink.ended(Ktime(time.0.saturating_sub(DROPPED)));
         let mut events: Vec<_> = ended.iter().map(|total| event(total, time)).collect();
         events.extend(self.read(tracer, time));

@@ -571,8 +571,9 @@ impl State {
             task.is_some_and(|task| task.since == since) && !self.leaving.contains(&id)
         };
         let same: Vec<_> = threads.iter().filter(|(it, _)| is_same(*it)).collect();
-        // If a thread has no totals although its end was not reported, an exec has just given it the first thread's
-        // tid. The totals that were read for that tid are then those of this thread, so none of the totals is recorded.
+        // A thread can have no totals although its end was not reported. Then an exec has just given this thread the
+        // first thread's tid. The totals that were read for that tid belong to this thread, so none of the totals is
+        // recorded.
         let totals: Option<Vec<_>> = same
             .iter()
             .map(|((id, _), totals)| Some((*id, (*totals)?)))
