@@ -1,6 +1,6 @@
-//! Limits the memory and the time that a command may take: `--max-memory`, `--max-time`. At half of either limit,
-//! `tr` stops reading the recording and reports what it knows by then; the other half is for the model of the build
-//! and for the reports. If a forged file makes these need more, the command ends at the whole limit without a
+//! Limits the memory and the time that a command may take: `--max-memory`, `--max-time`. At half of either limit, `tr`
+//! stops reading the recording and reports what it knows by then. The other half is for the model of the build and for
+//! the reports. A forged file can make the model or the reports exceed the whole limit: then the command ends without a
 //! report.
 
 use std::sync::OnceLock;
@@ -30,8 +30,8 @@ const TIME: Duration = Duration::from_secs(3600);
 /// The memory in bytes and the time that a command always gets, even if the user's limits are lower, because a report
 /// about the smallest part of a recording needs as much.
 const LEAST: (u64, Duration) = (128 << 20, Duration::from_secs(5));
-/// The shortest sensible value of `--max-time`. With less, `tr` reads as little of the recording as possible, and
-/// raises the limit to the time that a report about this part takes.
+/// The shortest sensible value of `--max-time`. If the user gives less, `tr` reads as little of the recording as
+/// possible. The limit is then raised to the time that a report about so little takes.
 const SHORT: Duration = Duration::from_secs(1);
 
 /// The limits of memory and time of one command, which are checked while it reads a recording.
@@ -82,9 +82,9 @@ impl Budget {
 }
 
 impl Watch {
-    /// The reason to stop reading the recording, if reading has used up its half of the memory or time limit. The
-    /// other half is for the model of the build, which took another third of the memory for real builds, and for the
-    /// reports. They do not call this function: if they exceed the whole limit, the command ends.
+    /// The reason to stop reading the recording, if reading has used up its half of the memory or time limit. The other
+    /// half is for the model of the build and for the reports: in real builds, the model needed another third of the
+    /// memory. The model and the reports do not call this function: if they exceed the whole limit, the command ends.
     pub fn exceeded(&self) -> Option<String> {
         let time = self.time.filter(|(part, _)| self.begun.elapsed() >= *part);
         if let Some((_, most)) = time {
@@ -99,8 +99,8 @@ impl Watch {
     }
 }
 
-/// A remark for an error message that names a limit, such as ` (128 MiB, the least that a report has)`. `tr` has
-/// raised the user's limit to this one. If `is` is false, the limit was not raised, and the text is empty.
+/// A remark for an error message about a limit of the user that `tr` has raised to `most`, such as ` (128 MiB, the
+/// least that a report has)`. If `is` is false, the limit was not raised, and the text is empty.
 fn raised(is: bool, most: String) -> String {
     if is {
         format!(" ({most}, the least that a report has)")

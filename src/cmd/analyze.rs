@@ -379,8 +379,8 @@ fn write(args: &Args, kinds: &[ReportKind], recording: &Recording, name: &str) -
 }
 
 /// For a run that was not traced: prints the reason and the resource usage in place of tables, and returns the exit
-/// status. Returns `None` for a traced run. Some formats have no place for the reason: for them it prints a warning,
-/// and `None` lets the caller print tables without rows.
+/// status. CSV, NDJSON and the format of ci-tracer have no place for the reason. For these, the function prints a
+/// warning and returns `None`, so that the caller prints tables without rows. Also returns `None` for a traced run.
 fn untraced(args: &Args, recording: &Recording, name: &str) -> Option<ExitCode> {
     let analysis = &recording.analysis;
     let reason = untraced::reason(analysis)?;
@@ -420,7 +420,8 @@ fn has_first_screen(args: &Args, kinds: &[ReportKind]) -> bool {
 }
 
 fn sorts() -> impl TypedValueParser<Value = Sort> {
-    // The option also accepts the titles of columns in reports: the column TIME of `execs` is the wall time.
+    // The option also accepts the titles of columns in reports: `time` stands for `wall`, because the report `execs`
+    // shows the wall time in the column TIME.
     let also = |name: &str| match name {
         "wall" => Some("time"),
         "on-cpu" => Some("cpu"),

@@ -1,5 +1,5 @@
-//! Runs COMMAND without tracing (`--best-effort`), and writes a trace that says so. This trace replaces an older one,
-//! which the next step of a CI job would take for the trace of this run.
+//! Runs COMMAND without tracing (`--best-effort`), and writes a trace that says so. An older trace at the same path is
+//! replaced: otherwise the next step of a CI job would take it for the trace of this run.
 
 use nix::errno::Errno;
 use tr_format::mask::Masked;
@@ -34,11 +34,12 @@ pub struct Untraced {
     pub output_error: Option<Error>,
 }
 
-/// Runs COMMAND without tracing, and writes a file that says so, with the reason. If no process can be forked or waited
-/// for, `tr` itself becomes COMMAND.
+/// Runs COMMAND without tracing, and writes a trace file with the reason why nothing was traced. If `tr` cannot fork a
+/// process or wait for one, it executes COMMAND in its own place.
 ///
 /// # Errors
-/// COMMAND has not run. COMMAND runs even if the output cannot be written.
+/// COMMAND has not run. If only the output cannot be written, COMMAND runs, and [`Untraced::output_error`] has the
+/// reason.
 pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> {
     let descriptors = command::inherited_descriptors();
     inherited::own_actions();
@@ -109,8 +110,8 @@ fn finish(output: Output, summary: Summary) -> Result<(), Error> {
     let mut stall = Stall::new(|| ());
     let written = output.finish(Vec::new(), summary, || {
         stall.sleep();
-        // The trace has only a few hundred bytes. If the output does not accept them within this time, COMMAND's status
-        // is not delayed any longer.
+        // The output may take too long for the few hundred bytes of the trace. Then `tr` gives up writing, so that
+        // COMMAND's exit status is not delayed any longer.
         !stall.is_long()
     });
     let stalled = || std::io::Error::from(std::io::ErrorKind::TimedOut);

@@ -46,9 +46,9 @@ pub fn high() {
 }
 
 /// Gives the calling thread the priority that it had before [`real_time`] or [`high`]. A thread has to call this before
-/// it waits for a process: while the kernel drops the process from `/proc`, the waiting thread can spin until another
-/// thread lets go of an entry there (`d_invalidate`). If the waiting thread has real-time priority on the other
-/// thread's CPU, the other one never runs.
+/// it waits for a process. During the wait, the kernel removes the process from `/proc` (`d_invalidate`), and can spin
+/// until no other thread uses the process's entry there. If the spinning thread has real-time priority on the other
+/// thread's CPU, the other thread never runs.
 pub fn normal() {
     let Some(before) = BEFORE.take() else { return };
     // SAFETY: two plain system calls for the calling thread; `param` outlives the first.

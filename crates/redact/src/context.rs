@@ -98,7 +98,8 @@ fn is_generated(text: &[u8], read: &Read<'_>) -> bool {
     if words::is_parameter(text) {
         return false;
     }
-    // The table of programs says nothing about this option, so that its value may be a password: `-p X`, `-T X`.
+    // The option may take a password, and the table of programs does not list its value as harmless. So the value may
+    // be a password: `-p X`, `-T X`.
     let option = words::may_take_password(previous) && !read.options.takes_name(previous);
     let simple = previous == b"-p" && !read.options.is_plain() && looks::is_simple_password(text);
     option && (simple || looks::is_common_password(text) || looks::is_generated(text))

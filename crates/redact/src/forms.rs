@@ -223,8 +223,8 @@ pub fn find(text: &[u8]) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
         .chain(is_prefixed_token(text).then_some(0..text.len()))
 }
 
-/// Whether one of the parts of a token, which are separated by marks, is neither a word nor a
-/// number, because it is too long, mixes capital and small letters, or contains letters and digits.
+/// Whether a token has a part that looks random. Its parts are separated by `_` and `-`. A part of at least five
+/// characters looks random if it has 16 characters or more, or if it is neither a word in small letters nor a number.
 fn has_long_part(token: &[u8]) -> bool {
     let is_word = |part: &[u8]| {
         part.iter().all(u8::is_ascii_lowercase) || part.iter().all(u8::is_ascii_digit)

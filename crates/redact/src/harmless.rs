@@ -43,8 +43,8 @@ const FILES: [&str; 43] = [
     ".env", ".creds", ".cfg", ".conf", ".keystore", ".keytab", ".pub", ".ini",
 ];
 
-/// File-name extensions of libraries. A password may end in one of them by chance, so they show
-/// that a value is a file only if the value is a path.
+/// File-name extensions of libraries. A password may end in `.a` or `.so` by chance. So a value with one of these
+/// extensions counts as a file name only if the value is a path.
 const LIBRARIES: [&str; 8] = [
     ".rlib", ".rmeta", ".so", ".dll", ".dylib", ".jar", ".a", ".o",
 ];

@@ -64,8 +64,8 @@ pub fn mask(word: &Word<'_>, option: bool, how: How, masks: &mut Masks) {
             at = value.start() + line;
             continue;
         }
-        // In text for people, a name with a colon is mostly followed by more than one word, as in
-        // `token: see below`.
+        // In text for people, a colon after a name is mostly followed by several words, as in `token: see below`. So it
+        // matters whether the value is a single word (`alone`).
         let after = text.get(at..).unwrap_or_default();
         let next = after.iter().find(|b| !b" \t".contains(b));
         let alone = next.is_none_or(|b| b"\r\n\\\"',;}#&|".contains(b));

@@ -100,8 +100,8 @@ impl Redactor {
         }
     }
 
-    /// Finds the secrets in a recorded argv without masking them: the index of each argument and
-    /// the byte range in it. The parts are in order and do not overlap.
+    /// Finds the secrets in a recorded argv without masking them. Each result has the index of an argument and the byte
+    /// range of a secret in that argument. The results are in order and do not overlap.
     pub fn find(&self, argv: &Argv) -> Vec<(usize, Range<usize>)> {
         let args: Vec<&[u8]> = argv.args().collect();
         self.found(&argv.bytes, &args, argv.truncated())

@@ -27,8 +27,9 @@ pub fn is_code(text: &[u8]) -> bool {
         && others * 6 <= text.len()
 }
 
-/// Whether a text consists of at least 24 mixed capital and small letters and digits in an order
-/// that no name has: in random texts, six of ten neighbouring characters are of different kinds.
+/// Whether a text of at least 24 letters and digits looks random, because small letters, capital letters and digits
+/// alternate often. In a random text, six of ten characters are of another kind than the character before. In names,
+/// fewer are.
 pub fn is_random(text: &[u8]) -> bool {
     let kind = |b: &u8| {
         if b.is_ascii_digit() {
@@ -83,8 +84,8 @@ pub fn changes_case(text: &[u8]) -> bool {
     pairs.any(|(a, b)| a.is_ascii_lowercase() && b.is_ascii_uppercase())
 }
 
-/// Whether a text has letters and digits, and changes from small to capital letters inside a word,
-/// as some passwords do: `fbPassword`.
+/// Whether a text of letters and digits has a capital letter directly after a small one. Some passwords look like this:
+/// `fbPassword`.
 pub fn is_mixed_word(text: &[u8]) -> bool {
     (6..=40).contains(&text.len())
         && text.iter().all(u8::is_ascii_alphanumeric)
@@ -130,8 +131,8 @@ fn is_prefixed_hex(text: &[u8]) -> bool {
         && digits.iter().all(u8::is_ascii_hexdigit)
 }
 
-/// Whether a text is Base64 of at least 30 bytes that looks random, because capital letters, small letters and digits
-/// alternate often, and that is no path.
+/// Whether a text looks like random data in Base64, of at least 30 bytes. Capital letters, small letters and digits
+/// alternate more often in the text than in a path.
 fn is_random_base64(text: &[u8]) -> bool {
     let kind = |b: &u8| {
         (
@@ -196,9 +197,9 @@ pub fn is_base64(text: &[u8]) -> bool {
         && has(u8::is_ascii_digit)
 }
 
-/// Whether a text looks like a simple password and not like a word: it has five or more letters
-/// with digits or marks among them, as in `hunter2` or `tr0ub4dor&3`, not `expired`, `accessToken`,
-/// `X` or `2025-01-01`.
+/// Whether a text looks like a simple password: at least five characters, with letters and also with digits or marks.
+/// Examples are `hunter2` and `tr0ub4dor&3`. `expired` and `accessToken` are only words, `X` is too short, and
+/// `2025-01-01` has no letters.
 pub fn is_no_word(text: &[u8]) -> bool {
     let has = |is: fn(&u8) -> bool| text.iter().any(is);
     let marks = |b: &u8| b"!@#$%^&*+=~".contains(b);

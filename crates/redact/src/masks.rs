@@ -22,7 +22,8 @@ impl Masks {
 
     /// Adds byte ranges of a word to the parts of the command line that are to be masked.
     pub fn extend(&mut self, word: &Word<'_>, parts: impl IntoIterator<Item = Range<usize>>) {
-        // The rules are also applied to archived traces, in which a secret may already be replaced by a mask.
+        // A part that is a mask already is skipped. Archived traces contain masks, and the rules are also applied to
+        // such traces.
         let open = |part: &Range<usize>| {
             !part.is_empty() && word.text.get(part.clone()).is_none_or(|text| text != MASK)
         };

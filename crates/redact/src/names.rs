@@ -96,8 +96,8 @@ const HARMLESS_LAST: [&str; 117] = [
     "hasher", "hashers", "hashing", "rounds", "iterations", "validator", "validators",
 ];
 
-/// First words of an option's name that make it a switch (`with`), or an option whose value is the name of a
-/// secret and not the secret.
+/// First words of names of options that take no secret. Either the option is a switch (`--with-password`), or its value
+/// is only the name of a secret (`--delete-secret NAME`).
 #[rustfmt::skip]
 const SWITCH: [&str; 33] = [
     "load", "stdin", "insecure", "unmask", "full", "only", "try", "connect", "reveal",
@@ -106,8 +106,8 @@ const SWITCH: [&str; 33] = [
     "show", "require", "skip", "get", "existing", "generate", "hide", "check",
 ];
 
-/// Words that show that a name which ends in `key` stands for no secret. Most are actions of gpg (`import`);
-/// others say what the key belongs to (`host`).
+/// Words in a name that ends with `key`. They show that the name does not stand for a secret. Most are actions of gpg
+/// (`import-key`); others say what the key belongs to (`host-key`).
 #[rustfmt::skip]
 const KEY_OF: [&str; 22] = [
     "install", "import", "export", "delete", "receive", "search", "refresh", "fetch", "edit", "list",
@@ -174,12 +174,12 @@ pub fn secret(name: &[u8]) -> Certainty {
     if name.ends_with(b"npmAuthIdent") {
         return Certainty::Strong;
     }
-    // The setting of Hadoop for the key of a storage account has a name that ends with the account's host.
+    // Hadoop's setting for the key of a storage account does not end with `key`: the host of the account follows.
     if name.windows(20).any(|part| part == b"fs.azure.account.key") {
         return Certainty::Strong;
     }
-    // The option's value is a file with the key of a TLS certificate. If it looks like a key, `is_key` finds it
-    // nevertheless.
+    // The option `--client-key` takes the name of a file with the key of a TLS certificate. A file name is no secret.
+    // If the value looks like the key itself, `is_key` recognizes it.
     if name.starts_with(b"-") && name.ends_with(b"client-key") {
         return Certainty::No;
     }

@@ -59,8 +59,8 @@ struct Active {
     /// Whether the rule does not apply, because the command line has another word than the expected
     /// subcommand.
     failed: bool,
-    /// The number of words after the subcommands that were read so far, without options and their values: at least the
-    /// first number, at most the second. It is not certain, because an unknown option may or may not have a value.
+    /// The least and the greatest possible number of words so far after the subcommands, without options and their
+    /// values. The two numbers differ after an unknown option, because the next word may be the option's value.
     words: (usize, usize),
     /// Whether the previous word of the command line was the name of a secret, because some rules
     /// depend on it.
@@ -117,8 +117,8 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// Whether the words of the command line are text or patterns, as those of grep are, so that
-    /// only known forms of secrets are searched in them.
+    /// Whether the words of the command are arbitrary text or patterns, as those of grep are. Then only secrets of
+    /// known forms are searched in them.
     pub fn reads_text(&self) -> bool {
         self.kind == ProgramKind::Text
     }
@@ -172,7 +172,8 @@ impl<'a> Options<'a> {
                 return false;
             }
         }
-        // Only the name of the command after a pipe is looked at: tee, or the program that sudo runs, may write a file.
+        // If the output is piped to tee or sudo, it may end in a file, because sudo may run tee. Only the name of the
+        // command after the pipe is examined.
         !words
             .next()
             .is_some_and(|next| matches!(next.text, b"tee" | b"sudo"))
@@ -280,7 +281,8 @@ impl<'a> Options<'a> {
         let known = match self.kind {
             _ if ready => true,
             ProgramKind::Runs => true,
-            // The arguments of a program of the table may have any name, so none of them is taken for another program.
+            // If the current program has rules in the table, its arguments may by chance have the name of another
+            // program. So none of them is taken for another program.
             _ => self.active.is_empty() && base(word).len() >= 5 && !program.rules.is_empty(),
         };
         if known {

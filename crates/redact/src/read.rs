@@ -24,8 +24,8 @@ pub struct Read<'a> {
     pub variables: bool,
     /// Whether the command line had an access key of AWS, so that the secret for it follows.
     access_key: bool,
-    /// Whether an earlier word named an entry of a list like a secret, as Helm's `env[0].name=API_TOKEN` does, so
-    /// that the entry's value is a secret.
+    /// Whether an earlier word gave an entry of a list a name that stands for a secret, as Helm's
+    /// `env[0].name=API_TOKEN` does. The value of this entry is then a secret.
     pub entry: bool,
     /// Whether an earlier word of the command was about passwords, so that a later one may be a
     /// password.
@@ -75,7 +75,8 @@ impl<'a> Read<'a> {
                 self.next = SecretPlace::Next(after);
                 return true;
             }
-            // The rules are also applied to archived traces, in which a secret may already be replaced by a mask.
+            // This secret is already masked. Archived traces contain masks, and the rules are also applied to such
+            // traces.
             if text == MASK {
                 self.previous = text;
                 self.options.took_value();

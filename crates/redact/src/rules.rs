@@ -212,8 +212,9 @@ fn may_hold(arg: &[u8]) -> bool {
     })
 }
 
-/// Whether an option and its value can matter for the search: `-p X` where X looks like a password or a
-/// token, `-C me:X`, or the port in `-P 25575`, which shows that a later `-p X` is not the port.
+/// Whether an option and its value can matter for the search. Examples are `-p X` where X looks like a password or a
+/// token, `-C me:X`, and the port in `-P 25575`. The port matters because it shows that a later `-p X` is no port, so
+/// that X may be a password.
 fn may_be_generated(option: &[u8], value: &[u8]) -> bool {
     let [b'-', letter, ..] = option else {
         return false;

@@ -63,8 +63,8 @@ const ABOUT: [&[u8]; 22] = [
     b"vault", b"keyring", b"keychain",
 ];
 
-/// Programs that pass their input on or only measure it, such as `cat` and `wc`, so that a text
-/// written to them is no secret for them.
+/// Programs that pass their input on or only measure it, such as `cat` and `wc`. They need no password, so a text that
+/// a script writes to them does not count as a secret.
 #[rustfmt::skip]
 const FILTERS: [&[u8]; 34] = [
     b"awk", b"base32", b"base64", b"bc", b"cat", b"cmp", b"cut", b"dc", b"diff", b"egrep", b"fold", b"grep", b"head",

@@ -119,8 +119,8 @@ fn of_path(path: &[u8]) -> Option<Range<usize>> {
     (secret && !last.contains(&b'.') && !is_harmless(last)).then_some(from..path.len())
 }
 
-/// The byte range of `X` in the query `?key=X` of a webhook's URL, and whether it is a secret. In
-/// other URLs X may be too short to look like a key.
+/// The byte range of `X` in the query `?key=X` of a URL, and whether X is a secret. `None` if the query has no such
+/// parameter, or if the URL is not that of a webhook or a deployment.
 fn of_query(path: &[u8], query: &[u8]) -> Option<(Range<usize>, bool)> {
     if Place::of(path) == Place::Other {
         return None;

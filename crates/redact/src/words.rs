@@ -28,14 +28,14 @@ pub enum How {
     /// In the search for secrets, the word is read as a script, whose own words are read one by
     /// one.
     Script,
-    /// In the search for secrets, the word is read as text that a program prints. A value in such a
-    /// text is a secret only if it does not look like a word.
+    /// The word is part of a text that the command prints, as `echo` does. A value in such a text is a secret only if
+    /// the value does not look like a word.
     Printed,
 }
 
 impl How {
-    /// Whether a value after the name of a secret is a secret, if the word is read in this way. The
-    /// caller has excluded harmless values such as `none`.
+    /// Whether a value after the name of a secret is a secret. In a printed text, the value must not look like a word.
+    /// The caller has excluded harmless values such as `none`.
     pub fn is_secret(self, value: &[u8]) -> bool {
         self != How::Printed || looks::is_no_word(value)
     }
@@ -392,8 +392,8 @@ pub fn is_script(previous: &[u8], word: &[u8]) -> bool {
 /// The bytes that, like white space, can end the value of an assignment.
 const STOPS: &[u8; 6] = b"&#\"';,";
 
-/// While a text is read from its end to its beginning: the positions of the next white space and of the next byte of
-/// each kind in [`STOPS`].
+/// The positions of the next white space and of the next byte of each kind in [`STOPS`]. They are kept while a text is
+/// read from its end to its beginning.
 struct Stops {
     space: usize,
     next: [usize; STOPS.len()],

@@ -136,8 +136,8 @@ fn marked(line: &str) -> (Vec<String>, Vec<String>) {
     (secrets.collect(), bare.collect())
 }
 
-/// Whether a secret is still in the masked text. It is counted how often the secret occurs before and after, because
-/// the same text may also be the name of a user, which is kept.
+/// Whether the masked text still has a secret. The function counts how often the secret occurs before and after
+/// masking: the same text may also be the name of a user, which is kept.
 fn remains(secrets: &[String], before: &str, kept: &str) -> bool {
     secrets.iter().any(|secret| {
         let marked = secrets.iter().filter(|other| *other == secret).count();

@@ -30,8 +30,8 @@ use tr_text::json;
 use tr_text::json::text;
 use tr_text::object;
 
-/// The key of the audit in the JSON document. The part [`All`] of the document has the audit under this key as well. If
-/// the document has that part, the value of the report `audit` is dropped.
+/// The key of the audit in the JSON document. Both the report `audit` and the part [`All`] of the document use this
+/// key. If the document has that part, the value of the report is dropped, so that the key occurs only once.
 const AUDIT: &str = "audit";
 
 #[derive(Serialize)]

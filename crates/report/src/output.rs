@@ -21,8 +21,8 @@ pub trait Report {
     /// The report of `tr analyze` as CSV, with all its tables in one.
     fn csv(&self) -> Result<Vec<u8>, csv::Error>;
 
-    /// A warning that a limit, such as the largest number of values, changed what the user requested. With `text`, the
-    /// output is text. A report whose text already mentions the change then returns `None`.
+    /// A warning that a limit changed what the user requested, for example the largest number of values. `_text` is
+    /// whether the output is text: a report whose text mentions the change by itself then returns `None`.
     fn warning(&self, _text: bool) -> Option<String> {
         None
     }

@@ -15,8 +15,8 @@ use tr_text::units;
 /// size.
 const NAME: usize = 30;
 
-/// Sentences about the memory, CPUs and disk that a job needs, and about the size of runner that would suffice.
-/// There are none if only the CPUs are known and fewer would not suffice.
+/// Sentences about the memory, CPUs and disk that a job needs, and about the size of runner that would suffice. There
+/// are no sentences if only the need for CPUs is known and no smaller number of CPUs would suffice.
 pub(crate) fn words(view: &View<'_>, size: &RunnerSize) -> Vec<String> {
     let proposal = proposal(size);
     let has_disk = size.disk.is_some_and(|disk| disk.is_noticeable());

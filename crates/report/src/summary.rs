@@ -425,9 +425,10 @@ fn slow(judged: &StepVerdicts<'_>) -> Vec<(String, String)> {
     named.collect()
 }
 
-/// The steps that the summary lists: the longest ones, and failed ones among the others. A step that takes nearly all
-/// of the time is replaced by the steps inside it if these explain half of its time and, if it failed, its failure.
-/// `fails` returns whether a step failed in a way that matters.
+/// The steps that the summary lists: the longest steps, and the failed ones among the others. A step that takes at
+/// least four fifths of the wall time is replaced by the steps inside it if these have at least half of its time. If it
+/// failed but none of the steps inside it did, it is listed as well. `fails` returns whether a step failed in a way
+/// that matters.
 fn longest(wall: u64, list: &[Step], fails: impl Fn(&Step) -> bool) -> Vec<TimedPart> {
     let mut inside: HashMap<Option<usize>, Vec<(usize, &Step)>> = HashMap::new();
     for (at, step) in list

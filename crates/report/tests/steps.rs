@@ -228,8 +228,8 @@ job run 2b2c3d4e 311-400
     assert_eq!(tree(&analysis), want);
 }
 
-/// The marks are set by a shell, by the last command of a shell (which the shell's own process executes), and by two
-/// shells below one process.
+/// Tests spans whose marks are set in different ways: by children of a shell, by shells that execute `tr mark` in their
+/// own process as the last command, and by two different shells of one parent process.
 #[test]
 fn marks_begin_and_end_spans() {
     let analysis = built(&[
@@ -489,8 +489,9 @@ fn times_add_up() {
     }
 }
 
-/// Verifies the courses of steps. A course shows how a step's time was used, in the order of time. It has the time of
-/// each kind, at most one part of a kind in each stretch, and no two parts of one kind in a row.
+/// Verifies the courses of steps. A step's course lists how its time was used, as parts in the order of time. The parts
+/// of one kind add up to the step's time of that kind. Each time slice has at most one part of a kind, and two
+/// consecutive parts have different kinds.
 fn courses_add_up(steps: &Steps, times: &AllTimes, fineness: Fineness) {
     let holders = steps.holders();
     let mut several = 0;
@@ -942,8 +943,9 @@ fn a_pipe_before_a_builtin_is_no_certain_cause() {
     assert_eq!(chain(&lines[..2], 1), "→ perhaps the command exit 1");
 }
 
-/// A failed builtin, a failed expansion or a missing program can end a shell with the same status as a program whose
-/// failure the script tolerated. If the script is known and only runs programs, the status is that of a program.
+/// A script may tolerate a program's failure and later end with the same status for another reason: a failed builtin, a
+/// failed expansion or a missing program. So the program is only "perhaps" the cause. If the script is known and only
+/// runs programs, the program is certainly the cause.
 #[test]
 fn a_status_that_a_shell_has_by_itself_is_no_certain_cause() {
     for (shell, code, is_certain) in [
@@ -1125,8 +1127,8 @@ fn what_make_ignored_is_no_certain_cause() {
     assert_eq!(text.matches("Failed ").count(), 2, "{text}");
 }
 
-/// If a program ends with 1 after a child's failure, that may have another reason. If it ends with the child's own
-/// status, or after the child crashed, the child is the reason.
+/// If a program ends with 1 after a child's failure, the child is only "perhaps" the reason. The child is certainly the
+/// reason if the program ends with the child's own unusual status, or if the child crashed.
 #[test]
 fn a_program_that_ends_with_its_own_status_fails_perhaps_for_its_child() {
     let lines: &[Line] = &[
@@ -1236,7 +1238,8 @@ fn a_time_out_is_told_by_its_program() {
         "Failed   timeout 2 make -C sub -j2   timed out (exit 124) after 790 ns (pid 1)\n         \
          → the command exit 2"
     );
-    // timeout also sends SIGKILL to its own group. If a SIGKILL comes before the time is over, timeout has not sent it.
+    // After the time limit, timeout sends SIGKILL to its own process group, too. If the SIGKILL comes before the time
+    // limit, another process has sent it.
     let killed: &[Line] = &[
         (None, 0, 600_000_000, &[(0, "make")]),
         (
@@ -1362,8 +1365,8 @@ fn a_question_is_not_the_reason_because_of_its_status() {
     assert!(text.starts_with("Failed   ci.sh   exit 1"), "{text}");
 }
 
-/// If a script did some real work after a failure, it tolerated that failure. A script that only runs programs one
-/// after the other may count failures.
+/// If a script did some real work after a failure, it tolerated that failure. But a script may also clean up or wait
+/// after a failure, or run the same program again and count its failures. Then the failure may be the reason.
 #[test]
 fn a_tolerated_failure_is_no_reason() {
     let lines: &[Line] = &[
@@ -1431,8 +1434,8 @@ fn a_member_of_a_pipe_stands_before_a_question_after_it() {
     let failed = [1 << 8, 1 << 8, 0, 1 << 8];
     let text = screen(lines, &failed);
     assert!(text.starts_with("Failed   suite --all   exit 1"), "{text}");
-    // Without a pipe, the failed step is perhaps the reason why `grep -q` fails. If the script ran another step in
-    // between, `grep -q` is the last failure.
+    // If tee runs after the suite and not in a pipe with it, the failed suite is perhaps the reason why `grep -q`
+    // fails. If the script ran another step after the suite, `grep -q` is named as the failure.
     let mut alone = lines.to_vec();
     (alone[2].1, alone[2].2) = (1_900_000_010, 1_900_000_100);
     let text = screen(&alone, &failed);
@@ -1596,8 +1599,8 @@ fn a_pipeline_hides_no_failure() {
         }
         assert_eq!(first_screen(&analysis), "", "{line}");
     }
-    // Failures that the script expects: `make || make -j1`; `make || true` beside a server; `make || true` before other
-    // commands.
+    // The script expects that make may fail, so no failure is reported: `make || make -j1`; `make || true` while a
+    // server runs; `make || true`, followed by another command.
     let mut again = lines.to_vec();
     again.push((
         Some(0),
@@ -1779,8 +1782,9 @@ fn a_make_that_goes_on_may_have_ignored_a_job() {
     assert_eq!(text.matches("Failed ").count(), 1, "{text}");
 }
 
-/// A program continued after a first failure of a kind, so it expected such failures. It ended for a reason of its own.
-/// But if the same command line is repeated, that is a retry.
+/// A test runs a tool, which fails, and the test continues. If the tool fails later with the same status, the test
+/// expected that as well. So the later failure is not the reason why the test fails. But if the same command line is
+/// repeated, it is a retry, and its failure counts.
 #[test]
 fn a_failure_that_was_tolerated_before_is_no_reason() {
     let lines: &[Line] = &[
@@ -1810,8 +1814,8 @@ fn a_failure_that_was_tolerated_before_is_no_reason() {
     ];
     let text = screen(asked, &[1 << 8, 5 << 8, 1 << 8]);
     assert!(text.starts_with("Failed   size.js   exit 1"), "{text}");
-    // A program that runs `grep -q` once continues with either answer. A program that runs it again waits until the
-    // answer changes.
+    // A program that runs `grep -q` once can continue with either answer, so the answer "not found" is no failure. A
+    // program that runs the same `grep -q` again waits for another answer.
     let text = screen(asked, &[1 << 8, 0, 1 << 8]);
     assert!(text.starts_with("Failed   size.js   exit 1"), "{text}");
     let mut configured = asked.to_vec();
@@ -1851,8 +1855,8 @@ fn a_script_among_others_may_be_the_reason_of_a_runner() {
     // Only one of three scripts failed, so its status may differ from the runner's.
     let text = screen(lines, &[1 << 8, 3 << 8, 0, 0]);
     assert!(text.starts_with("Failed   a.rb   exit 3"), "{text}");
-    // Two cases in which the failure does not count: the script succeeds in a second run; or the failed program only
-    // gives an answer, as `test -e` does.
+    // In two cases the failure does not count: a second run of the script succeeds, or the failed program only gives an
+    // answer, as `test -e` does.
     let mut again = lines.to_vec();
     again[2].3 = &[(SECOND + 11, "ruby spec/a.rb")];
     let mut asked = lines.to_vec();
@@ -1892,7 +1896,8 @@ fn a_program_that_went_on_may_have_kept_a_failure() {
     let text = screen(lines, &[1 << 8, 1 << 8, 0]);
     assert!(text.starts_with("Failed   gcc a.c   exit 1"), "{text}");
     assert!(text.contains("→ perhaps the command"), "{text}");
-    // The failure of a short program may not count, unless the program fails again in the end.
+    // A program that ran only for a short time was perhaps a check, so its failure does not count. The failure counts
+    // if the program is run again and fails again.
     let mut short = lines.to_vec();
     short[1].3 = &[(11, "./upload a")];
     let text = screen(&short, &[1 << 8, 3 << 8, 0]);
@@ -1988,8 +1993,8 @@ fn one_of_several_failed_tests_of_ctest_may_be_to_fail() {
     assert!(text.contains("→ the command"), "{text}");
 }
 
-/// A shell that ends with 126 or 127 could not start a program, which a child with another status does not explain. A
-/// build step that failed before should perhaps have made the program.
+/// If a shell ends with 126 or 127, it could not start a program. A child that failed with another status is not the
+/// reason. But an earlier build step that failed is perhaps the reason, because it should have made the program.
 #[test]
 fn a_program_that_is_not_there_is_a_failure_of_its_own() {
     let lines: &[Line] = &[
@@ -2011,8 +2016,8 @@ fn a_program_that_is_not_there_is_a_failure_of_its_own() {
     let chain = "→ perhaps x (forked) exit 127 (no such program) → perhaps the command exit 127";
     assert!(text.starts_with("Failed   make tool   exit 2"), "{text}");
     assert!(text.lines().any(|line| line.trim() == chain), "{text}");
-    // Two cases: the step before succeeded; or the failed program is no build step, so it should not have made the
-    // missing one.
+    // In two cases no earlier step explains the missing program: the step before succeeded, or the program that failed
+    // is no build step.
     let mut asked = built.to_vec();
     asked[1].3 = &[(11, "./probe")];
     for (lines, code) in [(built.to_vec(), 0), (asked, 2)] {
@@ -2190,8 +2195,8 @@ fn the_only_run_of_many_that_failed_is_perhaps_the_reason() {
     let text = screen(lines, &[1 << 8, 0, 6 << 8, 0]);
     assert!(text.starts_with("Failed   unit.sh mail"), "{text}");
     assert!(text.contains("→ perhaps the command exit 1"), "{text}");
-    // If two scripts failed, the one that ended last comes first. Scripts with other names count as runs of the same
-    // interpreter.
+    // If two scripts failed, the one that ended last is named. Scripts with different names count together as runs of
+    // their interpreter, so the only one that failed is named, too.
     let text = screen(lines, &[1 << 8, 6 << 8, 6 << 8, 0]);
     assert!(text.starts_with("Failed   unit.sh mail"), "{text}");
     assert!(text.contains("→ perhaps the command exit 1"), "{text}");

@@ -37,11 +37,12 @@ pub enum Order {
     /// Blocks come in the order in which a recorder writes them: each block when it is full, and
     /// all open blocks before each watermark.
     Written,
-    /// Blocks come in a random order. Only a recording with a summary may have it: without a summary, a reader relies
-    /// on watermarks to know which events are already in the file, and they no longer tell.
+    /// Blocks come in a random order. Only a recording with a summary may have this order. Without a summary, a reader
+    /// relies on watermarks: all events before a watermark's time must be earlier in the file. A random order breaks
+    /// this rule.
     Any,
     /// All blocks of one stream come after all blocks of another stream. Only a recording with a summary may have this
-    /// order, for the same reason as with [`Order::Any`].
+    /// order, because it breaks the rule about watermarks, like [`Order::Any`].
     ByStream,
 }
 

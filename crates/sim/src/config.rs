@@ -24,8 +24,8 @@ pub struct Kernel {
     /// switch-out has the state S and the preempt flag).
     pub window: u16,
     /// The chance in 1/1000 that the switch-out of a sleeping task gets its time stamp only some time after its state
-    /// was read. A waking in between then has the earlier time stamp, although the switch-out still has the state S
-    /// (`try_to_wake_up` traces before it waits for `on_cpu`).
+    /// was read. If the task is woken in the meantime, the waking has the earlier time stamp, although the switch-out
+    /// still has the state S (`try_to_wake_up` traces before it waits for `on_cpu`).
     pub late_stamp: u16,
     /// The chance in 1/1000 that a woken task preempts the task that runs on its simulated CPU.
     pub preempt: u16,

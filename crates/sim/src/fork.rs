@@ -138,8 +138,9 @@ impl Machine {
             self.tasks[turn.cur].wait = Wait::Vfork(child);
             self.fall_asleep(turn, crate::progress::sleep_state(Wait::Vfork(child)));
         } else {
-            // The child's exec or exit is complete, but its event may come later. The parent runs for 10 µs, until that
-            // event is recorded, so that no later wait of the parent is taken for the wait of the vfork.
+            // The child has completed its exec or exit, so the parent does not sleep. But the event of the exec or exit
+            // may be recorded later. The parent runs for 10 µs until the event is recorded. Otherwise its next wait
+            // could be taken for the wait of the vfork.
             self.cpus[turn.cpu].hold = false;
             self.cpus[turn.cpu].op_at = turn.now + 10_000;
         }

@@ -195,8 +195,8 @@ impl Machine {
         (at.used == parent.used && !at.gone).then_some(parent.slot)
     }
 
-    /// Attaches tracing to the simulated machine. The machine forgets those facts about tasks that only an event before
-    /// this moment would have shown, because the truth must contain only what a recording can show.
+    /// Attaches tracing to the simulated machine. Events before this moment are not recorded. So the machine forgets
+    /// the facts about tasks that only those events show: the truth must contain only what a recording can show.
     pub(crate) fn attach(&mut self) {
         self.attached = true;
         for task in self.tasks.iter_mut() {

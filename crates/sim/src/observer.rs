@@ -39,9 +39,9 @@ impl Observer {
 }
 
 impl Machine {
-    /// Does the simulated recorder's next action. If a CPU has to act at the same time, the recorder acts first. It
-    /// acts only at multiples of the clock's resolution, so that every event with an earlier time stamp has happened
-    /// before.
+    /// Does the simulated recorder's next action. If a CPU has to act at the same time, the recorder acts first. The
+    /// recorder acts only at multiples of the clock's resolution. So when it acts, all events with an earlier time
+    /// stamp have happened.
     pub(crate) fn observe(&mut self, now: u64) {
         if now == self.observer.attach {
             if self.tasks.iter().any(|(_, task)| task.woken_early) && now + 10_000 < self.start {
@@ -134,8 +134,8 @@ impl Machine {
         }
         let (task, process) = (&self.tasks[slot], &self.processes[of]);
         let on_cpu = matches!(task.place, Place::OnCpu(_));
-        // A task in a run queue is runnable, even if it was preempted after it had set its sleep state. So is a task
-        // before its first waking.
+        // A task in a run queue is runnable, even if it was preempted after it had set its sleep state. A new task
+        // counts as runnable even before its first waking.
         let state = match task.place {
             Place::Queued | Place::New => raw::RUNNING,
             _ => task.state,

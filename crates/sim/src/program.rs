@@ -30,8 +30,8 @@ pub const fn ms(lo: u64, hi: u64) -> Span {
     }
 }
 
-/// A channel between simulated tasks, which stands for a pipe, a futex or a job server. It holds a number of posts,
-/// which tasks add and take one by one. The number of the channel can depend on the task's argument.
+/// A channel between simulated tasks, which stands for a pipe, a futex or a job server. Like a semaphore, it counts
+/// posts: a task adds a post or takes one. The number of the channel can depend on the task's argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chan {
     /// The number of the channel for a simulated task whose argument is 0.

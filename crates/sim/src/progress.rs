@@ -51,8 +51,8 @@ impl Machine {
         self.cpus[turn.cpu].op_at = turn.now + delay;
     }
 
-    /// Gives the current simulated task a step for each thread of a process, except for itself. The step can be, for
-    /// example, to send a signal to that thread.
+    /// Adds one step to the current simulated task for each thread of a process, except for the task itself and for
+    /// exiting threads. For example, the step sends a signal to that thread.
     pub(crate) fn signal_threads(&mut self, cur: u32, process: u32, step: impl Fn(Ref) -> Step) {
         for i in 0..self.processes[process].threads.len() {
             let slot = self.processes[process].threads[i];

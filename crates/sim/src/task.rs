@@ -156,8 +156,9 @@ pub(crate) struct Task {
     /// The time stamp of the simulated task's last recorded waking that had no effect, because the task was in a run
     /// queue.
     pub(crate) vain: u64,
-    /// Whether the recording does not show if the simulated task slept or was runnable. That is so after a switch-out
-    /// asleep that follows a waking (`woken`) or has its time stamp, until the next waking or switch-in.
+    /// Whether the recording leaves open if the simulated task slept or was runnable. This doubt begins with a
+    /// switch-out into a sleep if a waking came before it (`woken`) or has the same time stamp. It ends with the next
+    /// waking or switch-in.
     pub(crate) doubt: bool,
     /// If no event in the recorded span shows whether the simulated task slept (`doubt`): the time in ns from that
     /// switch-out to the end of the span.

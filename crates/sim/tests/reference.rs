@@ -219,8 +219,8 @@ impl Sink for Reading {
                 ..
             } => {
                 if self.all && !self.alive.contains_key(&wakee) {
-                    // The first event of the woken task is this waking. It may be on a CPU instead; a later switch or
-                    // its snapshot will show that.
+                    // This waking is the first event of the woken task. The task is assumed to be in a run queue. If it
+                    // is on a CPU, a later switch or its snapshot will show that.
                     self.meet(wakee, State::RunQueue { preempted: false });
                     let task = self.alive.get_mut(&wakee).unwrap();
                     task.woken = true;

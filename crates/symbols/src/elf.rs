@@ -126,8 +126,8 @@ fn functions(
         let Symbolized::Sym(symbol) = symbolized else {
             continue;
         };
-        // If the offset may be outside of the symbol, the symbol's name would be a guess. In the second pass (`lines`),
-        // a symbol without debug information is not sent, because it would add nothing to the first answer.
+        // If the offset may be outside of the symbol, the symbol's name would be a guess, so it is not sent. The second
+        // pass (`lines`) sends only symbols with debug information, because others add nothing to the first answer.
         let inside = symbol.size.is_some_and(|size| symbol.offset < size);
         if inside && (!lines || symbol.code_info.is_some()) {
             send(Answer::Frame(*frame, of(&symbol)))?;

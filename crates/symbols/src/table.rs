@@ -14,8 +14,8 @@ const LONGEST: u64 = 128 << 20;
 /// every Linux machine that records. They are needed because another user can put a link or a fifo at the list's path
 /// in /tmp.
 const FLAGS: i32 = 0o400_000 | 0o4000;
-/// The longest time between two ticks of a kernel's clock in ns (CONFIG_HZ_100). The time stamp of a file's last change
-/// is the time of a tick, so it can be too early by this time.
+/// The longest time between two ticks of a kernel's clock in ns (CONFIG_HZ_100). A changed file gets the time of the
+/// last tick as its time stamp, so the stamp can be up to this much too early.
 const TICK: u64 = 10_000_000;
 
 /// A table of functions with their addresses, in the order of the addresses.

@@ -10,8 +10,8 @@
 //! | JSON | `json::safe`, by [`is_hidden`] and [`is_command`] | |
 //! | data in an HTML page | `json::visible` | |
 //!
-//! Values that are not shown yet have the text of a trace unescaped ([`raw`], [`quoted`]). The code that shows a text
-//! escapes it.
+//! Values that are not shown yet contain the text of a trace without escapes ([`raw`], [`quoted`]). The code that shows
+//! such a value escapes it.
 //!
 //! An escaped value stays recognizable: a line feed becomes `\n`, `\x1b` becomes `\u{1b}`, and bytes that are not UTF-8
 //! become `\xNN`.
@@ -187,9 +187,9 @@ fn colour(text: &str) -> Option<usize> {
     digits.get(end..)?.starts_with('m').then_some(end + 3)
 }
 
-/// The text of a CSV cell for a value, without quotes around it. A spreadsheet would take a text that begins with `=`,
-/// `+`, `-` or `@` for a formula, and a CI system a line that begins with `::` for a command: a `'` before it makes it
-/// text.
+/// The text of a CSV cell for a value, without quotes around it. A text that begins with `=`, `+`, `-` or `@` gets a
+/// `'` before it, because a spreadsheet would take it for a formula. So does a text that begins with `::`, because a CI
+/// system would take the line for a command.
 pub fn cell(value: &str) -> String {
     let safe = text(value.as_bytes());
     let begins = |c: char| "=+-@\u{ff1d}\u{ff0b}\u{ff0d}\u{ff20}".contains(c);
@@ -254,8 +254,8 @@ fn entities(value: &str) -> String {
         let plain = match c {
             // Alone, these characters are no markup: the characters that would complete it are escaped.
             '/' | '-' | '+' | '=' | ',' | '%' | '\'' | ';' | '(' | '"' | '?' => true,
-            // A point between letters could make a link of a name (`tool.sh`), and a point after a number could begin a
-            // list.
+            // Markdown could take a dot between letters for a part of a link (`tool.sh`), and a dot after a number for
+            // the beginning of a list.
             '.' => match next {
                 ' ' => before.is_alphabetic(),
                 next => before.is_ascii_digit() && next.is_ascii_digit(),

@@ -54,8 +54,8 @@ pub fn card(out: &mut String, title: &str, table: &str) {
     );
 }
 
-/// The markup of the name beside a bar in an HTML picture. A name that does not fit ends in an ellipsis, so it is HTML:
-/// text in SVG cannot do that.
+/// The markup of the name beside a bar in an HTML picture. The name is HTML inside the SVG, because only HTML can
+/// shorten a long name with an ellipsis.
 pub fn name(name: &str, height: usize) -> String {
     let name = html(name);
     format!("<foreignObject width=\"100%\" height=\"{height}\"><p>{name}</p></foreignObject>")

@@ -1,4 +1,4 @@
-//! Draws strips of characters that show a value over time. Each character is filled as far as the value fills the
+//! Draws strips of characters that show a value over time. The height of a character shows the value as a part of the
 //! whole: `▄` stands for a half.
 
 /// A character that shows how large `part` is compared with `whole`: a space for nothing, `▄` for a half, `█` for the

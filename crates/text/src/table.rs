@@ -232,8 +232,8 @@ impl<'a, R> Table<'a, R> {
         self.with(|column| column.right = false)
     }
 
-    /// Moves the column that was added last to the end of tables for people, after all columns without a
-    /// place. Several such columns are in the order of their places.
+    /// Moves the column that was added last to the end of tables for people. If several columns are moved, they are in
+    /// the order of their `place`.
     #[must_use]
     pub fn place(self, place: usize) -> Table<'a, R> {
         self.with(|column| column.place = Some(place))

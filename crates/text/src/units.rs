@@ -31,8 +31,8 @@ impl Duration {
                 (format!("{}:{:02}", minutes / 60, minutes % 60), "h")
             }
             _ => {
-                // A unit is used from the duration on that rounds up to one unit: 999.5 ms would be 1000 ms, and is
-                // shown as 1 s.
+                // A unit is used if the rounded duration is at least one unit. For example, 999.5 ms would be rounded
+                // to 1000 ms, so it is shown as 1 s.
                 let (unit, name) = UNITS
                     .into_iter()
                     .find(|(unit, _)| ns + unit / 2000 >= *unit)

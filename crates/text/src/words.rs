@@ -1,5 +1,5 @@
 //! Defines the terms that all outputs use. There is one term for each fact, as far as possible the one that perf and
-//! the kernel use. `docs/glossary.md` explains them; the keys of JSON and CSV keep their names.
+//! the kernel use. `docs/glossary.md` explains the terms. A new term does not change the keys of JSON and CSV.
 
 /// The term for the state of a task from a switch-in to the next switch-out.
 pub const ON_CPU: &str = "on CPU";

@@ -101,8 +101,8 @@ impl Followed {
         } else {
             self.watermark().max(self.until)
         };
-        // The recorder learns some facts late, such as the time of a loss, a mark or a container. New frames may
-        // therefore have events of times that are already printed.
+        // The recorder learns some facts late, such as the time of a loss, a mark or a container. So new frames may
+        // have events from before `until`, although all other events up to this time are already printed.
         let late = (Ktime(0), self.until);
         if !self.print_span(printer, &self.new, late)? {
             return Ok(false);

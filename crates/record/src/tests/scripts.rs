@@ -24,7 +24,8 @@ impl Machine {
         let directory = TempDir::new().unwrap();
         let all = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(directory.path(), all).unwrap();
-        // A script of these tests is one line: the name of the file that it executes, or another text.
+        // In these tests, a script has one line. `. NAME` executes the file NAME, and `. NAME/*` executes all files of
+        // the directory NAME. Any other line executes no file.
         let finder = ScriptFinder {
             file: |argv| argv.args().nth(1).filter(|word| *word != b"-c"),
             text: |argv| argv.args().nth(2),
@@ -291,8 +292,8 @@ fn a_task_in_another_tree_of_mounts_is_left_alone() {
     assert_eq!(machine.kept(), (Vec::new(), 0));
 }
 
-/// Tests that a shell of an unprivileged user, which is given a file that only root can read or a link to it, does not
-/// make the recorder read that file.
+/// Tests that the recorder reads no secret file for an unprivileged user. The user starts a shell with the path of a
+/// file that only root can read, or with a link to that file.
 #[test]
 fn root_reads_for_a_user_what_that_user_can_read() {
     if !Uid::effective().is_root() {

@@ -2,9 +2,9 @@
 
 use tr_analyze::model::Analysis;
 
-/// The largest number of processes whose times the HTML report stores exactly. With more processes, it stores only the
-/// digits of a time that it prints. This halves the file's size for a recording of 10^8 events. Sums over the whole
-/// recording are always exact.
+/// The largest number of processes whose times the HTML report stores exactly. If there are more processes, the times
+/// are rounded to the digits that the report prints. This halves the file's size for a recording of 10^8 events. Sums
+/// over the whole recording are always exact.
 const EXACT: usize = 20_000;
 
 /// The number of digits with which the HTML report prints a time below 10 s.

@@ -45,8 +45,8 @@ pub struct Document {
     /// For each number n, the time in ns in which exactly n tasks were on a CPU.
     concurrency: Vec<u64>,
     concurrency_unknown: u64,
-    /// Two times in ns: the time in which tasks wanted as many CPUs as the build could use, or more; and the time in
-    /// which the number of tasks that wanted a CPU is known. `None` without a critical path.
+    /// Two times in ns. The first one is the time in which tasks wanted all CPUs that the build could use, or more. The
+    /// second one is the time in which the number of tasks that wanted a CPU is known. `None` without a critical path.
     work_for_all: Option<(u64, u64)>,
     /// How the machine's CPU time divides between the build, other tasks and idle time, as text.
     shares: Vec<String>,
@@ -72,8 +72,8 @@ pub struct Document {
     path: Option<Path>,
     path_title: &'static str,
     steps: Steps,
-    /// The name of a step that runs tests without showing them as steps, although its test runner could report them;
-    /// `None` if there is none.
+    /// The name of a step that runs tests as a whole, although its test runner could report each test as a step; `None`
+    /// if there is no such step.
     untold: Option<String>,
     /// The number of failed tests in the result files of test runners that have no place in the recording's time.
     unplaced_failed: usize,

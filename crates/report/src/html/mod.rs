@@ -1,9 +1,9 @@
 //! Writes the page of `tr report`: one HTML file that needs nothing else.
 //!
-//! `web/dist` has the page's script and style, built from `web/`, so that this crate builds without Node.
-//! This module adds the data. No part of a trace becomes markup: the title is escaped, and all else is in a
-//! compressed blob that the script shows as text. The page's Content-Security-Policy allows that one script
-//! and the one that unpacks it, and no loading.
+//! `web/dist` has the page's script and style, built from `web/`, so that this crate builds without Node. This module
+//! adds the data. No part of a trace becomes markup: the title is escaped, and all else is in a compressed blob that
+//! the script shows as text. The page's Content-Security-Policy allows this script, a small one that unpacks it, and no
+//! others. The page can load nothing.
 
 #[macro_use]
 mod columns;

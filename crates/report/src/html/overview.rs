@@ -19,8 +19,8 @@ const EVIDENCE: usize = 40;
 /// The largest number of failed processes, steps and tests that the HTML report lists.
 const FAILURES: usize = 20;
 
-/// The names and results of failed tests that the result files of test runners have, but that have no known place in
-/// the recording. Only the first ones are returned.
+/// The names and results of the first failed tests whose place in the recording is not known. Only the result files of
+/// test runners have these tests.
 pub(super) fn unplaced(imports: &Imports) -> Vec<(String, &'static str)> {
     let tests = imports.unplaced_failed().take(FAILURES);
     tests.map(|test| (test.name.clone(), test.result)).collect()
@@ -113,7 +113,8 @@ object! {
         end: String = failed.ended(),
         after: u64 = failed.after,
         above: Vec<FailureRow> = failed.above.iter().map(FailureRow::new).collect(),
-        // Whether this failure in a list `above` may also have another cause than the failure before it.
+        // Whether a failure in the list `above` may have another cause than the previous failure in the chain of
+        // failures.
         perhaps: bool = failed.perhaps,
         // The circumstance that delayed the failed process.
         held: Option<String> = failed.held_by(),

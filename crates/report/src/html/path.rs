@@ -23,7 +23,8 @@ const PIECES: usize = 20_000;
 pub type StateTimes = [u64; 5];
 
 object! {
-    // The time on the critical path of all steps with one name, or of one program or the like outside of steps.
+    // The time on the critical path that belongs to all steps with one name. For time outside of steps: the time of one
+    // program, or of another group such as unknown time.
     Owner(share: &StepShare) {
         name: String = share.name.clone(),
         step: bool = share.is_step,

@@ -80,7 +80,7 @@ columns!(Processes(analysis: &Analysis, process: &Process, around: Around<'_>, s
     // The difference from the row before, because small numbers compress better. The label, the arguments and the start
     // are such differences, too.
     pid: i64 = process.pid.0.into(),
-    // `None` if it is the pid of the row `parent`, or if there is no such row and the pid is unknown.
+    // The pid of the parent process. `None` if the row `parent` has this pid, or if the pid is not known.
     ppid: Option<u32> = process.ppid.filter(|ppid| parent_pid(analysis, process) != Some(*ppid)).map(|pid| pid.0),
     parent: Option<u32> = process.parent.map(|ProcessIx(ix)| ix),
     label: i64 = strings.add(label::label(process)).into(),
@@ -137,7 +137,8 @@ columns!(Threads(zero: Ktime, thread: &Thread, digits: Digits, strings: &mut Str
 columns!(Execs(process: &Process, exec: &ExecSpan, digits: Digits, strings: &mut Strings) {
     // The time in ns since the start of the process.
     start: i64 = rounded(difference(exec.start.0, process.start.0), digits),
-    // The time in ns before the end of the process: 0 for the last exec, which ends with the process.
+    // The time in ns from the end of this program to the end of the process. It is 0 for the last exec, whose program
+    // ends with the process.
     end: i64 = rounded(difference(process.end.0, exec.end.0), digits),
     // The difference from the process's own label, which is that of its last exec. The arguments are such a difference,
     // too.

@@ -198,8 +198,8 @@ impl<'a> Chosen<'a> {
     /// could report them; `None` if there is none.
     pub fn untold(&self, analysis: &Analysis) -> Option<String> {
         let list = self.judged.steps.list();
-        // Only tests from a JUnit report can have an inexact place in time. If there are any, the user has already
-        // found out how to show the runner's tests.
+        // Only tests from a JUnit report can have inexact times. If there are such tests, the user already knows how to
+        // make the runner report its tests.
         let is_placed = |step: &Step| step.doubt.is_some() || step.place_error != Some(0);
         if list
             .iter()
@@ -225,8 +225,8 @@ impl<'a> Chosen<'a> {
         *self.row_of.get(step)?
     }
 
-    /// For each row of the HTML report's table of steps, the rows of the steps which made a file that the step's
-    /// command line names. Steps that contain others are left out.
+    /// For each row of the HTML report's table of steps, the rows of the steps on which it depends: they made a file
+    /// that the step's command line names. Steps that contain other steps are left out.
     fn after(
         &self,
         analysis: &Analysis,

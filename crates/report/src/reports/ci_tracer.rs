@@ -10,10 +10,10 @@
 //! | `{"cpu": PID, "v": MS}` | milliseconds on a CPU in that interval, over all threads |
 //! | `{"end": S}` | length of the recording in seconds |
 //!
-//! A cgroup comes before its first process, a parent before its child, a process before its first value. The
-//! viewer draws the values between two `ts` from the first one on; so a `ts` without values ends the last
-//! interval. Milliseconds have up to six decimals: every value is exact, and a process's values add up to its
-//! time on a CPU. The viewer gives the values of a reused pid to its last process.
+//! A cgroup comes before its first process, a parent before its child, a process before its first value. The viewer
+//! draws the values after a `ts` only if another `ts` follows. So a `ts` without values ends the last interval.
+//! Milliseconds have up to six decimals: every value is exact, and a process's values add up to its time on a CPU. If a
+//! pid is reused, the viewer gives all its values to the last process with this pid.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -124,7 +124,7 @@ impl<'v, 'a> Stream<'v, 'a> {
             if self.view.since(analysis.process(*ix).start) >= end {
                 break;
             }
-            // The ancestors of a process that the output has not introduced yet come before it.
+            // The process's ancestors are written before the process, unless the output already has them.
             let mut unnamed = Vec::new();
             let mut at = Some(*ix);
             while let Some(ix) = at.filter(|ix| self.unnamed[*ix]) {

@@ -19,8 +19,9 @@ use tr_text::units;
 pub struct Cpus {
     span: u64,
     times: CpuTimes,
-    /// The wait of recorded tasks in the run queue, divided by whether recorded, other or unknown tasks had the CPU
-    /// meanwhile; and the names of the other tasks with their times in nanoseconds. `None` if not known.
+    /// The time that recorded tasks waited in the run queue, divided by who had the CPU meanwhile: recorded tasks,
+    /// other tasks or unknown tasks. The list has the names of the other tasks, each with its time in nanoseconds.
+    /// `None` if the waits are not known.
     waits: Option<(Division, Vec<(Occupant, u64)>)>,
     shown: usize,
 }

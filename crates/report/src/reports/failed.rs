@@ -25,8 +25,8 @@ pub(super) fn failed(out: &mut Page, view: &View<'_>, judged: &StepVerdicts<'_>,
     // The failure that explains COMMAND's failure is shown, wherever it is in the list.
     let shown = shown.filter(|(at, _)| *at < FEW || Some(*at) == failures.command);
     let mut count = 0;
-    // The delay because of which a failed process exceeded a time limit. Several failures may have the same delay, so
-    // it is printed only once.
+    // The circumstance that delayed a failed process until it exceeded a time limit. Several failures may have the same
+    // one, so it is printed only once.
     let mut held = shown.clone().find_map(|(_, failed)| failed.held_by());
     let mut shown = shown.peekable();
     while let Some((_, failure)) = shown.next() {

@@ -17,11 +17,10 @@ use tr_text::units;
 
 /// The least number of a program's stack samples for which the report warns that its stacks are incomplete.
 const SOME: u64 = 20;
-/// The least share in percent of a program's stack samples that have only one frame, for which the report warns that
-/// its stacks are incomplete.
+/// The report warns of incomplete stacks if at least this percentage of a program's stack samples have only one frame.
 const FLAT: u64 = 10;
-/// The least share in percent of a program's stack samples that lack their outermost frames, for which the report
-/// warns that its stacks are incomplete.
+/// The report warns of incomplete stacks if at least this percentage of a program's stack samples lack their outermost
+/// frames.
 const CUT: u64 = 1;
 /// The largest number of programs with incomplete stacks that the report names.
 const PROGRAMS: usize = 3;
@@ -95,8 +94,9 @@ impl<'a> Flame<'a> {
     }
 }
 
-/// The stack samples of the recording, each with its thread. Sampled waits are returned one by one with their reasons,
-/// if the recording has the times of samples. Other samples are sums over equal stacks.
+/// The stack samples of the recording, each with its thread. Samples on a CPU are sums over equal stacks. If the
+/// recording has the times of samples, each sampled wait is returned by itself, with its reason. Otherwise the waits
+/// are sums, too.
 fn samples(analysis: &Analysis) -> impl Iterator<Item = (ThreadIx, StackSamples)> + '_ {
     let stacks = &analysis.stacks;
     let sums = stacks.samples.iter();

@@ -137,8 +137,8 @@ impl<'a> Lengths<'a> {
 }
 
 impl OfWaits {
-    /// Adds the demand for CPUs to the report on waits for a CPU, and a table of the waits by the CPU on which
-    /// they ended if there are any.
+    /// Adds two parts to the report on waits for a CPU: the demand for CPUs, and a table of the waits by the CPU on
+    /// which they ended. The table is left out if there are no waits (`has_waits`).
     fn add(&self, out: &mut Page, has_waits: bool) {
         if let Some(wanted) = &self.wanted {
             out.blank();

@@ -57,8 +57,8 @@ const IN_CSV: [Counter; 18] = {
     ]
 };
 
-/// The table of the machine's CPU times and counters with a row for each interval. With `whole`, it is for
-/// a single row about the whole recording, and has no columns of momentary values.
+/// The table of the machine's CPU times and counters, with a row for each interval. If `whole` is set, the table has
+/// only one row, about the whole recording, and no columns of momentary values such as available memory.
 fn table<'t>(view: &'t View<'t>, whole: bool) -> Table<'t, &'t Interval<'t>> {
     let mut table: Table<'t, &'t Interval<'t>> = Table::unnamed();
     if !whole {

@@ -87,8 +87,8 @@ impl<'a> OffCpu<'a> {
             .data("taken_by", move |waited| actor(waited, true))
     }
 
-    /// The table of waits summed up by reason. `whole` is the sum of all time off CPU in ns. `by_kernel` is a part of
-    /// the unknown time in ns: the kernel's totals show that tasks ran or were runnable then.
+    /// The table of waits summed up by reason. `whole` is the sum of all time off CPU in ns. `by_kernel` is the part of
+    /// the unknown time, in ns, in which tasks ran or were runnable according to the kernel's totals.
     fn sums(&self, whole: u64, by_kernel: u64) -> Table<'_, ReasonRow<'_>> {
         let waits = self.table(0);
         let name = move |(_, reason, _): &ReasonRow| match reason {

@@ -229,8 +229,8 @@ fn idle_names(idle: Idle) -> (&'static str, &'static str) {
     (kind.name(), title)
 }
 
-/// The rows of the table of how many tasks ran at once: a number of tasks such as `3` or `9-16`, the time in ns in
-/// which so many tasks ran, and the time in ns in which so many wanted to run. Small numbers have a row each.
+/// The rows of the table of how many tasks ran at once. Each row has a number of tasks (`3` or `9–16`), the time in ns
+/// in which so many tasks ran, and the time in ns in which so many wanted to run. Small numbers have a row each.
 fn levels(found: &Parallelism, cpus: u64) -> Vec<(String, u64, u64)> {
     let count = found.running.len().max(found.demand.len());
     let single = cpus.clamp(8, 16) as usize;

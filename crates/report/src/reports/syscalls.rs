@@ -87,8 +87,9 @@ impl<'a> SystemCalls<'a> {
         }
     }
 
-    /// Whether the system calls of the analyzed span are not known. The recorder stores their sums for each interval of
-    /// the recording, and at least half of an interval must lie in the span.
+    /// Whether the system calls of the analyzed span are not known. The recorder stores sums of system calls for
+    /// intervals. An interval counts only if at least half of it lies in the span, so a short span may have no interval
+    /// that counts.
     fn is_unknown(&self) -> bool {
         self.rows.is_empty() && self.view.analysis.is_part()
     }

@@ -156,8 +156,8 @@ impl Report for Top<'_> {
                 let length = Span::new(Paint::Dim, length);
                 above.spans([Span::new(Paint::Bold, title), "   ".into(), length]);
                 let around = critical_path::around(analysis, path);
-                // The bars get the lines of the screen that remain after all others: the texts above and below, a blank
-                // line, the note on the time around the path, and a table with its two titles.
+                // The bars get the lines of the screen that are left. All other lines are counted first: the texts
+                // above and below, a blank line, the note on the time around the path, and a table with its two titles.
                 let others = [&above, &middle, &below].map(|page| page.height(style));
                 let others = others.iter().sum::<usize>() + 4 + ROWS;
                 let others = others + usize::from(around.is_some());
@@ -319,7 +319,8 @@ impl Top<'_> {
     /// Puts the name of a step before the name of a process in the table, where several processes have one
     /// name and belong to different steps.
     fn name_by_steps(&self, rows: &mut [GroupRow], steps: &Steps) {
-        // The innermost step whose name is not part of the process's name: a process may be a step itself.
+        // The innermost step of the process. A process may be a step itself: if its name already contains the name of
+        // the step, the next step around it is taken.
         let step_of = |row: &GroupRow| {
             let own = steps.of_process(self.view.analysis, row.process?);
             steps

@@ -189,8 +189,8 @@ impl Tree<'_> {
     }
 }
 
-/// The wall time of a process for the tree. It is a lower bound if the process lived before or after the recording. An
-/// early start does not count for the process of COMMAND, which was forked before the recording and waited for it.
+/// The wall time of a process for the tree. If the process lived before or after the recording, the time is a lower
+/// bound. COMMAND's process is an exception: before the recording, it only waited for the recording to begin.
 fn wall(analysis: &Analysis, process: &Process) -> Cell {
     let wall = process.wall();
     let before = process.started_before && analysis.meta.root != Some(process.pid);

@@ -124,8 +124,8 @@ impl Chart {
     }
 }
 
-/// The steps to draw in the picture, in the order of time: the failed ones, and those with the longest time on the
-/// critical path that is not in a step inside them.
+/// The steps to draw in the picture, in the order of time. Failed steps are chosen first, and then the steps with the
+/// longest own time on the critical path. A step's own time excludes the time of the steps inside it.
 fn bars(
     analysis: &Analysis,
     steps: &Steps,

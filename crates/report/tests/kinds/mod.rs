@@ -203,8 +203,8 @@ fn of_each_fixture() {
     }
 }
 
-/// Makes task 10 wait for a socket in a system call, for the given span in ms. The task `waker` ends the wait. 0 stands
-/// for a time-out of the call, by which the task limited its wait for an answer.
+/// Makes task 10 wait for a socket in a system call, for the given span in ms. The task `waker` ends the wait. If
+/// `waker` is 0, a time-out ends it: the task called with a time limit for the answer.
 fn wait(hand: &mut Hand, span: Range<i64>, waker: u32) {
     let length = u64::try_from((span.end - span.start) * MS).unwrap();
     let timeout = match waker {

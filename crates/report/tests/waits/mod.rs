@@ -201,7 +201,8 @@ fn failed(analysis: &Analysis) -> String {
     lines.join("\n")
 }
 
-/// COMMAND waits, then it or another task wakes its child, which a signal ends, and COMMAND ends with 1:
+/// COMMAND (10) waits. Then COMMAND or another task (`by`) wakes COMMAND's child (11), and a signal ends the child.
+/// COMMAND ends with 1:
 ///
 ///     10  ==A====__wait__A==kill======exit 1
 ///     11      A==__________A==
@@ -248,7 +249,8 @@ fn what_its_parent_stopped_failed_only_if_it_took_too_long() {
             stopped,
             Some("→ perhaps the command exit 1"),
         ),
-        // The reader may have been woken because there was data, and it then ran for a millisecond.
+        // The child waited to read from a pipe. Data may have woken it, and the signal may have come only in the
+        // millisecond for which it then ran.
         (
             Reason::Child,
             Reason::PipeRead,
@@ -272,8 +274,8 @@ fn what_its_parent_stopped_failed_only_if_it_took_too_long() {
     }
 }
 
-/// If the workers of a pool have ended, its owner stops the last one that does not end by itself. That is no time-out,
-/// unless the other worker ended long before or failed.
+/// The owner of a pool stops a worker that does not end by itself after the other worker has ended. The stopped worker
+/// had no time-out, unless the other one ended long before or failed.
 #[test]
 fn a_pool_that_is_closed_had_no_time_out() {
     for (end, status, is_named) in [(652, 0, false), (300, 0, true), (652, EXIT_1, true)] {
@@ -478,8 +480,9 @@ fn what_has_no_answer_is_not_to_be_kept_in_a_cache() {
     let cache = "800 ms for the network: keep in a cache what it fetches";
     let server = silent("the name server 10.0.0.53");
     let host = silent("10.0.0.53:8080");
-    // Each row has: whether a DNS name is queried, the address of the connection, the tasks that end the parts of the
-    // wait (0 is a time-out), and the expected words. A wait for a server on this machine has no words.
+    // Each row has four values: whether a DNS name is queried; the address of the connection; the tasks that end the
+    // parts of the wait, where 0 is a time-out; and the expected words. A wait for a server on this machine is
+    // described by no words.
     let (other, same) = (Some(Address::V4([10, 0, 0, 9].into())), Some(SERVER));
     for (name, connected, wakers, words) in [
         (true, None, &[0, 0][..], server.as_str()),
@@ -574,8 +577,9 @@ fn workers_without_work_are_idle() {
     assert_eq!(reasons(&analysis, 20), [("lock", 90)]);
 }
 
-/// A worker sleeps until a signal from another process kills the worker's process. Then it did not wait for a lock. If
-/// the process exits by itself, the same wait is one for a lock that the processes share.
+/// A worker sleeps until a signal from another process kills the worker's process. Then the worker was idle, and did
+/// not wait for a lock. If the process exits by itself after the same sleep, the worker waited for a lock that is
+/// shared with the other process.
 #[test]
 fn a_worker_that_is_killed_was_idle() {
     for (status, reason) in [(15, "idle"), (EXIT_1, "lock")] {

@@ -59,8 +59,8 @@ fn a_sleep_while_nothing_runs_has_nothing_to_wait_for() {
     }
 }
 
-/// An installer naps between two tries to reach a server, and does nothing else for long. It received no packages that
-/// it could keep.
+/// An installer naps between two tries to reach a server, and does nothing else for long. It received no packages, so a
+/// cache for packages would not help.
 #[test]
 fn an_installation_that_downloads_nothing_needs_no_cache() {
     let mut hand = command(2_000);
@@ -177,8 +177,8 @@ fn a_timer_at_the_end_of_an_event_loop_is_none_to_wait_for() {
     }
 }
 
-/// Three times, COMMAND starts a driver, which starts a typesetter, and then another program that checks the result.
-/// The check fails, except that it ends with the status `last` the last time.
+/// Three times, COMMAND starts a driver and then a program that checks the driver's result. The driver starts a
+/// typesetter. The check ends with 1 the first two times, and with the status `last` the third time.
 fn passes(last: u32) -> Hand {
     let mut hand = command(1_000);
     for pass in 0..3 {
@@ -210,7 +210,8 @@ fn passes(last: u32) -> Hand {
 fn work_that_is_repeated_until_a_program_is_content_is_not_advised_about() {
     let text = advice(&analyzed(&passes(0)));
     assert!(!text.contains("repeat"), "{text}");
-    // If the check has the same result every time, the repeated work does not wait for another one.
+    // If the check never succeeds, the work was not repeated until the check succeeded. So there is advice about the
+    // repeated work.
     let text = advice(&analyzed(&passes(EXIT_1)));
     assert!(text.contains("typeset doc and 1 more repeat"), "{text}");
 }
@@ -303,8 +304,9 @@ fn tests_of_a_runner_with_jobs_that_run_one_by_one_are_not_judged() {
     assert!(text.contains(words), "{text}");
 }
 
-/// A loop in the background sleeps until COMMAND ends it by a signal, which it handles. COMMAND's work waits for a CPU
-/// that other tasks have. On CPUs of its own the work is shorter, and so is the loop.
+/// A loop in the background sleeps until COMMAND ends it by a signal, which the loop handles. COMMAND's work waits for
+/// a CPU that other tasks use. If the CPU were free, the work would be shorter. So would the loop, because it lasts
+/// only as long as the work.
 #[test]
 fn a_heartbeat_that_handles_its_end_has_no_length_of_its_own() {
     let mut hand = command(1_500);

@@ -40,8 +40,8 @@ pub(super) fn ends_for_command(hand: &mut Hand, pid: u32, cpu: usize, at: i64) {
         .last(own, at * MS + 4, pid);
 }
 
-/// The main thread of a language's runtime naps ten times, waits for the end of its other thread, and ends. Regular
-/// naps of a thread in the background are ignored, but these naps are not.
+/// The main thread of a language's runtime naps ten times, waits for the end of its process's other thread, and exits.
+/// The advice must name these naps. It ignores only the regular naps of a thread in the background.
 #[test]
 fn a_runtimes_end_makes_no_ticks_of_its_naps() {
     let mut hand = command(1_100);
@@ -75,8 +75,8 @@ fn a_runtimes_end_makes_no_ticks_of_its_naps() {
     );
 }
 
-/// The main thread of an event loop naps five times, and then waits for an answer of its own thread until this has come.
-/// The run went on because of the naps, which are not the ticks of the wait for the answer.
+/// The main thread of an event loop naps five times. Then it waits for an answer of another thread of its process. Each
+/// nap delayed the run. So the naps must not be taken for the ticks of a loop that waits for the answer.
 #[test]
 fn naps_on_the_critical_path_are_no_ticks() {
     let mut hand = command(1_100);
@@ -104,8 +104,8 @@ fn naps_on_the_critical_path_are_no_ticks() {
     );
 }
 
-/// A driver naps for 0.2 s after each of four keys. The program in the terminal waits for the keys, which a worker of the
-/// kernel hands on, so the recording does not show that the driver ends these waits.
+/// A driver sends four keys to a program in a terminal, with naps of 0.2 s between them. A worker of the kernel hands
+/// each key on and wakes the program. So the recording does not show that the driver ends the program's waits.
 #[test]
 fn waits_without_a_proven_cause_do_not_bound_sleeps() {
     let mut hand = command(1_000);
@@ -233,7 +233,8 @@ fn a_script_that_waits_for_a_server_that_works_polls() {
     for nap in 0..4 {
         naps(&mut hand, (10, 0), 10 + 251 * nap, 260 + 251 * nap);
     }
-    // The server listens since the middle of the script's last nap. It answers, and COMMAND ends it.
+    // The server has listened since the middle of the script's last nap. It answers the script's request, and COMMAND
+    // ends it.
     sleeps(&mut hand, (11, 1), 900, (Reason::Poll, SLEEPS));
     hand.waking(1, 1_016 * MS, 10, 11)
         .switch(1, 1_016 * MS + 1, 0, RUNNING, 11);
@@ -311,9 +312,9 @@ pub(super) fn polls(hand: &mut Hand, task: (u32, usize), from: i64, timeout: u64
     hand.sched(cpu, from * MS, wait);
 }
 
-/// A server waits for requests with a time-out of 0.5 s. Two time-outs end just before the client has slept for a
-/// second and sends a request, and COMMAND ends the server 1 ms after its last answer. The server's time-outs are no
-/// sleeps that delay the client.
+/// A client sleeps for a second before each request to a server. The server waits for requests with a time-out of half
+/// a second, so two time-outs end during each sleep. COMMAND ends the server 1 ms after its last answer. The server's
+/// time-outs do not delay the client, so they do not count as sleeps.
 #[test]
 fn a_servers_time_outs_do_not_delay_a_client_that_sleeps() {
     let mut hand = command(2_100);
@@ -375,8 +376,9 @@ fn a_timer_before_an_answer_is_a_sleep() {
     );
 }
 
-/// A supervisor sends its server a request after a timer of a second, gets an answer, and ends the server. It woke the
-/// server by a request and not by a signal, so the critical path goes on in the supervisor's timer.
+/// A supervisor waits for a timer of a second, sends a request to its server, gets an answer, and ends the server. A
+/// request, and not a signal, woke the server first. So the second before the request belongs to the supervisor's
+/// timer, and not to a time-out of the server.
 #[test]
 fn a_request_after_a_timer_is_no_time_out_of_the_server() {
     let mut hand = command(1_100);
@@ -400,8 +402,9 @@ fn a_request_after_a_timer_is_no_time_out_of_the_server() {
     assert!(!text.contains("unknown"), "{text}");
 }
 
-/// The event loop of a supervisor sends its server a request after each interval of a second, and waits for the answer
-/// with the next interval as the time-out. The interval counts as a sleep, because its end led to the answer.
+/// The event loop of a supervisor sends a request to its server after an interval of a second. Then it waits for the
+/// answer, at most until the next interval ends. The first interval counts as a sleep, because its end led to the
+/// answer.
 #[test]
 fn an_interval_after_which_a_loop_asks_is_no_tick() {
     let mut hand = command(1_100);

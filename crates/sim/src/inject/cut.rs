@@ -6,8 +6,8 @@ use super::injected::Injected;
 use crate::draw::Draw;
 use crate::recording::{Recording, Written};
 
-/// Lets the trace file of a simulated recording end at a point, as a killed recorder or a full disk
-/// does. Between the last watermark and that point only the blocks of some rings were written.
+/// Cuts off the trace file of a simulated recording at a point in time, as when the recorder is killed or the disk is
+/// full. After the last watermark, only the blocks of some rings are in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CutOff {
     /// The point at which the trace file ends, in 1/1000 of the simulated recording's span.
