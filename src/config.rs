@@ -67,8 +67,8 @@ pub struct Settings {
 /// The reason why a configuration file (`tr.toml`) is not used.
 #[derive(Clone, Debug)]
 pub enum Unused {
-    /// The file's owner is neither this user nor somebody whom the user trusts. The text is the reason, and the
-    /// settings are those in the file, if it could be read.
+    /// The file belongs to a user who is neither this user nor trusted. The text is the reason. The settings are the
+    /// ones in the file; `None` if the file could not be read.
     Foreign(String, Option<Vec<Setting>>),
     /// The configuration file has an error, which the text describes for the user.
     Wrong(String),
@@ -294,9 +294,9 @@ pub fn warn_of_unused(files: &[Settings]) {
     }
 }
 
-/// Warns about configuration files that are not trusted, if they may set thresholds of `tr diff` that neither the
-/// command line (`given`) nor a later file sets. If one of them is the gate's own threshold (`--fail-over`), there is
-/// no warning: the function returns the reason why the gate cannot decide.
+/// Handles configuration files that are not trusted and may set a threshold of `tr diff`. Only thresholds that neither
+/// the command line (`given`) nor a later file sets count. If such a threshold is the gate's (`--fail-over`), returns
+/// the reason why the gate cannot decide. For others, prints a warning.
 pub fn without_thresholds(files: &[Settings], given: impl Fn(&str) -> bool) -> Option<String> {
     let mut gate = None;
     for (at, file) in files.iter().enumerate() {
@@ -385,8 +385,8 @@ fn with_default(subcommand: clap::Command, setting: &Setting) -> clap::Command {
     let leak = |value: &String| -> &'static str { value.clone().leak() };
     let values: Vec<&'static str> = setting.values.iter().map(leak).collect();
     let subcommand = subcommand.mut_arg(own, |arg| arg.default_values(values));
-    // For clap, a default value does not count as given. Options that require this option are therefore freed from that
-    // rule.
+    // clap does not count a default value as given. So clap would refuse an option that requires this one, although the
+    // file sets this one. The requirement is therefore removed.
     let free = |arg: clap::Arg| arg.requires(Resettable::<clap::Id>::Reset);
     let requiring = setting.key.required_by.iter();
     requiring.fold(subcommand, |subcommand, option| {

@@ -67,12 +67,12 @@ impl Filters {
         chosen
     }
 
-    /// The filter of processes that the command line's options describe. A shortened name of a step is
-    /// completed. If processes count that were in the step for only a part of their time, a line on
+    /// The filter of processes that the command line's options describe. A shortened name of a step is completed. If
+    /// the step is only a part of a process, the figures are nevertheless those of the whole process, and a line on
     /// standard error says so.
     ///
     /// # Errors
-    /// The exit status if no step has the name, after similar names were printed.
+    /// If no step has the name, similar names are printed. The error is the exit status.
     pub fn filter_in(&self, recording: &Recording) -> Result<Filter, ExitCode> {
         let mut filter = self.filter();
         let Some(name) = &self.step else {

@@ -66,8 +66,8 @@ fn refused() {
     }
 }
 
-/// Gives memory that the process has freed back to the kernel. The allocator would otherwise keep it for the threads
-/// that have read a trace: 30 of 250 MB after 10^7 events.
+/// Returns freed memory to the kernel. Otherwise the allocator would keep the memory that the threads used for reading
+/// a trace: 30 of 250 MB after 10^7 events.
 #[cfg(feature = "report")]
 pub fn give_back() {
     #[cfg(target_env = "gnu")]
@@ -107,8 +107,8 @@ fn message(limit: &str) -> String {
     )
 }
 
-/// Limits the memory of this process in bytes and its running time from now on. Each limit comes with the text that its
-/// error message names. `threads` is the largest number of threads, whose stacks are added to the memory.
+/// Limits the memory (in bytes) and the running time of this process from now on. The text of each limit is its name in
+/// the error message. `threads` is the largest number of threads. The memory of their stacks is allowed in addition.
 pub fn hold(memory: Option<(u64, String)>, time: Option<(Duration, String)>, threads: u64) {
     if let Some((most, limit)) = &memory {
         let _ = MEMORY.set(message(limit));

@@ -12,18 +12,19 @@ use crate::errors;
 use crate::errors::UNREADABLE;
 use tr_text::called::TR;
 
-/// A regular file, mapped for reading, with its length at opening.
+/// A regular file that is mapped for reading, with its length when it was opened.
 ///
-/// The file may change under the mapping:
+/// The file may change while it is mapped:
 ///
-/// * If it is truncated, an access to a page beyond its end raises SIGBUS. The handler
+/// * If the file is truncated, an access to a page beyond its new end raises SIGBUS. The handler
 ///   reports `tr: FILE: truncated while it was read` and ends the process with exit
 ///   status 2, as for any file that cannot be read.
-/// * The rest of its last page reads as zeros. Frames there are damaged, and their
-///   checksums say so.
-/// * Bytes overwritten in place (`tr` itself replaces whole files) fail the checksum that
-///   precedes each decoding, unless they change between the two. All decoders check each
-///   value against its limit as they read it: the worst is a wrong number or an error.
+/// * The last page of a truncated file reads as zeros after the file's end. The checksums of
+///   the frames there show the damage.
+/// * If bytes are overwritten in place, a checksum shows it, because checksums are verified
+///   before each decoding. (`tr` itself only replaces whole files.) Bytes may still change
+///   between the verification and the decoding. Every decoder checks each value against its
+///   limit, so the worst result is a wrong number or an error.
 ///
 /// Mapped pages count as the process's RSS, but they belong to the page cache, which the
 /// kernel reclaims when it needs memory.
@@ -67,7 +68,8 @@ impl AsRef<[u8]> for Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // The kernel may give the address range to another mapping, so the entry must not match it any more.
+        // The kernel may give this address range to another mapping. With length 0, the SIGBUS handler no longer takes
+        // an address in the range for one of this file.
         self.note.len.store(0, Ordering::Release);
     }
 }

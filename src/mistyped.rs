@@ -42,8 +42,8 @@ const LONG: [&str; 6] = [
 ];
 
 /// The name of the subcommand that the user probably meant by these arguments (without the program's name). The first
-/// word may be a mistyped name, or another tool's word for it; otherwise, if an argument is a recording, it is
-/// `analyze`.
+/// word may be a mistyped name, or the word of another tool for a subcommand. If it is neither, but an argument is a
+/// recording, the subcommand is `analyze`.
 pub fn near_ours(args: &[OsString], words: &Words) -> Option<&'static str> {
     let word = args.iter().find(|arg| !is_option(arg))?;
     let near = word.to_str().and_then(|word| near(word, &words.ours));
@@ -67,8 +67,8 @@ pub fn meant(args: &[OsString], words: &Words) -> Option<&'static str> {
         Accepted::AsSet => meant.filter(|_| args.iter().any(|arg| is_foreign(arg))),
         Accepted::Yes => None,
     };
-    // A set of characters for the system's `tr` may have any characters, but hardly the form of a recording's file
-    // name.
+    // An argument that ends in `.bin` is probably the file name of a recording, and hardly a set of characters for the
+    // system's `tr`.
     let names_file = || near.is_some() && args.iter().any(|arg| arg.as_bytes().ends_with(b".bin"));
     mistyped.or_else(|| meant.filter(|_| names_file() || std::io::stdin().is_terminal()))
 }
@@ -77,8 +77,8 @@ pub fn meant(args: &[OsString], words: &Words) -> Option<&'static str> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Accepted {
     No,
-    /// An argument after the first operand begins with `-`, but is accepted as a set of characters, as in `tr a -b`.
-    /// Otherwise the system's `tr` would refuse the command line.
+    /// The system's `tr` accepts the command line, but a later operand begins with `-`, as in `tr a -b`. The system's
+    /// `tr` takes that operand for a set of characters. The user may have meant an option.
     AsSet,
     Yes,
 }

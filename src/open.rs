@@ -18,8 +18,8 @@ use tr_text::called::TR;
 /// The default name of a recording: `tr record` writes it, and the other subcommands read it.
 pub const DEFAULT: &str = "trace.bin";
 
-/// The function that is called before the first byte is written to standard output: with a pager, it makes
-/// this process ignore Ctrl-C, which is the pager's from then on. It is set at most once.
+/// The function that is called before the first byte is written to standard output. With a pager, the function makes
+/// this process ignore Ctrl-C, because the pager handles Ctrl-C from then on. The function is set at most once.
 static BEGINS: OnceLock<fn()> = OnceLock::new();
 
 /// Sets the function that is called before the first byte is written to standard output.
@@ -46,8 +46,8 @@ pub fn warned(path: &Path) -> Result<Trace, ExitCode> {
     Ok(trace)
 }
 
-/// Whether a recorder still writes FILE. The caller has to ask before it reads the file: if the recording
-/// ends in between, FILE has its end.
+/// Whether a recorder still writes FILE. Callers must call this before they read the file. After the read would be too
+/// late: if the recording ended in between, a file that was read without its end would count as damaged.
 pub fn is_written(path: &Path) -> bool {
     path.is_file() && File::open(path).is_ok_and(tr_output::is_written)
 }

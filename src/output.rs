@@ -76,8 +76,8 @@ pub struct Force {
     pub force: bool,
 }
 
-/// Writes an output file as a whole. Only when it is complete, it replaces an existing file, if that is a file of the
-/// given kind or the user gives `--force`. The new file gets the mode of the trace.
+/// Writes an output file as a whole: the file gets its name only when it is complete. An existing file is replaced only
+/// if it is of the given kind or the user gives `--force`. The new file gets the mode of the trace.
 pub fn whole<T, E: From<io::Error>>(
     output: &Path,
     trace: &Path,

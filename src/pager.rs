@@ -1,8 +1,9 @@
-//! Sends long text on a terminal through a pager, as git does: `TR_PAGER`, `PAGER`, or less; none if the name is empty
-//! or `cat`, and never into a pipe or a file.
+//! Sends long text on a terminal through a pager, as git does: `TR_PAGER`, `PAGER`, or less. There is no pager if its
+//! name is empty or `cat`, or if the output is a pipe or a file.
 //!
 //! A shell waits for the first line and starts the pager then, so that the terminal shows the progress until there is
-//! text. The shell is started before a trace is read, because no program may be started after that.
+//! text. The shell is started before a trace is read, because afterwards this process may not start programs
+//! (`confine.rs`).
 
 use std::io::{IsTerminal, Write};
 use std::process::{Child, Command, Stdio};
@@ -112,7 +113,8 @@ impl Drop for Pager {
     fn drop(&mut self) {
         inherited::ignore_interrupts();
         let _ = std::io::stdout().flush();
-        // Closing the pipe lets the pager end. Standard error takes its place, because nothing is printed any more.
+        // Replacing the pipe by standard error closes the pipe, so the pager sees the end of its input. Nothing is
+        // printed on standard output after that.
         let _ = nix::unistd::dup2_stdout(std::io::stderr());
         let _ = self.0.wait();
         let known = i32::try_from(self.0.id()).is_ok();

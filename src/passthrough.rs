@@ -15,9 +15,9 @@ use crate::mistyped::Words;
 use crate::{errors, inherited, mistyped};
 use tr_output::status;
 
-/// The first arguments, other than names of subcommands, by which a command line is for this program and not for the
-/// system's `tr`. A test compares the list with clap's options: deriving it from them here would take longer than the
-/// exec of the system's `tr`.
+/// A command line is for this program, not for the system's `tr`, if its first argument is one of these words or the
+/// name of a subcommand. A test compares the list with clap's options. Deriving the list from them here would take
+/// longer than the exec of the system's `tr`.
 const OURS: [&str; 6] = ["help", "--help", "-h", "--version", "-V", "--no-pager"];
 
 /// The name of the environment variable that lists, separated by colons, the programs already tried. They are skipped:
@@ -51,10 +51,10 @@ fn words() -> Words {
     }
 }
 
-/// Stores the inherited signal actions and streams. Then it runs the system's `tr` if the command line is for that, or
-/// `tr mark`. Both must be fast, so this happens before Rust's runtime starts, whose setup (memory map, stack guard,
-/// signals) would be a sixth of the total time. Some C libraries pass no arguments to initialization functions; with
-/// them, `main` does this.
+/// Stores the inherited signal actions and streams. Then handles `tr mark`, and command lines for the system's `tr`.
+/// Both have to be fast, so they are handled before Rust's runtime starts. The setup of the runtime (memory map, stack
+/// guard, signals) would be a sixth of the total time. Some C libraries pass no arguments to initialization functions.
+/// With those, `main` handles these command lines.
 extern "C" fn before_main() {
     inherited::look();
     // Test programs keep their arguments for the test harness.
@@ -88,8 +88,8 @@ pub fn before_clap() -> Option<u8> {
     }
 }
 
-/// Prints the answer to a mistyped subcommand of `tr-trace`, a name under which nothing is passed on to the system's
-/// `tr`. Returns the exit status; `None` leaves the error to clap.
+/// Handles a mistyped subcommand of `tr-trace`: prints which subcommand was probably meant. Under this name the program
+/// passes nothing on to the system's `tr`. Returns the exit status; `None` if clap has to report the error.
 fn unknown() -> Option<u8> {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     Some(ask(mistyped::near_ours(&args, &words())?, ""))
@@ -174,8 +174,9 @@ fn exec(args: Vec<OsString>) -> u8 {
     }
 }
 
-/// The executable files named `tr` on PATH, in its order, to which a command line can be passed on: without this
-/// program's file (`own` has its device and inode, which also covers links to it) and those already tried.
+/// The executable files named `tr` in the directories of PATH, in its order, to which a command line can be passed on.
+/// Files that were already tried are left out, and so is this program's own file. `own` has its device and inode, by
+/// which links to the file are recognized as well.
 fn candidates(path: &OsStr, tried: &OsStr, own: Option<(u64, u64)>) -> Vec<PathBuf> {
     let tried: Vec<&[u8]> = tried.as_bytes().split(|b| *b == b':').collect();
     path.as_bytes()

@@ -10,10 +10,9 @@ use tr_text::escape;
 /// more time.
 const FILES: usize = 10_000;
 
-/// The pattern that matches these files of one directory and no other file there: `day/host.2026*Z.bin`. `count` is
-/// the number of files, of which `first` and `last` are the first and the last one by name. `None` if there is no such
-/// pattern. If this process may not read the directory (`confine.rs`), the function does not look for other files that
-/// match.
+/// A shell pattern that matches the given files and no other file in their directory, such as `day/host.2026*Z.bin`.
+/// `count` is the number of the files; `first` and `last` are the first and the last one by name. `None` if no such
+/// pattern is found. If this process may not read the directory (`confine.rs`), other files are not considered.
 pub fn of(first: &Path, last: &Path, count: u64) -> Option<String> {
     let (one, other) = (first.file_name()?.as_bytes(), last.file_name()?.as_bytes());
     if count < 2 || first.parent() != last.parent() {

@@ -29,16 +29,16 @@ pub enum Use {
     Schedule,
 }
 
-/// The memory that the timeline takes if it is not in a temporary file, in bytes for each event of the trace: at most
-/// 16. They are counted twice, because a command may use only half of its memory limit for reading.
+/// The memory that a timeline takes if it is not in a temporary file: at most 16 bytes for each event of the trace. The
+/// number is doubled, because a command may use only half of its memory limit for reading.
 const IN_MEMORY: u64 = 2 * 16;
 /// The number of bytes of memory for each event of the trace that an analysis with a timeline takes for tasks, for
 /// the index of the timeline and for reports.
 const EACH: u64 = 10;
 
 impl Use {
-    /// The number of bytes of memory that the analysis takes for each wait that was ended by another task (measured:
-    /// benches/memory.sh). In a recording with few such waits, most of the memory is used for tasks.
+    /// The memory in bytes that the analysis takes for each wait that another task ended (measured: benches/memory.sh).
+    /// A recording with few such waits needs most of its memory for tasks.
     fn dependency(self) -> u64 {
         match self {
             Use::Path => 20,
@@ -99,8 +99,8 @@ fn too_many(budget: Budget, events: u64, needed: u64) -> Option<String> {
     })
 }
 
-/// Whether a timeline of `gib` GiB fits into a machine or container with `available` bytes of memory. One that is as
-/// large does not fit: the kernel kills a process that takes all memory of its container, without any message.
+/// Whether a timeline of `gib` GiB fits into a machine or container with `available` bytes of memory. A timeline that
+/// takes all of the memory does not fit, because the kernel would kill the process without any message.
 fn fits(gib: u64, available: u64) -> bool {
     gib < available >> 30
 }
@@ -153,8 +153,8 @@ impl Bar {
 /// The number of steps of the progress bar for each of several recordings.
 #[cfg(feature = "compare")]
 const PARTS: u64 = 1000;
-/// The number of steps by which the progress bar advances while one of several recordings is read. The other steps of
-/// its `PARTS` follow when the recording is analyzed.
+/// The number of steps of the progress bar for reading one of several recordings. The rest of the recording's `PARTS`
+/// steps are for analyzing it.
 #[cfg(feature = "compare")]
 const READING: u64 = 400;
 
@@ -240,7 +240,8 @@ fn read(
         bar.say(&format!("{why}; the rest of the recording is unknown"));
     }
     if let Some(timeline) = &analysis.timeline {
-        // How many waits were ended by other tasks is known only now, and each takes memory.
+        // Each wait that another task ended takes memory. The number of such waits is known only after the trace was
+        // read, so the limit is checked a second time here.
         let of_dependencies = timeline.dependencies().saturating_mul(wanted.dependency());
         left_out = too_many(budget, events, each.saturating_add(of_dependencies));
         if left_out.is_some() {
@@ -262,8 +263,8 @@ const BAR: &str = "{wide_bar} {percent:>3} %, {rate}, {eta} left";
 const SEVERAL: &str = "{wide_bar} {percent:>3} %, {eta} left";
 
 fn style(part: bool) -> ProgressStyle {
-    // For a part of the recording (`--from`) the bar says that the whole trace is read: the state of each task at
-    // `--from` depends on the events before.
+    // If only a part of the recording is analyzed (`--from`), the bar says that the whole trace is read. The earlier
+    // events are needed, because the state of each task at `--from` depends on them.
     let template = if part {
         format!("{TR}: reading the whole trace {BAR}")
     } else {

@@ -91,8 +91,8 @@ pub fn resource() -> Vec<(String, String)> {
     escaped.map(|[name, value]| (name, value)).collect()
 }
 
-/// Sends an OTLP export to a URL. If not all data is accepted, that is an error: a redirect, which is not
-/// followed, or spans or data points that the receiver rejected although its status is a success.
+/// Sends an OTLP export to a URL. The export fails if the receiver does not accept all data. A redirect is a failure,
+/// because it is not followed. Rejected spans or data points are a failure, even if the HTTP status is a success.
 pub fn otlp(
     url: &str,
     signal: Signal,

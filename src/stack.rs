@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use nix::sys::resource::{getrlimit, Resource};
 
-/// The size of the main thread's new stack in bytes, which is the default of Rust's threads. With a smaller limit for
-/// the stack a new one is needed.
+/// The size in bytes of the main thread's new stack, which is also the default of Rust's threads. A new stack is needed
+/// only if the limit for the stack is below this size.
 const SIZE: usize = 2 << 20;
 
 thread_local! {

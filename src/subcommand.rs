@@ -29,8 +29,8 @@ pub trait Subcommand: clap::Args {
     const HINTS: &'static [Hint] = &[];
     /// The tools that `tr mcp` offers to agents and that run this subcommand.
     const TOOLS: &'static [AgentTool] = &[];
-    /// Whether the subcommand's text may be longer than the screen, so that a pager is used. It reads configuration
-    /// files then, because they can turn the pager off.
+    /// Whether the subcommand's text may be longer than the screen, so that a pager is used. Configuration files are
+    /// read as well then, because they can turn the pager off.
     const IS_LONG: bool = false;
     /// Whether the subcommand streams a recording to its output. It has no time limit by default then.
     const IS_STREAM: bool = false;
@@ -45,8 +45,8 @@ pub trait Subcommand: clap::Args {
         command
     }
 
-    /// Runs the subcommand on the words of the command line although a configuration file has an error. `None`, the
-    /// default, means that the error ends the program.
+    /// Runs the subcommand although a configuration file has an error. The words are those of the command line. `None`,
+    /// the default, means that the error ends the program.
     fn run_without_defaults(_words: &[OsString]) -> Option<ExitCode> {
         None
     }
@@ -112,8 +112,8 @@ impl Task {
     }
 }
 
-/// A row of the table of subcommands. A program that was built without a subcommand still has its row: it refuses the
-/// name with an explanation, and accepts configuration files with its keys.
+/// A row of the table of subcommands. A program can be built without a subcommand, but still has its row. Such a
+/// program refuses the subcommand's name with an explanation, and accepts its keys in configuration files.
 pub struct Row {
     /// The name of the subcommand, followed by other spellings that are accepted.
     pub names: &'static [&'static str],
@@ -273,8 +273,8 @@ pub struct Key {
     pub kind: KeyKind,
     /// The name of the option that the key sets, if it differs from the name of the key.
     pub option: Option<&'static str>,
-    /// The names of options that clap only accepts together with this key's option. If a configuration file sets the
-    /// key, they are accepted, too.
+    /// The names of options that clap only accepts together with this key's option. These options are also accepted if
+    /// a configuration file sets this key.
     pub required_by: &'static [&'static str],
 }
 

@@ -102,8 +102,9 @@ fn planted_faults_are_found_and_little_else() {
     );
 }
 
-/// If make starts several other makes one after the other, they may need each other's results. A recording does not
-/// show that, so starting them at the same time may save nothing. Compilers that one make starts are independent.
+/// If make starts several other makes one after the other, each may need the results of the one before. A recording
+/// does not show that, so the least gain of starting them at once is 0. Compilers that one make starts are independent,
+/// so their least gain is more than 0.
 #[test]
 fn builds_below_a_make_may_save_nothing() {
     for (build, some) in [("submakes", false), ("make-one", true)] {
@@ -148,9 +149,8 @@ fn a_make_without_job_slots_may_be_called_wrongly() {
     );
 }
 
-/// A report has at most seven lines of advice. Each gain is between 2 % and 100 % of the critical path's time, from
-/// which the time that other tasks or a quota took is subtracted. Larger gains come first, except that lines about
-/// work that runs alone come last.
+/// A report has at most seven lines of advice. Each gain is between 2 % and 100 % of the critical path's time without
+/// the time that other tasks or a quota took. Larger gains come first, except that work that runs alone comes last.
 #[test]
 fn gains_are_limits() {
     for build in builds() {
@@ -232,8 +232,8 @@ fn beside_other_load_no_number_of_jobs_is_advised() {
             assert!(!jobs && !action.contains("-j"), "{}: {line}", build.name);
         }
     }
-    // Jobs that wait for each other's locks lose no time if all CPUs are busy anyway, so there is no advice about
-    // them.
+    // Jobs of this build wait for each other's locks. That loses no time if all CPUs are busy anyway, so there is no
+    // advice about the locks.
     assert_eq!(of_build("many-jobs"), [] as [Value; 0]);
 }
 
@@ -284,8 +284,9 @@ fn a_time_out_is_no_cause() {
     }
 }
 
-/// Repeated tries of a failing command are neither parallel jobs nor repeated work: each try follows from the failure
-/// of the one before it. Naps of a program that then kills its child are reported as a time-out.
+/// If a failing command is tried again and again, the tries are neither parallel jobs nor repeated work, because each
+/// try follows from the failure before it. If a program naps and then kills its child, the naps are reported as a
+/// time-out.
 #[test]
 fn a_try_and_a_time_out_are_what_they_are() {
     let kinds = |name: &str| -> Vec<String> {
@@ -316,15 +317,17 @@ fn waits_have_the_cause_that_the_recording_shows() {
         launcher.starts_with("launch itself takes ") && launcher.ends_with(" to become 5 programs"),
         "{launcher}"
     );
-    // The heartbeat sleeps, too, but runs next to the tests: its sleeps are not added, and no test waits for it.
+    // The heartbeat process sleeps as well, but beside the tests, and no test waits for it. So the sum of the sleeps
+    // does not contain its sleeps.
     let heartbeat = finding("heartbeat");
     assert!(
         heartbeat.starts_with("ask.py 5 0.3 0 sleeps 1.50 s") && !heartbeat.contains("while"),
         "{heartbeat}"
     );
     assert!(gain("heartbeat") > 1_450_000_000);
-    // The loop stops its child again and again to keep its CPU usage low. Checking more often would not help. The gain
-    // is the child's CPU time, not the time in which it was stopped.
+    // The script stops its child every 100 ms, to keep the CPU usage low. It does not wait for the child in these
+    // times, so shorter intervals would not help. The gain is the child's CPU time, not the time in which the child was
+    // stopped.
     let throttle = finding("throttle");
     assert!(
         throttle.starts_with("gentle.pl stops work.py 40 for "),
@@ -349,8 +352,8 @@ fn waits_have_the_cause_that_the_recording_shows() {
     assert!(ns("alone_ns") * 5 < ns("wall_ns"), "{cut}");
 }
 
-/// Each line of advice here follows from what the recording proves: what ended a wait, what was done after it, or what
-/// ran next to it. The gain is the time that following the advice would save.
+/// Each line of advice here follows from facts in the recording: what ended a wait, what was done after it, or what ran
+/// beside it. The gain is the time that following the advice would save.
 #[test]
 fn a_gain_is_that_of_the_repair() {
     let first = |name: &str| {
@@ -363,16 +366,16 @@ fn a_gain_is_that_of_the_repair() {
     let whole = "store.py waits 486 ms, 11 times, for data of ship.pl, which TCP holds back until a delayed acknowledgement";
     assert_eq!(finding, whole);
     assert!((450..500).contains(&gain), "{gain}");
-    // The loop sleeps until its timer fires and then starts a process. The advice counts this sleep as a delay of the
-    // process, not as a part of the wait that follows.
+    // The loop sleeps until a timer fires, and then starts a process. The advice counts the sleep as a delay of this
+    // process, not as a part of the loop's wait for it.
     let (finding, gain) = first("ticks");
     assert!(
         finding.starts_with("loop.py waits 2.28 s for timers or time-outs, 5 times"),
         "{finding}"
     );
     assert!((2200..2300).contains(&gain), "{gain}");
-    // The longest job starts 518 ms late. If it started first, less than that could be saved, because the two CPUs
-    // would still have to do all jobs of the pool.
+    // The longest job of the pool starts 518 ms late. Starting it first would save less than 518 ms, because the two
+    // CPUs would still have to do all jobs of the pool.
     let (finding, gain) = first("pool-last");
     assert!(
         finding.starts_with("work.py 80, the longest, starts 518 ms late"),
@@ -492,8 +495,8 @@ fn a_make_that_compiles_again_is_named() {
     assert!(finding.starts_with(named), "{line}");
 }
 
-/// A process that signals another one, waits, and kills it is named together with its victim. Sleeps that keep a rate
-/// (one action in each interval) may be intended: they get no advice and are listed as not judged.
+/// If a process signals another one, waits, and then kills it, the advice names both. Sleeps at a fixed rate (one
+/// action in each interval) may be intended. They get no advice, and the first screen lists them as not judged.
 #[test]
 fn naps_before_a_kill_and_naps_of_a_rate_are_no_pauses() {
     let lines = of_build("grace");
@@ -528,9 +531,9 @@ fn naps_before_a_kill_and_naps_of_a_rate_are_no_pauses() {
     );
 }
 
-/// A program that polls for the end of a child sleeps more often if a quota makes the child slow. On free CPUs the
-/// sleeps for the two children (0.6 s of work each) would last 1.5 s, not 12.7 s as recorded; the forecast uses the
-/// 1.5 s.
+/// A program polls for the end of two children, which a quota makes slow, so the program sleeps for 12.7 s in total.
+/// With free CPUs the children (0.6 s of work each) would end sooner, and the sleeps would last 1.5 s. The forecast
+/// uses the 1.5 s.
 #[test]
 fn naps_for_work_without_cpus_are_fewer_on_free_ones() {
     let lines = of_build("quota-tries");
@@ -545,8 +548,8 @@ fn naps_for_work_without_cpus_are_fewer_on_free_ones() {
     );
 }
 
-/// If cargo ran its jobs one after the other, the verdict must not say that the CPUs allow no more; the number of jobs
-/// is not judged.
+/// If cargo ran its jobs one after the other, the verdict says that the number of jobs was not judged. It must not say
+/// that the CPUs allow no more jobs.
 #[test]
 fn one_job_of_cargo_at_a_time_is_not_judged() {
     let screen = analyze(&folder().join("cargo-one.bin"), &[]);
@@ -556,8 +559,8 @@ fn one_job_of_cargo_at_a_time_is_not_judged() {
     assert!(!screen.contains("nothing stands out"), "{screen}");
 }
 
-/// Advice names the CPU time that a wrapper such as npx itself takes to start other programs. It also names a limit
-/// that a command sets for itself, such as make's `-l`.
+/// If a wrapper such as npx takes CPU time itself to start other programs, the advice names that time. If a command
+/// limits itself, as make does by `-l`, the advice names the limit.
 #[test]
 fn wrappers_and_limits_have_their_time() {
     let npx = &of_build("wrapper")[0];
@@ -583,8 +586,8 @@ fn wrappers_and_limits_have_their_time() {
     );
 }
 
-/// The kernel divides the CPUs among sessions and cgroups, but a recording of few tasks does not show how. Next to
-/// other tasks two jobs may gain a third or nothing, so a forecast of more jobs is refused with a warning.
+/// The kernel divides the CPUs among sessions and cgroups, but a recording of few tasks does not show how. So two jobs
+/// beside other load may save a third of the time or nothing. A forecast of more jobs is refused with a warning.
 #[test]
 fn a_forecast_beside_load_is_no_promise() {
     let forecast = |name: &str, options: &[&str]| -> Value {
@@ -629,8 +632,8 @@ fn a_forecast_beside_load_is_no_promise() {
     assert_eq!(wide(&alone), 0, "{alone}");
 }
 
-/// A loop sleeps until a task has done its work. While the task waits for a CPU that other tasks use, the loop's sleep
-/// counts as time that others took.
+/// A loop sleeps until a task has done its work. While this task waits for a CPU that other tasks use, the loop's sleep
+/// counts as time that the other tasks took.
 #[test]
 fn a_polled_jobs_wait_for_a_cpu_is_no_sleep() {
     let (busy, idle) = (verdict("busy-poll"), verdict("poll"));
@@ -705,8 +708,8 @@ fn a_failure_is_not_the_machines() {
     );
 }
 
-/// Waiting for CPUs explains a failure only if the failed command had a time limit. An assertion fails on a quiet
-/// machine, too, so no run-queue wait is shown with it.
+/// Waits for a CPU can explain a failure only if the failed command had a time limit. A test's assertion would fail on
+/// a quiet machine, too, so its failure is shown without run-queue waits.
 #[test]
 fn what_held_a_failure_back_is_shown_only_where_it_can_be_the_reason() {
     let trace = folder().with_file_name("imports").join("all.bin");
@@ -743,8 +746,8 @@ fn the_verdict_tells_the_code_from_the_machine() {
         );
     }
     assert!(verdict("quota")["quota_ns"].as_u64() > Some(1_000_000_000));
-    // A loop that waits for a job sleeps less often if the job is done sooner: without the quota this build took as
-    // long as the fixture `poll`.
+    // A loop that polls for the end of a job sleeps less often if the job ends sooner. So without its quota, this build
+    // would take as long as the fixture `poll`, which has none.
     let (alone, wall) = (verdict("quota-poll"), verdict("poll")["wall_ns"].as_u64());
     assert!(alone["alone_at_least_ns"].as_u64() < wall, "{alone}");
     assert!(alone["alone_at_most_ns"].as_u64() > wall, "{alone}");
@@ -790,8 +793,8 @@ fn contention_hides_no_work() {
     assert_eq!(kind(&of_build("busy-repeated")[0]), "repeated");
     // The step that runs alone takes a twentieth of the wall time, but a third of the build's own time.
     assert_eq!(kind(&of_build("busy-generator")[0]), "alone");
-    // A loop that runs its jobs one by one is reported, too. Next to other load more tasks may not get more CPU time,
-    // so the least gain is 0.
+    // A loop that runs its jobs one by one gets advice, too. Other load may take the CPU time that more parallel jobs
+    // would need, so the least gain is 0.
     let line = &of_build("busy-loop")[0];
     assert_eq!(kind(line), "few-jobs");
     assert_eq!(line["gain_at_least_ns"], 0, "{line}");
@@ -841,8 +844,8 @@ fn a_polling_loop_gains_one_sleep() {
     assert!(ends, "{text}");
 }
 
-/// The sleeps of each test file are judged by themselves. Equal sleeps in several files are not one polling loop, and
-/// each polling loop gains one sleep of its own interval. All runs of one test runner share a line of advice.
+/// The sleeps of each test file are judged separately. Equal sleeps in several files are not one polling loop. The gain
+/// of a polling loop is one of its sleep intervals. All runs of one test runner share a line of advice.
 #[test]
 fn the_sleeps_of_tests_are_judged_by_file() {
     let line = &of_build("tests-sleep")[0];

@@ -1,8 +1,9 @@
-//! Compares the public items of the core crates with the committed lists (`crates/NAME/api.txt`), so that an API grows
-//! on purpose only. `TR_UPDATE=1 cargo test --test api` rewrites the lists.
+//! Compares the public items of the core crates with the committed lists (`crates/NAME/api.txt`), so that no item
+//! becomes public by accident. `TR_UPDATE=1 cargo test --test api` rewrites the lists.
 //!
-//! The items are read from sources in rustfmt's layout: a block ends where a line with its indentation begins with `}`.
-//! Re-exported items of other crates are listed as `use`; items whose names a macro makes up are not listed.
+//! The items are read from sources in rustfmt's layout: the block of an item ends at the next line that has the item's
+//! indentation and begins with `}`. Items that are re-exported from other crates are listed as `use`. Items whose names
+//! a macro makes up are not listed.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // in a test
 
 mod sources;

@@ -22,7 +22,7 @@ fn quoted(line: &str) -> impl Iterator<Item = &str> {
 /// the file has a function of this name.
 #[test]
 fn the_walks_end_where_the_code_does() {
-    // The walks are the last section of the document, so its text needs no cut at the end.
+    // The section about the walks is the last one of the document, so everything after its heading belongs to it.
     let (_, walks) = TEXT.split_once("## Five walks").unwrap();
     let rows: Vec<&str> = walks
         .lines()
@@ -38,8 +38,8 @@ fn the_walks_end_where_the_code_does() {
     }
 }
 
-/// ARCHITECTURE.md names the files through which one event goes, from the kernel to the reports, and all of them
-/// exist. A name without a path lies in the directory of the file before it.
+/// ARCHITECTURE.md lists the files that handle an event on its way from the kernel to the reports. All of these files
+/// exist. A name without a directory lies in the directory of the file before it.
 #[test]
 fn the_files_of_the_way_exist() {
     let (_, way) = TEXT.split_once("## The way of one event").unwrap();
@@ -235,9 +235,9 @@ fn names_of_programs() -> BTreeSet<String> {
     names
 }
 
-/// Crates that judge what programs do must look them up in the table of known programs. So no string in their code may
-/// consist of names of programs, except names that are ordinary words, and names in files about another tool or one
-/// rule of advice.
+/// Crates that judge what a program does must look the program up in the table of known programs, so the names of
+/// programs are not strings in their code. Exceptions are names that are ordinary words, and files about one other tool
+/// or one rule of advice.
 #[test]
 fn names_of_programs_stand_in_the_table() {
     const ORDINARY: &str = "as command comm configure context cut diff free go id install join link make mix node paste script sleep snap \
@@ -356,7 +356,8 @@ fn a_report_is_in_three_files() {
     let read = |file: &str| std::fs::read_to_string(root().join(file)).unwrap();
     let schema: serde_json::Value = serde_json::from_str(&read(told[2])).unwrap();
     for kind in ReportKind::ALL {
-        // The figures of these two reports are in every document, so the schema has no property for them.
+        // The figures of these two reports are in every JSON document, outside of any property of their own. So the
+        // schema has no property for them.
         let document = matches!(kind, ReportKind::Top | ReportKind::Audit);
         let value = schema["properties"].get(kind.key());
         assert!(value.is_some() || document, "{}", kind.name());
@@ -420,8 +421,9 @@ fn a_subcommand_is_in_two_files() {
     files(&root().join("src"), &mut all);
     all.retain(|file| !file.iter().any(|part| part == "tests"));
     assert!(all.len() > 50, "{}", all.len());
-    // The exceptions are words that are also an option, a key or a shell's command, guesses at mistyped words, code
-    // that runs before the table is used, and types that another subcommand uses.
+    // Files that may contain the name of another file's subcommand. The word may also be an option, a key, a command of
+    // a shell, or a guess at a mistyped word. The code may run before the table is used, or use a type of another
+    // subcommand.
     const ALSO: [(&str, &str); 7] = [
         ("analyze", "src/mistyped.rs"),
         ("export", "src/cmd/record/hints.rs src/version.rs"),
@@ -465,8 +467,8 @@ fn a_subcommand_is_in_two_files() {
     }
 }
 
-/// Builds and tests that need an absent file name one below the target directory or in `/proc`, where no other program
-/// makes files. A path at the root may exist: another program's mistake has made one.
+/// Builds and tests that need the path of an absent file use one below the target directory or in `/proc`, where no
+/// other program makes files. A file in the root directory may exist: another program once made one by mistake.
 #[test]
 fn nothing_expects_a_path_at_the_root_to_be_absent() {
     let mut all = vec![root().join("Makefile")];

@@ -406,7 +406,8 @@ fn a_forecast_has_an_interval() {
     };
     let (same, json) = forecast(&[]);
     let recorded = json["recorded"]["wall_ns"].as_u64().unwrap();
-    // If nothing is changed, the forecast equals the recorded time, including what the simulation leaves out.
+    // If nothing is changed, the forecast equals the recorded time. So the forecast contains the part of the time that
+    // the simulation leaves out.
     assert_eq!(same, recorded);
     let longer = [
         &["--cpus", "1"][..],
@@ -464,8 +465,8 @@ fn a_forecast_has_an_interval() {
     }
 }
 
-/// If the simulation of the unchanged run differs much from the recorded time, the forecast is compared with the
-/// simulated time and has a warning.
+/// If the simulation of the unchanged run does not give nearly the recorded time, a forecast has a warning. The
+/// forecast is then compared with the simulated time of the unchanged run, not with the recorded time.
 #[test]
 fn a_forecast_is_told_against_what_it_takes_unchanged() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
@@ -497,8 +498,8 @@ fn a_forecast_is_told_against_what_it_takes_unchanged() {
     );
     let (more, _) = forecast("advice/busy-tests.bin", &["--cpus", "4"]);
     assert_eq!(more["unchanged_ns"], unchanged);
-    // The simulation is shorter because others' time is missing. That is no warning if the user wants to leave others'
-    // time out.
+    // The simulated time is shorter than the recorded one, because the time that other tasks took is missing. With
+    // these options the user wants to leave that time out, so there is no warning.
     for options in [&["--alone"][..], &["--quota", "100%"]] {
         let (other, text) = forecast("advice/busy-tests.bin", options);
         assert!(
@@ -555,8 +556,8 @@ fn a_forecast_is_a_page() {
             assert!(last.max().unwrap() <= run["wall"][1].as_u64().unwrap() / 1000);
         }
     }
-    // Even in a simulation of the recorded machine, bars do not end exactly as recorded: up to 1.2 s (a tenth of the
-    // whole) earlier or later.
+    // Simulating the recorded machine does not give exactly the recorded ends of the bars. Each end may be up to 1.2 s
+    // (a tenth of the whole time) earlier or later.
     let ends = |bars: &serde_json::Value| {
         let bars = bars.as_array().unwrap().iter().skip(1).step_by(2);
         bars.map(|bar| bar.as_u64().unwrap()).collect::<Vec<_>>()

@@ -399,8 +399,8 @@ fn long_text_on_a_terminal_has_a_pager() {
     assert!(!String::from_utf8_lossy(&out.stdout).contains("P:"));
 }
 
-/// At its time limit the command waits for the pager. A pager that is left running would read from the terminal at the
-/// same time as the user's shell.
+/// A command that has reached its time limit waits for the pager. If the pager were left running, it would read from
+/// the terminal at the same time as the user's shell.
 #[test]
 fn a_limit_waits_for_the_pager() {
     let place = Place::new();

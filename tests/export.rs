@@ -153,7 +153,8 @@ fn perfetto(trace: &str, more: &[&str]) -> Result<(), Failure> {
         ensure(found[0] == sums[0], || {
             format!("pid {pid}: {found:?} ns on CPU and blocked, expected {sums:?}")
         })?;
-        // If no event shows the end of a wait, the export and the analysis may differ by 1 ms.
+        // For some waits, no event shows the end. The export and the analysis may place such an end differently, by 1
+        // ms at most.
         let near = [1, 2].map(|at| found[at].abs_diff(sums[at]) <= 1_000_000);
         ensure(near == [true; 2], || {
             format!("pid {pid}: blocked and in block I/O {found:?}, expected {sums:?}")
@@ -230,7 +231,8 @@ fn tracks() -> Result<(), Failure> {
         format!("{}", rows[9])
     })?;
     ensure(number(10, "longest") <= 80, || format!("{}", rows[10]))?;
-    // Whether an unrecorded task sleeps is unknown (state X). One such task stands for each of the two CPUs.
+    // The recording does not show whether an unrecorded task sleeps, so its state is unknown (X). For each of the two
+    // CPUs, one task in the export stands for all unrecorded tasks.
     let unknown = number(11, "states") == 1 && rows[11]["state"] == "X";
     ensure(unknown && number(11, "tasks") == 2, || {
         format!("{}", rows[11])
@@ -280,8 +282,8 @@ fn output(args: &[&str]) -> Result<std::process::Output, Failure> {
     Ok(Command::new(TR).args(args).output()?)
 }
 
-/// A recording that is too large for a timeline is read to its end. All that needs no order of events, such as totals,
-/// is as without a limit; other reports are null, and a message names them.
+/// A recording that is too large for a timeline is read to its end. Figures that need no order of events, such as
+/// totals, are the same as without a memory limit. Reports that need the order are null, and a message names them.
 fn large() -> Result<(), Failure> {
     let directory = tempfile::tempdir()?;
     let file = large_recording(directory.path())?;
@@ -338,8 +340,8 @@ fn large() -> Result<(), Failure> {
     ensure(!text.contains("left out"), || text)
 }
 
-/// With `--detail` the export keeps all long stays on a CPU, and the sum of all stays differs by less than a twentieth.
-/// Without a timeline the export has the same stays as with one.
+/// With `--detail` the export keeps all long stays of a thread on a CPU. The sum of all stays changes by less than a
+/// twentieth, although short ones are merged. The export has the same stays with and without a timeline.
 fn merged() -> Result<(), Failure> {
     let directory = tempfile::tempdir()?;
     let file = large_recording(directory.path())?;
@@ -382,7 +384,8 @@ fn merged() -> Result<(), Failure> {
     ensure(all.abs_diff(kept) < all / 20, || {
         format!("{kept} of {all} ns")
     })?;
-    // The coarse export may have other pieces of that length as well, made of merged stays.
+    // The coarse export may have further stays of at least 20 ms, which were merged from short ones. So the test only
+    // looks for long stays that are missing.
     let missing: Vec<&Value> = long
         .iter()
         .filter(|piece| !coarse_long.contains(piece))
@@ -488,8 +491,8 @@ fn spans() -> Result<(), Failure> {
         ensure(args == process["argv"].as_array().unwrap(), || {
             format!("{span} {process}")
         })?;
-        // The span of a step begins with the exec, so only its end is compared. The recording's own span ends after
-        // COMMAND, so it is skipped.
+        // A step's span begins at the exec, later than its process, so only the ends are compared. The recording's own
+        // span, which has no parent, ends after COMMAND. So it is skipped.
         if text(span, "parent").is_empty() {
             continue;
         }
@@ -497,8 +500,8 @@ fn spans() -> Result<(), Failure> {
         ensure(span["end"] == end, || format!("{span} {end}"))?;
         // The span that contains this one belongs to the nearest recorded ancestor that has a span.
         let mut parent = *ids.get(&text(span, "parent")).ok_or("no parent")?;
-        // The step that is COMMAND's execution has a span without a pid, because the span of the whole recording has
-        // the pid. In this case the next outer span is compared.
+        // The execution of COMMAND is a step whose span has no pid, because the span of the whole recording has
+        // COMMAND's pid. In this case the pid of the next outer span is compared.
         if parent["facts"]["process.pid"].is_null() {
             parent = ids.get(&text(parent, "parent")).ok_or("no parent")?;
         }

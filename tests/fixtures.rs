@@ -136,8 +136,8 @@ fn every_report_is_the_same_for_any_number_of_threads() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Checks that each schema with keywords for one type names that type, itself or in the schema that lists it as an
-/// alternative. Strict readers of schemas require it.
+/// Checks that a schema with a keyword for one type (such as `items` for arrays) also names this type. The type may
+/// also be named by the outer schema that lists this one as an alternative. Strict readers of schemas require this.
 fn names_types(schema: &Value) -> Result<(), String> {
     fn look(schema: &Value, around: Option<&Value>, place: &str) -> Result<(), String> {
         let Some(keywords) = schema.as_object() else {
@@ -270,8 +270,8 @@ fn the_critical_path_has_the_planted_delays() -> Result<(), Failure> {
     let alone = &list(at_once, "alone")[0];
     let label = alone["label"].as_str().unwrap_or_default();
     assert!(label.starts_with("linkpass "), "{alone}");
-    // The path lists forecasts in which one program takes no time. Whichever program that is, the sleeps remain on the
-    // path.
+    // The report on the critical path has forecasts in which one program takes no time. Whichever program that is, the
+    // forecast still contains the sleeps.
     for free in list(path, "free") {
         assert!(int(free, "at_least_ns") > sleep, "{free}");
     }

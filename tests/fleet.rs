@@ -316,8 +316,8 @@ fn small() -> Result<(), Failure> {
     })
 }
 
-/// The number of series of runs: two for each of the eight kinds of planted change, and 14 (or, with `make test-long`,
-/// 34) without a change.
+/// The number of series of runs. Two series have each of the eight kinds of planted change. The other 14 (with
+/// `make test-long`, 34) have no change.
 fn all_series() -> u32 {
     if long() {
         50
@@ -570,8 +570,8 @@ fn compacted() -> Result<(), Failure> {
     let single = files(&dataset)?;
     let said = script("fleet/compact.py", &[&name])?;
     let few = files(&dataset)?.len();
-    // Before, each run had six files, one for each table. Now each table has one file for a day, which has up to four
-    // runs.
+    // Before the merge, each run had six files, one for each table. Now each table has one file for each day, and a day
+    // has up to four runs.
     ensure(few * 2 < single.len(), || said.clone())?;
     let (after, _) = report(&dataset, &json)?;
     ensure(before == after, || format!("{before} {after}"))?;
@@ -603,8 +603,8 @@ fn compacted() -> Result<(), Failure> {
     ensure(runs == Some(25), || format!("{runs:?}"))
 }
 
-/// For each kind of noise at most 5 % of the series (one of 20) have a reported change that does not exist, and planted
-/// changes are found. benches/fleet.py has the full table, with hundreds of series.
+/// Tests series of runs with each kind of noise. At most 5 % of the series (one of 20) may have a reported change that
+/// does not exist. Planted changes must be found. benches/fleet.py has the full table, with hundreds of series.
 fn noise() -> Result<(), Failure> {
     let few = [
         "noise",

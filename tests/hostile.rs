@@ -97,7 +97,8 @@ fn hostile(fixture: &str, first: usize, end: &End) -> Vec<u8> {
         not_traced: matches!(end, End::Untraced).then(|| texts.string()),
         ..old.clone()
     };
-    // The copy must count as another recording than the fixture, or a comparison would refuse it.
+    // Another start time makes the copy a different recording than the fixture. A comparison would refuse the same
+    // recording twice.
     meta.start_clock.real += 1;
     let mut writer = Writer::new(Vec::new(), &Masked::trusted(meta.clone())).unwrap();
     rewrite::copy(&trace, &mut writer, |stream, mut event| {
@@ -226,8 +227,8 @@ fn check_markdown(bytes: &[u8], what: &str) {
     // The warning sign that tr prints contains a variation selector, which `check_log` forbids.
     check_log(text.replace("⚠\u{fe0f}", "").as_bytes(), what);
     let seen = outside_code(text).to_ascii_lowercase();
-    // Tags are searched in the raw text, because an escaped `<` makes none. Mentions and links are searched in the
-    // decoded text, because a forge makes links of it.
+    // Tags are searched in the raw text, because an escaped `<` begins no tag. Mentions and links are searched in the
+    // decoded text, because a forge finds them even if their characters are escaped.
     let tags = text.to_ascii_lowercase();
     assert!(
         !tags.contains("<img") && !tags.contains("<script"),

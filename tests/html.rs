@@ -257,8 +257,9 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     page(&many, directory, "many")?;
     let sleeper = directory.join("sleeper.bin");
     let file = sleeper.to_string_lossy();
-    // The shell runs until the sleeper has slept for nearly all of its lifetime. It reads the sleeper's CPU time and
-    // its waits for a CPU, because on a busy machine these are a larger part.
+    // The shell runs until the sleeper has slept for nearly all of its lifetime. The rest is the sleeper's CPU time and
+    // its waits for a CPU, which the shell reads from /proc. On a busy machine the rest is larger, so the shell runs
+    // longer.
     let script = "read up _ </proc/uptime; begin=${up%.*}${up#*.}; sleep 9 >/dev/null 2>&1 & \
         i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done; \
         while read on wait _ </proc/$!/schedstat && read up _ </proc/uptime && \

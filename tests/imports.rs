@@ -51,8 +51,8 @@ fn plan() -> Result<(), Failed> {
     let schema = Command::new(TR).args(["schema", "shards"]).output()?;
     let schema: Value = serde_json::from_slice(&schema.stdout)?;
     common::schema::validate(&schema, &document)?;
-    // The recording does not show when any of the four tests ran, so it gives no test's duration. The durations are
-    // those in the report or, for the one test that has none there, the median.
+    // The recording does not show when any of the four tests ran, so no duration comes from the recording. The report
+    // has the durations of the tests. One test has none there, so it gets the median of the others.
     let counts = ["recording", "report", "median"].map(|name| int(&document["counts"], name));
     let tests = list(&document, "shards")
         .iter()
@@ -89,7 +89,8 @@ fn plan() -> Result<(), Failed> {
 fn junit_out() -> Result<(), Failed> {
     let place = scratch("junit-out")?;
     let trace = fixtures().join("all.bin");
-    // The additional test has a name that is the argument of exactly one process, which proves the process that ran it.
+    // The test that is added to the report is named "0.2". Exactly one recorded process has this argument, so that
+    // process ran the test.
     let report = place.join("tests.xml");
     let written = std::fs::read_to_string(fixtures().join("tests.xml"))?;
     let own = "<testcase classname=\"x\" name=\"0.2\" time=\"0.200\" />";
@@ -114,7 +115,8 @@ fn junit_out() -> Result<(), Failed> {
     ] {
         ensure(after.contains(wanted), || format!("no {wanted} in {after}"))?;
     }
-    // The other tests ran at an unknown time during the life of the program that has the report's name as an argument.
+    // For the other tests, the time is only known to lie within the life of one program: the one that has the report's
+    // name as an argument.
     let unsure = after
         .matches("<properties><property name=\"tr.place\" value=\"±")
         .count();
@@ -124,12 +126,12 @@ fn junit_out() -> Result<(), Failed> {
     while let (Some(from), Some(to)) = (rest.find("<properties>"), rest.find("</properties>")) {
         rest.replace_range(from..to + "</properties>".len(), "");
     }
-    // An element without contents was written as an empty-element tag. Now it has an end tag, which is undone for the
-    // comparison.
+    // The original report has empty-element tags, such as `<testcase … />`. After the export such an element has an end
+    // tag, which is undone for the comparison.
     let rest = rest.replace("\"></testcase>", "\" />");
     ensure(rest == before, || format!("{rest}\ninstead of\n{before}"))?;
-    // Exporting the exported report once more changes nothing. It is copied over the original report, because the
-    // recorded command line has the original's path, which helps to find when the tests ran.
+    // Exporting the exported report once more changes nothing. For this, the exported report first replaces the
+    // original. The recorded command line has the original's path, which helps to find when the tests ran.
     std::fs::copy(&out, &report)?;
     let done = export(&report, &report)?;
     ensure(done.status.success(), || said(&done))?;
@@ -260,16 +262,17 @@ fn clang() -> Result<(), Failed> {
     let backend = only(steps, "unit", "Backend")?;
     inside(steps, backend, compiler)?;
     inside(steps, frontend.first().ok_or("no Frontend")?, compiler)?;
-    // The clocks of clang and of the recording agree. clang's part may be small, because loading a compiler that is not
-    // cached takes most of the time.
+    // The time in clang's own file must not exceed the recorded time. It may be much less, because loading a compiler
+    // that is not cached takes most of the time.
     let (part, whole) = (int(compiler, "wall_ns"), int(object, "wall_ns"));
     ensure(part * 20 > whole && part <= whole, || {
         format!("{part} of {whole}")
     })
 }
 
-/// ninja ran twice, and its log has the last command that made each output. Commands of the second run lie inside of
-/// the second ninja process, and commands that only the first run executed inside of the first one.
+/// ninja ran twice. For each output, its log has only the last command that made it. Commands of the second run must
+/// lie inside of the second ninja process. Commands that only the first run executed must lie inside of the first
+/// process.
 fn ninja() -> Result<(), Failed> {
     let analyzed = recorded("ninja", ".ninja_log")?;
     let [import] = analyzed.imports.as_slice() else {
@@ -311,7 +314,7 @@ fn cargo() -> Result<(), Failed> {
         let unit = only(steps, "unit", &format!("small-package v1.2.3{target}"))?;
         inside(steps, unit, build)?;
     }
-    // cargo's file and the compiler's command line both name the package, but only the file's name becomes a step.
+    // cargo's file and the compiler's command line both name the package. Only the name in cargo's file becomes a step.
     let again = named(steps, "small_package");
     let is_unit = |step: &&Value| step["kind"] == "unit";
     ensure(!again.iter().any(is_unit), || format!("{again:#?}"))?;
@@ -346,8 +349,8 @@ fn tests(steps: &[Value]) -> Result<(), Failed> {
             ensure(test["spent"].is_null(), || format!("{test:#}"))?;
         } else {
             let slept = test["spent"]["sleep_ns"].as_u64().unwrap_or(0);
-            // The time at which a test began is computed from the durations of the tests before it, so it is not
-            // exact. Therefore 30 % of the test's sleep must be found.
+            // The begin of a test is computed by adding up the durations of the tests before it, so it is not exact.
+            // Therefore it suffices if 30 % of the test's sleep are found.
             ensure(slept >= sleep * 300_000, || format!("{test:#}"))?;
         }
     }

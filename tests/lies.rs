@@ -497,8 +497,8 @@ fn the_limits_hold_for_reports_and_exports() {
         "--interval",
         "1us",
     ];
-    // The used memory is compared with the limit only every 20 ms. Between two checks all of it may be used and freed,
-    // so the command has nine tries.
+    // The memory in use is compared with the limit only every 20 ms. Between two checks the command may take and free
+    // all of its memory, and then it succeeds. So there are nine tries.
     let mut tries = (0..9).map(|_| run(&[&args[..], &["--max-memory", "120M"]].concat(), &trace));
     let out = tries.find(|out| out.status.code() != Some(0)).unwrap();
     let said = String::from_utf8(out.stderr).unwrap();

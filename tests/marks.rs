@@ -129,8 +129,8 @@ fn same(is: &[String], want: &[&str]) -> Result<(), Failed> {
 
 const MS: u64 = 1_000_000;
 
-/// Checks that a step slept for so long. Time on a CPU, in a run queue or blocked by a disk counts as well, because the
-/// timer of the sleep may run by then, even to its end.
+/// Checks that a step slept for `ms` milliseconds. Its other times count as well: the sleep's timer may run, even to
+/// its end, while the task is still on a CPU, in a run queue or blocked by a disk.
 fn slept(steps: &[Value], name: &str, ms: u64) -> Result<(), Failed> {
     let step = steps.iter().find(|step| step["name"] == name);
     let step = step.ok_or_else(|| format!("no step {name}"))?;
@@ -171,8 +171,9 @@ fn left(directory: &Path) -> Result<Vec<String>, Failed> {
     Ok(names.filter(|name| name.starts_with("tr-marks-")).collect())
 }
 
-/// The next recorder removes the directory of a killed one, whatever its age, even if another process has the killed
-/// recorder's pid by then. The directory that a living recorder has locked stays, and so do symbolic links.
+/// If a recorder was killed, the next recorder removes its directory, whatever the age. This also holds if another
+/// process has the killed recorder's pid by then. Directories that living recorders have locked stay, and so do
+/// symbolic links.
 fn of_killed() -> Result<(), Failed> {
     let directory = scratch("killed")?;
     let (temporary, victim) = (directory.join("tmp"), directory.join("victim"));
@@ -245,8 +246,8 @@ fn recorded_by_sh(
     Ok(command.envs(variables.iter().copied()).output()?)
 }
 
-/// Records with a temporary directory that does not exist, with one of a relative name, and with one in which the user
-/// who called sudo cannot own a file.
+/// Records with three odd temporary directories: one that does not exist, one with a relative path, and one in which
+/// the user who called sudo cannot own a file.
 fn odd_places() -> Result<(), Failed> {
     let directory = scratch("odd")?;
     std::fs::create_dir_all(directory.join("tmp"))?;

@@ -95,7 +95,8 @@ fn arguments_input_output_and_status_are_those_of_the_systems_tr() {
     assert_eq!(done.status.code(), Some(0));
     let done = run(tr(&ours.before(SYSTEM)).args(["-d", "l\\n"]), b"hello\n");
     assert_eq!(done.stdout, b"heo");
-    // A word that only resembles a subcommand is passed on; a real option of ours is not.
+    // A word that only resembles a subcommand is passed on to the system's `tr`. An option of ours such as `--version`
+    // is not.
     let done = run(tr(&ours.before(SYSTEM)).args(["recor", "x"]), b"record");
     assert_eq!(done.stdout, b"xxxxxd");
     let done = run(tr(&ours.before(SYSTEM)).arg("--version"), b"");

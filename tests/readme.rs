@@ -192,8 +192,8 @@ fn section_of(page: &str, report: &str) -> Option<String> {
         .next()
 }
 
-/// The row of a report in the table of docs/reports.md: its name, which links to its section if there is one, what it
-/// shows, and what it needs in a recording.
+/// The row of a report in the table of docs/reports.md. It has the report's name, what the report shows, and what a
+/// recording needs for it. The name is a link if the page has a section about the report.
 fn reference(page: &str, kind: ReportKind) -> String {
     let name = match section_of(page, kind.name()) {
         Some(title) => format!(
@@ -357,7 +357,7 @@ fn each_fact_has_one_term() -> Result<(), Failure> {
     }
     assert!(helped >= 10, "{help}");
     for page in pages()? {
-        // Datasets of many runs have a sum that is named `starved`, so that page may use the word.
+        // The page on datasets of many runs may use the word `starved`, because a sum in these datasets has this name.
         let text = std::fs::read_to_string(&page)?;
         let text = if page.ends_with("docs/fleets.md") {
             text.to_lowercase().replace("starved", "")

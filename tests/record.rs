@@ -208,8 +208,8 @@ fn within(process: &Value, name: &str, want: u64, slack: u64) -> Result<(), Fail
     )
 }
 
-/// Checks that a process slept for `ms`. Its waits for a CPU on its way to sleep count, and so does unknown time,
-/// because the kernel does not report every waking.
+/// Checks that a process slept for `ms` milliseconds. Its waits for a CPU count as well, because the timer may run
+/// before the sleep begins. Unknown time counts as well, because the kernel does not report every waking.
 fn slept(process: &Value, ms: u64, what: &str) -> Result<(), Failed> {
     let [slept, queued, unknown] =
         ["sleep_ns", "run_queue_ns", "unknown_ns"].map(|name| int(process, name));
@@ -250,8 +250,9 @@ fn vfork_exec() -> Result<(), Failed> {
         0
     };
     near(sleep + queued, 100 * MS, "the child's sleep")?;
-    // The parent is blocked from the fork to the exec at most, including the child's waits for a CPU. It is blocked for
-    // the child's sleep at least, minus the parent's own wait for a CPU before it blocks.
+    // The parent is blocked at most from the fork to the exec, which includes the child's waits for a CPU. It is
+    // blocked at least for the child's sleep, minus the time for which the parent itself waited for a CPU before it
+    // blocked.
     let most = int(&child["execs"][0], "start_ns") - int(child, "start_ns");
     let blocked = int(parent, "vfork_ns");
     ensure(
@@ -379,8 +380,8 @@ fn kernel_figures() -> Result<(), Failed> {
     // The known time is a lower bound of the kernel's figure; with the unknown time it is an upper bound.
     let totals = &analysis["totals"];
     let (known, unknown) = (int(totals, "on_cpu_ns"), int(totals, "unknown_ns"));
-    // The kernel charges the scheduler's time to the next task, the events charge it to the previous one. Under load
-    // this is some µs for each switch, and at most a tick for each process.
+    // The kernel charges the time that a switch itself takes to the next task, but by the events it belongs to the
+    // previous task. Under load the difference is some µs for each switch, and at most a tick for each process.
     let slack = kernel / 100 + 4 * MS * int(totals, "processes") + disturbed;
     ensure(
         known <= kernel + slack && kernel <= known + unknown + slack,
@@ -462,8 +463,8 @@ fn planted_slowdown() -> Result<(), Failed> {
         .output()?;
     let diff: Value = serde_json::from_slice(&out.stdout)?;
     let changes = list(&diff, "changes").iter();
-    // The rows are sorted by wall time, which contains waits for a CPU, so the sleep is compared. A sleep ends late if
-    // the whole machine stands still for a while.
+    // The wall time of a row contains waits for a CPU, so the sleep is compared instead. The tolerance is 250 ms,
+    // because a sleep ends late if the whole machine stands still for a while.
     let slower = |change: &&Value| {
         let figures = &change["figures"];
         let longer = figures["sleep"]["difference"].as_i64();
@@ -540,8 +541,8 @@ fn kill_9() -> Result<(), Failed> {
     })?;
     let start = Duration::from_nanos(int(&analysis["trace"], "start_unix_ns"));
     let recorded = start + Duration::from_nanos(int(&analysis["trace"], "duration_ns"));
-    // When the file grows, the newly written events are not older than three growths. So a recording that was killed
-    // after the last growth contains everything up to the fourth-last one.
+    // Each time the file grows, the new events are at most three growths old. So a recording that was killed after its
+    // last growth contains everything up to the fourth-last growth.
     let least = growths[4].duration_since(UNIX_EPOCH)?;
     ensure(recorded >= least, || {
         format!("up to {recorded:?} of {growths:?}")

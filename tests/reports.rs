@@ -293,8 +293,8 @@ fn sums_are_equal_and_documents_fit_the_schema() -> Result<(), Failure> {
         let on_cpu = number(&document["totals"]["on_cpu_ns"]);
         let array = |value: &Value| value.as_array().expect("an array").clone();
         let processes = array(&document["processes"]);
-        // The reports on time series and on CPUs are computed from events. Some CPU time is only in the kernel's
-        // totals, so it is missing in these two.
+        // The reports on time series and on CPUs are computed from events. Some CPU time has no events, because only
+        // the kernel's totals contain it. So these two reports lack it.
         let by_kernel = |process: &Value| number(&process["on_cpu_by_kernel_ns"]);
         let unseen: u64 = processes.iter().map(by_kernel).sum();
         assert!(unseen * 100 <= on_cpu, "{trace}: {unseen} of {on_cpu} ns");
@@ -366,7 +366,8 @@ fn the_path_by_function_has_the_samples_of_its_steps() -> Result<(), Failure> {
     let rows = functions["rows"].as_array().expect("rows").iter();
     let own = rows.filter(|row| row["off_cpu"] == false);
     assert_eq!(own.map(|row| number(&row["self_ns"])).sum::<u64>(), ns);
-    // The number of samples n varies by less than three times √n, so their sum may exceed the time by as many periods.
+    // The number n of samples varies by chance, by less than three times √n. So the samples may stand for more than the
+    // time on a CPU, by as many sampling periods.
     let on_cpu: u64 = steps.iter().map(|step| number(&step["on_cpu_ns"])).sum();
     let told = ["sampled_on_cpu_ns", "other_on_cpu_ns"].map(|name| number(&functions[name]));
     assert_eq!(told[0] + told[1], on_cpu);

@@ -710,7 +710,8 @@ fn a_circle_by_paths_in_the_midst_of_code_is_found() {
         calls[3],
     ];
     assert_eq!(circles(&split), (true, String::new()));
-    // A re-export does not hide the circle: the type is declared in a file that calls the others.
+    // `lib.rs` only re-exports the type. The type is declared in `town.rs`, which calls the other files, so they still
+    // use each other in a circle.
     let hidden = "mod bakery;\nmod mill;\nmod town;\npub use town::Flour;\n";
     let town = lib.replace("mod bakery;\nmod mill;\n", "use crate::{bakery, mill};\n");
     let through = [

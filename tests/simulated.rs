@@ -258,8 +258,8 @@ fn tests_of_one_file_name_are_independent() {
     assert!(high < 400 * MS, "{high}");
 }
 
-/// If a test makes a file that others use, ctest may have been told to wait for it. The recording does not show
-/// whether, so the forecast's interval contains both cases.
+/// If a test makes a file that other tests use, they may have to wait for it (a setting of ctest). The recording does
+/// not show this setting, so the forecast's interval contains both cases.
 #[test]
 fn a_test_may_need_another_one() {
     let [first, other] = [&["touch", "tests/data.db"][..], &["cat", "tests/data.db"]];
@@ -428,7 +428,7 @@ fn one_cpu_after_the_other() -> Result<(), Failure> {
     }
     assert_eq!(slices, int(&all["histogram"]["all"], "count"));
     assert_eq!(waits, int(&all["run_queue"]["all"], "count"));
-    // The first wait of each thread counts for no CPU, because the thread had not run on any before.
+    // The rows of the CPUs lack the first wait of each thread, because the thread had not run on any CPU before.
     assert_eq!(rows + int(&all["totals"], "threads"), count(&all));
     Ok(())
 }
@@ -607,8 +607,8 @@ fn several_runs_are_held_to_their_spread() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Other tasks take the CPUs during the new builds only. The first line and the gate must say whether the build, the
-/// machine or both made it slower.
+/// Other tasks take the CPUs during the new builds, but not during the base builds. The first line and the gate must
+/// say what made the new builds slower: the build, the machine or both.
 #[test]
 fn others_on_the_cpus_are_the_runner() -> Result<(), Failure> {
     let side = |name: &str, link: u64, spinners: u16| -> Vec<String> {
@@ -758,7 +758,8 @@ fn a_failed_build_passes_no_gate() -> Result<(), Failure> {
         json.contains("failed.bin is left out: its build failed (exit 2)"),
         || json.clone(),
     )?;
-    // A recording without an end of its command does not count as failed, but a message names the difference.
+    // If a recording lacks the end of its command, the command does not count as failed. A message names the
+    // difference.
     let (code, _, json) = compare(&[&good], &[&open])?;
     ensure(
         code == Some(0) && json.contains("not the same end: exit 0 before, no end now"),
@@ -792,8 +793,8 @@ fn errors_have_a_status_of_their_own() -> Result<(), Failure> {
         status(&["diff", &file, &cut, "--fail-over", "10%"]),
         Some(2)
     );
-    // A recording that ended while its command still ran cannot be judged: equal lengths prove nothing about the
-    // command.
+    // If a recording ended while its command still ran, the gate cannot judge it. Equal lengths of two recordings prove
+    // nothing about the command.
     for sides in [
         [&*short, &*also_short],
         [&*file, &*short],

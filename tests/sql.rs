@@ -114,8 +114,8 @@ fn questions_have_answers() {
     }
 }
 
-/// The tables have the same sums as the JSON reports. Time whose state the recording does not know has no rows, but the
-/// totals may contain a part of it.
+/// The tables have the same sums as the JSON reports. Only time in an unknown state differs: it has no rows in the
+/// tables, but the totals may contain a part of it.
 fn tables_agree() {
     let recording = root().join("fixtures/traces/demo.bin");
     let asked = [

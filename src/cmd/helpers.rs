@@ -1,5 +1,5 @@
-//! Runs those parts of `tr` that are processes of their own, which another process of `tr` starts. They
-//! have no options and no help, and clap does not know them.
+//! Contains the helper processes, such as the loader of the BPF programs. They are started by another process of `tr`.
+//! They have no options and no help, and clap does not know them.
 
 use std::ffi::OsString;
 use std::fmt::Display;

@@ -411,8 +411,8 @@ fn facts(meta: &Metadata) -> [(&'static str, Known); 8] {
     ]
 }
 
-/// Adds the lines about the method of recording, the source of each kind of fact, and the tasks that the
-/// recorder stopped following to the output of `tr info`.
+/// Adds lines to the output of `tr info`: the method of recording, the source of each kind of fact, and the tasks and
+/// facts that the recorder stopped recording.
 fn method(lines: &mut Lines, contents: &Contents) {
     let meta = &contents.meta;
     lines.say("method", safe(meta.recorded_by()));
@@ -468,8 +468,8 @@ fn completeness(lines: &mut Lines, contents: &Contents) {
             back => units::time(back),
         },
     );
-    // The delay is found by events that the file has after later ones. That proves only a part of a delay, so the text
-    // says "at least".
+    // A commit delay is the time from an event's timestamp to its arrival in the ring. It is found if an event comes
+    // too late in the file. Such an event proves a least delay, not the whole one, so the text says "at least".
     lines.say(
         "commit delay",
         match (contents.tally.commit_delay, &contents.analysis) {

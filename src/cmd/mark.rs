@@ -48,8 +48,8 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-/// Runs `tr mark` with the given arguments before clap is set up, if they have a form that the analysis of a
-/// recording understands. Returns the exit status; `None` for any other form.
+/// Runs `tr mark` before clap is set up, if the arguments are valid: a name, `--begin` or `--end` with a name, or a
+/// name and a command. Returns the exit status; `None` for any other arguments.
 pub fn quickly(args: &[OsString]) -> Option<u8> {
     let is_name = |name: &OsString| !name.is_empty() && !name.as_bytes().starts_with(b"-");
     match args {

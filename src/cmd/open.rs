@@ -167,8 +167,8 @@ fn serve(port: u16, page: &Page) -> io::Result<ExitCode> {
         let host = tr_text::escape::raw(host.as_encoded_bytes());
         eprintln!("tr: from your own machine: ssh {by}-L {port}:127.0.0.1:{port} {host}");
     }
-    // Pages of other origins can send requests to this server, but do not know the secret path. A request under another
-    // host name is refused, even if the name leads here.
+    // A web page of another origin can send requests to this server, but does not know the secret path. A request that
+    // names another host in its header is refused, even if that name resolves to this machine.
     let hosts = ["127.0.0.1", "localhost"].map(|host| format!("{host}:{port}"));
     for request in server.incoming_requests() {
         let is_known = is_for(&request, &hosts) && request.url() == path;

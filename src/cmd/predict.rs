@@ -288,8 +288,8 @@ fn run(args: &Args) -> Done {
     {
         return Ok(ExitCode::SUCCESS);
     }
-    // If several tests share a process, the tests can be divided among machines by a plan, but the time cannot be
-    // forecast. Then the output as text has the plan alone; the other formats have no form for that.
+    // If several tests share a process, their time cannot be forecast, but a plan can still divide them among machines.
+    // Text output then consists of the plan alone. The other formats cannot express a plan without a forecast.
     let alone = plan
         .as_ref()
         .filter(|_| matches!(args.format(), FormatArg::Text));

@@ -83,9 +83,8 @@ impl Subcommand for Args {
     const KEEPS_SIGPIPE: bool = true;
     const FAILED: Option<u8> = Some(status::FAILED);
 
-    /// Runs COMMAND without a recording after an error in a configuration file (`tr.toml`), if the
-    /// command line has `--best-effort`. There must be no recording then: without the masks of the
-    /// file it would keep secrets.
+    /// Runs COMMAND without a recording if a configuration file (`tr.toml`) has an error and the command line has
+    /// `--best-effort`. A recording would keep secrets, because the masks in the faulty file are not known.
     fn run_without_defaults(words: &[OsString]) -> Option<ExitCode> {
         let mut parts = words.splitn(2, |word| word == "--");
         let (options, command) = (parts.next()?, parts.next()?);

@@ -268,8 +268,8 @@ impl Unnamed {
         Ok(())
     }
 
-    /// Makes the request to the search for the functions of all unnamed frames. Frames of the kernel and of
-    /// code without a file are included only if this machine has not been booted since the recording.
+    /// Makes the request for the functions of all frames without a name. Frames of the kernel, and of code that belongs
+    /// to no file, are only included if the machine has not been rebooted since the recording.
     fn request(&self, trace: &Trace) -> Request {
         let meta = trace.meta();
         let same = tr_record::is_same_boot(meta);

@@ -97,8 +97,8 @@ fn a_jump_between_the_clocks_is_a_suspend() {
 
 #[test]
 fn clocks_that_go_together_show_none() {
-    // The clocks of one reading differ by 5 ms, because the recorder lost the CPU between the two calls. That is no
-    // suspend.
+    // The recorder lost its CPU while it read the two clocks, so one pair of readings is off by 5 ms. A difference that
+    // is so small does not count as a suspend.
     let trace = trace(&[
         (5 * S, 7 * S),
         (15 * S, 17 * S + 5_000_000),

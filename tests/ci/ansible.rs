@@ -42,7 +42,8 @@ pub fn play(directory: &TempDir, action: &str, program: &str, more: &str) -> Out
 {more}
 "
     );
-    // The variables that Zuul sets, and an imitation of its module that returns values to the executor.
+    // Zuul sets variables, and has a module that returns values to its executor. Here the variables are set, and the
+    // module is imitated.
     fs::create_dir_all(directory.path().join("library")).unwrap();
     let module = format!(
         "import json

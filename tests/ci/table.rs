@@ -1,9 +1,10 @@
 //! Runs a job with and without each kit (integration of a CI system) in every situation: its exit status and output
 //! must be equal. The job belongs to an ordinary user without the right to use BPF.
 //!
-//! Each kit's test prints the statuses and looks for them in the table of docs/ci.md, where kits with equal statuses
-//! share a line. The hook and the shell lines have no input for options, so in them a job with a wrong option runs
-//! without any. The role for Ansible runs no job: the job runs between the role's two plays.
+//! The test of each kit prints the exit statuses and compares them with the table of docs/ci.md, in which kits with
+//! equal statuses share a line. The hook and the shell lines have no input for options. For them, the situation with a
+//! wrong option runs without options. The role for Ansible does not run the job: the job runs between the role's two
+//! plays.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -152,8 +153,8 @@ exit 6"
         let job = format!("{recorded}bash -e $JOB");
         match self {
             Pipe => format!("{recorded}yes | head -1"),
-            // The recording cannot be judged, because its user has no BPF rights. The gate then passes, so a job with
-            // a gate must have the exit status of a job without one.
+            // The gate cannot judge the recording, because the job's user has no right to use BPF. So the gate passes,
+            // and a job with a gate must have the exit status of a job without one.
             Gate if recorded.is_empty() => format!("{job}\n{job}"),
             Gate => format!(
                 "{job}\ncp tr-recording/trace.bin base.bin\n{job}\n{}",
@@ -398,8 +399,8 @@ pub fn outcome(out: &Output) -> (Option<i32>, String) {
     (out.status.code(), lines.join("\n"))
 }
 
-/// The situations that are not tested with Ansible, because they cost two plays each and show nothing new, or do not
-/// concern the role.
+/// The situations that are not tested with Ansible. Each test would cost two plays, and these situations show nothing
+/// new or do not concern the role.
 const NO_PLAYS: [Situation; 7] = [
     SudoInput,
     WrongLibc,

@@ -242,8 +242,8 @@ pub fn analyze(trace: &Path) -> Result<Value, Failure> {
         "unknown_ns",
     ];
     for process in list(&analysis, "processes") {
-        // Times that the recording does not have are null. Without scheduling events some of the first times are
-        // missing; with them `asleep_or_blocked_ns` is.
+        // Times that the recording does not have are null. A recording with scheduling events lacks
+        // `asleep_or_blocked_ns`. A recording without them lacks some of the times before it in the list.
         let known = TIMES.iter().filter_map(|name| process[*name].as_u64());
         let sum: u64 = known.sum();
         ensure(sum == int(process, "lifetime_ns"), || {

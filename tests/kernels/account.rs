@@ -65,9 +65,9 @@ impl Account {
         account
     }
 
-    /// Checks the growth of a kernel counter between its two readings against the recorded events, whose sorted
-    /// `times` are given. A reading takes a while, so the number of events between both is only known to lie between
-    /// two bounds. These are widened by `ahead` events, because the kernel does not count an event exactly at its
+    /// Checks that a kernel counter grew between its two readings by the number of recorded events. `times` has the
+    /// sorted times of the events. A reading takes a while, so only a lower and an upper bound of this number are
+    /// known. Each bound is widened by `ahead` events, because the kernel does not count an event exactly at its
     /// timestamp.
     pub fn between(&self, times: &[u64], counter: fn(&Machine) -> u64, ahead: u64, name: &str) {
         let [first, second] = self.machine[..] else {

@@ -30,15 +30,16 @@ struct Switch {
     next: u32,
 }
 
-/// The largest allowed differences between a task's time on a CPU and the kernel's figure, in ns: for half of the
-/// tasks, for nine of ten, and for all; and for the sum of all tasks, in thousandths.
+/// The largest allowed differences between the recorded CPU time of tasks and the kernel's figures. `tasks` has the
+/// limits in ns for half of the tasks, for nine of ten, and for all. `together` is the limit for the sum of all tasks,
+/// in thousandths.
 ///
 /// The kernel updates a task's run time when it reads the run queue's clock, some µs before the event's timestamp.
 /// Recorded events charge this interval to the previous task, the kernel charges it to the next one. A hypervisor can
-/// deschedule a virtual CPU within the interval, for any time, so guests have larger limits.
+/// deschedule a virtual CPU within the interval, for any time, so virtual machines have larger limits.
 ///
-/// The clock of an emulated CPU goes on while the host runs other tasks. So a task runs for longer than `usual`, in ns,
-/// and the limits grow with its run time.
+/// The clock of an emulated CPU continues while the host runs other tasks, so tasks seem to run for longer. If their
+/// average run time exceeds `usual` (in ns), the limits grow in proportion.
 struct Bound {
     tasks: [u64; 3],
     together: u64,
@@ -163,8 +164,9 @@ impl Recording {
         );
         let times = &self.analysis.totals.times;
         if self.seen.is_none() {
-            // The host can deschedule an emulated CPU in the middle of a switch. The switch then has a later timestamp
-            // than the waking that ends its sleep, so that the sleep has no waking and is unknown time.
+            // The host can deschedule an emulated CPU while a task goes to sleep. The task's switch then has a later
+            // timestamp than the waking that ends the sleep. So the sleep seems to have no waking, and counts as
+            // unknown time.
             let most = times.on_cpu_known().unwrap_or(0) / LATE_SWITCHES;
             assert!(times.unknown <= most, "{}: {}", self.name, times.unknown);
         } else if unreported == 0 {
@@ -278,8 +280,8 @@ impl Recording {
         most[2] += stolen;
         assert!(
             is.iter().zip(most).all(|(is, most)| *is <= most)
-                // The sum over all tasks may also differ by the limit of the longest task, because a single task may
-                // differ by so much.
+                // A single task may differ by its limit (`most[2]`). This may also be the difference of the sum, so the
+                // sum may exceed its own limit by as much.
                 && off * 1000 <= kernel * bound.together + most[2] * 1000,
             "{name}: {text}; {} stolen by the hypervisor",
             us(stolen)
@@ -324,8 +326,9 @@ fn check_light(path: &Path) -> String {
         us(ours),
         us(kernel)
     );
-    // The kernel drops a dead task only after a grace period of RCU; the last tasks are dropped after the recording has
-    // ended. So half of the tasks must have equal totals, and the sum 95 % of the time.
+    // The kernel drops a dead task only after a grace period of RCU. The last tasks are dropped after the end of the
+    // recording, so it lacks their final totals. Therefore half of the tasks must have equal totals, and the sum must
+    // be at least 95 % of the kernel's.
     assert!(equal * 2 >= all && ours * 100 >= kernel * 95, "{text}");
     text
 }

@@ -303,7 +303,8 @@ fn attack(descriptors: &[OwnedFd]) -> Result<(), Failed> {
     for map in &maps {
         map.scan()?;
     }
-    // The user must not be able to write to the ring buffers' records, nor to the map with the programs' own figures.
+    // The user must be able to write neither to the records in the ring buffers nor to the map in which the BPF
+    // programs keep figures about themselves.
     let told = maps.iter().filter(|map| map.writable.is_none());
     ensure(told.clone().count() == 3, || {
         let all = maps.iter().map(|map| (&map.name, map.writable.is_some()));
@@ -363,7 +364,8 @@ pub fn hostile() -> Result<(), Failed> {
     ensure(!descriptors.is_empty(), || crate::support::text(&bytes))?;
     drop(socket);
     ensure(child.wait()?.success(), || "the loader fails".to_owned())?;
-    // As long as the user holds descriptors of a recording, it must count as living, with the memory of its maps.
+    // A recording must count as living as long as the user holds some of its descriptors. The memory of its maps must
+    // be counted, too.
     let (all, before) = (Living::find(), descriptors.len());
     as_user(|| attack(&descriptors))?;
     descriptors.retain(|fd| fact(fd, "map_type").is_some());

@@ -19,8 +19,9 @@ pub const TESTS: &[Test] = &[
 /// This test needs the right to trace.
 pub const KILLED: &[Test] = &[("a_killed_recorder_leaves_its_command_alone", killed)];
 
-/// For each change of the machine, which one program sees in its mount namespace: a shell command that makes the
-/// change, whether ptrace still works, and a part of the message that `tr record` prints.
+/// Changes of the machine after which BPF is refused. Each is made in a mount namespace of its own, so that only one
+/// program sees it. An entry has the shell command for the change, whether ptrace still works, and a part of the
+/// message that `tr record` prints.
 const CHAIN: &[(&str, bool, &str)] = &[
     (
         "mount -t tmpfs none /sys/kernel/btf",

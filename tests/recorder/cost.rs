@@ -83,8 +83,8 @@ struct Reading {
     after: SystemTime,
 }
 
-/// Records the whole machine for three seconds, and reads the recorder's CPU time meanwhile. Returns its CPU time in ns
-/// from wait4, the readings, and its output.
+/// Records the whole machine for three seconds, and meanwhile reads the recorder's CPU time again and again. Returns
+/// the recorder's whole CPU time in ns by wait4, the readings, and the recorder's output.
 fn record(trace: &Path) -> Result<(u64, Vec<Reading>, String), Failed> {
     let mut tr = Command::new(TR)
         .args(["record", "-a", "--duration", "3s", "-o"])
@@ -139,8 +139,8 @@ fn cost() -> Result<(), Failed> {
     let (recorder, bpf) = (int(cost, "recorder_ns"), int(cost, "bpf_ns"));
     let start = UNIX_EPOCH + Duration::from_nanos(int(&about, "start_unix_ns"));
     let end = start + Duration::from_nanos(int(&about, "duration_ns"));
-    // The recorder's own figure begins some time after the recording's start, so readings in the first second are not
-    // used.
+    // The recorder begins to measure its own CPU time some time after the start of the recording, so readings in the
+    // first second are not used.
     let mut within = readings
         .iter()
         .filter(|reading| reading.before >= start + Duration::from_secs(1) && reading.after <= end);
@@ -154,7 +154,8 @@ fn cost() -> Result<(), Failed> {
             last.programs
         )
     };
-    // The figure of wait4 contains all CPU time of the recorder; the reported one excludes its start and end.
+    // wait4 counts all CPU time of the recorder. The reported time excludes the start and the end, so it must be less.
+    // It must not be less than the time between the two readings, apart from this tolerance.
     const GRAIN: u64 = 20_000_000;
     ensure(recorder <= usage && recorder + GRAIN >= inner, words)?;
     // After the last reading the programs can have used at most the time of all CPUs.

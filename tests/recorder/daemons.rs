@@ -341,15 +341,15 @@ fn brief() -> Result<(), Failed> {
 }
 
 fn stranger() -> Result<(), Failed> {
-    // The daemon tells the clients no ids, so each container may belong to the other client.
+    // The daemon tells its clients no ids of containers, so the other client may have asked for any of the containers.
     for how in [&["untold"][..], &["untold", "short"], &["quiet"]] {
         let mut daemon = Daemon::start("daemon-stranger", how)?;
         let _stranger = Stranger::start(&mut daemon, "20")?;
         told(daemon.record("mine", &[])?)?;
         let trace = daemon.trace("mine");
         let events = events(&trace)?;
-        // All containers are assigned to nobody. On a busy machine the other client's container may also begin while
-        // the recorded client is connected.
+        // No container may be assigned to the recorded client. On a busy machine there may be several: the other
+        // client's container may also begin while the recorded client is connected.
         let all = events.iter().all(|event| event.1 == "not-recorded");
         ensure(all && !events.is_empty(), || format!("{how:?}: {events:?}"))?;
         ensure(containers(&trace)?.is_empty(), || format!("{how:?}"))?;

@@ -214,7 +214,7 @@ fn delayed() -> Result<(), Failed> {
     let found = device.of(&trace)?;
     let what = || format!("{found}\nin {wall} ns");
     ensure(int(&found, "requests") == REQUESTS, what)?;
-    // The kernel delays all requests but the first ones, so half of the time is required.
+    // The kernel does not delay the first requests, so only half of the expected time is required.
     let latency = int(&found, "latency_ns");
     let least = REQUESTS * 1_000_000_000 / Throttle::RATE / 2;
     ensure((least..wall).contains(&latency), what)?;
@@ -287,7 +287,7 @@ fn waited() -> Result<(), Failed> {
     let (count, ns) = waits(copier, Some(slow.name()));
     ensure(asked.contains(&count), what)?;
     if throttle.is_some() {
-        // The kernel delays all requests but the first ones, so half of the time is required.
+        // The kernel does not delay the first requests, so only half of the expected time is required.
         let least = REQUESTS * 1_000_000_000 / Throttle::RATE / 2;
         ensure((least..wall).contains(&ns), what)?;
         ensure(waits(copier, Some(fast.name())).1 * 4 < ns, what)?;

@@ -72,8 +72,8 @@ fn to_fail() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Commands that fail, together with processes that fail without being the cause. Each has the files, the command, and
-/// the name and the end of the failure that must be reported first.
+/// Commands that fail, together with processes whose failures are not the cause. An entry has the files, the command,
+/// and the failure that must be reported first (the name and the end of a process).
 const NOISE: [Noise; 36] = [
     // make continues with another job after a failure that it is told to ignore, and then stops because of `$(error)`.
     Noise {
@@ -183,7 +183,8 @@ const NOISE: [Noise; 36] = [
         first: ("db.py", "exit 2"),
         failures: 1,
     },
-    // The jobs write their results as text into files; the script fails because of the text.
+    // Each job writes its result as text into a file, and itself succeeds. The script then fails because one of the
+    // texts is "no".
     Noise {
         files: &[
             (
@@ -260,8 +261,8 @@ const NOISE: [Noise; 36] = [
         first: ("hub.py", "exit 1"),
         failures: 1,
     },
-    // A test expects the exit status of one run of a program. Another run failed with the status that uncaught errors
-    // of the test's language have.
+    // The test expects that `tool.py c` exits with status 2. Another run, `tool.py b`, fails with status 1, with which
+    // every uncaught Python error ends.
     Noise {
         files: &[
             (
@@ -306,7 +307,7 @@ const NOISE: [Noise; 36] = [
         first: ("one.py queue", "exit 3"),
         failures: 1,
     },
-    // A background job fails, which should have made the file for which another program waits.
+    // A program waits for a file. A background job should make the file, but fails.
     Noise {
         files: &[
             (
@@ -337,7 +338,7 @@ const NOISE: [Noise; 36] = [
         first: ("apply.py", "exit 3"),
         failures: 1,
     },
-    // A script notes the failures of many runs, and then runs a test whose failure does not matter.
+    // A script stores in a variable that one of many runs failed. Then it runs grep, whose failure does not matter.
     Noise {
         files: &[
             (
@@ -386,7 +387,8 @@ const NOISE: [Noise; 36] = [
         first: ("build.py 2", "exit 1"),
         failures: 1,
     },
-    // A test expects a status from two runs of the same command line. Another run failed with another status.
+    // The test expects that both runs of `tool.py usage` exit with status 2. Another run, `tool.py crash`, exits with
+    // status 1.
     Noise {
         files: &[
             (
@@ -422,7 +424,7 @@ const NOISE: [Noise; 36] = [
         first: ("cert.py", "exit 4"),
         failures: 1,
     },
-    // A step failed to make a file, and another step that packs the file from another directory fails.
+    // A step fails to make a file. A later step, which packs the file from another directory, fails because of that.
     Noise {
         files: &[
             (
@@ -513,7 +515,8 @@ const NOISE: [Noise; 36] = [
         first: ("ask.py", "exit 1"),
         failures: 1,
     },
-    // One function of a sourced file tolerates the failure of its command, another function does not.
+    // The script reads functions from another file. One function tolerates that its command fails. The other one
+    // returns the failure.
     Noise {
         files: &[
             (
@@ -548,7 +551,7 @@ const NOISE: [Noise; 36] = [
         first: ("make-a.sh", "exit 3"),
         failures: 1,
     },
-    // A log written by tee shows that a step inside of braces failed; the script fails because of the log.
+    // A step inside of braces fails, and tee writes its output into a log. The script fails because of the log.
     Noise {
         files: &[
             (

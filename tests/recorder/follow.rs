@@ -279,8 +279,8 @@ fn many() -> Result<(), Failed> {
     let recorder = watch(&trace, &["--cgroup", &path]).spawn()?;
     under_way(&trace)?;
     cgroup.add(python.id())?;
-    // The recorder follows only 1,024 of the 1,100 threads. Moving the process within the recorded cgroup must not
-    // make it lose more threads.
+    // The recorder follows only 1,024 of the 1,100 threads, and loses the others. If the process moves to a cgroup
+    // below the recorded one, the recorder must not lose more threads.
     let below = cgroup.0.join("below");
     std::fs::create_dir(&below)?;
     std::fs::write(below.join("cgroup.procs"), python.id().to_string())?;
@@ -381,7 +381,8 @@ fn zombies() -> Result<(), Failed> {
     let out = parent.stdout.take().ok_or("no output")?;
     BufReader::new(out).read_line(&mut String::new())?;
     let id = parent.id();
-    // The shell could still reap a child that ends before the shell has become `sleep`.
+    // The shell has to become `sleep` before the children end, because the shell could still reap them. `sleep` reaps
+    // no child.
     let program = || std::fs::read_to_string(format!("/proc/{id}/comm")).unwrap_or_default();
     eventually("the shell becomes sleep", || program() == "sleep\n")?;
     drop(parent.stdin.take());

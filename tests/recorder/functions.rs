@@ -76,7 +76,8 @@ fn path() -> Result<(), Failed> {
     ensure(count.abs_diff(samples) <= 1, || {
         format!("{count}: {functions}")
     })?;
-    // The sampled time is at most the path's time on a CPU, plus one sample for each stretch of it.
+    // The time on a CPU consists of stretches. The samples may stand for more time than this, by one sample for each
+    // stretch.
     let on_cpu: u64 = steps.iter().map(|step| int(step, "on_cpu_ns")).sum();
     let sums = int(functions, "sampled_on_cpu_ns") + int(functions, "other_on_cpu_ns");
     ensure(sums == on_cpu, || format!("{on_cpu}: {functions}"))?;
@@ -109,8 +110,9 @@ fn reasons() -> Result<(), Failed> {
         let mine = sums.iter().find(|sum| sum["reason"] == reason);
         mine.map_or(0, |value| int(value, "ns"))
     };
-    // Both processes wait for 300 ms, minus the times in which they run, wait for a CPU or are blocked, because the
-    // shell may begin its wait late. A wait of less than 50 ms has no sample, so as much may be missing.
+    // Each of the two processes waits for 300 ms. The wait may be shorter by the times in which the process runs, waits
+    // for a CPU or is blocked, because the shell may begin its wait late. Waits of less than 50 ms have no sample, so
+    // another 50 ms may be missing.
     let processes = analyze(&trace)?["processes"].take();
     for (at, reason) in ["child", "timer"].into_iter().enumerate() {
         let process = &processes[at];
@@ -120,7 +122,8 @@ fn reasons() -> Result<(), Failed> {
             format!("{reason}: {process} {flame}")
         })?;
     }
-    // On a loaded machine a start by vfork may take longer than the threshold as well, so that reason is allowed.
+    // Samples of waits must have one of three reasons: a timer, a child, or vfork. On a loaded machine the start of a
+    // process by vfork may take longer than the threshold.
     let other = |value: &&Value| {
         !["timer", "child", "vfork"]
             .iter()

@@ -205,8 +205,8 @@ fn terminal() -> Result<(), Failed> {
     ends_with(&said, "reads from the terminal")
 }
 
-/// A program that waits for input to pass on to its child, or for its child's output, waits for the child. Without a
-/// child it waits for the input.
+/// Tests programs that wait for input to pass on to a child, or for a child's output. Such a program is reported as
+/// waiting for the child. Without a child, it is reported as waiting for the input.
 fn relay() -> Result<(), Failed> {
     let relayed = |name: &str, python: &str| {
         let mut tr = recording(

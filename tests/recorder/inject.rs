@@ -20,8 +20,8 @@ pub enum Which {
     Nth(usize),
     /// All calls of the main thread with this system call number.
     Number(u64),
-    /// All calls of this system call by threads with this name, once the main thread has begun to wait for events.
-    /// COMMAND already runs then.
+    /// All calls of the system call with this number by threads with this name. Only calls count that come after the
+    /// main thread has begun to wait for events. COMMAND already runs then.
     Late(&'static str, u64),
     /// The n-th write(2) of all threads but the main thread.
     Write(usize),
@@ -161,7 +161,8 @@ fn kind(pid: i32, now: &libc::user_regs_struct) -> Kind {
     let mut arguments = [now.rdi, now.rsi];
     if OF_DESCRIPTORS.iter().any(is) {
         let file = read_link(format!("/proc/{pid}/fd/{}", now.rdi)).unwrap_or_default();
-        // Digits are removed, because they may be a pid; so is what follows a colon, which names memory or a socket.
+        // Digits are removed from the file's name, because they may be a pid. The text after a colon is removed as
+        // well, because it names memory or a socket.
         let file = file.to_string_lossy();
         let words = file.split(':').take(1).flat_map(str::chars);
         path.extend(words.filter(|word| !word.is_ascii_digit()));

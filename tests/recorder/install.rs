@@ -153,7 +153,8 @@ fn bounded() -> Result<(), Failed> {
         std::fs::write(dir.path().join("script"), &script)?;
         let words = [caller, option, "script"];
         let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
-        // Other rules apply to root, so root is tested with one caller; the user `nobody` with all.
+        // Other rules apply to root than to ordinary users. The first caller is tested as root and as the user
+        // `nobody`; the others only as `nobody`.
         let (users, system) = match expected.take() {
             Some(system) => (&[nobody][..], system),
             None => (&[nobody, &[]][..], run(false, &[], &words)?.stdout),

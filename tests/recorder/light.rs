@@ -60,7 +60,8 @@ fn totals() -> Result<(), Failed> {
     for name in ["long", "short"] {
         let kernel = said(&out.stdout, name)?;
         let ours = int(called(&analysis, name)?, "on_cpu_ns");
-        // After reading its time the program still prints it and exits. The totals in schedstat lag by up to a tick.
+        // The program reads its CPU time, prints it and exits, so its CPU time at the end is a little longer. The
+        // totals in schedstat lag by up to a tick.
         ensure((kernel..kernel + 20_000_000).contains(&ours), || {
             format!("{name}: {ours} ns, and the kernel says {kernel}")
         })?;
@@ -172,7 +173,7 @@ fn joined(files: &[PathBuf], kernel: u64) -> Result<(), Failed> {
     ensure(duration == sum, || {
         format!("{duration} ns instead of {sum}")
     })?;
-    // If the second part is missing, its time is unknown, and the length stays the same.
+    // If the second file is left out, its time is unknown, and the length of the whole recording stays the same.
     let (gap, said) = together(
         files
             .iter()
@@ -199,8 +200,8 @@ fn together<'f>(files: impl Iterator<Item = &'f PathBuf>) -> Result<(Value, Stri
     Ok((serde_json::from_slice(&out.stdout)?, text(&out.stderr)))
 }
 
-/// Each part of the recording can be read alone: an end in it belongs to a task whose start or listing is in the same
-/// part. A process that is alive at the end of a part appears in the next one.
+/// Each part of a rotated recording can be read alone: if a task ends in a part, the same part has the task's fork or
+/// lists it as living. A process that is alive at the end of a part appears in the next one.
 fn short_lives() -> Result<(), Failed> {
     let dir = scratch("short-lives");
     let _ = std::fs::remove_dir_all(&dir);

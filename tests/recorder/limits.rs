@@ -46,8 +46,8 @@ fn least() -> Result<u64, Failed> {
 }
 
 /// COMMAND must run under each of these limits: of the address space, of the number of descriptors, and of file sizes.
-/// The limits of the address space begin just above what tr needs to start; reading an option that masks secrets takes
-/// more than a further MiB.
+/// The limits of the address space begin 3 MiB above the least in which tr starts. Reading an option that masks secrets
+/// takes more than one of these MiB.
 fn limits() -> Result<(), Failed> {
     let dir = scratch("limits");
     let _ = std::fs::remove_dir_all(&dir);

@@ -55,8 +55,8 @@ fn filled() -> Result<(), Failed> {
 /// ms.
 const TICKS: u64 = 50_000_000;
 
-/// A shell loop with many events. Samples of the machine's counters may take up to 2.5 % of the recording's size, so a
-/// tiny recording would have fewer than one a second.
+/// A shell loop that causes many events. Samples of the machine's counters may take up to 2.5 % of the recording's
+/// size, so without these events there would be less than one sample a second.
 pub const BURST: &str = "i=0; while [ $i -lt 1500 ]; do /bin/true; i=$((i+1)); done";
 
 /// The counters in ns, by name, in the texts of `/proc/pressure/*` and `/proc/stat`.

@@ -94,9 +94,9 @@ const BESIDE: &[&[support::Test]] = &[
     waits::TESTS,
 ];
 
-/// Tests that measure times, load the machine or choose process ids, and tests of sudo, because each user may have only
-/// one loader at a time. They run one after the other; the first ones must not have any other recording at the same
-/// time.
+/// Tests that run one after the other. These are tests that measure times, load the machine or choose process ids, and
+/// tests of sudo, because a user may have only one loader at a time. During the tests in the first entry there must be
+/// no other recording.
 const ALONE: &[&[support::Test]] = &[
     harm::COUNTED,
     sudo::TESTS,

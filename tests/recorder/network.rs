@@ -162,8 +162,8 @@ fn peers() -> Result<(), Failed> {
         format!("{waited:?} of the path")
     })?;
     let hosts = list(&network, "hosts");
-    // The server is a thread with the name of this test. On a busy CPU a kernel thread may deliver an answer, so that
-    // the host has no server name.
+    // The server is a thread of this process, and has the name of the test. On a busy CPU a kernel thread may deliver
+    // the server's answer. The host then has no server name.
     let thread = std::thread::current();
     let server = thread.name().and_then(|name| name.get(..15));
     let named = |host: &&serde_json::Value| host["server"].as_str() == server;
@@ -297,8 +297,9 @@ fn look_up(server: SocketAddr) {
     let _ = TcpStream::connect("127.9.8.7:9");
 }
 
-/// Answers three queries: "slow" last and after [`DELAY`], "nowhere" with "no such name", and all but that one with
-/// 127.9.8.7. Returns for each name the time from its query's arrival to its answer.
+/// Answers three queries. The query for "slow" is answered last and after [`DELAY`]. The answer for "nowhere" is "no
+/// such name"; the other two names have the address 127.9.8.7. Returns for each name the time from its query's arrival
+/// to its answer.
 fn resolve(socket: &UdpSocket) -> std::io::Result<Vec<(String, Duration)>> {
     let mut queries = Vec::new();
     for _ in 0..3 {
@@ -346,8 +347,8 @@ fn lookups() -> Result<(), Failed> {
             let answered = int(it, "answered_ns");
             let took = answered.saturating_sub(int(it, "asked_ns"));
             let took = Duration::from_nanos(took);
-            // The recorded duration is at least the server's, because the server gets the query later than the client
-            // sends it. `seen` has the queries in the order of their answers.
+            // The client sends a query before the server gets it, so the recorded duration is at least the server's.
+            // `seen` has the queries in the order of their answers.
             ensure(took >= *time && took <= whole && answered > last, what)?;
             last = answered;
             let code = if label == "nowhere" {

@@ -240,8 +240,8 @@ fn joining() -> Result<(), Failed> {
     ensure(cpu > 90_000_000 && int(python, "threads") == 2, || {
         python.to_string()
     })?;
-    // The argv need not be known: the process's memory was not read, and /proc has the command line only until the
-    // process ends.
+    // The recording may lack the argv of python. The recorder did not read the memory of the process, and /proc has the
+    // command line only until the process ends.
     let known = python["argv"].is_null() || python["argv"][2] == *threads;
     ensure(known && python["comm"] == "python3", || python.to_string())
 }
@@ -338,8 +338,8 @@ fn cpu() -> Result<(), Failed> {
 
 pub const PINNED: &str = "a_pinned_task_is_exact_on_its_cpu";
 
-/// A busy task may run only on the recorded CPU, together with another one. Its times off the CPU must equal those of
-/// perf. Of a task that may run on other CPUs the times off the CPU are unknown, and the report says so.
+/// A busy task is pinned to the recorded CPU, which it shares with another one. Its times off the CPU must equal those
+/// that perf records. The times off the CPU of a task that may run on other CPUs are unknown, and the report says so.
 fn pinned() -> Result<(), Failed> {
     if std::thread::available_parallelism()?.get() < 2 {
         return Ok(());
@@ -419,8 +419,8 @@ fn record_cpu(trace: &std::path::Path, command: &[&str]) -> Result<String, Faile
     Ok(text(&crate::support::tr(&args, trace)?))
 }
 
-/// Two jobs may only run on one CPU (taskset), so they take as long together as one after the other. The verdict must
-/// not blame other load for that. A command that may change the CPUs on which it runs could use all of them.
+/// Two jobs are pinned to one CPU (taskset), so together they take as long as one after the other. The verdict must not
+/// blame other load for this. A command that may change its CPUs itself could use all of them.
 fn affinity() -> Result<(), Failed> {
     let cpus = std::thread::available_parallelism()?.get();
     if cpus < 2 {
@@ -494,8 +494,8 @@ fn all() -> Result<(), Failed> {
     ensure(duration.as_millis() >= 400 && duration < took, || {
         format!("{duration:?} of {took:?}")
     })?;
-    // Every switch is recorded, so a task whose state is unknown was on no CPU. That time must be small unless events
-    // were lost.
+    // The recording has every switch, so a task can be in an unknown state only while it is on no CPU. This unknown
+    // time must be small, unless events were lost.
     let found = report(&trace, "parallelism", &[])?;
     let lost = &info(&trace)?["lost_events"];
     let unknown = u128::from(int(&found, "unknown_ns"));
@@ -507,8 +507,8 @@ fn all() -> Result<(), Failed> {
         .iter()
         .any(|p| int(p, "pid") == u64::from(other.id()));
     ensure(shell, || "what ran before is missing".into())?;
-    // Some virtual machines' kernels do not list all processes to BPF programs. A process has no name only if it was
-    // neither listed nor has run on a CPU since: for example, it ended while the programs were attached.
+    // The kernels of some virtual machines do not list all processes to BPF programs. A process may lack a name only if
+    // it was not listed and did not run on a CPU later. For example, it ended while the programs were attached.
     let events = dump(&trace)?;
     let listed = events.iter().filter(|event| event["kind"] == "snapshot");
     let listed: BTreeSet<u64> = listed.map(|event| int(event, "tgid")).collect();
@@ -685,8 +685,9 @@ fn argv() -> Result<(), Failed> {
     kept(true)
 }
 
-/// The recorder is stopped until the ring buffer is full. The room that is left at the end may be too small for any
-/// argv, so the ring is filled several times, with arguments of several lengths.
+/// The recorder is stopped until its ring buffer is full. Arguments are cut if the rest of the ring is too small for
+/// them. The rest may by chance be too small for any argv, so the ring is filled several times, with arguments of
+/// several lengths.
 fn no_room() -> Result<(), Failed> {
     let trace = scratch("no-room.bin");
     let script = "for length in 4000 3700 3100 2300 1700; do

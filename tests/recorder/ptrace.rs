@@ -665,15 +665,16 @@ int main(int count, char **args) {
 }
 ";
 
-/// Four times as many threads may take little more than four times the recorder's CPU time. If each thread looked at
-/// all others, it would be sixteen times.
+/// The recorder's CPU time must grow in proportion to the number of threads: for four times as many threads, it may be
+/// little more than four times as long. If the recorder looked at all threads at each stop, it would be sixteen times
+/// as long.
 fn many() -> Result<(), Failed> {
     let source = scratch("threads.c");
     std::fs::write(&source, THREADS)?;
     let program = compiled(&source, "threads", &["-pthread"])?;
     let mut all = Vec::new();
-    // Other load can make a single measurement wrong, because thousands of stopped threads wait then. If the recorder
-    // really looked at all threads at each stop, all three rounds would show it.
+    // Other load can make a single measurement too long, because thousands of stopped threads wait meanwhile. If the
+    // recorder really looked at all threads at each stop, all three rounds would take too long.
     for _ in 0..3 {
         let Some([few, many]) = costs_of_threads(&program)? else {
             return Ok(()); // a limit forbids so many threads
@@ -764,8 +765,9 @@ with f.ThreadPoolExecutor(4) as pool: list(pool.map(lambda n: s.run(['sh', '-c',
     })
 }
 
-/// Records a build by ptrace inside of a recording by BPF programs: both must have the same processes, arguments and
-/// exit statuses. Returns the number of tasks, and how many of them have the run time that the kernel reports last.
+/// Records a build by ptrace, and records that recording by BPF programs. Both must have the same processes, arguments
+/// and exit statuses. Returns the number of tasks, and the number of tasks whose run time equals the last figure of the
+/// kernel.
 fn build_beside_bpf(dir: &Path, build: &[&str]) -> Result<(usize, usize), Failed> {
     let (outer, inner) = (scratch("outer.bin"), scratch("inner.bin"));
     let inside = inner.to_string_lossy().into_owned();

@@ -125,8 +125,8 @@ fn no_reader() -> Result<(), Failed> {
     let out = record(&fifo, &["-q"], &["sh", "-c", "exit 3"])?;
     let (took, told) = (begun.elapsed(), text(&out.stderr));
     ensure(out.status.code() == Some(3), || format!("{out:?}"))?;
-    // The lower bound is ten seconds, less a tolerance. The upper one only shows that tr does not wait for ever, so it
-    // is large enough for any load.
+    // tr gives up after ten seconds; the lower bound has a tolerance. The upper bound only shows that tr does not wait
+    // for ever, so it is large enough for any load.
     ensure((9..100).contains(&took.as_secs()), || format!("{took:?}"))?;
     ensure(told.contains("given up"), || told.clone())?;
     // A reader that opens the FIFO while the command runs gets the whole trace.

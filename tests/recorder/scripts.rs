@@ -189,8 +189,8 @@ fn of_root() -> Result<(), Failed> {
     found
 }
 
-/// For these programs the path of the script names another file than for the recorder, because of a mount in their
-/// namespace or of another root directory. The wrong file must not be recorded.
+/// Some programs run in a mount namespace or with another root directory. For them, the path of a script may name
+/// another file than for the recorder. The recorder must not keep the text of the wrong file.
 fn mounted() -> Result<(), Failed> {
     let place = directory("mounted", &[("a", "exit 1"), ("b", "exit 2")])?;
     for method in ["bpf", "ptrace"] {

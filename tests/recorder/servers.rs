@@ -171,9 +171,9 @@ fn followed() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Makes and checks one recording. Returns a difference, if any, that a virtual machine can cause by chance: the
-/// kernel does not count the time that the hypervisor steals as CPU time, and for some wakings and the switches after
-/// them, the kernel of such a machine runs no tracepoint. perf does not see them either.
+/// Makes and checks one recording. Returns a difference, if any, that a virtual machine can cause by chance. The kernel
+/// of a virtual machine does not count the time that the hypervisor steals as CPU time. For some wakings, and for the
+/// switches after them, it runs no tracepoint, and perf lacks them, too.
 fn difference(tcp: bool) -> Result<Option<String>, Failed> {
     let server = Server::start("server-followed", tcp)?;
     // A recording that waits for all descendants does not wait for the end of the server.
@@ -307,9 +307,10 @@ fn asked() -> Result<(), Failed> {
     Ok(std::fs::remove_dir_all(&dir)?)
 }
 
-/// When the recorder begins to follow a server's thread, the thread sleeps or waits for a CPU. Its next event must
-/// then be a waking, or a switch to it. From Linux 6.12 on, a thread that has just gone to sleep may still be in the
-/// run queue. The last server's thread waits for a CPU, because another thread of the server is busy there.
+/// Checks the first event of server threads after the recorder has begun to follow them. Each thread sleeps or waits
+/// for a CPU, so its next event must be a waking or a switch to it. From Linux 6.12 on, a thread that has just gone to
+/// sleep may still be in the run queue. The thread of the last server waits for a CPU, because another thread of this
+/// server is busy there.
 fn resting() -> Result<(), Failed> {
     let program = compiled("rest.c", "rest", &["-pthread"])?;
     let dir = place("rest")?;

@@ -58,8 +58,8 @@ fn in_kernel(rows: &[Value]) -> u64 {
     mine.map(|row| int(row, "self_ns")).sum()
 }
 
-/// The tolerance of a share that some samples measure: five standard deviations, plus 3 percentage points for the start
-/// of the program and for interrupts.
+/// The tolerance for a share that is measured by this number of samples: five standard deviations, plus 3 percentage
+/// points for the start of the program and for interrupts.
 pub fn bound(expected: f64, samples: f64) -> f64 {
     0.03 + 5.0 * (expected * (1.0 - expected) / samples.max(1.0)).sqrt()
 }
@@ -170,9 +170,9 @@ fn waits() -> Result<(), Failed> {
         })
     };
     let ((sleeps, slept), (reads, read)) = (mine("hrtimer_nanosleep"), mine("pipe_read"));
-    // A recorded wait begins when the thread leaves its CPU. The timer of a sleep may start before that, while the
-    // thread still runs or waits for a CPU, so the recorded waits can be shorter. They are never longer than the time
-    // off the CPU.
+    // The timer of a sleep may start while the thread still runs or waits for a CPU. The recorded wait begins only when
+    // the thread leaves its CPU, so the wait can be shorter than the sleep. All waits together are never longer than
+    // the time off the CPU.
     let [on_cpu, run_queue, unknown, lifetime] =
         ["on_cpu_ns", "run_queue_ns", "unknown_ns", "lifetime_ns"].map(|key| int(&process, key));
     let least = 700_000_000u64.saturating_sub(on_cpu + run_queue + unknown);

@@ -85,8 +85,8 @@ struct Shares {
     samples: f64,
     /// The number of samples in the kernel.
     kernel: f64,
-    /// For each function, the number of samples in which it is the innermost one. `total` counts the samples with the
-    /// function anywhere in the stack.
+    /// For each function, the number of samples in which it is the innermost function. `total` has the number of
+    /// samples with the function anywhere in the stack.
     own: BTreeMap<&'static str, f64>,
     total: BTreeMap<&'static str, f64>,
 }
@@ -222,7 +222,8 @@ fn beside(
         .map(|sample| sample.pid)
         .filter(|pid| recorded.contains(pid));
     let pids: BTreeSet<u64> = pids.collect();
-    // All samples of these processes are used, because a process has another name before its exec.
+    // Only the name after the exec selects a process. All samples of the selected processes are used, also those from
+    // before the exec, which have another name.
     samples.retain(|sample| pids.contains(&sample.pid));
     for pid in &pids {
         // A JIT compiler has written this list of its functions.
@@ -248,7 +249,8 @@ fn beside(
         let is_known = known.map_or(their > 0.01, |known| {
             (our - known).abs() <= bound(known, ours.samples)
         });
-        // The difference of two measured shares varies as much as one share of this smaller number of samples.
+        // The difference of two measured shares has the same variance as one share that is measured by `both` samples.
+        // This number is smaller than either number of samples.
         let both = 1.0 / (1.0 / ours.samples + 1.0 / theirs.samples);
         let near = (our - their).abs() <= bound((our + their) / 2.0, both);
         ensure(near && is_known, || {
@@ -371,9 +373,9 @@ print('-fno-omit-frame-pointer' in ' '.join(map(str, flags)))";
     found.into_iter().next()
 }
 
-/// In a Python without frame pointers only the interpreter's own functions are known. They take turns within one
-/// sampling period, so each sampler finds different ones: with 8,000 samples the shares differ by 0.9 % (standard
-/// deviation).
+/// In a Python without frame pointers only the interpreter's own functions are known. They alternate faster than
+/// samples are taken, so each of the two samplers hits different ones. With 8,000 samples the shares differ by 0.9 %
+/// (standard deviation).
 fn python() -> Result<(), Failed> {
     let (python, keeps) = interpreter().ok_or(NO_PYTHON)?;
     let comm = python.file_name().unwrap_or_default().to_string_lossy();
@@ -423,8 +425,8 @@ fn waits() -> Result<(), Failed> {
         .map(|(name, ns)| Ok((name, ns.parse()?)))
         .collect::<Result<_, std::num::ParseFloatError>>()?;
     ensure(known.len() == 3, || shown.clone())?;
-    // Between its readings of the clock the program also runs or waits for a CPU, and the shortest waits are not
-    // recorded. So it measures more than the recording has.
+    // The program measures its waits by reading a clock before and after them. Meanwhile it also runs or waits for a
+    // CPU, and the shortest waits are not recorded. So the program's figure is larger than the recorded one.
     let process = analyze(&trace)?["processes"][0].take();
     let rest = ["on_cpu_ns", "run_queue_ns", "unknown_ns"].map(|key| int(&process, key));
     let mut slack = rest.iter().sum::<u64>() as f64 + 30.0 * 1e6;

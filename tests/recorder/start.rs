@@ -1,7 +1,8 @@
-//! Makes system calls of the recorder fail. COMMAND must run once, with its own exit status; without `--best-effort` it
-//! may also never run, if there is a message. A tracer (ptrace(2)) replaces the result of one call in each run, or of
-//! all calls of one number, as a filter (seccomp(2)) does. One call of each kind fails; with `make test-long` every
-//! call does.
+//! Makes system calls of the recorder fail. COMMAND must run once, with its own exit status. Without `--best-effort`,
+//! COMMAND may also not run at all, if there is a message.
+//!
+//! A tracer (ptrace(2)) replaces the result of one call in each run. In other runs it replaces the results of all calls
+//! of one number, as a filter (seccomp(2)) does. One call of each kind fails; with `make test-long`, every call does.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -176,8 +177,8 @@ fn each(options: &[&str], step: usize) -> Result<(), Failed> {
     runs.judge()
 }
 
-/// Makes all calls of one system call fail, for each system call that the recorder uses. Two kinds are excepted:
-/// without mmap(2) no program has memory, and without the waits for a child nobody gets COMMAND's status.
+/// For each system call that the recorder uses, makes all calls of it fail. There are two exceptions: without mmap(2)
+/// no program has memory, and without the waits for a child nobody gets COMMAND's status.
 fn refused() -> Result<(), Failed> {
     let mut runs = Runs::new(&["--best-effort"])?;
     let all = runs.run(Which::None, 0).ok_or("no run")?.calls;

@@ -189,8 +189,8 @@ fn as_root() -> Result<(), Failed> {
     for key in ["facts", "missing", "lost_events", "anomalies"] {
         let mut one = by_sudo.1[key].clone();
         if let ("missing", Some(missing)) = (key, one.as_array_mut()) {
-            // Only the owner of the programs' descriptors can read the kernel's count of skipped runs, so a recording
-            // by sudo lists one more missing fact.
+            // The kernel counts the runs of a BPF program that it skipped. Only the owner of the program's descriptor
+            // can read this count, so a recording by sudo lists one more missing fact.
             let last = missing.pop().map(|reason| reason.to_string());
             let told =
                 last.is_some_and(|last| last.contains("that the kernel skipped are not counted"));
@@ -557,7 +557,8 @@ fn peers() -> Result<(), Failed> {
     ensure(answer.contains("replaced by another version"), || {
         answer.clone()
     })?;
-    // With a further argument `bpf-loader` is not the loader's command line, so it is passed on to the system's tr.
+    // `tr bpf-loader` starts the loader only without further arguments. With one more, the command line is for the
+    // system's `tr`.
     let mut more = Command::new(place.at("tr"));
     let out = more
         .args(["bpf-loader", "x"])
@@ -614,7 +615,8 @@ fn killed_loader() -> Result<(), Failed> {
         let mut tr = place.record(&["--sudo"], &echo)?;
         let out = tr.env("PATH", place.path()).output()?;
         let (said, told) = (text(&out.stdout), text(&out.stderr));
-        // On a slow machine the signal may come before the loader has started, on a fast one after it has ended.
+        // If the machine is slow, the signal may come before the loader has started. If it is fast, the signal may come
+        // after the loader has ended. Both results are right.
         let good = match out.status.code() {
             Some(0) => said == "it runs\n",
             code => {
@@ -664,8 +666,8 @@ fn helped() -> Result<(), Failed> {
     ensure(status == 5 << 8 && calls.failed.is_some(), || {
         format!("{status:x}: {said}")
     })?;
-    // COMMAND's background job makes the file `late` after COMMAND has ended. It exists if the recorder has waited for
-    // this job, too, of which it knows only from the list of living tasks.
+    // COMMAND's background job makes the file `late` after COMMAND has ended. If the file exists, the recorder has
+    // waited for this job. The recorder knows the job only from the list of living tasks.
     ensure(place.at("late").exists(), || said.clone())?;
     let meta = info(&place.at("x.bin"))?;
     let missing = meta["missing"].to_string();

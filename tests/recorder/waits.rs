@@ -1,5 +1,5 @@
-//! Tests that naps, polls and waits for the network are distinguished by what ended them: in the advice on the first
-//! screen, and in the kinds of time on the critical path.
+//! Tests that naps, polls and waits for the network are distinguished by the event that ended the wait. The results are
+//! in the advice on the first screen, and in the kinds of time on the critical path.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -84,8 +84,8 @@ fn python(address: SocketAddr, code: &str) -> String {
     )
 }
 
-/// A program naps three times for 300 ms by a system call with a time-out. The call waits for no descriptor in one
-/// program, and also for a connection in the other.
+/// A program naps three times for 300 ms by a system call with a time-out. In one program, the call waits for no
+/// descriptor. In the other program, the call also waits for a connection.
 fn naps() -> Result<(), Failed> {
     for (name, code) in [
         (

@@ -44,7 +44,8 @@ fn run(which: Which, fault: Fault) -> Result<Run, Failed> {
     let trace = scratch("writes.bin");
     let said = scratch("writes.stderr");
     let _ = std::fs::remove_file(&trace);
-    // On a busy machine several flushes may become one write, so there are more flushes than are needed.
+    // The command causes more flushes than the tests need, because on a busy machine several flushes may become one
+    // write.
     let script = format!("for i in 1 2 3 4 5 6 7; do /bin/true; sleep 0.5; done; exit {STATUS}");
     let mut tr = recording(&trace, &[], &["sh", "-c", &script]);
     tr.stdout(Stdio::null())
@@ -79,8 +80,8 @@ fn failing() -> Result<(), Failed> {
             ensure(run.said.contains(words), all)?;
             ensure(run.status.code() == Some(STATUS), all)?;
             if run.said.contains("the command runs untraced") {
-                // The header could not be written: COMMAND ran unrecorded, and a new header of a file without events
-                // was written.
+                // The header could not be written, so COMMAND ran unrecorded. Then a file with a new header and without
+                // events was written.
                 ensure(nth == 1, all)?;
                 continue;
             }

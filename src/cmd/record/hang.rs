@@ -19,8 +19,8 @@ use crate::open;
 /// The largest number of lines about processes in the report on a hanging COMMAND. The whole report has at most 30
 /// lines.
 const LINES: usize = 24;
-/// The largest number of processes that the report on a hanging COMMAND names as the end of the chains of waits: all
-/// other processes wait for one of them, directly or through others.
+/// The largest number of processes that the report on a hanging COMMAND names as the ends of its chains of waits. If A
+/// waits for B and B waits for C, then C is the end.
 const ENDS: usize = 3;
 /// The longest time that writing the report to standard error may take. Standard error can be a pipe that nobody
 /// reads; that may even be the reason why COMMAND hangs.
@@ -61,8 +61,8 @@ pub fn notice(redactor: &Redactor) -> Arc<dyn Fn(&Hang) + Send + Sync> {
     })
 }
 
-/// Prints the functions in which the processes at the end of the chains of waits waited, if the recording has stacks of
-/// waits. The kernel gives the stack of a wait only when the wait ends, so this is done after COMMAND has ended.
+/// Prints the stacks of the processes on which the rest of a hanging COMMAND waited, if the recording has stacks of
+/// waits. The kernel reports the stack of a wait only when the wait ends, so this is called after COMMAND has ended.
 pub fn say_stacks(file: &Path) {
     let ends = AT_THE_END.lock().unwrap_or_else(PoisonError::into_inner);
     if ends.is_empty() || !file.is_file() {

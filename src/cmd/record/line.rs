@@ -124,8 +124,8 @@ impl Screen {
         };
         let mut out = String::new();
         if self.rows != Some(rows) {
-            // If the cursor is in the last row, it moves up in its column; elsewhere it stays (escape codes IND and
-            // CUU).
+            // The status line needs the last row. If the cursor is there, the escape code IND scrolls the screen by one
+            // row. CUU then moves the cursor up. In any other row, the two codes cancel each other.
             out.push_str("\x1bD\x1b[A");
         }
         self.rows = Some(rows);
@@ -154,8 +154,8 @@ impl Screen {
     }
 }
 
-/// The names of a process in the status line: the arguments of its last exec (before the first one, those of
-/// its parent), and its comm.
+/// The name of a process in the status line: the arguments of its last exec, and its comm. A process that has not
+/// called exec yet has its parent's name.
 type Name = Arc<(Argv, Comm)>;
 
 /// The state of the status line: the living processes of COMMAND, as the events show them, and the time at which the
@@ -238,8 +238,8 @@ impl Watcher for Line {
                 if let Some(process) = self.living.get_mut(&exec.tgid.0) {
                     process.name = (name, false);
                 } else if self.living.is_empty() {
-                    // The first exec in the recording is that of COMMAND. Later execs of unknown processes are those
-                    // of recorded servers. They are no jobs of COMMAND, so the line does not show them.
+                    // The first exec in the recording is COMMAND's. Any later exec of an unknown process belongs to a
+                    // server that is recorded as well. A server is no job of COMMAND, so the line does not show it.
                     let command = Living {
                         parent: None,
                         since: event.time.0,

@@ -108,8 +108,8 @@ pub fn warn_of_root(args: &Args, redactor: &Redactor) {
     );
 }
 
-/// Prints that COMMAND has ended but the reader of the output, such as a full pipe, does not accept the end of the
-/// trace, and how long `tr` waits.
+/// Prints that COMMAND has ended but the end of the trace cannot be written, because the output blocks (for example, a
+/// full pipe). Also prints how long `tr` waits.
 pub fn say_waiting() {
     eprintln!(
         "tr: the command has ended, but the output blocks before the end of the trace; \

@@ -23,8 +23,8 @@ pub fn explain(args: &Args, redactor: &Redactor, error: &Error, runs: bool) {
         return;
     }
     let refused = matches!(error, Error::Tracing(_) | Error::Sudo(_) | Error::Ptrace(_));
-    // The line to repeat the recording is only made for a refusal: masking its secrets takes memory, which may be
-    // lacking after another error.
+    // Only a refusal is reported with the command line that repeats the recording. Masking the secrets in this line
+    // takes memory, which may be lacking after another error.
     let again = if refused {
         arguments(args, redactor)
     } else {
