@@ -24,6 +24,7 @@ mod polls;
 pub mod programs;
 mod quartiles;
 mod rating;
+mod rhythm;
 mod runners;
 mod totals;
 mod verdict;
