@@ -30,6 +30,16 @@ pub struct CpuNeed {
 }
 
 impl CpuNeed {
+    /// The need of a build that may use all available CPUs after a change. Fewer CPUs are enough only as long as its
+    /// tasks run as recorded.
+    pub(crate) fn of_all(self) -> CpuNeed {
+        CpuNeed {
+            enough: self.available,
+            on_enough: self.on_available,
+            ..self
+        }
+    }
+
     /// Computes the CPUs that a build needs. `available` is the number of CPUs that the build could use; `alone` is
     /// the result of simulating the build on these CPUs without other tasks.
     pub(crate) fn of(available: u64, alone: &Done, schedule: &Schedule) -> Option<CpuNeed> {

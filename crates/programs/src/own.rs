@@ -45,11 +45,11 @@ impl OwnRule {
             return Err(format!("the name or the pattern is empty: {HOW}"));
         }
         let mut builder = RegexBuilder::new(pattern);
-        let pattern = builder.size_limit(LARGEST).dfa_size_limit(LARGEST).build();
+        let compiled = builder.size_limit(LARGEST).dfa_size_limit(LARGEST).build();
         Ok(OwnRule {
             kind,
             name: name.to_owned(),
-            pattern: pattern.map_err(|error| error.to_string())?,
+            pattern: compiled.map_err(|error| in_one_line(&error, pattern))?,
         })
     }
 
@@ -62,6 +62,14 @@ impl OwnRule {
         let name = escape::raw(name.trim().as_bytes());
         (!name.is_empty()).then(|| found(self.kind, units::shorten(&name, WIDTH)))?
     }
+}
+
+/// Says in one line why a text is no regular expression. The library says it in several lines, the reason in the last one.
+fn in_one_line(error: &regex::Error, pattern: &str) -> String {
+    let text = error.to_string();
+    let reason = text.lines().last().unwrap_or_default();
+    let reason = reason.trim_start_matches("error: ");
+    format!("{pattern:?} is no regular expression: {reason}")
 }
 
 /// Sets the user's step rules of this process, unless they were set before.
@@ -94,6 +102,13 @@ mod tests {
             .map(|rule| OwnRule::parse(StepKind::Test, rule).unwrap());
         let args: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
         by(&rules.collect::<Vec<_>>(), &args).map(|found| found.name)
+    }
+
+    #[test]
+    fn a_wrong_pattern_is_refused_in_one_line() {
+        let error = OwnRule::parse(StepKind::Test, "smoke=([").unwrap_err();
+        let want = "\"([\" is no regular expression: unclosed character class";
+        assert_eq!(error, want);
     }
 
     #[test]

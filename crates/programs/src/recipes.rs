@@ -40,7 +40,7 @@ pub fn name(args: &[&[u8]]) -> Option<String> {
     let commands = match command_line::shell_text(args) {
         Some(script) => commands(script),
         None => vec![Command {
-            words: args.iter().map(|arg| arg.to_vec()).collect(),
+            words: without_env(args).iter().map(|arg| arg.to_vec()).collect(),
             output: None,
         }],
     };
@@ -69,6 +69,18 @@ pub fn name(args: &[&[u8]]) -> Option<String> {
         .iter()
         .find(|command| !command.words.is_empty())
         .map(of_command)
+}
+
+/// A command line without a leading `env`, which is there for scripts that begin with `#!/usr/bin/env bash`.
+fn without_env<'a, 'w>(args: &'a [&'w [u8]]) -> &'a [&'w [u8]] {
+    match args.split_first() {
+        Some((first, rest)) if matches!(*first, b"env" | b"/usr/bin/env") => {
+            let is_option = |word: &&&[u8]| word.starts_with(b"-") || is_assignment(word);
+            let options = rest.iter().take_while(is_option).count();
+            rest.get(options..).unwrap_or_default()
+        }
+        _ => args,
+    }
 }
 
 fn slices(words: &[Vec<u8>]) -> Vec<&[u8]> {
@@ -148,6 +160,12 @@ mod tests {
         let direct = |line: &str| name(&line.split(' ').map(str::as_bytes).collect::<Vec<_>>());
         assert_eq!(direct("./run.sh 15").as_deref(), Some("run.sh 15"));
         assert_eq!(direct("mkdir -p /w/a").as_deref(), Some("mkdir -p"));
+        // The shim of a version manager begins with `#!/usr/bin/env bash`.
+        assert_eq!(
+            direct("/usr/bin/env bash /h/shims/python3 smoke/run.py users").as_deref(),
+            Some("run.py users")
+        );
+        assert_eq!(direct("env A=1 ./x 1").as_deref(), Some("x 1"));
         assert_eq!(
             direct("bash -eu tools/gen.sh x").as_deref(),
             Some("gen.sh x")

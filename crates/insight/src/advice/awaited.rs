@@ -30,6 +30,9 @@ const MUCH_LONGER: u64 = 10;
 /// The largest numbers of processes (`TASKS`), of threads of a process (`THREADS`), and of naps or of entries in a
 /// thread's timeline (`PARTS`) that are searched for awaited work. They bound the work.
 const TASKS: usize = 200;
+/// The divisor of the build's time for the shortest sleep that is compared with the work of other threads. A bound of the
+/// work.
+const LONG_NAP: u64 = 1000;
 const THREADS: usize = 50;
 const PARTS: usize = 1000;
 
@@ -178,6 +181,10 @@ pub(super) fn is_beside_work(facts: &BuildFacts<'_>, nap: &Nap) -> bool {
     let Some(timeline) = &facts.analysis.timeline else {
         return false;
     };
+    // Only some of the sleeps can be so long, which bounds the work.
+    if nap.length().saturating_mul(LONG_NAP) < facts.wall {
+        return false;
+    }
     let process = facts.analysis.thread(nap.thread).process;
     let threads = &facts.analysis.process(process).threads;
     let others = threads.iter().filter(|other| **other != nap.thread);

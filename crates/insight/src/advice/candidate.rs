@@ -192,6 +192,14 @@ impl AdviceKind {
         self.is_forecast() || self == AdviceKind::Stolen
     }
 
+    /// Whether more tasks run at once after a change of this kind.
+    pub(super) fn uses_cpus(self) -> bool {
+        matches!(
+            self,
+            AdviceKind::Lock | AdviceKind::Tests | AdviceKind::FewJobs
+        )
+    }
+
     /// Whether advice of this kind is about one task alone, so that advice of any other kind explains more.
     pub(super) fn is_generic(self) -> bool {
         matches!(self, AdviceKind::Last | AdviceKind::Alone)

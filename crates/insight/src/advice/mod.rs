@@ -24,6 +24,7 @@ mod polls;
 pub mod programs;
 mod quartiles;
 mod rating;
+mod rhythm;
 mod runners;
 mod totals;
 mod verdict;
@@ -236,6 +237,10 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
         let jobs = jobs::one_by_one(facts);
         points.extend(jobs.and_then(|jobs| open::one_by_one(facts, &jobs, own)));
     }
+    // Fewer CPUs are enough for the recorded order, but perhaps not for another one.
+    let is_open = |point: &OpenPoint| matches!(point.kind, OpenKind::Jobs | OpenKind::Order);
+    let could_be_parallel =
+        points.iter().any(is_open) || changes.iter().any(|line| line.kind.uses_cpus());
     let mut verdict = verdict(facts, &withheld, &changes, saved, bound, had);
     // The simulated time without a quota is less than the recorded time minus the throttled time, so it lowers the
     // least time of the forecast.
@@ -270,7 +275,14 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
         // If the simulated time is much shorter than the verdict's, the simulation lacks waits and cannot show how many
         // CPUs are enough.
         cpus: CpuNeed::of(facts.cpus, &run, &schedule)
-            .filter(|_| own.saturating_mul(5) >= alone.saturating_mul(4)),
+            .filter(|_| own.saturating_mul(5) >= alone.saturating_mul(4))
+            .map(|need| {
+                if could_be_parallel {
+                    need.of_all()
+                } else {
+                    need
+                }
+            }),
     })
 }
 

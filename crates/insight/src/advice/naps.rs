@@ -20,6 +20,7 @@ use super::limits::{ended_by_limit, given_up_at_once, killed_after_grace};
 use super::nap::{sum, Nap, LOOP};
 use super::pauses::Pauses;
 use super::polls;
+use super::rhythm::{is_long, is_paced};
 use crate::timeout::timed_out;
 use crate::{exit, label};
 use tr_text::units;
@@ -27,8 +28,6 @@ use tr_text::units;
 /// The least number of unequal sleeps that count as tries to get what another process has, such as a database's lock.
 /// A guess: sqlite's busy handler sleeps seven times within the first 80 ms.
 const TRIES: usize = 8;
-/// A second in nanoseconds.
-const SECOND: u64 = 1_000_000_000;
 /// The longest sleep in ns that may belong to a language's runtime, which sleeps between checks of its own threads.
 /// Nobody can change such sleeps (Go's `sysmon` doubles its sleeps up to 10 ms, runtime/proc.go).
 const RUNTIMES: u64 = 12_000_000;
@@ -162,96 +161,6 @@ pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     candidates.extend(ended_by_limit(facts));
     candidates.extend(graces.into_iter().map(|(_, candidate)| candidate));
     candidates
-}
-
-/// The least number of naps whose ends are compared with a rhythm. A guess: a few may be regular by chance.
-const BEATS: usize = 10;
-/// How many times more regular the ends of naps in a rhythm are than their lengths. A guess: for a program that sleeps
-/// for a fixed time again and again, the lengths are more regular than the ends.
-const REGULAR: u64 = 4;
-
-/// The farthest in nanoseconds that the end of a nap lies from a moment that the program computed in advance. A guess: a
-/// timer may be 50 µs late (`PR_SET_TIMERSLACK`, prctl(2)). The ends of ten naps of one length drift twice as far, because
-/// of the work between them.
-const NEAR: u64 = 60_000;
-/// The shortest time in nanoseconds by which the ends of two naps of one length drift from a rhythm, because of the work
-/// between them and the delay of a timer. A guess: a task of real-time priority that only reads a clock needs 15 µs.
-const DRIFT: u64 = 15_000;
-/// The distance in nanoseconds of the moments at which a program that follows a timetable acts. A guess: its times are
-/// whole milliseconds.
-const TIMETABLE: u64 = 1_000_000;
-
-/// Whether a nap has at least a tenth of the length of the longest one. A shorter one belongs to something else than the
-/// longest one.
-fn is_long(nap: &Nap, longest: u64) -> bool {
-    nap.length().saturating_mul(10) >= longest
-}
-
-/// Whether the naps of a process end at moments that the program computed in advance. Either the times between their ends
-/// are more alike than their lengths, because the program subtracts the time of its work from each nap, or the ends lie
-/// on the moments of a timetable. A program does this to keep a rate; a loop that checks for something does not.
-fn is_paced(slept: &[Nap]) -> bool {
-    // Some runtimes divide a nap into whole milliseconds and the rest.
-    let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
-    let long = slept.iter().filter(|nap| is_long(nap, longest));
-    let slept: Vec<Nap> = long.copied().collect();
-    let slept = slept.as_slice();
-    if slept.len() < BEATS {
-        return false;
-    }
-    let between = slept.windows(2).filter_map(|pair| match pair {
-        [one, next] => Some(next.to.since(one.to)),
-        _ => None,
-    });
-    let between: Vec<u64> = between.collect();
-    let lengths: Vec<u64> = slept.iter().skip(1).map(Nap::length).collect();
-    let same = |pair: &[Nap]| matches!(pair, [one, next] if one.thread == next.thread);
-    let is_one_thread = slept.windows(2).all(same);
-    if is_one_thread && spread(between).saturating_mul(REGULAR) < spread(lengths) {
-        return true;
-    }
-    let (first, last) = (slept.first(), slept.last());
-    let whole = first
-        .zip(last)
-        .map_or(0, |(first, last)| last.to.since(first.to));
-    // So many times a second, if the program keeps a rate.
-    let mean = whole / (slept.len() as u64 - 1);
-    let rate = (SECOND + mean / 2).checked_div(mean).unwrap_or(0);
-    let period = SECOND.checked_div(rate).unwrap_or(0);
-    // Shorter naps all end near such a moment.
-    let grids = [TIMETABLE, period].into_iter();
-    let mut grids = grids.filter(|grid| (TIMETABLE..=mean + NEAR).contains(grid));
-    grids.any(|grid| end_on_grid(slept, grid))
-}
-
-/// Whether four fifths of the naps end at moments that are a multiple of `grid` nanoseconds apart.
-fn end_on_grid(slept: &[Nap], grid: u64) -> bool {
-    // The more naps there are, the farther are the ends of naps of one length from any rhythm. The timers of some runtimes
-    // are late by as much as a millisecond.
-    let drift = DRIFT.saturating_mul(slept.len() as u64);
-    let near = NEAR.max((drift / 3).min(grid / 10));
-    let is_near = |from: &Nap, to: &Nap| {
-        let past = to.to.since(from.to).checked_rem(grid).unwrap_or(grid);
-        past.min(grid.saturating_sub(past)) <= near
-    };
-    // The end of the first nap may itself be early or late.
-    slept.iter().take(LOOP + slept.len() / 20).any(|first| {
-        let near = slept
-            .iter()
-            .filter(|nap| nap.to >= first.to && is_near(first, nap));
-        near.count() * 5 >= slept.len() * 4
-    })
-}
-
-/// The median of the distances between the given times and their median, in nanoseconds.
-fn spread(mut times: Vec<u64>) -> u64 {
-    let median = |times: &mut Vec<u64>| {
-        times.sort_unstable();
-        times.get(times.len() / 2).copied().unwrap_or(0)
-    };
-    let middle = median(&mut times);
-    let mut distances: Vec<u64> = times.iter().map(|time| time.abs_diff(middle)).collect();
-    median(&mut distances)
 }
 
 /// For each segment of the critical path, whether it is a sleep of a build tool itself, between its checks for ended
@@ -795,49 +704,6 @@ mod tests {
     use tr_analyze::model::ThreadIx;
 
     use super::*;
-
-    #[test]
-    fn naps_that_keep_a_rate_end_in_a_rhythm() {
-        let naps = |of: fn(u64) -> (u64, u64)| -> Vec<Nap> {
-            let nap = |n| {
-                let (from, to) = of(n);
-                Nap {
-                    thread: ThreadIx(0),
-                    group: 0,
-                    by: 0,
-                    from: Ktime(from),
-                    to: Ktime(to),
-                    ran: Ktime(to),
-                }
-            };
-            (0..20).map(nap).collect()
-        };
-        // A program that keeps a rate of 100: the work before each nap takes 10 to 16.
-        let rate = naps(|n| (n * 100 + 10 + n * 5 % 7, (n + 1) * 100));
-        let pause = naps(|n| {
-            let from = n * 113 + n * 5 % 7;
-            (from, from + 100)
-        });
-        assert!(is_paced(&rate));
-        assert!(!is_paced(&pause));
-        assert!(!is_paced(&rate[..5]));
-        // Twelve times a second, with work of 20 µs and timers that are up to 30 µs late.
-        let twelve = naps(|n| {
-            let end = |n: u64| n * SECOND / 12 + n * 7 % 31 * 1000;
-            (end(n) + 20_000, end(n + 1))
-        });
-        assert!(is_paced(&twelve));
-        // A replay of events whose times are multiples of 10 ms.
-        let replay = naps(|n| {
-            let at = |n: u64| (n * n % 13 + n * 20) * 10_000_000 + n * 11 % 37 * 1000;
-            (at(n) + 200_000, at(n + 1))
-        });
-        assert!(is_paced(&replay));
-        // The timers of a task of real-time priority are not late, and its work between two naps takes 15 µs.
-        let exact = naps(|n| (n * 100_015_000, n * 100_015_000 + 100_000_000));
-        assert!(!is_paced(&exact));
-        assert!(!is_paced(&exact[..BEATS]));
-    }
 
     #[test]
     fn a_life_has_most_of_the_sleeps() {

@@ -1,5 +1,6 @@
 //! Turns the timeline of every thread into the operations that the simulation of a run does.
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
 use tr_format::event::Ktime;
@@ -52,6 +53,7 @@ pub(super) fn threads(
         from: path.from,
         to: path.to,
         sleeps: sleeps(path),
+        looks: Cell::new(LOOKS),
         containers: WaitedFor::of(analysis),
         own: Own::below(analysis, path.process),
         ends: lists(),
@@ -89,6 +91,9 @@ pub(super) fn threads(
         wakings: builder.wakings.len(),
     }
 }
+
+/// The largest number of entries of timelines that are compared with sleeps on the critical path. A bound of the work.
+const LOOKS: usize = 1_000_000;
 
 /// The sleeps on the critical path: each sleeping thread with the time at which the sleep began.
 fn sleeps(path: &CriticalPath) -> HashSet<(ThreadIx, Ktime)> {

@@ -1,6 +1,7 @@
 //! The state that is needed while the operations of a simulated run's threads are collected, and functions that
 //! look up in the recording, for example, which thread ended a wait.
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
 use tr_format::event::Ktime;
@@ -34,6 +35,8 @@ pub(super) struct Builder<'a> {
     /// The sleeps on the critical path: each sleeping thread with the time at which its sleep began. The end of such a
     /// sleep is what let the run go on.
     pub(super) sleeps: HashSet<(ThreadIx, Ktime)>,
+    /// The number of entries of timelines that may still be compared with those sleeps. A bound of the work.
+    pub(super) looks: Cell<usize>,
     /// The containers that processes of the simulated run wait for.
     pub(super) containers: WaitedFor,
     pub(super) own: Own,
