@@ -2,7 +2,7 @@
 
 use super::nap::{Nap, LOOP};
 
-/// A second in nanoseconds.
+/// A second in nanoseconds, which is a unit.
 const SECOND: u64 = 1_000_000_000;
 /// The least number of naps whose ends are compared with a rhythm. A guess: a few may be regular by chance.
 const BEATS: usize = 10;

@@ -88,7 +88,7 @@ fn naps_on_the_critical_path_are_no_ticks() {
         sleeps(&mut hand, (10, 0), 10 + 200 * nap, (Reason::Poll, SLEEPS));
         wakes(&mut hand, 0, 208 + 200 * nap, (10, 0));
     }
-    // Its own thread works for 15 ms.
+    // The thread of the loop works for 15 ms.
     hand.waking(1, 1_010 * MS, 10, 11)
         .switch(1, 1_010 * MS + 1, 0, RUNNING, 11);
     sleeps(&mut hand, (10, 0), 1_011, (Reason::Poll, SLEEPS));
