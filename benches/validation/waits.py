@@ -5,7 +5,7 @@ usage: benches/validation/waits.py [--tr TR] [--around idle,load,quota] [--rows 
                            [--out PAGE] [PLANT...]
 
 The plants are those of plants/waits.py, plants/waits_blind.py, plants/waits_later.py, plants/waits_fourth.py, plants/waits_fifth.py, plants/waits_sixth.py, plants/waits_seventh.py, plants/waits_eighth.py,
-plants/waits_ninth.py and plants/waits_tenth.py. Each is run with and without its fault: the difference
+plants/waits_ninth.py, plants/waits_tenth.py and plants/waits_eleventh.py. Each is run with and without its fault: the difference
 is its gain, in the time of the build with its CPUs for itself. It is recorded once in each surrounding (see validate.py); the runs of the surrounding "idle" have a
 real-time priority, so that the machine's other tasks do not matter. "shared" is the machine as it is, beside what others run. Of a plant
 with known times on a quiet machine nothing is measured. The first screen is
@@ -42,6 +42,7 @@ import section  # noqa: E402
 import waits as plants  # noqa: E402
 import waits_blind as blind  # noqa: E402
 import waits_eighth as eighth  # noqa: E402
+import waits_eleventh as eleventh  # noqa: E402
 import waits_fifth as fifth  # noqa: E402
 import waits_fourth as fourth  # noqa: E402
 import waits_later as later  # noqa: E402
@@ -66,6 +67,7 @@ PLANTS = [
     *eighth.PLANTS,
     *ninth.PLANTS,
     *tenth.PLANTS,
+    *eleventh.PLANTS,
 ]
 HEADER = [
     "plant",

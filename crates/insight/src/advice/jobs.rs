@@ -272,18 +272,17 @@ pub(super) struct OneByOne<'f> {
     pub most: u64,
 }
 
-/// The jobs of cargo or of a test runner that ran one after the other, although the tool may run several at once. The
+/// The jobs of a build tool or of a test runner that ran one after the other, although the tool may run several at once. The
 /// reason may be the tool's configuration, a lock that tests share, or that each job needs the previous one.
 pub(super) fn one_by_one<'f>(facts: &'f BuildFacts<'_>) -> Option<OneByOne<'f>> {
+    let told = told_makes(facts);
     let may_run_several = |owner: Group| {
         let known = facts
             .execution(owner)
             .and_then(|execution| changes::known(&execution.program));
-        known.is_some_and(|known| {
-            let told = known.jobs(&facts.args(owner));
-            known.family == Family::Cargo && told.is_none()
-                || known.role == Role::Tests && told.is_some_and(|jobs| jobs != Some(1))
-        })
+        let is_known = known.is_some_and(|known| matches!(known.role, Role::Jobs | Role::Tests));
+        let limit = limit(facts, owner, &told);
+        is_known && matches!(limit, Limit::Unknown | Limit::Given(None | Some(2..)))
     };
     let all = children(facts).into_iter();
     let all = all.filter(|(owner, children)| children.len() >= ROW.0 && may_run_several(*owner));

@@ -223,12 +223,13 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
     if !points.iter().any(|point| point.kind == OpenKind::Jobs) {
         points.extend(open::crowd(facts));
     }
-    // Advice about one task alone or about waits does not say how the other tasks could run, so their number and order
-    // stay open points.
+    // Advice about one task alone, about waits or about repeated work does not say how the other tasks could run, so their
+    // number and order stay open points.
     let is_about_all = |advice: &Advice| {
         let kind = advice.kind;
         let is_wait = kind.of_waits().is_some() && kind != AdviceKind::Lock;
-        !kind.is_machine() && !kind.is_generic() && !is_wait
+        let is_other = kind.is_machine() || kind.is_generic() || kind == AdviceKind::Repeated;
+        !is_other && !is_wait
     };
     let all = changes.iter().any(is_about_all);
     if !all && !points.iter().any(|point| point.kind == OpenKind::Jobs) {

@@ -1,6 +1,6 @@
 //! Tells sleeps that keep a rate or follow a timetable from those of a loop that checks for something.
 
-use super::nap::{Nap, LOOP};
+use super::nap::Nap;
 
 /// A second in nanoseconds, which is a unit.
 const SECOND: u64 = 1_000_000_000;
@@ -10,19 +10,12 @@ const BEATS: usize = 10;
 /// for a fixed time again and again, the lengths are more regular than the ends.
 const REGULAR: u64 = 4;
 
-/// The farthest in nanoseconds that the end of a nap lies from a moment that the program computed in advance. A guess: a
-/// timer may be 50 µs late (`PR_SET_TIMERSLACK`, prctl(2)). The ends of ten naps of one length drift twice as far, because
-/// of the work between them.
-const NEAR: u64 = 60_000;
 /// The shortest time in nanoseconds by which the ends of two naps of one length drift from a rhythm, because of the work
 /// between them and the delay of a timer. A guess: a task of real-time priority that only reads a clock needs 15 µs.
 const DRIFT: u64 = 15_000;
 /// The distance in nanoseconds of the moments at which a program that follows a timetable acts. A guess: its times are
 /// whole milliseconds.
 const TIMETABLE: u64 = 1_000_000;
-
-/// The largest number of naps whose ends are tried as the first moment of a timetable. A bound of the work.
-const FIRSTS: usize = 20;
 
 /// Whether a nap has at least a tenth of the length of the longest one. A shorter one belongs to something else than the
 /// longest one.
@@ -61,30 +54,36 @@ pub(super) fn is_paced(slept: &[Nap]) -> bool {
     let mean = whole / (slept.len() as u64 - 1);
     let rate = (SECOND + mean / 2).checked_div(mean).unwrap_or(0);
     let period = SECOND.checked_div(rate).unwrap_or(0);
-    // Shorter naps all end near such a moment.
+    // Naps that are shorter than a millisecond all end near a moment of a timetable.
     let grids = [TIMETABLE, period].into_iter();
-    let mut grids = grids.filter(|grid| (TIMETABLE..=mean + NEAR).contains(grid));
+    let mut grids = grids.filter(|grid| (TIMETABLE..=mean + mean / 100).contains(grid));
     grids.any(|grid| end_on_grid(slept, grid))
 }
 
-/// Whether four fifths of the naps end at moments that are a multiple of `grid` nanoseconds apart.
+/// Whether four fifths of the naps end about a multiple of `grid` nanoseconds apart.
 fn end_on_grid(slept: &[Nap], grid: u64) -> bool {
-    // The more naps there are, the farther are the ends of naps of one length from any rhythm. The timers of some runtimes
-    // are late by as much as a millisecond.
+    // The more naps of one length there are, the farther their ends drift from any rhythm: two thirds of that drift hold
+    // fewer than four fifths of the ends. The timers of some runtimes are late by as much as a millisecond.
     let drift = DRIFT.saturating_mul(slept.len() as u64);
-    let near = NEAR.max((drift / 3).min(grid / 10));
-    let is_near = |from: &Nap, to: &Nap| {
-        let past = to.to.since(from.to).checked_rem(grid).unwrap_or(grid);
-        past.min(grid.saturating_sub(past)) <= near
+    let width = (drift / 3).min(grid / 10).saturating_mul(2);
+    let Some(first) = slept.first() else {
+        return false;
     };
-    // The end of the first nap may itself be early or late.
-    let firsts = LOOP + (slept.len() / 20).min(FIRSTS);
-    slept.iter().take(firsts).any(|first| {
-        let near = slept
-            .iter()
-            .filter(|nap| nap.to >= first.to && is_near(first, nap));
-        near.count() * 5 >= slept.len() * 4
-    })
+    let past = slept.iter().map(|nap| nap.to.since(first.to) % grid.max(1));
+    let mut past: Vec<u64> = past.collect();
+    past.sort_unstable();
+    // An end just before a multiple lies beside one just after it.
+    let again: Vec<u64> = past.iter().map(|past| past.saturating_add(grid)).collect();
+    past.extend(again);
+    let mut begin = 0;
+    let mut most = 0;
+    for (end, at) in past.iter().enumerate() {
+        while past.get(begin).is_some_and(|first| at - first > width) {
+            begin += 1;
+        }
+        most = most.max(end + 1 - begin);
+    }
+    most * 5 >= slept.len() * 4
 }
 
 /// The median of the distances between the given times and their median, in nanoseconds.

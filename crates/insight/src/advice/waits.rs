@@ -141,6 +141,7 @@ fn locks(facts: &BuildFacts<'_>) -> Option<Candidate> {
     let timeline = analysis.timeline.as_ref()?;
     let mut waited: BTreeMap<Group, u64> = BTreeMap::new();
     let mut holders: BTreeMap<Group, u64> = BTreeMap::new();
+    let mut until_timeout = 0u64;
     let may_lock = |ix: &ThreadIx| timeline.may_wait(*ix, Reason::FileLock);
     for thread in analysis.thread_ids().filter(may_lock) {
         let process = analysis.thread(thread).process;
@@ -153,6 +154,9 @@ fn locks(facts: &BuildFacts<'_>) -> Option<Candidate> {
             }
             if let Some(group) = facts.groups.at(process, stretch.from) {
                 add(&mut waited, group, stretch.length());
+            }
+            if stretch.waker().is_timer() {
+                until_timeout = until_timeout.saturating_add(stretch.length());
             }
             if let Actor::Thread(holder) = stretch.waker() {
                 let holder = analysis.thread(holder).process;
@@ -169,9 +173,23 @@ fn locks(facts: &BuildFacts<'_>) -> Option<Candidate> {
         .map_or(String::new(), |(_, holder)| {
             format!(" of {}", facts.name(holder))
         });
+    // Most of the time, the program did not get the lock before its time-out.
+    let gives_up = until_timeout > sum / 2;
+    let (held, action) = if gives_up {
+        (
+            ", until its time-out".to_owned(),
+            "find out who holds it, or give up sooner, unless the time is meant",
+        )
+    } else {
+        (
+            held,
+            "hold it for less time, or give each its own file or directory, if they need not share it",
+        )
+    };
     Some(Candidate {
         finding: format!("{waiter} wait{s} {} for a lock{held}", units::time(sum)),
-        action: "hold it for less time, or give each its own file or directory, if they need not share it".into(),
+        action: action.into(),
+        unless_meant: gives_up,
         without: Without {
             own: |kind, reason| kind != TimeKind::OnCpu && reason == Reason::FileLock,
             waits: is_file_lock,

@@ -284,24 +284,54 @@ fn a_limit_that_ends_a_program_is_named() {
     }
 }
 
-/// A runner that could run two tests at once runs three of them one after the other. They may share a lock, so there is
-/// no advice.
+/// A tool that could run two jobs at once runs three of them one after the other. They may share a lock or a pool of one
+/// job, or need each other, so there is no advice.
 #[test]
-fn tests_of_a_runner_with_jobs_that_run_one_by_one_are_not_judged() {
-    let mut hand = command(1_300);
-    becomes(&mut hand, 1, 10, "/usr/bin/ctest -j2");
-    for test in 0..3u32 {
-        let (pid, at) = (11 + test, 10 + 310 * i64::from(test));
-        starts(&mut hand, 10, at, pid, 1);
-        becomes_on(&mut hand, 1, pid, at + 1, &format!("/w/solver {test}"));
-        sleeps(&mut hand, (10, 0), at + 2, (Reason::Child, SLEEPS));
-        ends_for_command(&mut hand, pid, 1, at + 302);
+fn jobs_of_a_tool_that_could_run_several_are_not_judged_one_by_one() {
+    for (tool, name, is_told) in [
+        ("/usr/bin/ctest -j2", "ctest -j2", true),
+        ("/usr/bin/ninja", "ninja", true),
+        ("/usr/bin/make -j4", "make -j4", true),
+        ("/usr/bin/ninja -j1", "ninja -j1", false),
+    ] {
+        let mut hand = command(1_300);
+        becomes(&mut hand, 1, 10, tool);
+        for test in 0..3u32 {
+            let (pid, at) = (11 + test, 10 + 310 * i64::from(test));
+            starts(&mut hand, 10, at, pid, 1);
+            becomes_on(&mut hand, 1, pid, at + 1, &format!("/w/solver {test}"));
+            sleeps(&mut hand, (10, 0), at + 2, (Reason::Child, SLEEPS));
+            ends_for_command(&mut hand, pid, 1, at + 302);
+        }
+        ends(&mut hand, (10, 0), 950, 0);
+        let text = advice(&analyzed(&hand));
+        let words = format!(
+            "number of jobs: not judged ({name} runs 3 × solver one after the other, at once up to"
+        );
+        assert_eq!(text.contains(&words), is_told, "{text}");
     }
-    ends(&mut hand, (10, 0), 950, 0);
-    let text = advice(&analyzed(&hand));
-    let words =
-        "number of jobs: not judged (ctest -j2 runs 3 × solver one after the other, at once up to";
-    assert!(text.contains(words), "{text}");
+}
+
+/// COMMAND waits for the lock of a file, until either its time-out or another program ends the wait.
+#[test]
+fn a_lock_that_a_program_gave_up_is_held_by_others() {
+    for (waker, words) in [
+        (
+            0,
+            "for a lock, until its time-out: find out who holds it, or give up sooner, unless",
+        ),
+        (11, "for a lock of holder: hold it for less time"),
+    ] {
+        let mut hand = command(1_300);
+        starts(&mut hand, 10, 2, 11, 1);
+        becomes(&mut hand, 3, 11, "/w/holder");
+        sleeps(&mut hand, (10, 0), 10, (Reason::FileLock, SLEEPS));
+        wakes(&mut hand, waker, 810, (10, 0));
+        ends(&mut hand, (11, 1), 815, 0);
+        ends(&mut hand, (10, 0), 820, 0);
+        let text = advice(&analyzed(&hand));
+        assert!(text.contains(words), "{waker}: {text}");
+    }
 }
 
 /// A loop in the background sleeps until COMMAND ends it by a signal, which the loop handles. COMMAND's work waits for
