@@ -150,8 +150,8 @@ impl Pauses {
                 "find out why what it waits for does not come, or wait for less, unless the time is meant",
             ),
             Pauses::NothingRuns => (
-                format!("{name} sleep{s} {time}{times}, and nothing else of the build runs"),
-                "find out what it waits for, or sleep for less, unless the time is meant",
+                format!("{name} sleep{s} {time}{times}, and nothing else runs"),
+                "find out why, or sleep for less, unless the time is meant",
             ),
             Pauses::Plain => (
                 format!("{name} sleep{s} {time}{times}"),

@@ -30,7 +30,7 @@ fn sleeps_after_failed_tries_name_them() {
         let text = advice(&analyzed(&tries(status)));
         assert!(!text.contains("tries"), "{text}");
         assert!(
-            text.contains("find out what it waits for, or sleep for less, unless"),
+            text.contains("find out why, or sleep for less, unless"),
             "{text}"
         );
     }
@@ -40,10 +40,7 @@ fn sleeps_after_failed_tries_name_them() {
 #[test]
 fn a_sleep_while_nothing_runs_has_nothing_to_wait_for() {
     for (work, words) in [
-        (
-            1,
-            "sleeps 800 ms, and nothing else of the build runs: find out what it waits for",
-        ),
+        (1, "sleeps 800 ms, and nothing else runs: find out why"),
         (100, "sleeps 800 ms: wait for an event, unless"),
     ] {
         let mut hand = command(1_300);
@@ -139,13 +136,9 @@ fn a_program_that_fails_after_its_last_nap_waited_in_vain() {
             EXIT_1,
             "sleeps 800 ms, and then fails: find out why what it waits for",
         ),
-        (5, 0, "sleeps 800 ms, and nothing else of the build runs"),
+        (5, 0, "sleeps 800 ms, and nothing else runs"),
         // The program works after its nap, so it did not wait in vain.
-        (
-            300,
-            EXIT_1,
-            "sleeps 800 ms, and nothing else of the build runs",
-        ),
+        (300, EXIT_1, "sleeps 800 ms, and nothing else runs"),
     ] {
         let mut hand = command(1_300);
         naps(&mut hand, (10, 0), 10, 810);
