@@ -244,7 +244,7 @@ func main() {
 	fmt.Println("ok", len(c.m), "keys")
 }
 """,
-            "setup.sh": "[ -n \"$HOME\" ] || export GOCACHE=$PWD/.gocache\n[ -x cachetest ] || GOFLAGS=-mod=mod GOPROXY=off go build -o cachetest .\n",
+            "setup.sh": '[ -n "$HOME" ] || export GOCACHE=$PWD/.gocache\n[ -x cachetest ] || GOFLAGS=-mod=mod GOPROXY=off go build -o cachetest .\n',
             "run.sh": f"""set -e
 sh setup.sh
 rm -f ready
@@ -493,7 +493,7 @@ for n in 3 5 7 9; do
 done
 """,
             "table.awk": 'BEGIN { n = substr(ARGV[1], 3) + 0; for (i = 1; i <= n; i++) s += i; for (i = 0; i < 500000; i++) x += i % 7; print "sum of " n ": " s }\n',
-            "run.sh": "unset TMUX\nexport LC_ALL=C.UTF-8 TERM=xterm TMUX_TMPDIR=$(mktemp -d)\nsh screen.sh\nR=$?\nrm -rf \"$TMUX_TMPDIR\"\nexit $R\n",
+            "run.sh": 'unset TMUX\nexport LC_ALL=C.UTF-8 TERM=xterm TMUX_TMPDIR=$(mktemp -d)\nsh screen.sh\nR=$?\nrm -rf "$TMUX_TMPDIR"\nexit $R\n',
         },
     ),
     Plant(
@@ -653,7 +653,7 @@ trap 'kill $S; wait $S || :' EXIT
         "nothing: clang is busy on both CPUs; the heartbeat that sleeps beside it keeps the CI's silence watchdog quiet and holds nobody up",
         NOTHING,
         {
-            "heartbeat.pl": "# The CI kills jobs that are silent for long.\n$| = 1;\nwhile (1) { sleep 1; print \"still building\\n\" }\n",
+            "heartbeat.pl": '# The CI kills jobs that are silent for long.\n$| = 1;\nwhile (1) { sleep 1; print "still building\\n" }\n',
             "Makefile": "all: out/a.o out/b.o out/c.o out/d.o out/e.o out/f.o out/g.o out/h.o\nout/%.o: %.cpp\n\tclang++ -std=c++17 -O2 -c $< -o $@\n",
             **{
                 f"{c}.cpp": f"""#include <algorithm>
@@ -730,7 +730,7 @@ func FuzzRoundTrip(f *testing.F) {
 	})
 }
 """,
-            "setup.sh": "[ -n \"$HOME\" ] || export GOCACHE=$PWD/.gocache\n[ -x roman.test ] || GOFLAGS=-mod=mod GOPROXY=off go test -c -fuzz=Fuzz -vet=off -o roman.test .\n",
+            "setup.sh": '[ -n "$HOME" ] || export GOCACHE=$PWD/.gocache\n[ -x roman.test ] || GOFLAGS=-mod=mod GOPROXY=off go test -c -fuzz=Fuzz -vet=off -o roman.test .\n',
             "run.sh": "set -e\nsh setup.sh\nrm -rf corpus; mkdir corpus\n./roman.test -test.run='^$' -test.fuzz=FuzzRoundTrip -test.fuzztime=4s -test.parallel=2 -test.fuzzcachedir=$PWD/corpus\n",
         },
         prepare="sh setup.sh",
@@ -742,7 +742,8 @@ func FuzzRoundTrip(f *testing.F) {
         "nothing: each of five migrations reads what the one before wrote, so one CPU must idle; more jobs gain nothing",
         NOTHING,
         {
-            "Makefile": "all: out/5.db\n" + "".join(f"out/{i}.db: out/{i - 1}.db\n\tperl migrate.pl $< $@\n" for i in range(1, 6)),
+            "Makefile": "all: out/5.db\n"
+            + "".join(f"out/{i}.db: out/{i - 1}.db\n\tperl migrate.pl $< $@\n" for i in range(1, 6)),
             "migrate.pl": """# Rewrites a ledger: each row's seal covers all the rows before it and the old seal.
 use strict; use warnings;
 my ($in, $out) = @ARGV;
