@@ -173,6 +173,13 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
     let (rated, silenced) = rated(facts, candidates, &schedule, unproven, &withheld)?;
     let (mut kept, covered) = distinct(facts, rated);
     withheld.add_polled(facts, &polled, superfluous);
+    let alone = facts.wall.saturating_sub(withheld.others);
+    let alone = alone.saturating_sub(withheld.throttled);
+    // The threads of a program that wait for each other's CPUs make the simulated time longer than the build's own.
+    for (advice, _) in &mut kept {
+        advice.gain = advice.gain.min(alone);
+        advice.at_least = advice.at_least.min(alone);
+    }
     kept.sort_by_key(|(advice, _)| rank(advice));
     kept.truncate(MOST);
     // Perhaps work that runs alone can neither be divided nor left out, so the common gain does not count it.
@@ -191,8 +198,6 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
         let most = counted.iter().map(|(advice, _)| advice.gain).max();
         together.min(sum).max(most.unwrap_or(0))
     };
-    let alone = facts.wall.saturating_sub(withheld.others);
-    let alone = alone.saturating_sub(withheld.throttled);
     let combined = if is_whole {
         combined(&schedule, own, alone, counted)
     } else {

@@ -219,7 +219,9 @@ fn alone(facts: &BuildFacts<'_>) -> Vec<Candidate> {
                 AdviceKind::Alone,
                 format!("{name} runs alone for {}", units::time(alone)),
                 match role {
-                    Some(Role::Compiler) => "split it, or start it earlier",
+                    Some(Role::Compiler) => {
+                        "split it, or start it earlier, if it needs no result of the work before"
+                    }
                     Some(Role::Shell) => "do less in the shell",
                     _ if whole => "divide its work among the CPUs, if its parts are independent",
                     _ => "split it, if its parts are independent",
