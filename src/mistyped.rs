@@ -136,7 +136,7 @@ fn is_option(arg: &OsStr) -> bool {
     matches!(arg.as_bytes(), [b'-', _, ..])
 }
 
-/// Whether an argument is an option that no `tr` has.
+/// Whether an argument is an option of neither this program nor the system's `tr`.
 fn is_foreign(arg: &OsStr) -> bool {
     match arg.as_bytes() {
         [b'-', b'-', name @ ..] => !LONG.iter().any(|long| long.as_bytes().starts_with(name)),

@@ -1,4 +1,4 @@
-//! Counts the times in which n recorded tasks were running at once, for each n.
+//! Sums up, for each number n, the time in which exactly n recorded tasks ran at once.
 
 use std::collections::VecDeque;
 

@@ -48,7 +48,7 @@ pub use crate::reading::{analyze_watched, Watch};
 use crate::scratch::Scratch;
 pub use crate::share::share;
 
-/// Waits for memory, and kills for lack of memory.
+/// The waits of tasks for memory, and the tasks that the kernel killed because memory was missing.
 pub mod memory {
     pub use crate::collect::memory::{MemoryEvent, MemoryKind};
     pub use crate::questions::shortage::{killed, waits, Killed, MemoryWaits};

@@ -11,8 +11,7 @@ use crate::btf::{kind, Btf, Id, Type};
 use crate::error::Error;
 use crate::refusal::{Refusal, BTF};
 
-/// The features of the running kernel: the layout of its tracepoints, and those of its types that the BPF
-/// programs read.
+/// The features of the running kernel: the layouts of its tracepoints and of the types that the BPF programs read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
     /// The index of `prev`, the task that is switched out, among the arguments of the tracepoint `sched_switch`.

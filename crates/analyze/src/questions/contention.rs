@@ -69,7 +69,7 @@ enum Other {
 pub enum Occupant {
     /// The tasks with this name had the CPU. The name is empty if it is not known.
     Named(Comm),
-    /// Tasks had the CPU whose names are not known, because the recording names only the tasks with the longest times.
+    /// The CPU belonged to tasks without a known name: the recording names only the tasks that had the CPUs longest.
     Rest,
 }
 
@@ -145,9 +145,9 @@ fn divide_by_sums(
             from = sum.from;
         }
         let to = slice.to.min(sum.to);
-        // A sum can cover several waits. If the CPU did not switch in a time between two of them, the sum does not
-        // include this time, and the slice may be such a time. So a sum with times between its waits is only used if it
-        // contains time of the slice's own task.
+        // The recorder adds the waits of a task to one sum. Between two of these waits the CPU may have had no switch,
+        // and such a time is missing in the sum. The slice may lie in it. So a sum of several waits is only used if it
+        // has time of the slice's own task.
         let has_share = sum.others.between_us == 0 || outside.has_share(sum, slice.tid, slice.to);
         let other = if has_share {
             Other::Several(place)

@@ -185,7 +185,8 @@ impl Leg {
 }
 
 impl CriticalPath {
-    /// The segments of the critical path, grouped by legs, in the order of time.
+    /// The segments of the critical path in the order of time, grouped by legs. A leg is a series of segments of one
+    /// thread.
     fn by_leg(&self) -> impl Iterator<Item = &[Segment]> {
         let same = |a: &Segment, b: &Segment| (a.thread, a.program) == (b.thread, b.program);
         self.segments.chunk_by(same)

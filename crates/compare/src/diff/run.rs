@@ -163,8 +163,8 @@ pub struct Run {
 pub struct RunSize {
     /// An upper bound in bytes of the memory that all processes of the run used at once.
     pub memory: Option<u64>,
-    /// The number of CPUs that would suffice for 90 % of the time that the run would take without other tasks on the
-    /// machine.
+    /// The smallest number of CPUs that the run would not have exceeded for 90 % of its time if it had run without
+    /// other tasks.
     pub cpus: Option<u64>,
     /// The disk space in bytes that the run used at most: the free space at its start minus the least free space during
     /// it.

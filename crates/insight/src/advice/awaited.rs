@@ -36,7 +36,7 @@ const LONG_NAP: u64 = 1000;
 const THREADS: usize = 50;
 const PARTS: usize = 1000;
 
-/// Work for whose end a process waited by a series of naps.
+/// Work that a process waited for by a loop: the process slept for short times until the work had ended.
 struct Awaited {
     /// The indexes of the first and the last nap that waited for this work.
     naps: (usize, usize),

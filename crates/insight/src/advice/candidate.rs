@@ -103,8 +103,8 @@ pub(crate) struct Candidate {
     pub(super) unsure: bool,
     /// Whether the proposed change saves nothing if the build means to take the affected time.
     pub(super) unless_meant: bool,
-    /// Whether the proposed change also removes time that is not on the critical path, while another proposed change
-    /// removes only the time on the path.
+    /// Whether the proposed change also removes time beside the critical path. Another proposed change for the same
+    /// sleeps then removes only their time on the path.
     pub(super) beside: bool,
     /// The executions of programs that are the evidence for the proposed change.
     pub(super) evidence: Vec<Group>,

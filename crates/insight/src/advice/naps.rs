@@ -652,8 +652,9 @@ fn lives(slept: &[Nap], start: Ktime, end: Ktime) -> bool {
     inside * 2 > slept.len()
 }
 
-/// For each execution of a program, whether the proposed change removes its sleeps. It does so for the executions that
-/// slept on the critical path, and for all others of the same program if the same program decided on their sleeps.
+/// For each execution of a program, whether the proposed change removes its sleeps. The change removes those of the
+/// executions that slept on the critical path. It also removes those of other executions of the same program if the
+/// program that decided to sleep is the same, too.
 fn sleeping(
     facts: &BuildFacts<'_>,
     slept: &[Nap],

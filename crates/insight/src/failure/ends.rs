@@ -38,7 +38,7 @@ pub(super) struct ProcessEnds<'a> {
     pub(super) containers: Option<Arena<ProcessIx, Option<&'a Called>>>,
     /// Whether the recording shows kills for lack of memory, so that any other SIGKILL was sent on purpose.
     pub(super) kills_told: bool,
-    /// The processes that one of their ancestors stopped by a signal, each with the facts about the stop.
+    /// For each process that a signal of one of its ancestors ended, the facts about this end.
     stops: BTreeMap<ProcessIx, Stop>,
     /// The processes that were stopped by a process which is not their ancestor, such as a sibling.
     by_neighbours: BTreeSet<ProcessIx>,

@@ -255,7 +255,7 @@ impl Rates {
         (passed, used)
     }
 
-    /// The CPU times of the tasks in one whole period of a quota.
+    /// The CPU time that each task gets in one whole period of a CPU quota.
     fn period(&self, quota: u64) -> Passed {
         let exhausts = self.exhausts(quota);
         let (passed, used) = self.serve(exhausts.min(PERIOD), exhausts <= PERIOD);

@@ -121,7 +121,8 @@ pub fn first(test: &Test, free: i64, active: &Active) -> Option<(i64, i64)> {
         if end > *test.end().end() {
             return None;
         }
-        // A test begins and ends in the same process, so it is moved to the next process.
+        // A change of the runner's process between a test's begin and end cannot be, because a test runs in one
+        // process. The test then ran in the next process.
         if let Some(change) = active.change(begin, end) {
             at = change.begin;
             continue;

@@ -63,7 +63,7 @@ pub(super) enum Search {
 pub(super) enum Usage {
     /// The fact is that the shell ended with the variable's value as its exit status.
     Status,
-    /// The fact is that a test of the variable succeeded in the script.
+    /// The fact is that a test of the variable, the command with this number, succeeded.
     Success(CommandIx),
     /// The fact is that a test of the variable failed in the script.
     Failure(CommandIx),
