@@ -2,18 +2,18 @@
 // `TR_UPDATE=1 cargo test --test page_data`: do not edit.
 
 export interface Document {
-  /** The version of the layout of the data. The same file has the page that reads it. */
+  /** The version of the layout of the data. The script that reads the data is in the same HTML file. */
   version: number;
   trace: Trace;
   totals: Totals;
-  /** The time in which exactly n tasks were on a CPU, by n. */
+  /** For each number n, the time in ns in which exactly n tasks were on a CPU. */
   concurrency: number[];
   concurrency_unknown: number;
-  /** The time in which at least as many tasks wanted a CPU as the build could use CPUs, and the time in which the number of these tasks is known; `None` without a critical path. */
+  /** Two times in ns. The first one is the time in which tasks wanted all CPUs that the build could use, or more. The second one is the time in which the number of tasks that wanted a CPU is known. `None` without a critical path. */
   work_for_all: [number, number] | null;
-  /** The shares of the machine's CPU time, as text. */
+  /** How the machine's CPU time divides between the build, other tasks and idle time, as text. */
   shares: string[];
-  /** The shares of the machine's CPU time, in nanoseconds. */
+  /** How the machine's CPU time divides between the build, other tasks and idle time, in nanoseconds. */
   cpu_time: Shares;
   warnings: string[];
   failures: FailureRows;
@@ -35,16 +35,16 @@ export interface Document {
   path: Path | null;
   path_title: string;
   steps: Steps;
-  /** The name of a step that could show its tests but does not, if there is one. */
+  /** The name of a step that runs tests as a whole, although its test runner could report each test as a step; `None` if there is no such step. */
   untold: string | null;
-  /** The number of failed tests of runners' files that have no place in the recording. */
+  /** The number of failed tests in the result files of test runners that have no place in the recording's time. */
   unplaced_failed: number;
-  /** The first of them, each with its name and its result. */
+  /** The name and the result of the first failed tests that have no place in the recording's time. */
   unplaced_names: [string, string][];
-  /** The names of the columns for the uses of a step's wall time. */
+  /** The names of the columns that show how a step's wall time was used, such as on a CPU or waiting for the disk. */
   uses: string[];
   connections: Connections;
-  /** The number of all connections, if some are left out. */
+  /** The number of all connections of the recording, of which `connections` may have only a part. */
   connections_of: number;
   counters: Counters;
   /** The names of the states of a thread. */
@@ -68,25 +68,25 @@ export interface Trace {
   cpus: number;
   online: number;
   machine: string;
-  /** COMMAND's process. */
+  /** The process of COMMAND. */
   root: number | null;
-  /** The outermost program that was told a number of jobs. */
+  /** The number of parallel jobs that a program's arguments set, in words (`make: 4 jobs`). The outermost such program counts. */
   jobs: string | null;
-  /** Tools and their versions. */
+  /** The build tools and their versions. */
   tools: string[];
   events: number;
   lost: string;
-  /** By which method, and what that does not tell. */
+  /** The method of the recording, and the facts that it cannot provide. */
   recorded: string[];
-  /** Sums are lower bounds. */
+  /** Whether the sums are only lower bounds. */
   least: boolean;
-  /** Nothing is known. */
+  /** Whether nothing is known about the recorded processes. */
   blank: boolean;
-  /** Identifiers of the CI run, in words. */
+  /** The identifiers of the CI run, in words. */
   ci: string[];
-  /** Every task of the machine was recorded. */
+  /** Whether every task of the machine was recorded. */
   all: boolean;
-  /** The analyzed span. */
+  /** The analyzed span of time, in ns since the start of the recording. */
   from: number;
   to: number;
   /** The length of the whole recording. */
@@ -104,7 +104,7 @@ export interface Totals {
   run_queue: number | null;
   sleep: number | null;
   blocked: number | null;
-  /** Only of a recording without scheduling events. */
+  /** Only a recording without scheduling events has this time, because it cannot tell sleep from blocking. */
   asleep_or_blocked?: number;
   unknown: number;
 }
@@ -119,12 +119,12 @@ export interface Shares {
 export interface FailureRows {
   told: FailureRow[];
   more: number;
-  /** The number of failures whose consequences are not recorded, and the first of them. */
+  /** The number of failures whose consequences are not recorded, and the first of these failures. */
   unclear: number;
   beside: string[];
   command: boolean;
   tolerated: number;
-  /** The failed processes that do not matter, including those of others. */
+  /** The processes that failed without consequences, including processes outside of COMMAND. */
   calm: number[];
   /** The processes that failed because of another failure. */
   led: number[];
@@ -132,9 +132,9 @@ export interface FailureRows {
 
 export interface VerdictRow {
   sentence: string;
-  /** The actors that held the build back, and the parts that no rule has judged. */
+  /** Sentences about who delayed the build, and about the parts of its time for which this is not known. */
   more: string[];
-  /** The parts of the path's time, the build's own first. */
+  /** The parts of the critical path's time; the build's own work comes first. */
   parts: [string, number][];
 }
 
@@ -143,14 +143,14 @@ export interface Change {
   gain: number;
   from: number;
   to: number;
-  /** The processes that are the evidence, the first of many. */
+  /** The first of the processes that are the evidence for the change. */
   processes: number[];
 }
 
 export interface Processes {
-  /** Since the process before, as are the label, the arguments and the start. */
+  /** The difference from the row before, because small numbers compress better. The label, the arguments and the start are such differences, too. */
   pid: number[];
-  /** None: the parent's, or unknown without one. */
+  /** The pid of the parent process. `None` if the row `parent` has this pid, or if the pid is not known. */
   ppid: (number | null)[];
   parent: (number | null)[];
   label: number[];
@@ -178,14 +178,14 @@ export interface Processes {
   max_off_cpu: (number | null)[];
   max_rss: (number | null)[];
   tree_processes: number[];
-  /** The CPU time of the descendants, without the process itself: most processes have none. The sum of both is rounded, so that it is the printed sum. */
+  /** The CPU time of the descendants alone. It is stored instead of the sum with the process itself because it is 0 for most processes. Both parts are rounded so that their sum is the printed sum. */
   below_on_cpu: (number | null)[];
-  /** Only numbers: threads and execs follow each other in the order of the processes. */
+  /** Only the numbers of threads and execs are stored, because their rows follow in the order of the processes. */
   threads: number[];
   execs: number[];
   step: (number | null)[];
   container: (number | null)[];
-  /** The only thread of a process has the figures of the process, and no row of its own. */
+  /** Whether the process has only one thread with the same figures, which therefore has no row of its own. */
   alone: number[];
 }
 
@@ -202,11 +202,11 @@ export interface Threads {
 }
 
 export interface Execs {
-  /** Since the start of the process. */
+  /** The time in ns since the start of the process. */
   start: number[];
-  /** Before the end of the process: the last one ends with it. */
+  /** The time in ns from the end of this program to the end of the process. It is 0 for the last exec, whose program ends with the process. */
   end: number[];
-  /** Since those of the process, which are the last one's. */
+  /** The difference from the process's own label, which is that of its last exec. The arguments are such a difference, too. */
   label: number[];
   argv: (number | null)[];
   on_cpu: (number | null)[];
@@ -214,7 +214,7 @@ export interface Execs {
 
 export interface Path extends Pieces {
   from: number;
-  /** The kinds of use of the path's time, by program: the name, the time in nanoseconds, the number of stays on the path, and the place in `states` of each. */
+  /** How the path's time divides between programs. For each program: its name, its time in nanoseconds, the number of separate parts of the path that belong to it, and its index in `states`. */
   shares: [string, number, number, number][];
   owners: Owner[];
   /** Whether the path is shown by step, because that says more than by program. */
@@ -225,31 +225,31 @@ export interface Path extends Pieces {
 
 export interface Steps {
   name: number[];
-  /** The name after the name of the step around it; none: the name alone. */
+  /** The part of the name that is shown after the name of the step around it; `None` if the whole name is shown. */
   title: (number | null)[];
   kind: number[];
   parent: (number | null)[];
   process: (number | null)[];
   from: number[];
   to: number[];
-  /** The most by which another tool's place is wrong; none: by hardly anything, or not known. */
+  /** The largest possible error of the step's start and end, if another tool reported them; `None` if the error is negligible or not known. */
   error: (number | null)[];
-  /** Whether the step's wall time is a lower bound. */
+  /** Whether the step began before or ended after the recording, so that its wall time is a lower bound. */
   open: number[];
   failed: number[];
-  /** The result that was told, or the status that is none of success. */
+  /** The reported result of the step, or its exit status if that is a failure. */
   end: (number | null)[];
   processes: number[];
   on_cpu: (number | null)[];
   on_path: number[];
-  /** The step's wall time by the columns of `kinds`; none: not known. */
+  /** How the step's wall time was used: the time for each column of `kinds`; `None` for a time that is not known. */
   uses: (number | null)[][];
-  /** The wall time in the order in which it went by: a column of `kinds`, a thousandth share, and so on; empty: one part. */
+  /** How the step's wall time was used from its start to its end: a column of `kinds`, its share in thousandths, the next column, its share, and so on; empty if there is only one column. */
   course: number[][];
-  /** The wall time in which no step inside it was under way; none: it holds no other. */
+  /** The part of the step's wall time in which none of the steps inside it was running; `None` if it contains no steps. */
   unexplained: (number | null)[];
   verdict: (number | null)[];
-  /** The verdict on a step that failed or was slow while it was held back. */
+  /** The verdict on a step that failed or was slow while something delayed it. */
   held: (number | null)[];
   spent: number[];
   after: number[][];
@@ -261,7 +261,7 @@ export interface Connections {
   accepted: number[];
   dns: number[];
   from: number[];
-  /** A query is established by its answer. */
+  /** A DNS query counts as established at the time of its answer. */
   established: (number | null)[];
   to: number[];
   failed: number[];
@@ -295,9 +295,9 @@ export interface StackSizes {
   stacks: number;
   samples: number;
   unit: number;
-  /** So many samples on a CPU are shown as one. */
+  /** The number of samples on a CPU that are merged into one. */
   together: number;
-  /** The samples whose stacks are left out, and their time; the shortest waits, which are. */
+  /** The number and time of samples whose stacks are left out, and of short waits that are left out. */
   cut: [number, number];
   short: [number, number];
 }
@@ -308,18 +308,18 @@ export interface FailureRow {
   end: string;
   after: number;
   above: FailureRow[];
-  /** Among those above: for one of several possible reasons. */
+  /** Whether a failure in the list `above` may have another cause than the previous failure in the chain of failures. */
   perhaps: boolean;
-  /** The circumstance that held the failed process back meanwhile. */
+  /** The circumstance that delayed the failed process. */
   held: string | null;
-  /** The line of the script that ran it, or the statement by which it ended. */
+  /** The line of the script that ran the failed process, or the statement by which the script ended. */
   at: string | null;
 }
 
 export interface Owner {
   name: string;
   step: boolean;
-  /** The number of steps, or of stays. */
+  /** The number of steps with this name. For a program, the number of separate parts of the path that belong to it. */
   count: number;
   times: [number, number, number, number, number];
   /** The longest wait in words. */
@@ -336,12 +336,12 @@ export interface Wait {
 export interface Pieces {
   thread: number[];
   length: number[];
-  /** The places in `shares`. */
+  /** The index in `shares` of the program (or other group, such as unknown time) to which the segment belongs. */
   share: number[];
-  /** The places in `owners`. */
+  /** The index in `owners` of the step to which the segment belongs, or of the program outside of steps. */
   owner: number[];
   /** The transition to the next segment: 0 same thread, 1 fork, 2 exit, 3 end of a vfork, 4 wake-up, 5 a sleep that the next segment's thread ends, 6 the recording's end, 7 a job slot. */
   then: number[];
-  /** 1: no event shows the segment, or its transition to the next one. */
+  /** 1 if no event shows the segment, or its transition to the next one. */
   inferred: number[];
 }
