@@ -53,7 +53,7 @@ test: ## run every test; those that record use sudo
 	esac
 
 test-long: ## what takes too long for CI: all rounds and cases of make test, Spark, all kernels, the fuzzer
-	@TR_LONG=1 $(MAKE) --keep-going test test-kernels fuzz
+	@TR_LONG=1 $(MAKE) --keep-going quick test test-kernels fuzz
 
 test-unprivileged: setup ## run the tests that record or write as nobody, without the right to trace (as root)
 	@LIMIT=600 exec scripts/test.py --unprivileged

@@ -277,6 +277,7 @@ fn a_filtered_screen_says_what_is_of_all_processes() {
     assert!(text(&["--by", "comm"]).contains("Top 10 of "));
 }
 
+#[cfg(feature = "record")]
 #[test]
 fn a_command_that_is_not_found_may_be_a_shells() {
     let dir = tempfile::tempdir().unwrap();

@@ -748,6 +748,7 @@ fn shares_of_the_cpus_add_up() -> Result<(), Failure> {
 }
 
 /// No key occurs twice in a document, even if the recording has no scheduling events.
+#[cfg(feature = "record")]
 #[test]
 fn a_document_has_each_key_once() -> Result<(), Failure> {
     let directory = tempfile::tempdir()?;
