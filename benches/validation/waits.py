@@ -4,8 +4,7 @@
 usage: benches/validation/waits.py [--tr TR] [--around idle,load,quota] [--rows FILE] [--csv FILE] [--screens DIR [--again]]
                            [--out PAGE] [PLANT...]
 
-The plants are those of plants/waits.py, plants/waits_blind.py, plants/waits_later.py, plants/waits_fourth.py, plants/waits_fifth.py, plants/waits_sixth.py, plants/waits_seventh.py, plants/waits_eighth.py,
-plants/waits_ninth.py, plants/waits_tenth.py and plants/waits_eleventh.py. Each is run with and without its fault: the difference
+The plants are those of plants/waits.py and plants/waits_*.py. Each is run with and without its fault: the difference
 is its gain, in the time of the build with its CPUs for itself. It is recorded once in each surrounding (see validate.py); the runs of the surrounding "idle" have a
 real-time priority, so that the machine's other tasks do not matter. "shared" is the machine as it is, beside what others run. Of a plant
 with known times on a quiet machine nothing is measured. The first screen is
@@ -24,6 +23,7 @@ Needs root.
 """
 
 import argparse
+import importlib
 import json
 import os
 import re
@@ -39,36 +39,17 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(HERE, "plants"))
 import section  # noqa: E402
-import waits as plants  # noqa: E402
-import waits_blind as blind  # noqa: E402
-import waits_eighth as eighth  # noqa: E402
-import waits_eleventh as eleventh  # noqa: E402
-import waits_fifth as fifth  # noqa: E402
-import waits_fourth as fourth  # noqa: E402
-import waits_later as later  # noqa: E402
-import waits_ninth as ninth  # noqa: E402
-import waits_seventh as seventh  # noqa: E402
-import waits_sixth as sixth  # noqa: E402
-import waits_tenth as tenth  # noqa: E402
 
 NOTHING = re.compile(r"no change is known|nothing stands out|Verdict the machine:")
 MACHINE = ("others", "throttled", "stolen")
 ALONE = ("alone", "last")
 # The kinds of plants whose fault is that too little runs at once.
 SERIAL = ("jobs", "serial", "pool", "lock")
-PLANTS = [
-    *plants.PLANTS,
-    *blind.PLANTS,
-    *later.PLANTS,
-    *fourth.PLANTS,
-    *fifth.PLANTS,
-    *sixth.PLANTS,
-    *seventh.PLANTS,
-    *eighth.PLANTS,
-    *ninth.PLANTS,
-    *tenth.PLANTS,
-    *eleventh.PLANTS,
+# The sets of plants, in the order in which they were made.
+SETS = ["waits"] + [
+    f"waits_{name}" for name in "blind later fourth fifth sixth seventh eighth ninth tenth eleventh".split()
 ]
+PLANTS = [plant for name in SETS for plant in importlib.import_module(name).PLANTS]
 HEADER = [
     "plant",
     "kind",

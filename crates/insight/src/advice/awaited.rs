@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use tr_analyze::model::{Process, ProcessIx};
+use tr_analyze::model::{Process, ProcessIx, ThreadIx};
 use tr_analyze::programs::Group;
 use tr_analyze::timeline::{Actor, Bucket, Stretch};
 use tr_format::event::{Ktime, Reason, Timeout};
@@ -175,6 +175,16 @@ pub(super) fn asked_work(facts: &BuildFacts<'_>, slept: &[Nap]) -> u64 {
     slept.map(work).fold(0, u64::saturating_add)
 }
 
+/// The first [`THREADS`] other threads of a thread's process.
+fn other_threads<'f>(
+    facts: &'f BuildFacts<'_>,
+    thread: ThreadIx,
+) -> impl Iterator<Item = &'f ThreadIx> {
+    let process = facts.analysis.thread(thread).process;
+    let threads = facts.analysis.process(process).threads.iter();
+    threads.filter(move |other| **other != thread).take(THREADS)
+}
+
 /// Whether other threads of the sleeping process run, or wait for a CPU, for three quarters of a sleep or more. The process
 /// then does not sleep, but works for a time that it measures, or looks at its work from time to time.
 pub(super) fn is_beside_work(facts: &BuildFacts<'_>, nap: &Nap) -> bool {
@@ -185,10 +195,7 @@ pub(super) fn is_beside_work(facts: &BuildFacts<'_>, nap: &Nap) -> bool {
     if nap.length().saturating_mul(LONG_NAP) < facts.wall {
         return false;
     }
-    let process = facts.analysis.thread(nap.thread).process;
-    let threads = &facts.analysis.process(process).threads;
-    let others = threads.iter().filter(|other| **other != nap.thread);
-    let works = others.take(THREADS).flat_map(|other| {
+    let works = other_threads(facts, nap.thread).flat_map(|other| {
         let parts = timeline.since(*other, nap.from).take(PARTS);
         let parts = parts.take_while(|part| part.from < nap.to);
         parts.filter(|part| matches!(part.doing, Bucket::OnCpu(_) | Bucket::RunQueue { .. }))
@@ -209,10 +216,7 @@ fn asked_parts(facts: &BuildFacts<'_>, nap: &Nap) -> Vec<Vec<Stretch>> {
         return Vec::new();
     }
     let asked = Ktime(nap.from.0.saturating_sub(ASKED));
-    let process = facts.analysis.thread(nap.thread).process;
-    let threads = &facts.analysis.process(process).threads;
-    let others = threads.iter().filter(|other| **other != nap.thread);
-    let works = others.take(THREADS).filter_map(|other| {
+    let works = other_threads(facts, nap.thread).filter_map(|other| {
         let is_asked = |part: &Stretch| {
             matches!(part.doing, Bucket::Wait(_))
                 && part.waker() == Actor::Thread(nap.thread)

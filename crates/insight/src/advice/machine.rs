@@ -100,6 +100,11 @@ impl WithheldTime {
         }
     }
 
+    /// The time in nanoseconds that the critical path lost to other tasks and to a CPU quota.
+    pub fn lost(&self) -> u64 {
+        self.others.saturating_add(self.throttled)
+    }
+
     /// Adds to the time that the machine withheld the sleeps of loops that checked for some work, if that work itself
     /// waited for a CPU: the build could not shorten such sleeps. `naps` marks each segment of the critical path that
     /// is a sleep of such a loop. `superfluous` is the time in nanoseconds by which waiting work made other sleeps
@@ -134,7 +139,7 @@ impl WithheldTime {
             format!("about {time} {what}")
         };
         let (quota, others) = (self.throttled, self.others);
-        let lost = quota.saturating_add(others);
+        let lost = self.lost();
         let enough = |kind: AdviceKind, gain: u64| {
             gain > 0 && gain.saturating_mul(kind.least()) >= facts.wall
         };

@@ -170,11 +170,10 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
     let affinity = Affinity::of(facts, &schedule, own);
     let limited = affinity.as_ref().map_or(own, |affinity| affinity.own);
     let mut withheld = WithheldTime::new(facts, limited);
-    let (rated, silenced) = rated(facts, candidates, &schedule, unproven, &withheld)?;
+    let (rated, silenced) = rated(facts, candidates, &schedule, own, unproven, &withheld)?;
     let (mut kept, covered) = distinct(facts, rated);
     withheld.add_polled(facts, &polled, superfluous);
-    let alone = facts.wall.saturating_sub(withheld.others);
-    let alone = alone.saturating_sub(withheld.throttled);
+    let alone = facts.wall.saturating_sub(withheld.lost());
     // The threads of a program that wait for each other's CPUs make the simulated time longer than the build's own.
     for (advice, _) in &mut kept {
         advice.gain = advice.gain.min(alone);
@@ -189,20 +188,17 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
     let gains = counted.iter().map(|(advice, _)| advice.gain);
     let sum = gains.fold(0, u64::saturating_add);
     // The sum of the gains is an upper limit, because a rule may know a smaller gain than the simulation.
-    let is_whole = rating::is_whole(facts, own);
-    let together = own.saturating_sub(schedule.wall(all, Effect::Best));
-    let together = if is_whole {
-        together.min(sum)
+    let mut together = own
+        .saturating_sub(schedule.wall(all, Effect::Best))
+        .min(sum);
+    let mut forecasts = Vec::new();
+    if rating::is_whole(facts, own) {
+        forecasts = combined(&schedule, own, alone, counted);
     } else {
-        // No gain is larger than that of all.
-        let most = counted.iter().map(|(advice, _)| advice.gain).max();
-        together.min(sum).max(most.unwrap_or(0))
-    };
-    let combined = if is_whole {
-        combined(&schedule, own, alone, counted)
-    } else {
-        Vec::new()
-    };
+        // The simulation lacks some waits, but no change alone saves more than all together.
+        let gains = counted.iter().map(|(advice, _)| advice.gain);
+        together = gains.fold(together, u64::max);
+    }
     let mut changes: Vec<Advice> = kept.into_iter().map(|(advice, _)| advice).collect();
     let pin = affinity
         .as_ref()
@@ -274,7 +270,7 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
         verdict: Some(verdict),
         // A difference of a twentieth or less is not shown, because a single line can be wrong by more.
         together: Some(together).filter(|gain| sum.saturating_sub(*gain) > sum / 20),
-        combined,
+        combined: forecasts,
         changes,
         nothing,
         in_use: facts.in_use(),
@@ -372,7 +368,7 @@ fn verdict(
     let much = |kind: AdviceKind, ns: u64| ns > 0 && ns.saturating_mul(kind.least()) >= facts.wall;
     let machine =
         stolen.is_some() || much(AdviceKind::Others, others) || much(AdviceKind::Throttled, quota);
-    let lost = others.saturating_add(quota);
+    let lost = withheld.lost();
     let segments = facts.path.segments.iter();
     let segments = segments.filter(|segment| segment.kind.is_wait());
     let waited = segments.map(Segment::length).fold(0, u64::saturating_add);

@@ -24,16 +24,16 @@ pub(super) const WORTH: u64 = 20_000_000;
 const FIFTH: u64 = 5;
 
 /// The proposed changes that save enough for a line of advice. Some changes are not shown because other tasks have the
-/// CPUs; the one of them that saves most is also returned. `unproven` is the number of the change
-/// [`without_unproven_waits`] in the schedule, as a set of changes.
+/// CPUs; the one of them that saves most is also returned. `own` is the simulated time of the build without changes, in
+/// nanoseconds. `unproven` is the change [`without_unproven_waits`] of the schedule, as a set of changes.
 pub(super) fn rated(
     facts: &BuildFacts<'_>,
     candidates: Vec<Candidate>,
     schedule: &Schedule,
+    own: u64,
     unproven: Changes,
     withheld: &WithheldTime,
 ) -> Result<(Vec<RatedCandidate>, Option<Silenced>), NoPath> {
-    let own = schedule.wall(0, Effect::Best);
     let mut rated: Vec<RatedCandidate> = Vec::new();
     let mut silenced: Option<Silenced> = None;
     // A change that only divides or moves work saves at most `spare`, because the CPUs still need the time for all
