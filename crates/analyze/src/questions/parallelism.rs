@@ -120,7 +120,9 @@ pub fn parallelism(
 /// Like [`parallelism`], but also returns the tasks that had the CPUs ([`Contention::new`]). Both need a walk over the
 /// changes of all threads, which is most of the work, so one walk computes both.
 ///
-/// # Errors No timeline was kept.
+/// # Errors
+///
+/// No timeline was kept.
 pub fn with_contention(
     analysis: &Analysis,
     groups: &Groups,

@@ -52,7 +52,9 @@ impl Schedule {
     /// [`MOST`] are left out. The simulated run takes 24 bytes of memory for each piece of work and each wait, so in a
     /// long run, neighboring pieces of a thread's time are joined.
     ///
-    /// # Errors [`NoPath::NoTimeline`] if the analysis kept no timeline.
+    /// # Errors
+    ///
+    /// [`NoPath::NoTimeline`] if the analysis kept no timeline.
     pub fn new(
         analysis: &Analysis,
         path: &CriticalPath,
@@ -65,7 +67,9 @@ impl Schedule {
     /// Like [`Schedule::new`], but the simulation can also start the jobs of build tools in another order than the
     /// recorded one ([`Machine::planned`]).
     ///
-    /// # Errors No timeline was kept.
+    /// # Errors
+    ///
+    /// No timeline was kept.
     pub fn planned(
         analysis: &Analysis,
         path: &CriticalPath,
