@@ -14,7 +14,7 @@ use tr_format::event::{Ktime, Reason, Timeout};
 
 use super::facts::BuildFacts;
 use super::machine::starved_within;
-use super::nap::{Nap, LOOP};
+use super::nap::{self, Nap, LOOP};
 use super::polls::{awaited_work, LONG_WAIT};
 
 /// The longest time in nanoseconds between the moment in which a thread wakes another thread and the moment in which it
@@ -45,23 +45,54 @@ struct Awaited {
     to: Ktime,
 }
 
-/// The time in nanoseconds by which the naps of a process are longer than on free CPUs, because the work that the
-/// process waited for had no CPU for a part of its time. The naps are sorted by time.
-pub(super) fn superfluous(facts: &BuildFacts<'_>, slept: &[Nap]) -> u64 {
+/// The time by which the naps of a program are longer than on free CPUs, because the work that the program waited for
+/// had no CPU for a part of its time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Superfluous {
+    /// The time in nanoseconds.
+    pub ns: u64,
+    /// The part of `ns` for which it is not proven that the work takes less time on free CPUs: a server that starts up
+    /// may also work for a time that it measures itself.
+    pub guessed: u64,
+}
+
+impl Superfluous {
+    pub fn plus(self, other: Superfluous) -> Superfluous {
+        Superfluous {
+            ns: self.ns.saturating_add(other.ns),
+            guessed: self.guessed.saturating_add(other.guessed),
+        }
+    }
+
+    /// The proven part in nanoseconds.
+    pub fn proven(self) -> u64 {
+        self.ns.saturating_sub(self.guessed)
+    }
+}
+
+/// The time by which the naps of a process are longer than on free CPUs. The naps are sorted by time.
+pub(super) fn superfluous(facts: &BuildFacts<'_>, slept: &[Nap]) -> Superfluous {
     let all = of_children(facts, slept);
     let all = if all.is_empty() {
         of_threads(facts, slept)
     } else {
         all
     };
-    let all = if all.is_empty() {
-        let one = of_starting(facts, slept).or_else(|| of_others(facts, slept));
-        one.into_iter().collect()
-    } else {
-        all
+    let sum = |all: &[Awaited]| {
+        let all = all.iter().map(|awaited| too_long(facts, slept, awaited));
+        all.fold(0, u64::saturating_add)
     };
-    let all = all.iter().map(|awaited| too_long(facts, slept, awaited));
-    all.fold(0, u64::saturating_add)
+    if !all.is_empty() {
+        let ns = sum(&all);
+        return Superfluous { ns, guessed: 0 };
+    }
+    if let Some(starting) = of_starting(facts, slept) {
+        let ns = sum(&[starting]);
+        return Superfluous { ns, guessed: ns };
+    }
+    let other = of_others(facts, slept);
+    let ns = other.map_or(0, |other| sum(&[other]));
+    Superfluous { ns, guessed: 0 }
 }
 
 /// The sum in nanoseconds of the naps that would not have begun if the awaited work had had a CPU all the time.
@@ -88,6 +119,21 @@ fn too_long(facts: &BuildFacts<'_>, slept: &[Nap], awaited: &Awaited) -> u64 {
 /// The process in which an execution of a program ran.
 fn process_of(facts: &BuildFacts<'_>, group: Group) -> Option<ProcessIx> {
     facts.execution(group).map(|execution| execution.process)
+}
+
+/// Whether a process slept for most of the given naps, which are sorted by time, until several of its children had
+/// ended, one after the other.
+pub(super) fn waits_for_children(facts: &BuildFacts<'_>, slept: &[Nap]) -> bool {
+    let naps = |awaited: &Awaited| slept.get(awaited.naps.0..=awaited.naps.1);
+    // A child that ended before the last of its naps began was not awaited by it.
+    let ended = of_children(facts, slept).into_iter();
+    let ended = ended.filter_map(|awaited| {
+        let naps = naps(&awaited)?;
+        (naps.last()?.from < awaited.to).then(|| nap::sum(naps))
+    });
+    let ended: Vec<u64> = ended.collect();
+    let napped = ended.iter().copied().fold(0, u64::saturating_add);
+    ended.len() > 1 && napped.saturating_mul(2) > nap::sum(slept)
 }
 
 /// The children for whose ends the process napped. The proof for a child is that the process started its next child

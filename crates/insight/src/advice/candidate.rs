@@ -9,6 +9,8 @@ use tr_format::event::Ktime;
 use tr_text::named;
 use tr_text::units;
 
+use super::awaited::Superfluous;
+
 /// The largest number of lines of advice that a report about a build shows.
 pub const MOST: usize = 7;
 
@@ -86,10 +88,10 @@ pub(crate) struct Candidate {
     pub(super) without: Without,
     /// The most time in nanoseconds that the proposed change can save, as the rule that proposes the change states it.
     pub(super) cap: u64,
-    /// The part of the removed sleeps, in nanoseconds, that would not occur if no other tasks used the build's CPUs:
-    /// the program slept again and again until work ended, and that work waited for a CPU. The proposed change does not
-    /// save this part.
-    pub(super) superfluous: u64,
+    /// The part of the removed sleeps that would not occur if no other tasks used the build's CPUs: the program slept
+    /// again and again until work ended, and that work waited for a CPU. The proposed change does not save this part, as
+    /// far as it is proven.
+    pub(super) superfluous: Superfluous,
     /// The jobs that the proposed change runs at once. The time that these jobs take remains in the simulation.
     pub(super) jobs: Vec<Jobs>,
     /// Whether the proposed change is to run another number of jobs at once.
@@ -119,7 +121,7 @@ impl Candidate {
             action: String::new(),
             without: Without::own(|_, _| false, None),
             cap: 0,
-            superfluous: 0,
+            superfluous: Superfluous::default(),
             jobs: Vec::new(),
             number: false,
             stays: false,

@@ -353,7 +353,6 @@ impl Order {
             action: format!("{action}, if they are targets of their own"),
             without: Without::own(|_, _| true, Some(facts.below(&row.others))),
             cap: row.cap,
-            superfluous: 0,
             jobs: vec![row.jobs],
             number: !row.by_load,
             evidence: row.groups,
@@ -415,6 +414,8 @@ pub(super) struct Row {
     inherits: bool,
     /// Whether the tool that started the jobs starts them only while the load of the machine is low.
     by_load: bool,
+    /// Whether the advice names a number of jobs for the tool that started these jobs.
+    number: bool,
     /// Whether running more of these jobs at once may save nothing.
     unsure: bool,
     /// The time in nanoseconds in which at least one of the jobs ran. The field `cap` has the part of this time that
@@ -486,22 +487,32 @@ fn row(
         .iter()
         .copied()
         .filter(|group| *group != slowest.group);
+    let mostly_wait = work.saturating_mul(2) < length.saturating_sub(starved);
+    let by_load = limit == Limit::Load;
+    let known = changes::known(&facts.execution(owner)?.program);
+    let number = known.is_some_and(|known| known.takes_jobs()) && !by_load;
     Some(Row {
         jobs: Jobs {
             owner: owners,
             from,
             to: jobs.last()?.from,
-            at_once: facts.cpus,
+            // Jobs that mostly wait need no CPU of their own. The words name a number only for a tool that takes one.
+            at_once: if mostly_wait && !number {
+                jobs.len() as u64
+            } else {
+                facts.cpus
+            },
         },
         owner,
         at_once,
         inherits,
-        by_load: limit == Limit::Load,
+        by_load,
+        number,
         // Jobs of a make that shares slots may also need each other, or other jobs may have had the slots.
         unsure: inherits || first_is_long(&jobs),
         length,
         cap: length.saturating_sub((work / facts.cpus).max(longest)),
-        mostly_wait: work.saturating_mul(2) < length.saturating_sub(starved),
+        mostly_wait,
         others: others.collect(),
         groups,
     })
@@ -554,7 +565,7 @@ fn of_rows(facts: &BuildFacts<'_>, program: &str, rows: &[Row]) -> Option<Candid
         without: Without::own(|_, _| true, Some(facts.below(&others))),
         cap: rows.iter().map(|row| row.cap).fold(0, u64::saturating_add),
         jobs: rows.iter().map(|row| row.jobs).collect(),
-        number: parent.is_some_and(|known| known.takes_jobs()) && !first.by_load,
+        number: first.number,
         evidence: all().collect(),
         stays: true,
         unsure: rows.iter().any(|row| row.unsure),

@@ -32,7 +32,7 @@ mod waits;
 mod work;
 mod wrappers;
 
-use tr_analyze::critical_path::{CriticalPath, NoPath, Segment, TimeKind};
+use tr_analyze::critical_path::{by_kind, CriticalPath, NoPath, Segment, TimeKind};
 use tr_analyze::model::Basis;
 use tr_analyze::schedule::{self, Change, Changes, Effect, Schedule};
 
@@ -43,6 +43,7 @@ use crate::exit;
 use crate::path;
 use crate::view::View;
 use affinity::Affinity;
+use awaited::Superfluous;
 use candidate::Candidate;
 pub(crate) use candidate::Gain;
 pub use candidate::{Advice, AdviceKind, MOST};
@@ -152,7 +153,7 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
     // Two candidates can leave out the same time, which counts once.
     let superfluous = candidates.iter().filter(|candidate| !candidate.beside);
     let superfluous = superfluous.map(|candidate| candidate.superfluous);
-    let superfluous = superfluous.fold(0, u64::saturating_add);
+    let superfluous = superfluous.fold(Superfluous::default(), Superfluous::plus);
     candidates.sort_by_key(|candidate| (std::cmp::Reverse(candidate.cap), candidate.kind));
     // Two places are left for changes that are no candidates: the waits without a proven cause, and the change that runs
     // commands at once which no candidate covers.
@@ -172,11 +173,12 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
     let mut withheld = WithheldTime::new(facts, limited);
     let (rated, silenced) = rated(facts, candidates, &schedule, own, unproven, &withheld)?;
     let (mut kept, covered) = distinct(facts, rated);
-    withheld.add_polled(facts, &polled, superfluous);
+    withheld.add_polled(facts, &polled, superfluous.ns);
     let alone = facts.wall.saturating_sub(withheld.lost());
     // The threads of a program that wait for each other's CPUs make the simulated time longer than the build's own.
+    let longest = alone.saturating_add(superfluous.guessed);
     for (advice, _) in &mut kept {
-        advice.gain = advice.gain.min(alone);
+        advice.gain = advice.gain.min(longest);
         advice.at_least = advice.at_least.min(alone);
     }
     kept.sort_by_key(|(advice, _)| rank(advice));
@@ -249,6 +251,8 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
     if verdict.quota > 0 {
         verdict.alone_at_least = verdict.alone_at_least.min(own - own / 10);
     }
+    let longest = verdict.alone_at_most.saturating_add(superfluous.guessed);
+    verdict.alone_at_most = longest.min(facts.wall);
     verdict.have_open(points);
     // If the build's own work ends sooner, a loop that sleeps and checks for its end sleeps less often, and notices the
     // end at most one sleep late.
@@ -293,7 +297,7 @@ fn known_naps(facts: &BuildFacts<'_>, candidates: &[Candidate], polled: &[bool])
     let mut known = polled.to_vec();
     let lasted = candidates
         .iter()
-        .filter(|candidate| candidate.superfluous > 0);
+        .filter(|candidate| candidate.superfluous.ns > 0);
     for candidate in lasted.take(MOST) {
         let covers = facts.covers(&candidate.without);
         for (is_known, own) in known.iter_mut().zip(covers) {
@@ -381,7 +385,11 @@ fn verdict(
     } else {
         alone
     };
-    let error = verdict::errors(lost, alone);
+    let error = verdict::errors(
+        lost,
+        alone,
+        by_kind(&facts.path.segments).of(TimeKind::Disk),
+    );
     BuildVerdict {
         blame: match (machine, saved) {
             (true, Some(_)) => Blame::Both,

@@ -13,7 +13,7 @@ use tr_analyze::what_if::Without;
 use tr_format::event::{Ktime, Reason};
 use tr_programs::tools::Role;
 
-use super::awaited::{asked_work, is_beside_work, starting, superfluous};
+use super::awaited::{asked_work, is_beside_work, starting, superfluous, Superfluous};
 use super::candidate::{AdviceKind, Candidate};
 use super::facts::BuildFacts;
 use super::limits::{ended_by_limit, given_up_at_once, killed_after_grace};
@@ -538,7 +538,7 @@ fn of_naps(
         superfluous: naps
             .iter()
             .map(|naps| naps.superfluous)
-            .fold(0, u64::saturating_add),
+            .fold(Superfluous::default(), Superfluous::plus),
         unless_meant,
         evidence: slept.iter().map(|nap| nap.group).collect(),
         ..Candidate::of(kind)
@@ -558,9 +558,7 @@ struct Naps {
     /// For loops that sleep and check for something: the length of one sleep in nanoseconds, and the number of loops.
     /// `None` for other sleeps.
     checks: Option<(u64, u64)>,
-    /// The time in nanoseconds by which the sleeps are longer than on free CPUs, because the awaited work waited for a
-    /// CPU.
-    superfluous: u64,
+    superfluous: Superfluous,
 }
 
 impl Naps {
@@ -574,7 +572,7 @@ impl Naps {
             count: long.len(),
             // For loops that check, the waits of the awaited work are added later (`WithheldTime::add_polled`).
             superfluous: if checks.is_some() {
-                0
+                Superfluous::default()
             } else {
                 superfluous(facts, &long)
             },

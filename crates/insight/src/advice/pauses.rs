@@ -10,6 +10,7 @@ use tr_analyze::status::is_crash;
 use tr_analyze::timeline::{Actor, Bucket};
 use tr_format::event::{Ktime, Reason};
 
+use super::awaited::waits_for_children;
 use super::facts::BuildFacts;
 use super::nap::{sum, Nap, LOOP};
 use crate::exit;
@@ -27,7 +28,8 @@ const EQUAL: (u64, u64) = (4, 6);
 const TRIES: usize = 10_000;
 
 /// The divisor of the sum of all sleeps that a line of advice covers: a process with less than a tenth of this sum does
-/// not decide what the line says. A guess: if such a process counted, a fact about it alone would be stated about all.
+/// not decide what the line says. A sleep that is shorter than a tenth of a process's longest sleep decides nothing
+/// either. A guess: if such a process counted, a fact about it alone would be stated about all.
 const SMALL: u64 = 10;
 
 /// The divisor of the sum of some sleeps: other processes that together run for less than this part of it do nothing that
@@ -39,6 +41,8 @@ const NEXT_TO_NOTHING: u64 = 100;
 pub(super) enum Pauses {
     /// Before most of the sleeps, a connection or a child of the program failed.
     AfterTries,
+    /// The program slept until several of its children had ended, one after the other.
+    UntilChildrenEnd,
     /// Each sleep is longer than the one before, up to a longest length. A program sleeps so if it waits longer after
     /// each failed try.
     Longer,
@@ -84,10 +88,18 @@ impl Pauses {
 
     /// Finds what the recording shows about the sleeps that one process decided on.
     fn of_process(facts: &BuildFacts<'_>, process: ProcessIx, slept: &[Nap]) -> Pauses {
-        let lengths: Vec<u64> = slept.iter().map(Nap::length).collect();
         if follow_failures(facts, process, slept) {
             return Pauses::AfterTries;
         }
+        if waits_for_children(facts, slept) {
+            return Pauses::UntilChildrenEnd;
+        }
+        let lengths = slept.iter().map(Nap::length);
+        let longest = lengths.clone().max().unwrap_or(0);
+        // The short sleeps of a runtime are no pauses between tries.
+        let lengths: Vec<u64> = lengths
+            .filter(|length| length.saturating_mul(SMALL) >= longest)
+            .collect();
         if get_longer(&lengths) {
             return Pauses::Longer;
         }
@@ -133,6 +145,10 @@ impl Pauses {
                 format!("{name} sleep{s} {time}{times}, after tries that fail"),
                 "find out why they fail, or sleep for less",
             ),
+            Pauses::UntilChildrenEnd => (
+                format!("{name} sleep{s} {time}{times}, until children of it have ended"),
+                "wait for their ends, not for a time",
+            ),
             Pauses::Longer => (
                 format!("{name} sleep{s} {time}{times}, longer each time"),
                 "find out why its tries fail, if it sleeps between tries",
@@ -147,7 +163,7 @@ impl Pauses {
             ),
             Pauses::TimeOuts => (
                 format!("{name} wait{s} {time} for timers or time-outs{times}"),
-                "find out why what it waits for does not come, or wait for less, unless the time is meant",
+                "wait for less, or find out what does not come, unless the time is meant",
             ),
             Pauses::NothingRuns => (
                 format!("{name} sleep{s} {time}{times}, and nothing else runs"),

@@ -73,7 +73,7 @@ pub(super) fn rated(
             }
             _ => saved(most, Effect::Best),
         };
-        let gain = gain.saturating_sub(candidate.superfluous);
+        let gain = gain.saturating_sub(candidate.superfluous.proven());
         let gain = gain.min(candidate.cap);
         let gain = if candidate.stays {
             gain.min(spare)

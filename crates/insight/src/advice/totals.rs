@@ -50,7 +50,7 @@ pub(super) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<BuildV
         blame: Blame::Machine,
         wall,
         alone,
-        alone_at_least: at_least.saturating_sub(errors(most, at_least).below),
+        alone_at_least: at_least.saturating_sub(errors(most, at_least, 0).below),
         alone_at_most: alone,
         others: lost - quota,
         nobody: 0,

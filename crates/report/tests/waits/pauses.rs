@@ -36,6 +36,24 @@ fn sleeps_after_failed_tries_name_them() {
     }
 }
 
+/// COMMAND starts a program and naps for half a second, three times. Each program works for a part of the nap after it.
+#[test]
+fn naps_until_children_end_name_them() {
+    let mut hand = command(2_000);
+    for nap in 0..3 {
+        let (pid, at) = (11 + nap, 10 + 510 * i64::from(nap));
+        starts(&mut hand, 10, at, pid, 1);
+        becomes(&mut hand, at + 1, pid, "/w/convert page");
+        naps(&mut hand, (10, 0), at + 4, at + 504);
+        ends(&mut hand, (pid, 1), at + 100 * (1 + i64::from(nap)), 0);
+    }
+    ends(&mut hand, (10, 0), 1_545, 0);
+    let text = advice(&analyzed(&hand));
+    let words = "sleeps 1.50 s, 3 times, until children of it have ended: wait for their ends";
+    assert!(text.contains(words), "{text}");
+    assert!(!text.contains("is meant"), "{text}");
+}
+
 /// COMMAND naps for 0.8 s, during which a program that it has started before either sleeps or works for a while.
 #[test]
 fn a_sleep_while_nothing_runs_has_nothing_to_wait_for() {
@@ -158,7 +176,7 @@ fn a_timer_at_the_end_of_an_event_loop_is_none_to_wait_for() {
         ),
         (
             300,
-            "waits 800 ms for timers or time-outs: find out why what it waits for",
+            "waits 800 ms for timers or time-outs: wait for less, or find out what does not come",
         ),
     ] {
         let mut hand = command(1_300);
@@ -374,4 +392,28 @@ fn a_heartbeat_that_handles_its_end_has_no_length_of_its_own() {
         "{text}"
     );
     assert!(!text.contains("sleeps"), "{text}");
+}
+
+/// COMMAND naps longer and longer until its server has started up, which waits for a CPU for most of that time. The server
+/// may also work for a time that it measures, so that the naps are as long on free CPUs.
+#[test]
+fn how_long_a_starting_server_takes_on_free_cpus_is_an_interval() {
+    let mut hand = command(1_500);
+    starts(&mut hand, 10, 2, 11, 1);
+    becomes(&mut hand, 3, 11, "/w/server");
+    hand.preempt(1, 20 * MS, 11, RUNNING, 98)
+        .switch(1, 500 * MS, 98, RUNNING, 11);
+    for (from, to) in [(10, 110), (115, 315)] {
+        naps(&mut hand, (10, 0), from, to);
+    }
+    sleeps(&mut hand, (10, 0), 320, (Reason::Timer, SLEEPS));
+    sleeps(&mut hand, (11, 1), 550, (Reason::SocketRead, SLEEPS));
+    wakes(&mut hand, 0, 720, (10, 0));
+    wakes(&mut hand, 10, 730, (11, 1));
+    ends(&mut hand, (11, 1), 735, 0);
+    ends(&mut hand, (10, 0), 740, 0);
+    let text = advice(&analyzed(&hand));
+    let words =
+        "with the CPUs to itself it takes 140 ms (84 to 740); the changes below save up to 700 ms;";
+    assert!(text.contains(words), "{text}");
 }
