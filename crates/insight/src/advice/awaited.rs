@@ -27,6 +27,9 @@ const SPAWNED: u64 = 1_000_000_000;
 /// requests. A shorter time-out may be a periodic timer of the server. A guess: such a timer then expires in one of ten
 /// naps at most.
 const MUCH_LONGER: u64 = 10;
+/// The largest mean number of naps for each awaited child if the naps are said to be too long. A guess: more naps for each
+/// child are those of a loop that checks often, and gain little if they are left out.
+const FEW: usize = 3;
 /// The largest numbers of processes (`TASKS`), of threads of a process (`THREADS`), and of naps or of entries in a
 /// thread's timeline (`PARTS`) that are searched for awaited work. They bound the work.
 const TASKS: usize = 200;
@@ -129,11 +132,13 @@ pub(super) fn waits_for_children(facts: &BuildFacts<'_>, slept: &[Nap]) -> bool 
     let ended = of_children(facts, slept).into_iter();
     let ended = ended.filter_map(|awaited| {
         let naps = naps(&awaited)?;
-        (naps.last()?.from < awaited.to).then(|| nap::sum(naps))
+        (naps.last()?.from < awaited.to).then_some(naps)
     });
-    let ended: Vec<u64> = ended.collect();
-    let napped = ended.iter().copied().fold(0, u64::saturating_add);
-    ended.len() > 1 && napped.saturating_mul(2) > nap::sum(slept)
+    let ended: Vec<&[Nap]> = ended.collect();
+    let naps = ended.iter().copied().flatten();
+    // Of many short naps for each child, only the last one could be shorter.
+    let few = ended.iter().map(|naps| naps.len()).sum::<usize>() <= ended.len() * FEW;
+    ended.len() > 1 && few && nap::sum(naps).saturating_mul(2) > nap::sum(slept)
 }
 
 /// The children for whose ends the process napped. The proof for a child is that the process started its next child

@@ -121,6 +121,16 @@ impl WithheldTime {
         self.others = self.others.saturating_add(starved - by_quota);
     }
 
+    /// Removes time from what the machine withheld from the build, because the build would have waited for something else
+    /// meanwhile. `ns` is in nanoseconds.
+    pub fn keep(&mut self, ns: u64) {
+        let lost = self.lost();
+        let kept = ns.min(lost);
+        let of_others = share(kept, self.others, lost.max(1));
+        self.others = self.others.saturating_sub(of_others);
+        self.throttled = self.throttled.saturating_sub(kept - of_others);
+    }
+
     /// Whether a proposed change is hidden because the machine withheld so much CPU time that another number of jobs
     /// would change little. Advice on jobs that mostly wait is always shown. If the cause is other tasks and not a
     /// quota, advice on jobs that ran one after the other without a limit on their number is shown, too: only one such

@@ -10,6 +10,7 @@ mod affinity;
 mod awaited;
 mod candidate;
 mod combined;
+mod deadlines;
 pub mod facts;
 mod fetches;
 mod job_limit;
@@ -155,15 +156,16 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
     let superfluous = superfluous.map(|candidate| candidate.superfluous);
     let superfluous = superfluous.fold(Superfluous::default(), Superfluous::plus);
     candidates.sort_by_key(|candidate| (std::cmp::Reverse(candidate.cap), candidate.kind));
-    // Two places are left for changes that are no candidates: the waits without a proven cause, and the change that runs
-    // commands at once which no candidate covers.
-    candidates.truncate(schedule::MOST - 2);
+    // Three places are left for changes that are no candidates: the waits without a proven cause, all sleeps, and the
+    // change that runs commands at once which no candidate covers.
+    candidates.truncate(schedule::MOST - 3);
     let orders = jobs::orders(facts);
     let unproven: Changes = 1 << candidates.len();
-    let last: Changes = unproven << 1;
+    let sleeps: Changes = unproven << 1;
+    let last: Changes = sleeps << 1;
     let order = jobs::order_of_all(facts, &orders);
     let changes = candidates.iter().map(Candidate::change);
-    let changes = changes.chain([rating::without_unproven_waits()]);
+    let changes = changes.chain([rating::without_unproven_waits(), rating::without_sleeps()]);
     let changes: Vec<Change> = changes.chain(order).collect();
     let schedule = Schedule::new(facts.analysis, facts.path, &facts.groups, &changes)?;
     let run = schedule.alone();
@@ -174,6 +176,10 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
     let (rated, silenced) = rated(facts, candidates, &schedule, own, unproven, &withheld)?;
     let (mut kept, covered) = distinct(facts, rated);
     withheld.add_polled(facts, &polled, superfluous.ns);
+    let deadline = deadlines::deadline(facts);
+    if let Some(deadline) = &deadline {
+        withheld.keep(deadline.queued);
+    }
     let alone = facts.wall.saturating_sub(withheld.lost());
     // The threads of a program that wait for each other's CPUs make the simulated time longer than the build's own.
     let longest = alone.saturating_add(superfluous.guessed);
@@ -221,10 +227,18 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
     let bound = nothing.map(|(_, bound)| bound);
     let saved = has_own.then_some(together);
     let mut points = open::waits(facts, &covered, &polled);
+    points.extend(deadline.and_then(|deadline| open::deadline(facts, &deadline)));
     points.extend(open::limit(facts).filter(|_| affinity.is_none()));
     points.extend(silenced.map(|jobs| open::jobs(&jobs, &withheld)));
     if !points.iter().any(|point| point.kind == OpenKind::Jobs) {
         points.extend(open::crowd(facts));
+    }
+    let is_sleep = |kind| matches!(kind, AdviceKind::Sleep | AdviceKind::Poll);
+    let has_sleep = changes.iter().any(|advice| is_sleep(advice.kind))
+        || points.iter().any(|point| point.kind == OpenKind::Sleep);
+    if !has_sleep && withheld.lost() > 0 {
+        let most = own.saturating_sub(schedule.wall(sleeps, Effect::Best));
+        points.extend(open::sleeps_beside(most, own));
     }
     // Advice about one task alone, about waits or about repeated work does not say how the other tasks could run, so their
     // number and order stay open points.
@@ -279,9 +293,9 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
         nothing,
         in_use: facts.in_use(),
         // If the simulated time is much shorter than the verdict's, the simulation lacks waits and cannot show how many
-        // CPUs are enough.
+        // CPUs are enough. If it is much longer, the verdict assumes fewer sleeps.
         cpus: CpuNeed::of(facts.cpus, &run, &schedule)
-            .filter(|_| own.saturating_mul(5) >= alone.saturating_mul(4))
+            .filter(|_| is_near(own, alone) && is_near(alone, own))
             .map(|need| {
                 if could_be_parallel {
                     need.of_all()
@@ -305,6 +319,11 @@ fn known_naps(facts: &BuildFacts<'_>, candidates: &[Candidate], polled: &[bool])
         }
     }
     known
+}
+
+/// Whether a time is at least four fifths of another one.
+fn is_near(time: u64, other: u64) -> bool {
+    time.saturating_mul(5) >= other.saturating_mul(4)
 }
 
 /// The key by which lines of advice are sorted: a larger middle of the gain comes first. Advice on tasks that run alone

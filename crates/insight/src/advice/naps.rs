@@ -284,9 +284,9 @@ fn until_kill(facts: &BuildFacts<'_>, slept: &[Nap], child: &Process) -> Option<
     })
 }
 
-/// Advice on the longest sleeps of one process if no sleep is on the critical path. With other tasks on the machine,
+/// Advice on the longest sleeps of one program if no sleep is on the critical path. With other tasks on the machine,
 /// the work on the path may take longer than these sleeps; on CPUs that the build has for itself it does not, and the
-/// sleeps decide.
+/// sleeps decide. Processes that run one program sleep at the same time, so the sleeps of all of them are left out.
 fn off_path(facts: &BuildFacts<'_>) -> Option<Candidate> {
     let mut by_sleeper: BTreeMap<ProcessIx, Beside> = BTreeMap::new();
     let (from, to) = (facts.path.from, facts.path.to);
@@ -304,23 +304,29 @@ fn off_path(facts: &BuildFacts<'_>) -> Option<Candidate> {
             add_sleeps(facts, group, from, to, &mut by_sleeper);
         }
     }
-    let all = by_sleeper.into_values();
-    let longest = all.max_by_key(|beside| (beside.ns, std::cmp::Reverse(beside.by)))?;
+    let all = || by_sleeper.values();
+    let longest = all().max_by_key(|beside| (beside.ns, std::cmp::Reverse(beside.by)))?;
     if longest.longest <= RUNTIMES {
         return None;
     }
-    let (name, time) = (facts.name(longest.by), units::time(longest.ns));
-    let (finding, action) = Pauses::Plain.words(&name, "s", &time, "");
+    let program = |beside: &Beside| facts.execution(beside.by).map(|own| &own.program);
+    let same: Vec<&Beside> = all()
+        .filter(|beside| program(beside) == program(longest))
+        .collect();
+    let (name, s) = facts.names(longest.by, same.iter().map(|beside| beside.by));
+    let (finding, action) = Pauses::Plain.words(&name, s, &units::time(longest.ns), "");
+    let groups = same.iter().flat_map(|beside| &beside.groups);
+    let groups: BTreeSet<Group> = groups.copied().collect();
     Some(Candidate {
         finding,
         action: action.into(),
         without: Without::own(
             |kind, _| kind == TimeKind::Sleep,
-            Some(facts.set(longest.groups.iter().copied())),
+            Some(facts.set(groups.iter().copied())),
         ),
         cap: longest.ns,
         unless_meant: Pauses::Plain.may_be_meant(),
-        evidence: longest.groups.into_iter().collect(),
+        evidence: groups.into_iter().collect(),
         ..Candidate::of(AdviceKind::Sleep)
     })
 }

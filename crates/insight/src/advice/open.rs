@@ -8,6 +8,7 @@ use tr_analyze::programs::sleeper;
 use tr_analyze::share;
 use tr_analyze::Analysis;
 
+use super::deadlines::Deadline;
 use super::facts::BuildFacts;
 use super::jobs::{OneByOne, Order};
 use super::machine::WithheldTime;
@@ -39,7 +40,7 @@ impl OpenKind {
         }
     }
 
-    fn is_wait(self) -> bool {
+    pub(super) fn is_wait(self) -> bool {
         matches!(
             self,
             OpenKind::Sleep | OpenKind::Outside | OpenKind::Unknown | OpenKind::Terminal
@@ -286,6 +287,33 @@ pub(super) fn order(
         kind: OpenKind::Order,
         ns: most,
         text: format!("order of {commands}: not judged (at once up to {time} less)"),
+    })
+}
+
+/// The open point of the verdict (a part of the build that no rule has judged) for a timer that a program set before it
+/// did other work, if the other work waited for CPUs for a tenth of the build's time meanwhile.
+pub(super) fn deadline(facts: &BuildFacts<'_>, deadline: &Deadline) -> Option<OpenPoint> {
+    let (name, time) = (facts.name(deadline.group), units::time(deadline.length));
+    (deadline.queued.saturating_mul(MUCH) >= facts.wall).then(|| OpenPoint {
+        kind: OpenKind::Sleep,
+        ns: deadline.length,
+        text: format!("a timer of {time} in {name}, on which others have no effect: not judged"),
+    })
+}
+
+/// The open point of the verdict (a part of the build that no rule has judged) for sleeps beside the critical path, if
+/// they would delay the build on free CPUs: the work that the build waited for then takes less time, but the sleeps do
+/// not. `most` is the time that the build would save without any sleep, and `own` is the build's time if no other tasks
+/// use its CPUs, both in nanoseconds.
+pub(super) fn sleeps_beside(most: u64, own: u64) -> Option<OpenPoint> {
+    (most.saturating_mul(MUCH) >= own && most > 0).then(|| OpenPoint {
+        kind: OpenKind::SleepBeside,
+        ns: most,
+        text: format!(
+            "{}: not judged (up to {} less on free CPUs)",
+            OpenKind::SleepBeside.title(),
+            units::time(most)
+        ),
     })
 }
 

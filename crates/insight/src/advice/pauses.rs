@@ -50,6 +50,9 @@ pub(super) enum Pauses {
     BeforeFailure,
     /// The program waited for descriptors or a lock until a time-out of the call, and ended right after it.
     TimeOutsAtEnd,
+    /// The program waited so and ended right after it. Its parent had woken it just before that wait, perhaps by a signal,
+    /// and then waited for its end.
+    TimeOutsAfterParent,
     /// The program waited for descriptors or a lock until a time-out of the call. Either the timers of an event loop
     /// expired, or an answer did not come.
     TimeOuts,
@@ -88,18 +91,19 @@ impl Pauses {
 
     /// Finds what the recording shows about the sleeps that one process decided on.
     fn of_process(facts: &BuildFacts<'_>, process: ProcessIx, slept: &[Nap]) -> Pauses {
-        if follow_failures(facts, process, slept) {
+        let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
+        // The short sleeps of a runtime are no pauses between tries.
+        let long = slept
+            .iter()
+            .filter(|nap| nap.length().saturating_mul(SMALL) >= longest);
+        let long: Vec<Nap> = long.copied().collect();
+        if follow_failures(facts, process, &long) {
             return Pauses::AfterTries;
         }
         if waits_for_children(facts, slept) {
             return Pauses::UntilChildrenEnd;
         }
-        let lengths = slept.iter().map(Nap::length);
-        let longest = lengths.clone().max().unwrap_or(0);
-        // The short sleeps of a runtime are no pauses between tries.
-        let lengths: Vec<u64> = lengths
-            .filter(|length| length.saturating_mul(SMALL) >= longest)
-            .collect();
+        let lengths: Vec<u64> = long.iter().map(Nap::length).collect();
         if get_longer(&lengths) {
             return Pauses::Longer;
         }
@@ -124,17 +128,22 @@ impl Pauses {
             let is_most = longest.length().saturating_mul(2) > sum(slept);
             is_most && ends_after(ran) && !is_helped_after(facts, longest)
         });
-        if at_end {
+        if at_end && longest.is_some_and(|longest| is_woken_by_parent(facts, longest)) {
+            Pauses::TimeOutsAfterParent
+        } else if at_end {
             Pauses::TimeOutsAtEnd
         } else {
             Pauses::TimeOuts
         }
     }
 
-    /// Whether the sleeps may be what the program is for, such as the waits of a test of a rate. The action names that
-    /// condition.
+    /// Whether the sleeps may be what the program is for, such as the waits of a test of a rate. The action names a
+    /// condition then.
     pub fn may_be_meant(self) -> bool {
-        matches!(self, Pauses::TimeOuts | Pauses::NothingRuns | Pauses::Plain)
+        !matches!(
+            self,
+            Pauses::AfterTries | Pauses::UntilChildrenEnd | Pauses::BeforeFailure
+        )
     }
 
     /// The finding and the action of a line of advice. `name` is the name of the program, and `s` the ending of its
@@ -151,7 +160,7 @@ impl Pauses {
             ),
             Pauses::Longer => (
                 format!("{name} sleep{s} {time}{times}, longer each time"),
-                "find out why its tries fail, if it sleeps between tries",
+                "find out why its tries fail, or sleep for less, unless the time is meant",
             ),
             Pauses::BeforeFailure => (
                 format!("{name} sleep{s} {time}{times}, and then fail{s}"),
@@ -159,7 +168,13 @@ impl Pauses {
             ),
             Pauses::TimeOutsAtEnd => (
                 format!("{name} wait{s} {time} for timers or time-outs{times}, and then end{s}"),
-                "cancel the timers that nothing needs any more, or find out why an answer does not come",
+                "cancel the timers, if nothing needs them any more, or find out why an answer does not come",
+            ),
+            Pauses::TimeOutsAfterParent => (
+                format!(
+                    "{name} wait{s} {time} for timers or time-outs{times} after its parent woke it, and then end{s}"
+                ),
+                "end at once, if that was the signal to end",
             ),
             Pauses::TimeOuts => (
                 format!("{name} wait{s} {time} for timers or time-outs{times}"),
@@ -227,6 +242,27 @@ fn nothing_runs(facts: &BuildFacts<'_>, slept: &[Nap]) -> bool {
         }
     }
     beside.next().is_none()
+}
+
+/// Whether the parent of the sleeping process ended the process's wait before the given sleep, and then waited for the
+/// end of a child. This is how a script sends a signal and waits until the process has ended.
+fn is_woken_by_parent(facts: &BuildFacts<'_>, nap: &Nap) -> bool {
+    let analysis = facts.analysis;
+    let process = analysis.process(analysis.thread(nap.thread).process);
+    let (Some(timeline), Some(parent)) = (&analysis.timeline, process.parent) else {
+        return false;
+    };
+    let before = Ktime(nap.from.0.saturating_sub(ENDS));
+    let waits = timeline.since(nap.thread, before).take(TRIES);
+    let waits = waits.take_while(|wait| wait.to <= nap.from);
+    let waits = waits.filter(|wait| matches!(wait.doing, Bucket::Wait(_)));
+    let by_parent = waits.last().is_some_and(|wait| match wait.waker() {
+        Actor::Thread(waker) => analysis.thread(waker).process == parent,
+        _ => false,
+    });
+    let parent = analysis.process(parent).threads.first();
+    let waiting = parent.and_then(|parent| timeline.around(*parent, nap.to));
+    by_parent && waiting.is_some_and(|wait| wait.reason == Reason::Child)
 }
 
 /// Whether another process ends a wait of the sleeping thread after the given sleep. If so, the sleep was not the last

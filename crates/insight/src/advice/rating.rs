@@ -151,6 +151,15 @@ pub(super) fn without_unproven_waits() -> Change {
     }
 }
 
+/// The change that leaves out all sleeps of the build, also those beside the critical path.
+pub(super) fn without_sleeps() -> Change {
+    Change {
+        time: Without::own(|kind, _| kind == TimeKind::Sleep, None),
+        remains: (0, 1000),
+        jobs: Vec::new(),
+    }
+}
+
 /// Whether the jobs of a proposed change are builds themselves, such as a make that another make starts.
 fn of_builds(facts: &BuildFacts<'_>, candidate: &Candidate) -> bool {
     let mut jobs = candidate.evidence.iter();

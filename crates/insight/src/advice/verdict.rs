@@ -26,6 +26,8 @@ named! {
     /// The kind of an open point of the verdict, which is a part of the build that no rule has judged.
     pub enum OpenKind {
         Sleep = "sleep", "sleep";
+        /// The sleep would be on the critical path if the build had free CPUs.
+        SleepBeside = "sleep-beside", "sleep beside the critical path";
         Outside = "outside", "waits for tasks that are not recorded";
         Unknown = "unknown", "waits of unknown cause";
         /// The recording does not show who wrote to the terminal: a worker of the kernel passes on what is written.
@@ -143,6 +145,10 @@ impl BuildVerdict {
             _ if lost < self.quota => {
                 format!("without {} it takes {range}", self.whose_quota("its quota"))
             }
+            _ if self.quota > self.small() => {
+                let quota = self.whose_quota("its quota");
+                format!("with the CPUs to itself and without {quota} it takes {range}")
+            }
             _ => format!("with the CPUs to itself it takes {range}"),
         }];
         if self.changes > 0 {
@@ -159,7 +165,7 @@ impl BuildVerdict {
     /// The sentences of the verdict about who held the build back, and about the parts that no rule has judged.
     pub fn more(&self) -> Vec<String> {
         let mut parts = Vec::new();
-        let small = self.wall / 50;
+        let small = self.small();
         if self.others > small {
             parts.push(self.who_had_the_cpus());
         }
@@ -190,6 +196,11 @@ impl BuildVerdict {
             parts.push("this is about the time, not about the failure".to_owned());
         }
         parts
+    }
+
+    /// The time in nanoseconds below which a cause of lost time is not named.
+    fn small(&self) -> u64 {
+        self.wall / 50
     }
 
     /// Whether changes of the build itself are advised.
@@ -240,6 +251,11 @@ impl BuildVerdict {
             } else {
                 format!("{alone} of its own, mostly {name} ({ns}){end}")
             };
+        }
+        let not_judged = self.open.iter().filter(|point| point.kind.is_wait());
+        let not_judged = not_judged.map(|point| point.ns);
+        if not_judged.fold(0, u64::saturating_add) > self.alone / 2 {
+            return format!("{alone} of its own, mostly waits that are not judged");
         }
         // The bound holds only for the recorded order and number of jobs, so it is not shown if one of these was not
         // judged.

@@ -172,7 +172,7 @@ fn a_timer_at_the_end_of_an_event_loop_is_none_to_wait_for() {
     for (pause, words) in [
         (
             5,
-            "waits 800 ms for timers or time-outs, and then ends: cancel the timers",
+            "waits 800 ms for timers or time-outs, and then ends: cancel the timers, if",
         ),
         (
             300,
@@ -414,6 +414,60 @@ fn how_long_a_starting_server_takes_on_free_cpus_is_an_interval() {
     ends(&mut hand, (10, 0), 740, 0);
     let text = advice(&analyzed(&hand));
     let words =
-        "with the CPUs to itself it takes 140 ms (84 to 740); the changes below save up to 700 ms;";
+        "with the CPUs to itself it takes 140 ms (84 to 740); the changes below save up to 700 ms, unless";
     assert!(text.contains(words), "{text}");
+}
+
+/// COMMAND starts three children and waits for all of them. One works and waits for a CPU for 0.8 s, the others sleep for
+/// a shorter time. On free CPUs the sleeps would decide how long the build takes.
+#[test]
+fn sleeps_that_free_cpus_would_leave_are_named_or_not_judged() {
+    let both = "helper b and 1 more sleep 707 ms: wait for an event, unless";
+    let neither = "sleep beside the critical path: not judged (up to 5";
+    for (second, words) in [("/w/helper b", both), ("/w/other", neither)] {
+        let mut hand = command(1_500);
+        starts(&mut hand, 10, 2, 11, 1);
+        becomes_on(&mut hand, 1, 11, 3, "/w/work");
+        starts(&mut hand, 10, 4, 12, 2);
+        becomes_on(&mut hand, 2, 12, 5, "/w/helper a");
+        sleeps(&mut hand, (12, 2), 6, (Reason::Timer, SLEEPS));
+        starts(&mut hand, 10, 7, 13, 2);
+        becomes_on(&mut hand, 2, 13, 8, second);
+        sleeps(&mut hand, (13, 2), 9, (Reason::Timer, SLEEPS));
+        sleeps(&mut hand, (10, 0), 10, (Reason::Child, SLEEPS));
+        hand.preempt(1, 100 * MS, 11, RUNNING, 98);
+        for pid in [12, 13] {
+            let at = 706 + 10 * i64::from(pid - 12);
+            wakes(&mut hand, 0, at, (pid, 2));
+            ends_for_command(&mut hand, pid, 2, at + 3);
+            sleeps(&mut hand, (10, 0), at + 4, (Reason::Child, SLEEPS));
+        }
+        hand.switch(1, 900 * MS, 98, RUNNING, 11);
+        ends_for_command(&mut hand, 11, 1, 1_000);
+        ends(&mut hand, (10, 0), 1_005, 0);
+        let text = advice(&analyzed(&hand));
+        assert!(text.contains(words), "{second}: {text}");
+    }
+}
+
+/// An event loop sets a timer of a second and then waits for a child, which waits for a CPU for 0.8 s. After the child's
+/// end, it waits for the rest of the timer's time. On free CPUs, that rest is longer.
+#[test]
+fn a_timer_that_was_set_before_the_work_is_no_shorter_on_free_cpus() {
+    let mut hand = command(1_500);
+    starts(&mut hand, 10, 2, 11, 1);
+    becomes_on(&mut hand, 1, 11, 3, "/w/work");
+    polls(&mut hand, (10, 0), 10, 1_000);
+    hand.preempt(1, 50 * MS, 11, RUNNING, 98)
+        .switch(1, 850 * MS, 98, RUNNING, 11);
+    ends_for_command(&mut hand, 11, 1, 900);
+    polls(&mut hand, (10, 0), 905, 105);
+    wakes(&mut hand, 0, 1_010, (10, 0));
+    ends(&mut hand, (10, 0), 1_015, 0);
+    let text = advice(&analyzed(&hand));
+    assert!(!text.contains("the machine"), "{text}");
+    assert!(
+        text.contains("a timer of 1.00 s in old, on which others have no effect: not judged"),
+        "{text}"
+    );
 }

@@ -1,0 +1,80 @@
+//! Finds timers that a program set long before the wait which they ended. An event loop that works after it has set a
+//! timer waits only for the rest of the timer's time. If the work takes less time, the loop waits for longer instead.
+
+use std::collections::BTreeMap;
+
+use tr_analyze::critical_path::{Segment, TimeKind};
+use tr_analyze::model::ThreadIx;
+use tr_analyze::programs::Group;
+use tr_analyze::timeline::Bucket;
+use tr_format::event::Ktime;
+
+use super::facts::BuildFacts;
+
+/// The largest number of threads, and of entries in the timeline of a thread, that are searched. A bound of the work.
+const THREADS: usize = 50;
+const PARTS: usize = 10_000;
+/// The delay in nanoseconds with which a timer may end a wait. A guess: timers of event loops are late by as much as a
+/// millisecond.
+const LATE: u64 = 1_000_000;
+
+/// A timer that a program set before it did other work.
+pub(super) struct Deadline {
+    /// The execution that waited for the timer.
+    pub group: Group,
+    /// The time in nanoseconds from the first wait whose time-out was this timer to the timer's end.
+    pub length: u64,
+    /// The time in nanoseconds for which the critical path waited for a CPU while the timer ran. The timer ends at the
+    /// same time if these waits are missing.
+    pub queued: u64,
+}
+
+/// The timer that covers most of the critical path's waits for a CPU, if a program set it before it did other work.
+/// Only the last sleep of each thread on the path is examined.
+pub(super) fn deadline(facts: &BuildFacts<'_>) -> Option<Deadline> {
+    let mut last: BTreeMap<ThreadIx, (&Segment, Group)> = BTreeMap::new();
+    for (segment, group, _) in facts.segments() {
+        if let (TimeKind::Sleep, Some(group)) = (segment.kind, group) {
+            last.insert(segment.thread, (segment, group));
+        }
+    }
+    let all = last.into_values().take(THREADS);
+    let all = all.filter_map(|(segment, group)| {
+        let set = set_at(facts, segment)?;
+        Some(Deadline {
+            group,
+            length: segment.to.since(set),
+            queued: queued(facts, set, segment.from),
+        })
+    });
+    all.max_by_key(|deadline| deadline.queued)
+}
+
+/// The beginning of the thread's first wait whose time-out ends with the given wait; `None` if the wait's own time-out is
+/// about as long. A loop that waits with the same time-out again and again has no such timer.
+fn set_at(facts: &BuildFacts<'_>, wait: &Segment) -> Option<Ktime> {
+    let timeline = facts.analysis.timeline.as_ref()?;
+    let start = facts.analysis.thread(wait.thread).start;
+    let parts = timeline.since(wait.thread, start).take(PARTS);
+    let mut waits = parts
+        .take_while(|part| part.to <= wait.from)
+        .filter(|part| matches!(part.doing, Bucket::Wait(_)));
+    let first = waits.find(|part| {
+        let Some(least) = part.timeout.least() else {
+            return false;
+        };
+        // A recorded time-out is the shortest one of its class, and the longest one is a quarter longer.
+        let most = least.saturating_add(least / 4).saturating_add(LATE);
+        (least..=most).contains(&wait.to.since(part.from))
+    })?;
+    let length = wait.to.since(first.from);
+    (wait.length().saturating_mul(4) <= length.saturating_mul(3)).then_some(first.from)
+}
+
+/// The time in nanoseconds for which the critical path waited for a CPU between two times.
+fn queued(facts: &BuildFacts<'_>, from: Ktime, to: Ktime) -> u64 {
+    let segments = facts.path.segments.iter();
+    let waits = segments.filter(|segment| segment.kind == TimeKind::RunQueue);
+    let waits = waits.map(|wait| wait.to.min(to).since(wait.from.max(from)));
+    waits.fold(0, u64::saturating_add)
+}
