@@ -202,6 +202,8 @@ fn wrong_values_are_answered_in_words() {
         String::from_utf8_lossy(&out.stdout).lines().count()
     };
     assert!(rows("all") > 100 && rows("all") > rows("20"));
+    let every = run(dir.path(), &["analyze", "--report", "all", "--top", "all"]);
+    assert!(every.status.success(), "{}", said(&every));
 }
 
 /// A filter that no process matches is reported once: by the report of processes, or on standard error.

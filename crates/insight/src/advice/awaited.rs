@@ -14,7 +14,7 @@ use tr_format::event::{Ktime, Reason, Timeout};
 
 use super::facts::BuildFacts;
 use super::machine::starved_within;
-use super::nap::{self, Nap, LOOP};
+use super::nap::{self, Nap, Superfluous, LOOP};
 use super::polls::{awaited_work, LONG_WAIT};
 
 /// The longest time in nanoseconds between the moment in which a thread wakes another thread and the moment in which it
@@ -46,31 +46,6 @@ struct Awaited {
     /// The beginning and the end of the work.
     from: Ktime,
     to: Ktime,
-}
-
-/// The time by which the naps of a program are longer than on free CPUs, because the work that the program waited for
-/// had no CPU for a part of its time.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Superfluous {
-    /// The time in nanoseconds.
-    pub ns: u64,
-    /// The part of `ns` for which it is not proven that the work takes less time on free CPUs: a server that starts up
-    /// may also work for a time that it measures itself.
-    pub guessed: u64,
-}
-
-impl Superfluous {
-    pub fn plus(self, other: Superfluous) -> Superfluous {
-        Superfluous {
-            ns: self.ns.saturating_add(other.ns),
-            guessed: self.guessed.saturating_add(other.guessed),
-        }
-    }
-
-    /// The proven part in nanoseconds.
-    pub fn proven(self) -> u64 {
-        self.ns.saturating_sub(self.guessed)
-    }
 }
 
 /// The time by which the naps of a process are longer than on free CPUs. The naps are sorted by time.

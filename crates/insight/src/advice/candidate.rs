@@ -9,7 +9,7 @@ use tr_format::event::Ktime;
 use tr_text::named;
 use tr_text::units;
 
-use super::awaited::Superfluous;
+use super::nap::Superfluous;
 
 /// The largest number of lines of advice that a report about a build shows.
 pub const MOST: usize = 7;

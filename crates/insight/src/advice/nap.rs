@@ -34,3 +34,28 @@ pub(super) fn sum<'s>(slept: impl IntoIterator<Item = &'s Nap>) -> u64 {
     let lengths = slept.into_iter().map(Nap::length);
     lengths.fold(0, u64::saturating_add)
 }
+
+/// The time by which the naps of a program are longer than on free CPUs, because the work that the program waited for
+/// had no CPU for a part of its time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Superfluous {
+    /// The time in nanoseconds.
+    pub ns: u64,
+    /// The part of `ns` for which it is not proven that the work takes less time on free CPUs: a server that starts up
+    /// may also work for a time that it measures itself.
+    pub guessed: u64,
+}
+
+impl Superfluous {
+    pub fn plus(self, other: Superfluous) -> Superfluous {
+        Superfluous {
+            ns: self.ns.saturating_add(other.ns),
+            guessed: self.guessed.saturating_add(other.guessed),
+        }
+    }
+
+    /// The proven part in nanoseconds.
+    pub fn proven(self) -> u64 {
+        self.ns.saturating_sub(self.guessed)
+    }
+}

@@ -13,11 +13,11 @@ use tr_analyze::what_if::Without;
 use tr_format::event::{Ktime, Reason};
 use tr_programs::tools::Role;
 
-use super::awaited::{asked_work, is_beside_work, starting, superfluous, Superfluous};
+use super::awaited::{asked_work, is_beside_work, starting, superfluous};
 use super::candidate::{AdviceKind, Candidate};
 use super::facts::BuildFacts;
 use super::limits::{ended_by_limit, given_up_at_once, killed_after_grace};
-use super::nap::{sum, Nap, LOOP};
+use super::nap::{sum, Nap, Superfluous, LOOP};
 use super::pauses::Pauses;
 use super::polls;
 use super::rhythm::{is_long, is_paced};
