@@ -21,6 +21,7 @@ use tr_format::event::{
     Comm, CpuId, LifeKind, Others, Outsider, Reason, Reclaim, SchedKind, Share, Tgid, Tid, Timeout,
 };
 use tr_format::meta::Scope;
+use tr_programs::program_name::ProgramName;
 
 /// Analyzes a trace, and checks that it contains no contradictions.
 fn analyzed(hand: &Hand) -> Analysis {
@@ -1189,7 +1190,7 @@ fn a_task_of_unknown_state_leaves_a_recording_of_all_switches_known() {
         ..Options::default()
     };
     let analysis = analyze(&hand.trace(), &options);
-    let groups = Groups::new(&analysis, |_, _| "all".into());
+    let groups = Groups::new(&analysis, |_, _| ProgramName::new("all"));
     let found = parallelism(&analysis, &groups, None, 0).expect("a timeline");
     let counted: u64 = analysis.concurrency.times.iter().sum();
     assert!(

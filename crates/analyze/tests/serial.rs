@@ -13,13 +13,14 @@ use tr_analyze::critical_path::{
 use tr_analyze::model::{Analysis, ProcessIx};
 use tr_analyze::own::Own;
 use tr_analyze::parallelism::{parallelism, with_contention, Idle, Parallelism};
-use tr_analyze::programs::Groups;
+use tr_analyze::programs::{Group, Groups};
 use tr_analyze::timeline::{Actor, Bucket, Wait};
 use tr_analyze::what_if::{limits, Limits};
 use tr_analyze::{analyze, Options};
 use tr_format::event::{Context, Ktime, LifeKind, Reason, SchedKind, Tid};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
+use tr_programs::program_name::ProgramName;
 use tr_sim::blocks::{Cut, Order};
 use tr_sim::config::{Config, Follow, Kernel};
 use tr_sim::inject::{Late, Plan};
@@ -56,10 +57,8 @@ fn analyzed(recording: &Recording, cut: &Cut) -> Analysis {
 fn by_program(analysis: &Analysis) -> Groups {
     Groups::new(analysis, |_, exec| {
         let path = exec.map(|exec| String::from_utf8_lossy(&exec.filename).into_owned());
-        path.as_deref()
-            .and_then(|path| path.rsplit('/').next())
-            .unwrap_or("?")
-            .to_owned()
+        let name = path.as_deref().and_then(|path| path.rsplit('/').next());
+        ProgramName::new(name.unwrap_or("?"))
     })
 }
 
@@ -438,7 +437,7 @@ impl Answer {
     fn name(&self, segment: &Segment) -> String {
         let process = self.analysis.thread(segment.thread).process;
         let group = self.groups.at(process, segment.from).unwrap();
-        self.groups.name(group).to_owned()
+        self.groups.name(group)
     }
 
     /// The time that a program is on the path, in those kinds of time that `fits` accepts.
@@ -462,21 +461,26 @@ impl Answer {
             .count()
     }
 
+    fn group(&self, program: &str) -> Group {
+        let group = self.groups.find(&ProgramName::new(program));
+        group.expect("a group")
+    }
+
     fn free(&self, program: &str) -> u64 {
-        let group = self.groups.find(program).expect("a group");
+        let group = self.group(program);
         let free = self.limits.free.iter().find(|free| free.group == group);
         free.unwrap().at_least
     }
 
     fn with_same_waits(&self, program: &str) -> u64 {
-        let group = self.groups.find(program).expect("a group");
+        let group = self.group(program);
         let free = self.limits.free.iter().find(|free| free.group == group);
         free.unwrap().same_waits
     }
 
     /// If the work of `program` is free, the program in which the chain of work and waits stays longest.
-    fn decides(&self, program: &str) -> &str {
-        let group = self.groups.find(program).expect("a group");
+    fn decides(&self, program: &str) -> String {
+        let group = self.group(program);
         let free = self.limits.free.iter().find(|free| free.group == group);
         let stay = free.unwrap().decides.expect("a stay");
         let process = self.analysis.thread(stay.thread).process;
@@ -485,7 +489,7 @@ impl Answer {
     }
 
     fn alone(&self, program: &str) -> u64 {
-        let group = self.groups.find(program).expect("a group");
+        let group = self.group(program);
         let sum = self.parallelism.alone_by_group.get(&group);
         sum.map_or(0, |sum| sum.serial)
     }
@@ -518,10 +522,7 @@ fn a_serial_chain_is_the_path() {
     // More CPUs do not help, so the least time on any number of CPUs is the recorded time.
     about(is.limits.span, 30 * MS);
     about(is.alone("step"), 30 * MS);
-    assert_eq!(
-        is.parallelism.alone[0].group,
-        is.groups.find("step").unwrap()
-    );
+    assert_eq!(is.parallelism.alone[0].group, is.group("step"));
     about(is.parallelism.alone[0].length(), 10 * MS);
     about(is.parallelism.starved(1), 0);
 }
@@ -857,13 +858,10 @@ fn a_sleeping_test_is_named() {
     about(is.free("job"), 3 * MS);
     about(is.with_same_waits("test"), 120 * MS);
     about(is.with_same_waits("job"), 123 * MS);
-    let test = is.groups.find("test");
+    let test = is.groups.find(&ProgramName::new("test"));
     let slept = is.parallelism.idle[&(Idle::Waits(TimeKind::Sleep), test)];
     about(slept, 120 * MS - 48 * MS);
-    assert_eq!(
-        is.parallelism.alone[0].group,
-        is.groups.find("job").unwrap()
-    );
+    assert_eq!(is.parallelism.alone[0].group, is.group("job"));
 }
 
 /// A driver asks every 3 ms whether its jobs are done. Each build is run three times: with few CPUs, with enough CPUs

@@ -8,6 +8,7 @@ use tr_analyze::own::Own;
 use tr_analyze::timeline::{Actor, Bucket};
 use tr_format::event::CpuId;
 use tr_format::meta::Scope;
+use tr_programs::program_name::ProgramName;
 
 use crate::label;
 use crate::view::View;
@@ -43,7 +44,7 @@ pub struct Cpu {
 pub struct CpuTimes {
     pub cpus: Vec<Cpu>,
     /// The CPU time in nanoseconds of tasks that do not belong to this build, by program, the longest first.
-    pub others: Vec<(String, u64)>,
+    pub others: Vec<(ProgramName, u64)>,
     /// The words that say which processes the report means by "this build".
     pub build: &'static str,
     /// Whether all tasks of the machine were recorded.
@@ -193,14 +194,14 @@ pub fn own(view: &View) -> (Arena<ProcessIx, bool>, &'static str) {
 }
 
 /// The sum of the given times of processes in nanoseconds for each program, the longest sum first.
-fn by_program(analysis: &Analysis, times: HashMap<ProcessIx, u64>) -> Vec<(String, u64)> {
-    let mut programs: BTreeMap<String, u64> = BTreeMap::new();
+fn by_program(analysis: &Analysis, times: HashMap<ProcessIx, u64>) -> Vec<(ProgramName, u64)> {
+    let mut programs: BTreeMap<ProgramName, u64> = BTreeMap::new();
     for (ix, ns) in times {
         let name = label::program(analysis.process(ix));
         let sum: &mut u64 = programs.entry(name).or_default();
         *sum = sum.saturating_add(ns);
     }
-    let mut programs: Vec<(String, u64)> = programs.into_iter().collect();
+    let mut programs: Vec<(ProgramName, u64)> = programs.into_iter().collect();
     programs.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     programs
 }

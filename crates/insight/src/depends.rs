@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tr_programs::changes;
-use tr_programs::command_line;
 
 use tr_analyze::jobs::{Job, Tools};
 use tr_analyze::model::{Analysis, ProcessIx};
 use tr_analyze::schedule::{Plan, Planned};
 use tr_programs::job_tools::Starts;
+use tr_programs::program_name::ProgramName;
 use tr_programs::table;
 use tr_programs::table::utilities::{self, UtilityUse};
 use tr_programs::tools::{Family, Role};
@@ -38,7 +38,7 @@ struct Files {
     made: BTreeSet<String>,
     named: BTreeSet<String>,
     /// The largest CPU time in nanoseconds of a program's execution in the job, and the name of that program.
-    program: (u64, String),
+    program: (u64, ProgramName),
 }
 
 /// The build tools of a recording, with the limits on the number of jobs that their arguments set.
@@ -61,10 +61,9 @@ pub fn tools(facts: &BuildFacts<'_>) -> Tools {
 /// recording does not show.
 pub fn follow(facts: &BuildFacts<'_>) -> BTreeSet<String> {
     let name = |(group, execution): (_, &Execution)| {
-        let name = command_line::name_of(&execution.program);
-        let jobs = table::by_name(name)?.jobs?;
+        let jobs = execution.program.tool()?.jobs?;
         let follows = jobs.follows(&facts.args(group));
-        follows.then(|| name.to_owned())
+        follows.then(|| execution.program.name().to_owned())
     };
     facts.all().filter_map(name).collect()
 }
@@ -179,7 +178,7 @@ fn of_owner(tools: &Tools, files: &[Files], jobs: &[usize], after: &mut [After])
         };
         let ended = |other: &&&Job| other.end <= job.start;
         // Two compilations do not need each other, even if they have the same source.
-        let compiles = command_line::role_of(&its.program.1) == Some(Role::Compiler);
+        let compiles = its.program.1.role() == Some(Role::Compiler);
         let of = |process: &ProcessIx| numbers.get(process).and_then(|at| files.get(*at));
         let other = |process: &ProcessIx| {
             of(process).is_none_or(|of| !compiles || of.program.1 != its.program.1)

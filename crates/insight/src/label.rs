@@ -3,13 +3,14 @@
 use tr_analyze::containers::Called;
 use tr_analyze::model::{Process, Thread};
 use tr_programs::command_line;
+use tr_programs::program_name::ProgramName;
 use tr_text::escape;
 
 /// The name of the program that a process runs: its file or script, or a tool with its verb (`git clone`). For a
 /// process without arguments, it is the process's comm.
-pub fn program(process: &Process) -> String {
+pub fn program(process: &Process) -> ProgramName {
     if process.role.container.is_some() {
-        return CONTAINER.to_owned();
+        return ProgramName::new(CONTAINER);
     }
     command_line::program_of(&process.argv, &process.comm)
 }
@@ -70,8 +71,10 @@ pub fn container(called: &Called) -> String {
 /// `NAME: STATE`; only the name is kept.
 pub fn server(process: &Process) -> String {
     let program = command_line::program_of(&process.argv, &process.comm);
-    let name = program.split_once(": ").map_or(&*program, |(name, _)| name);
-    format!("server {name} (shared)")
+    match program.name().split_once(": ") {
+        Some((name, _state)) => format!("server {name} (shared)"),
+        None => format!("server {program} (shared)"),
+    }
 }
 
 /// The name of a thread: its comm with the label of its process.

@@ -9,7 +9,7 @@ use tr_analyze::model::{Analysis, Basis, ProcessIx, ThreadIx};
 use tr_analyze::network;
 use tr_analyze::programs::{sleeper, Group, Groups};
 use tr_format::event::Comm;
-use tr_programs::table;
+use tr_programs::program_name::ProgramName;
 
 use super::network::{Host, Remotes};
 use crate::kinds;
@@ -89,11 +89,12 @@ impl PathUse {
 
     /// The words for a use of the critical path's time, such as `sleep in make`.
     fn title(self, groups: &Groups, remotes: &Remotes) -> String {
-        let program = self.program.map_or("", |group| groups.name(group));
+        let known = self.program.and_then(|group| groups.program(group));
+        let program = known.map_or_else(String::new, ProgramName::to_string);
         match self.kind {
-            TimeKind::OnCpu => program.to_owned(),
+            TimeKind::OnCpu => program,
             TimeKind::Lived => format!("{program}, on or off CPU"),
-            TimeKind::SleepOrBlocked => match daemons_client(program) {
+            TimeKind::SleepOrBlocked => match known.and_then(daemons_client) {
                 Some(name) => format!("wait for {name}'s daemon"),
                 None => format!("{SLEEP_OR_BLOCKED} in {program}"),
             },
@@ -116,9 +117,8 @@ impl PathUse {
 
 /// The name of a program without its verb, if a daemon does the program's work (as for `docker build`); otherwise
 /// `None`. Such a program sleeps while it waits for the daemon.
-fn daemons_client(program: &str) -> Option<&str> {
-    let name = command_line::name_of(program);
-    table::by_name(name)?.asks_daemon.then_some(name)
+fn daemons_client(program: &ProgramName) -> Option<&str> {
+    program.tool()?.asks_daemon.then_some(program.name())
 }
 
 /// The time of the critical path that goes to one use, such as sleeps in one program.

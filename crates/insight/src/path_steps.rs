@@ -74,6 +74,10 @@ impl PathBySteps {
     ) -> PathBySteps {
         let (uses, parts) = path::with_parts(analysis, groups, path);
         let names: BTreeMap<_, _> = uses.iter().map(|share| (share.part, &share.name)).collect();
+        let programs: Vec<String> = (0..)
+            .take(groups.count())
+            .map(|group| groups.name(group))
+            .collect();
         let titles = steps.titles();
         let holds = steps.holders();
         let count = path.segments.len();
@@ -97,7 +101,9 @@ impl PathBySteps {
                 let title = leaf.and_then(|step| titles.get(step)).map(String::as_str);
                 let program = || groups.at(analysis.thread(segment.thread).process, from);
                 let name = title.unwrap_or_else(|| match (segment.kind, program()) {
-                    (TimeKind::OnCpu | TimeKind::RunQueue, Some(group)) => groups.name(group),
+                    (TimeKind::OnCpu | TimeKind::RunQueue, Some(group)) => {
+                        programs.get(group as usize).map_or("", String::as_str)
+                    }
                     _ => names.get(part).map_or("", |name| name.as_str()),
                 });
                 let last = to == segment.to;

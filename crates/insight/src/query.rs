@@ -106,7 +106,10 @@ impl Group {
         match self.on {
             On::Argv => self.pattern.is_match(&joined(process)),
             On::Comm => self.pattern.is_match(process.comm.bytes()),
-            On::Program => self.pattern.is_match(label::program(process).as_bytes()),
+            On::Program => {
+                let program = label::program(process).to_string();
+                self.pattern.is_match(program.as_bytes())
+            }
             On::Cgroup => cgroup_path(analysis, process).is_some_and(|p| self.pattern.is_match(p)),
         }
     }
@@ -325,7 +328,7 @@ pub fn names<'a>(
     let process = |ix| analysis.process(ix);
     match by {
         By::Process | By::Thread => Box::new(move |ix| label::label(process(ix))),
-        By::Program => Box::new(move |ix| label::program(process(ix))),
+        By::Program => Box::new(move |ix| label::program(process(ix)).to_string()),
         By::Comm => Box::new(move |ix| escape::raw(process(ix).comm.bytes())),
         By::Cgroup => Box::new(move |ix| {
             cgroup_path(analysis, process(ix)).map_or("unknown".into(), escape::raw)

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 
 use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
+use tr_programs::program_name::ProgramName;
 
 use crate::view::View;
 use crate::{exit, label};
@@ -130,7 +131,7 @@ impl<'a> Subtrees<'a> {
     /// Computes the sums and the shapes of all nodes of the process tree. Children are visited before their parents,
     /// because the parents' values depend on them.
     fn sum(&mut self) {
-        let mut programs: HashMap<String, u32> = HashMap::new();
+        let mut programs: HashMap<ProgramName, u32> = HashMap::new();
         let mut shapes: HashMap<(u32, Vec<u32>), u32> = HashMap::new();
         let next = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         for ix in self.order.clone().into_iter().rev() {

@@ -12,7 +12,7 @@ use crate::{exit, label};
 /// Whether a process runs the program `timeout` and ended the program that it had started. In this case, `timeout`
 /// exits with a special status, or it is killed itself: it sends SIGKILL to its own process group, too.
 pub(crate) fn timed_out(process: &Process) -> bool {
-    if label::program(process) != "timeout" {
+    if !label::program(process).is("timeout") {
         return false;
     }
     let late =

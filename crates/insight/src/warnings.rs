@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use tr_analyze::model::{Analysis, Basis, Process, Quality};
 use tr_format::event::{Ktime, LossCause, Lost, Stream};
 use tr_format::meta::{Known, RecordingFacts};
-use tr_programs::command_line;
+use tr_programs::program_name::ProgramName;
 use tr_programs::tools::ContainerVerb;
 
 use crate::audit;
@@ -303,7 +303,11 @@ pub fn recorded(analysis: &Analysis) -> Vec<String> {
     if facts.wakings == Known::Absent && !clients.is_empty() {
         parts.push(format!(
             "what daemons do for {} is recorded only with BPF rights ({TR} doctor)",
-            Vec::from_iter(clients).join(", ")
+            clients
+                .iter()
+                .map(ProgramName::to_string)
+                .collect::<Vec<_>>()
+                .join(", ")
         ));
     }
     parts
@@ -335,13 +339,12 @@ pub fn inexact(facts: &RecordingFacts) -> Option<&'static str> {
 }
 
 /// The recorded programs that let a daemon run containers: calls such as `docker run`, not `docker ps`.
-fn daemons_clients(analysis: &Analysis) -> BTreeSet<String> {
+fn daemons_clients(analysis: &Analysis) -> BTreeSet<ProgramName> {
     let processes = analysis.processes.iter();
     let asks = |process: &&Process| process.tool().is_some_and(|tool| tool.asks_daemon);
     let calls = processes.filter(asks).map(label::program);
-    let runs = |call: &String| {
-        let (_, verb) = command_line::name_and_verb(call);
-        let verb = verb.and_then(ContainerVerb::of);
+    let runs = |call: &ProgramName| {
+        let verb = call.verb().and_then(ContainerVerb::of);
         matches!(verb, Some(ContainerVerb::Run | ContainerVerb::Part))
     };
     // The set is small: it has at most one entry for each pair of a program and a verb.

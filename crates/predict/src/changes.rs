@@ -135,7 +135,7 @@ pub(super) fn changes(facts: &BuildFacts<'_>, wanted: &Wanted) -> Result<ChangeS
     for (name, by) in &wanted.faster {
         let of = facts
             .all()
-            .filter(|(_, it)| it.program == *name)
+            .filter(|(_, it)| it.program.to_string() == *name)
             .map(|(group, _)| group);
         let of: Vec<Group> = of.collect();
         if of.is_empty() {

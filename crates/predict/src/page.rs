@@ -107,7 +107,9 @@ impl Schedules {
         let runs = grid.into_par_iter();
         let runs = runs.map(|(cpus, jobs)| run(predictor, analysis, &drawn, unit, cpus, jobs));
         let names = drawn.iter().map(|ix| label::label(analysis.process(*ix)));
-        let programs = drawn.iter().map(|ix| label::program(analysis.process(*ix)));
+        let programs = drawn
+            .iter()
+            .map(|ix| label::program(analysis.process(*ix)).to_string());
         let recorded = drawn.iter().flat_map(|ix| {
             let process = analysis.process(*ix);
             [process.start, process.end].map(|at| at.since(predictor.from) / unit)

@@ -1,9 +1,9 @@
 //! The words by which the report's advice suggests a change to a program of a build. They come from
 //! the program's row in [`crate::table`], or else from its role (compiler, package manager, …).
 
-use crate::command_line;
 use crate::job_tools;
 use crate::job_tools::JobTool;
+use crate::program_name::ProgramName;
 use crate::tools::{Change, Family, Role};
 
 /// The words for a change that the report's advice suggests for any program with this role in a
@@ -27,11 +27,10 @@ pub struct ToolChange {
     numbered: bool,
 }
 
-/// The facts that the report's advice needs about a program to suggest a change to it. `program` is
-/// the name that [`command_line::program_of`] gives it, with its verb (`git clone`).
-pub fn known(program: &str) -> Option<ToolChange> {
-    let (tool, verb) = command_line::tool_of(program)?;
-    let role = tool.role(verb)?;
+/// The facts that the report's advice needs about a program to suggest a change to it.
+pub fn known(program: &ProgramName) -> Option<ToolChange> {
+    let tool = program.tool()?;
+    let role = program.role()?;
     // A tool that is called to configure a build or to handle packages starts no jobs.
     let starts = !matches!(role, Role::Configure | Role::Packages);
     let change = tool.change.filter(|_| starts);
@@ -85,10 +84,16 @@ impl ToolChange {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command_line::program_of_args;
+
+    fn program(line: &str) -> ProgramName {
+        let args: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+        program_of_args(&args)
+    }
 
     #[test]
     fn a_role_has_words() {
-        for (program, want) in [
+        for (line, want) in [
             ("ld", "use a faster linker (mold, lld)"),
             ("wild", "link less: shared libraries, fewer debug symbols"),
             (
@@ -102,39 +107,42 @@ mod tests {
             ("cc1", ""),
         ] {
             assert_eq!(
-                known(program).map(|known| known.action),
+                known(&program(line)).map(|known| known.action),
                 Some(want),
-                "{program}"
+                "{line}"
             );
         }
-        assert!(known("cargo metadata").is_none());
-        assert!(known("test_harness").is_none());
+        assert!(known(&program("cargo metadata")).is_none());
+        assert!(known(&program("test_harness")).is_none());
     }
 
     #[test]
     fn some_run_one_job_unless_told() {
-        for (program, want) in [
+        for (line, want) in [
             ("make", true),
             ("xargs", true),
             ("cargo build", false),
             ("ninja", false),
             ("meson test", false),
         ] {
-            let one = known(program).map(|known| known.runs_one());
-            assert_eq!(one, Some(want), "{program}");
+            let one = known(&program(line)).map(|known| known.runs_one());
+            assert_eq!(one, Some(want), "{line}");
         }
     }
 
     #[test]
     fn the_number_of_jobs_follows_where_it_can() {
         for (program, want) in [
-            ("make", "give it -j4"),
-            ("perl Test::Harness", "set HARNESS_OPTIONS=j4"),
-            ("ninja", "let it run more jobs (-j)"),
-            ("xargs", "give it -P"),
-            ("cc1", ""),
+            (program("make"), "give it -j4"),
+            (
+                ProgramName::with_verb("perl", "Test::Harness"),
+                "set HARNESS_OPTIONS=j4",
+            ),
+            (program("ninja"), "let it run more jobs (-j)"),
+            (program("xargs"), "give it -P"),
+            (program("cc1"), ""),
         ] {
-            let change = known(program).map(|known| known.change(4));
+            let change = known(&program).map(|known| known.change(4));
             assert_eq!(change.as_deref(), Some(want), "{program}");
         }
     }

@@ -42,12 +42,10 @@ const LOOKING: [(&str, &[&[u8]]); 12] = [
 /// Whether this command is a known linter or a check of a program's syntax, and changes no file.
 pub fn only_checks(args: &[&[u8]]) -> bool {
     let program = program_of_args(args);
-    // For `npx eslint`, the linter is the last word of `program`. The name of a script of Node.js may have an
-    // extension (`eslint.js`), which is removed.
-    let name = program
-        .split(' ')
-        .next_back()
-        .and_then(|name| name.split('.').next());
+    // For `npx eslint`, the linter is the verb. The name of a script of Node.js may have an extension (`eslint.js`),
+    // which is removed.
+    let name = program.verb().unwrap_or(program.name());
+    let name = name.split('.').next();
     let has = |option: &[u8]| args.contains(&option);
     let first = args.first().and_then(|first| {
         let base = first.rsplit(|byte| *byte == b'/').next()?;

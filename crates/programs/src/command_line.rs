@@ -3,8 +3,9 @@
 //! The *program* is common to many processes (`cc1`, `git clone`, `foo.py`). The *label* distinguishes a process from
 //! its siblings (`cc1 lparser.c`). The rows of [`crate::table`] have the arguments that labels show.
 
+use crate::program_name::{ProgramName, WORKER};
 use crate::table;
-use crate::tools::{Children, KnownProgram, Label, Role, Script};
+use crate::tools::{Children, Label, Script};
 use crate::words::{
     base, command, contains, has, is_of_go_test, is_of_machine, is_temporary, is_test_main,
     of_package, source, test_of_cargo, test_of_go, texts, unhashed, verb, TEST_MAIN, XDIST,
@@ -22,15 +23,12 @@ const HARNESSES: [&str; 2] = ["Test::Harness", "ExtUtils::Command::MM"];
 /// `env bash script.py`. It bounds the recursion for hostile command lines.
 const MOST_NESTED: u8 = 4;
 
-/// The word that follows a test runner's name in the names of its worker processes: `jest worker`.
-const WORKER: &str = "worker";
-
 /// The largest width, in columns, of a script's text in the label of a process (`sh -c 'TEXT'`).
 const TEXT: usize = 60;
 
 /// The name of the program that a command line runs, and the further words of the process's label.
 struct Description {
-    program: String,
+    program: ProgramName,
     /// The words that follow the program's name in the label of a process; empty if only the
     /// program's name was requested.
     what: Vec<String>,
@@ -63,9 +61,10 @@ fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Description {
     let first = escape::raw(first);
     // A login shell's name starts with a dash.
     let path = first.strip_prefix('-').unwrap_or(&first);
-    let name = program_name(path);
+    let file = program_of_file(path);
+    let name = file.name();
     let said = |what: Vec<String>| Description {
-        program: name.clone(),
+        program: file.clone(),
         what,
     };
     let all = || said(ask.what(|| texts(rest)));
@@ -86,15 +85,16 @@ fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Description {
             let what = what.or_else(|| value_of("-o"));
             what.map_or_else(|| texts(rest), |what| vec![what])
         });
-        let program = format!("go {name}");
+        let program = ProgramName::with_verb("go", name);
         return Description { program, what };
     }
     if test_of_go(path).is_some() {
         let own = rest.iter().filter(|arg| !is_of_go_test(arg));
         return said(ask.what(|| texts(own)));
     }
-    let tool =
-        table::by_name(&name).filter(|tool| nested < MOST_NESTED || tool.label == Label::Crate);
+    let tool = file
+        .tool()
+        .filter(|tool| nested < MOST_NESTED || tool.label == Label::Crate);
     match tool.map_or(Label::All, |tool| tool.label) {
         Label::Crate => {
             let crates = path.rsplit('/').nth(1).map(unhashed);
@@ -121,39 +121,42 @@ fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Description {
         Label::Wrapper => match rest.first() {
             Some(inner) if !inner.starts_with(b"-") => said(ask.what(|| {
                 let Description { program, mut what } = read(rest, nested + 1, ask);
-                what.insert(0, program);
+                what.insert(0, program.to_string());
                 what
             })),
             _ => all(),
         },
         Label::Verbs(valued) => match verb(rest, valued) {
             Some((verb, after)) => Description {
-                program: format!("{name} {verb}"),
+                program: ProgramName::with_verb(name, verb),
                 what: ask.what(|| texts(after)),
             },
             None => all(),
         },
-        Label::Commands(known, other) => match command(&name, rest, known, other) {
-            Some((program, after)) => Description {
-                program,
+        Label::Commands(known, other) => match command(rest, known, other) {
+            Some((verb, after)) => Description {
+                program: ProgramName::with_verb(name, verb),
                 what: ask.what(|| texts(after)),
             },
             None => all(),
         },
-        Label::Interpreter(script) => interpreted(&name, rest, &script, nested, ask),
+        Label::Interpreter(script) => interpreted(name, rest, &script, nested, ask),
         Label::All => all(),
     }
 }
 
 /// The name by which reports call the program whose file has this path.
-fn program_name(path: &str) -> String {
+fn program_of_file(path: &str) -> ProgramName {
     if let Some(name) = of_package(path) {
-        let worker = table::by_name(name).and_then(|tool| tool.worker_in(path));
-        return worker.unwrap_or(name).to_owned();
+        let runner = table::by_name(name).and_then(|tool| tool.runner_of_worker(path));
+        return match runner {
+            Some(runner) => ProgramName::with_verb(runner, WORKER),
+            None => ProgramName::new(name),
+        };
     }
     match test_of_cargo(path).or_else(|| test_of_go(path)) {
-        Some(test) => format!("test {test}"),
-        None => base(path).to_owned(),
+        Some(test) => ProgramName::with_verb("test", test),
+        None => ProgramName::new(base(path)),
     }
 }
 
@@ -221,8 +224,8 @@ fn runs(rest: &[&[u8]], script: &Script) -> Runs {
 /// `rest` has the interpreter's arguments.
 fn interpreted(name: &str, rest: &[&[u8]], script: &Script, nested: u8, ask: Ask) -> Description {
     let from = |at: usize| rest.get(at..).unwrap_or_default();
-    let said = |program: &str, what: Vec<String>| Description {
-        program: program.to_owned(),
+    let said = |what: Vec<String>| Description {
+        program: ProgramName::new(name),
         what,
     };
     match runs(rest, script) {
@@ -230,21 +233,30 @@ fn interpreted(name: &str, rest: &[&[u8]], script: &Script, nested: u8, ask: Ask
             let mode = from(at)
                 .first()
                 .map_or(String::new(), |arg| escape::raw(arg));
-            said(&format!("{name} {mode}"), ask.what(|| texts(from(at + 1))))
+            Description {
+                program: ProgramName::with_verb(name, mode),
+                what: ask.what(|| texts(from(at + 1))),
+            }
         }
         Runs::Text(at) => match from(at) {
-            [_, text, ..] if text.starts_with(XDIST) => said("pytest worker", Vec::new()),
+            [_, text, ..] if text.starts_with(XDIST) => Description {
+                program: ProgramName::with_verb("pytest", WORKER),
+                what: Vec::new(),
+            },
             // `make test` of a Perl module runs its tests by this call.
             [_, text, files @ ..]
                 if script.harness && calls_harness(rest.get(..at).unwrap_or_default(), text) =>
             {
-                said("perl Test::Harness", ask.what(|| texts(files)))
+                Description {
+                    program: ProgramName::with_verb("perl", "Test::Harness"),
+                    what: ask.what(|| texts(files)),
+                }
             }
-            [option, text, ..] => said(name, ask.what(|| vec![escape::raw(option), short(text)])),
-            _ => said(name, Vec::new()),
+            [option, text, ..] => said(ask.what(|| vec![escape::raw(option), short(text)])),
+            _ => said(Vec::new()),
         },
         Runs::Script(at) => run(from(at), script, nested, ask),
-        Runs::Nothing => said(name, ask.what(|| texts(rest))),
+        Runs::Nothing => said(ask.what(|| texts(rest))),
     }
 }
 
@@ -290,7 +302,7 @@ fn run(args: &[&[u8]], script: &Script, nested: u8, ask: Ask) -> Description {
     if script.class && !first.ends_with(b".jar") && !first.contains(&b'/') {
         let class = first.rsplit(|b| *b == b'.').next().unwrap_or(first);
         return Description {
-            program: escape::raw(class),
+            program: ProgramName::new(escape::raw(class)),
             what: ask.what(|| texts(rest)),
         };
     }
@@ -310,17 +322,17 @@ fn short(script: &[u8]) -> String {
 
 /// The name by which reports call the program that a command line runs: `foo.py` for
 /// `python3 foo.py`.
-pub fn program_of_args(args: &[&[u8]]) -> String {
+pub fn program_of_args(args: &[&[u8]]) -> ProgramName {
     read(args, 0, Ask::Program).program
 }
 
 /// The name of the program that a process executed, from its argv. If the argv gives no name, it is
 /// the name of the task (`comm`).
-pub fn program_of(argv: &Argv, comm: &Comm) -> String {
+pub fn program_of(argv: &Argv, comm: &Comm) -> ProgramName {
     let args: Vec<&[u8]> = argv.args().collect();
     Some(program_of_args(&args))
-        .filter(|program| !program.is_empty())
-        .unwrap_or_else(|| escape::raw(comm.bytes()))
+        .filter(|program| !program.name().is_empty())
+        .unwrap_or_else(|| ProgramName::new(escape::raw(comm.bytes())))
 }
 
 /// The label of a command line, without arguments that differ between machines: absolute paths and
@@ -330,7 +342,7 @@ pub fn portable_label(args: &[&[u8]]) -> String {
     let what = what
         .into_iter()
         .filter(|word| !is_of_machine(word.as_bytes()));
-    std::iter::once(program)
+    std::iter::once(program.to_string())
         .chain(what)
         .collect::<Vec<_>>()
         .join(" ")
@@ -397,89 +409,6 @@ fn base_of(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
-/// Divides the label of a program into its name and its verb, if the label has one: `git` and
-/// `clone` for `git clone`. [`label_of`] makes labels, with one space between both.
-pub fn name_and_verb(program: &str) -> (&str, Option<&str>) {
-    match program.split_once(' ') {
-        Some((name, verb)) => (name, Some(verb)),
-        None => (program, None),
-    }
-}
-
-/// The name in the label of a program, without the verb: `git` for `git clone`.
-pub fn name_of(program: &str) -> &str {
-    name_and_verb(program).0
-}
-
-/// The verb in the label of a program with the given name: `clone` for `git clone` and `git`.
-pub fn verb_of<'a>(program: &'a str, name: &str) -> Option<&'a str> {
-    let (found, verb) = name_and_verb(program);
-    verb.filter(|_| found == name)
-}
-
-/// The build tool that is known by this name, with its verb if the name has one (`git clone`).
-pub fn tool_of(program: &str) -> Option<(&'static KnownProgram, Option<&str>)> {
-    let (name, verb) = name_and_verb(program);
-    Some((table::by_name(name)?, verb))
-}
-
-/// The role in a build of the program with this name, such as compiler or linker.
-pub fn role_of(program: &str) -> Option<Role> {
-    let (tool, verb) = tool_of(program)?;
-    tool.role(verb)
-}
-
-/// Whether the program with this name is a worker process of a test runner, such as `jest worker`.
-/// Its exit status is 0 even if tests failed.
-pub fn is_worker(program: &str) -> bool {
-    tool_of(program).is_some_and(|(_, verb)| verb == Some(WORKER))
-}
-
-/// Whether one call of the program with this name can process many files, so that several calls can
-/// be merged into one.
-pub fn handles_files(program: &str) -> bool {
-    tool_of(program).is_some_and(|(tool, _)| tool.handles_files)
-}
-
-/// Whether a call of the program with this name for a small file spends most of its time on the start
-/// of its runtime, and one call can process many files.
-pub fn warms_up(program: &str) -> bool {
-    tool_of(program).is_some_and(|(tool, _)| tool.warms_up)
-}
-
-/// Whether scripts run the program with this name again and again until its output no longer
-/// changes, as they do with LaTeX.
-pub fn converges(program: &str) -> bool {
-    tool_of(program).is_some_and(|(tool, _)| tool.converges)
-}
-
-/// The advice to do without a program that only finds and starts another program, such as npx.
-/// `None` for any other program.
-pub fn bypass(program: &str) -> Option<&'static str> {
-    tool_of(program)?.0.bypass
-}
-
-/// The change that the advice suggests for calls of `npm run` and similar commands, which start the
-/// scripts of a package. Only calls inside another such call should be changed, because the
-/// outermost one may be how the user starts the build.
-pub fn bypass_of_scripts(program: &str) -> Option<&'static str> {
-    let verb = verb_of(program, "npm")?;
-    matches!(verb, "run" | "run-script" | "exec" | "x" | "test" | "start")
-        .then_some("call node or the tools in node_modules/.bin from one script, without npm")
-}
-
-/// Whether the program with this name runs another program with a lower priority or on fewer CPUs,
-/// as `nice` does.
-pub fn limits(program: &str) -> bool {
-    tool_of(program).is_some_and(|(tool, _)| tool.limits)
-}
-
-/// Whether the program with this name runs another program on a given set of CPUs only, as
-/// `taskset` does.
-pub fn pins(program: &str) -> bool {
-    tool_of(program).is_some_and(|(tool, _)| tool.pins)
-}
-
 /// The version manager, such as `pyenv`, if a process runs one of its shims or a part of a shim
 /// (`env bash /root/.pyenv/shims/python3`). A shim finds the right version of a program and
 /// replaces itself by that program.
@@ -509,58 +438,16 @@ pub fn shim(filename: &[u8], args: &[&[u8]]) -> Option<&'static str> {
 /// The names of version managers that put shims into PATH.
 const SHIMS: [&str; 7] = ["pyenv", "rbenv", "nodenv", "goenv", "jenv", "plenv", "asdf"];
 
-/// Whether the program with these arguments changes existing files: those that it names, or any
-/// files as `git checkout` does.
-pub fn edits(program: &str, args: &[&[u8]]) -> bool {
-    let any = |options: &str| args.iter().any(|arg| has(options, arg));
-    let in_place = || {
-        args.iter()
-            .any(|arg| arg.starts_with(b"-i") || arg.starts_with(b"-pi"))
-    };
-    match program {
-        "sed" | "perl" => in_place() || any("--in-place"),
-        "patch" | "tee" | "dd" | "install" | "ed" | "ex" => true,
-        _ => {
-            let verb = verb_of(program, "git").unwrap_or_default();
-            handles_files(program) || has(EDITS_OF_GIT, verb.as_bytes())
-        }
-    }
-}
-
-/// The verbs of git that change files of the work tree, separated by spaces.
-const EDITS_OF_GIT: &str =
-    "am apply checkout cherry-pick merge mv pull rebase reset restore revert rm stash switch";
-
-/// The verbs of git that change only the repository and no file of the work tree, separated by
-/// spaces.
-const CHANGES_OF_GIT: &str = "add commit fetch push tag";
-
-/// Whether the program, named with its verb as in `git add`, changes a git repository, so that the
-/// next git command depends on it.
-pub fn changes_repository(program: &str) -> bool {
-    let verb = verb_of(program, "git").unwrap_or_default().as_bytes();
-    has(EDITS_OF_GIT, verb) || has(CHANGES_OF_GIT, verb)
-}
-
-/// The role in a build of an executed program with these arguments. CMake, for example, counts as
-/// configuring unless an option makes it build or do something else.
-pub fn role(program: &str, argv: &Argv) -> Option<Role> {
-    let (tool, _) = tool_of(program)?;
-    let others = tool.configures_unless;
-    let configures = || !others.is_empty() && !argv.args().any(|arg| has(others, arg));
-    role_of(program).or_else(|| configures().then_some(Role::Configure))
-}
-
 /// The label of a process: its program and the arguments that matter. `forked` says that the
 /// process was only forked and shows its parent's command line; the label then ends with
 /// `(forked)`.
 pub fn label_of(argv: &Argv, comm: &Comm, forked: bool) -> String {
     let args: Vec<&[u8]> = argv.args().collect();
     let Description { program, what } = read(&args, 0, Ask::Label);
-    if program.is_empty() {
+    if program.name().is_empty() {
         return escape::raw(comm.bytes());
     }
-    let mut out = program;
+    let mut out = program.to_string();
     for what in what {
         out.push(' ');
         out.push_str(&what);
@@ -594,18 +481,6 @@ mod tests {
         make -C src all => make | -C src all";
 
     #[test]
-    fn a_worker_is_none_of_the_runner_itself() {
-        for (program, want) in [
-            ("jest worker", true),
-            ("pytest worker", true),
-            ("jest", false),
-            ("worker", false),
-        ] {
-            assert_eq!(is_worker(program), want, "{program}");
-        }
-    }
-
-    #[test]
     fn a_shim_is_known_by_its_place() {
         for (line, want) in [
             ("/root/.pyenv/shims/python3 x.py", Some("pyenv")),
@@ -621,8 +496,6 @@ mod tests {
             let args: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
             assert_eq!(shim(args[0], &args[1..]), want, "{line}");
         }
-        assert!(bypass("npx eslint").is_some() && bypass("npm ci").is_none());
-        assert!(bypass_of_scripts("npm run").is_some() && bypass_of_scripts("npm ci").is_none());
     }
 
     #[test]
@@ -669,35 +542,6 @@ mod tests {
     }
 
     #[test]
-    fn some_verbs_of_git_change_the_repository() {
-        let verbs = ["git commit", "git tag", "git checkout", "git rm"];
-        assert!(verbs.into_iter().all(changes_repository));
-        assert!(!["git log", "git", "commit"]
-            .into_iter()
-            .any(changes_repository));
-    }
-
-    #[test]
-    fn some_programs_change_files() {
-        for (line, want) in [
-            ("sed -i s/a/b/ x.c", true),
-            ("sed s/a/b/ x.c", false),
-            ("perl -pi -e s/a/b/ x.c", true),
-            ("perl x.pl", false),
-            ("git checkout main", true),
-            ("git commit -q -m x", false),
-            ("git log", false),
-            ("cp a b", true),
-            ("cc1 x.c", false),
-        ] {
-            let argv = Argv::from_args(line.split(' '));
-            let program = program_of(&argv, &Comm::new(b"comm"));
-            let args: Vec<&[u8]> = argv.args().skip(1).collect();
-            assert_eq!(edits(&program, &args), want, "{line}");
-        }
-    }
-
-    #[test]
     fn common_tools_have_short_names() {
         let examples = table::rows().map(|tool| tool.labels);
         for line in examples.chain([OTHERS]).flat_map(str::lines) {
@@ -708,7 +552,7 @@ mod tests {
             let (program, rest) = names.split_once(" |").expect(line);
             let args = args.split(' ').map(|arg| arg.replace('~', " "));
             let (argv, comm) = (Argv::from_args(args), Comm::new(b"comm"));
-            assert_eq!(program_of(&argv, &comm), program, "{line}");
+            assert_eq!(program_of(&argv, &comm).to_string(), program, "{line}");
             let label = label_of(&argv, &comm, false);
             assert_eq!(label, format!("{program}{rest}"), "{line}");
         }

@@ -10,6 +10,7 @@ pub mod compilation;
 pub mod job_tools;
 pub mod outline;
 pub mod own;
+pub mod program_name;
 pub mod recipes;
 pub mod rules;
 pub mod steps;

@@ -144,7 +144,7 @@ pub(crate) fn test_runner(name: impl Into<String>) -> Option<FoundStep> {
 }
 
 /// The build step for a worker process of a test runner, with this name.
-pub(crate) fn worker(name: &str) -> Option<FoundStep> {
+pub(crate) fn worker(name: impl Into<String>) -> Option<FoundStep> {
     Some(FoundStep {
         worker: true,
         ..FoundStep::new(StepKind::Test, name)

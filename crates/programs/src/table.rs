@@ -17,7 +17,6 @@ pub mod utilities;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-pub use self::services::{is_push, takes_pushes};
 use crate::tools::KnownProgram;
 
 /// All rows of the table of known programs, from the files of all topics.

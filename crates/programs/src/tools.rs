@@ -244,8 +244,8 @@ pub struct KnownProgram {
 pub(crate) struct Worker {
     /// The directory of the Node.js package in which the worker's program file lies.
     pub(crate) package: &'static str,
-    /// The name of the worker process in reports, and of its build step.
-    pub(crate) name: &'static str,
+    /// The name of the test runner, after which reports name the worker process and its build step (`jest worker`).
+    pub(crate) runner: &'static str,
 }
 
 /// A row of the table of known programs with only default values. Actual rows are based on it.
@@ -281,12 +281,12 @@ pub(crate) const PROGRAM: KnownProgram = KnownProgram {
 };
 
 impl KnownProgram {
-    /// The name of the worker process, if the program file with this path is a worker of this test
-    /// runner.
-    pub(crate) fn worker_in(&self, path: &str) -> Option<&'static str> {
+    /// The name of the test runner whose worker process runs the program file with this path; `None` if the file is no
+    /// such worker.
+    pub(crate) fn runner_of_worker(&self, path: &str) -> Option<&'static str> {
         let worker = self.worker?;
         let is = path.split('/').any(|part| part == worker.package);
-        is.then_some(worker.name)
+        is.then_some(worker.runner)
     }
 
     /// The program's name in reports, which is the first of its names.

@@ -166,21 +166,20 @@ pub(crate) fn verb<'a>(rest: &'a [&'a [u8]], valued: &str) -> Option<(String, &'
     None
 }
 
-/// The name of a program with its command, and the remaining arguments. The command is the first
-/// argument if that is one of the `known` commands; otherwise, it is `other`. Returns `None` if
-/// there is no argument, or if the call only prints the program's version or help.
+/// The command of a program, and the remaining arguments. The command is the first argument if that
+/// is one of the `known` commands; otherwise, it is `other`. Returns `None` if there is no argument,
+/// or if the call only prints the program's version or help.
 pub(crate) fn command<'a>(
-    name: &str,
     rest: &'a [&'a [u8]],
     known: &str,
     other: &str,
 ) -> Option<(String, &'a [&'a [u8]])> {
     let (first, after) = rest.split_first()?;
     if has(known, first) {
-        return Some((format!("{name} {}", escape::raw(first)), after));
+        return Some((escape::raw(first), after));
     }
     let says = has("--internal --version --help -h", first);
-    (!says).then(|| (format!("{name} {other}"), rest))
+    (!says).then(|| (other.to_owned(), rest))
 }
 
 /// Whether an argument contains an absolute path or the name of a temporary file, so that a build

@@ -172,7 +172,10 @@ fn hostile_command_lines_are_escaped_and_end() {
     ] {
         let argv = Argv::from_args(args);
         let comm = Comm::new(b"\x1b");
-        for text in [program_of(&argv, &comm), label_of(&argv, &comm, false)] {
+        for text in [
+            program_of(&argv, &comm).to_string(),
+            label_of(&argv, &comm, false),
+        ] {
             let bad = |c: char| c.is_control() || c == '\u{202e}';
             let mut page = Page::new();
             page.line(&text);

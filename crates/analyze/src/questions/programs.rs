@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use tr_format::event::Ktime;
+use tr_programs::program_name::ProgramName;
 
 use crate::arena::Arena;
 use crate::model::{Analysis, ExecSpan, Process, ProcessIx};
@@ -14,8 +15,8 @@ pub type Group = u32;
 /// The group of programs that every process belongs to at every time.
 #[derive(Clone, Debug, Default)]
 pub struct Groups {
-    names: Vec<String>,
-    numbers: HashMap<String, Group>,
+    names: Vec<ProgramName>,
+    numbers: HashMap<ProgramName, Group>,
     /// For each process, its groups of programs in the order of time: when the process began to belong to the
     /// group, and the group. The first group is valid from the beginning of the process. No list is empty.
     spans: Arena<ProcessIx, Vec<(Ktime, Group)>>,
@@ -27,7 +28,7 @@ impl Groups {
     /// parent, so it belongs to the group of the parent at the fork.
     pub fn new(
         analysis: &Analysis,
-        mut name: impl FnMut(&Process, Option<&ExecSpan>) -> String,
+        mut name: impl FnMut(&Process, Option<&ExecSpan>) -> ProgramName,
     ) -> Groups {
         let programs = Programs::new(analysis);
         let mut groups = Groups::default();
@@ -62,7 +63,7 @@ impl Groups {
     }
 
     /// The number of the group of programs with this name. A name gets its number at its first use.
-    fn number(&mut self, name: String) -> Group {
+    fn number(&mut self, name: ProgramName) -> Group {
         let next = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
         *self.numbers.entry(name).or_insert_with_key(|name| {
             self.names.push(name.clone());
@@ -75,12 +76,19 @@ impl Groups {
         self.names.len()
     }
 
-    pub fn name(&self, group: Group) -> &str {
-        self.names.get(group as usize).map_or("", String::as_str)
+    /// The name that the programs of a group have.
+    pub fn program(&self, group: Group) -> Option<&ProgramName> {
+        self.names.get(group as usize)
+    }
+
+    /// The name of a group of programs as reports print it.
+    pub fn name(&self, group: Group) -> String {
+        let program = self.program(group);
+        program.map_or_else(String::new, ProgramName::to_string)
     }
 
     /// The group of programs with this name; `None` if there is none.
-    pub fn find(&self, name: &str) -> Option<Group> {
+    pub fn find(&self, name: &ProgramName) -> Option<Group> {
         self.numbers.get(name).copied()
     }
 

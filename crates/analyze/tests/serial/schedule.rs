@@ -202,7 +202,7 @@ fn work_in_unknown_time_is_work() {
         let rest: u64 = jobs().map(|job| job.times.unknown).sum();
         let all: u64 = threads().map(|thread| thread.times.unknown).sum();
         left += rest;
-        let group = answer.groups.find("cc1").unwrap();
+        let group = answer.group("cc1");
         let of = (0..answer.groups.count()).map(|number| number == group as usize);
         let change = Change {
             time: Without::work(of.collect()),
@@ -238,7 +238,7 @@ fn a_part_of_the_time_remains() {
         ),
     ];
     let answer = Answer::of(world(&programs, &[]), 2);
-    let group = answer.groups.find("cc1").unwrap();
+    let group = answer.group("cc1");
     let of = (0..answer.groups.count()).map(|number| number == group as usize);
     let change = Change {
         time: Without::work(of.collect()),
@@ -464,7 +464,7 @@ proptest! {
         let mut less = twice.clone();
         less[at] = jobs[at];
         let [recorded, real] = [twice, less].map(|lengths| Answer::of(build(&lengths, at_once, wait), cpus));
-        let group = recorded.groups.find(&format!("job{at}")).unwrap();
+        let group = recorded.group(&format!("job{at}"));
         let of = (0..recorded.groups.count()).map(|number| number == group as usize);
         let change = Change {
             time: Without::work(of.collect()),

@@ -8,6 +8,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::run::{Figures, Proc, Run, WAYS};
+use tr_programs::program_name::ProgramName;
 
 /// A slot: one process of the build, to which the corresponding processes of several runs are matched.
 #[derive(Clone, Debug)]
@@ -15,7 +16,7 @@ pub struct Slot {
     /// The index of the slot to which the parent of this slot's process belongs; `None` for a root.
     pub parent: Option<usize>,
     /// The name of the program of this slot's process, from the last run that has the process.
-    pub program: String,
+    pub program: ProgramName,
     /// The label of this slot's process, from the last run that has the process.
     pub label: String,
     /// The figures (times and memory) of this slot's process in each run; `None` for a run that does not have the
@@ -60,7 +61,7 @@ pub fn align(runs: &[&Run]) -> Vec<Slot> {
                 None => {
                     slots.push(Slot {
                         parent,
-                        program: String::new(),
+                        program: ProgramName::default(),
                         label: String::new(),
                         runs: vec![None; runs.len()],
                         commands: 0,
@@ -145,7 +146,7 @@ fn find(slots: &[Slot], run: &Run) -> Vec<Option<usize>> {
     };
     let mut below: Queues<(Option<usize>, usize, u64)> = HashMap::new();
     let mut anywhere: Queues<(usize, u64)> = HashMap::new();
-    let mut programs: HashMap<(Option<usize>, &str), Vec<usize>> = HashMap::new();
+    let mut programs: HashMap<(Option<usize>, &ProgramName), Vec<usize>> = HashMap::new();
     for (place, slot) in slots.iter().enumerate() {
         let of = programs.entry((slot.parent, &slot.program)).or_default();
         of.push(place);
@@ -192,7 +193,9 @@ fn find(slots: &[Slot], run: &Run) -> Vec<Option<usize>> {
 /// Matches the process of a program that has only one process in this run, and only one in the earlier runs. Its
 /// arguments and its parent may differ. For example, the only `make` now runs under a wrapper.
 fn only_one(search: &mut Search<'_>, slots: &[Slot]) {
-    fn single<'a>(all: impl Iterator<Item = &'a str>) -> HashMap<&'a str, Option<usize>> {
+    fn single<'a>(
+        all: impl Iterator<Item = &'a ProgramName>,
+    ) -> HashMap<&'a ProgramName, Option<usize>> {
         let mut single = HashMap::new();
         for (at, program) in all.enumerate() {
             let once = single.entry(program).or_insert(Some(at));
@@ -200,8 +203,8 @@ fn only_one(search: &mut Search<'_>, slots: &[Slot]) {
         }
         single
     }
-    let here = single(search.processes.iter().map(|p| p.program.as_str()));
-    let there = single(slots.iter().map(|slot| slot.program.as_str()));
+    let here = single(search.processes.iter().map(|process| &process.program));
+    let there = single(slots.iter().map(|slot| &slot.program));
     for (program, at) in here {
         if let (Some(at), Some(Some(place))) = (at, there.get(program)) {
             search.pair(at, *place);
@@ -214,11 +217,11 @@ fn only_one(search: &mut Search<'_>, slots: &[Slot]) {
 /// `sleep 2`; COMMAND itself).
 fn all_of_program(
     search: &mut Search<'_>,
-    there: &HashMap<(Option<usize>, &str), Vec<usize>>,
+    there: &HashMap<(Option<usize>, &ProgramName), Vec<usize>>,
     generation: &[usize],
 ) {
     let processes = search.processes;
-    let mut here: HashMap<(Option<usize>, &str), Vec<usize>> = HashMap::new();
+    let mut here: HashMap<(Option<usize>, &ProgramName), Vec<usize>> = HashMap::new();
     for at in generation {
         let Some(process) = processes.get(*at) else {
             continue;

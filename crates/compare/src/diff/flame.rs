@@ -4,9 +4,10 @@
 use std::fmt::Write;
 
 use super::functions::{period, SampledDifference};
-use super::profile::ProfilePair;
+use super::profile::{NodeName, ProfilePair};
 use super::spread::{signed, Difference};
 use super::Diff;
+use tr_insight::frames::Name;
 use tr_text::escape::html;
 use tr_text::pictures;
 use tr_text::units;
@@ -115,11 +116,14 @@ impl Graph<'_> {
     }
 
     fn frame(&self, out: &mut String, node: u32, from: u64, level: usize) {
-        let name = self.both.tree.name(node).cloned().unwrap_or_default();
-        let function = html(&name.function);
-        let binary = match name.binary.as_str() {
-            "" => String::new(),
-            binary => format!(" in {}", html(binary)),
+        let name = self.both.tree.name(node);
+        let drawn = name.map(NodeName::text).unwrap_or_default();
+        let function = html(&drawn);
+        let binary = match name {
+            Some(NodeName::Function(Name { binary, .. })) if !binary.is_empty() => {
+                format!(" in {}", html(binary))
+            }
+            _ => String::new(),
         };
         let [base, new] = ProfilePair::at(&self.totals, node);
         let width = self.width(node);
@@ -136,7 +140,7 @@ impl Graph<'_> {
         let text = if width.saturating_mul(NAMED) < self.whole {
             String::new()
         } else {
-            pictures::name(&name.function, FRAME)
+            pictures::name(&drawn, FRAME)
         };
         let _ = write!(
             out,

@@ -14,6 +14,7 @@ use super::sides::Sides;
 use super::spread::{Difference, SpreadVerdict};
 use tr_insight::frames::Name;
 use tr_insight::functions::SampleSum;
+use tr_programs::program_name::ProgramName;
 
 /// The number of standard deviations by which the samples of a function must differ. Measured: between two recordings
 /// of one build on a busy machine (1,250 samples, 950 functions), no function differs by so many.
@@ -65,7 +66,7 @@ impl SampledDifference {
 /// A function of a program whose sampled CPU time differs between the base and the new runs.
 #[derive(Clone, Debug)]
 pub struct FunctionChange {
-    pub program: String,
+    pub program: ProgramName,
     pub name: Name,
     /// The function's own CPU time in the base and in the new runs: it was the innermost function of the stack.
     pub own: SampledDifference,
@@ -94,7 +95,7 @@ pub fn changes(sides: Sides<'_>, ask: &Ask) -> Option<Vec<FunctionChange>> {
     let of = |runs: &[Run]| period(runs.iter().filter_map(|run| run.profile.as_ref()));
     let periods = [of(sides.base), of(sides.new)];
     let keys = before.iter().chain(&after).flat_map(|run| run.keys());
-    let keys: BTreeSet<&(String, Name)> = keys.collect();
+    let keys: BTreeSet<&(ProgramName, Name)> = keys.collect();
     let mut changes: Vec<FunctionChange> = Vec::new();
     for key in keys {
         // A run without the function counts as 0 ns.

@@ -19,6 +19,7 @@ use serde_json::ser::PrettyFormatter;
 use tr_insight::demands::Demand;
 use tr_insight::exit::Exit;
 use tr_insight::loads::Load;
+use tr_programs::program_name::ProgramName;
 use tr_text::{json, object};
 
 object! {
@@ -84,9 +85,9 @@ object! {
 
     OneChange(change: &Change) {
         what: &'static str = change.kind.name(),
-        program: String = change.program.clone(),
+        program: String = change.program.to_string(),
         label: String = change.label.clone(),
-        above: Vec<String> = change.above.clone(),
+        above: Vec<String> = change.above.iter().map(ProgramName::to_string).collect(),
         base_runs: usize = change.runs.base,
         new_runs: usize = change.runs.new,
         through_children: bool = change.through,
@@ -101,7 +102,7 @@ object! {
     }
 
     OneProgram(program: &ProgramChange) {
-        program: String = program.name.clone(),
+        program: String = program.name.to_string(),
         base_processes: u64 = program.count.base,
         new_processes: u64 = program.count.new,
         on_cpu: Value = value(&program.on_cpu),
@@ -131,7 +132,7 @@ object! {
     }
 
     OneFunction(change: &FunctionChange) {
-        program: String = change.program.clone(),
+        program: String = change.program.to_string(),
         function: String = change.name.function.clone(),
         binary: String = change.name.binary.clone(),
         self_time: Value = value(&change.own.time),

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use super::run::Bar;
 use super::Run;
+use tr_programs::program_name::ProgramName;
 use tr_text::escape::html;
 use tr_text::pictures;
 use tr_text::units;
@@ -58,7 +59,7 @@ impl Drawn<'_> {
 pub(super) struct Axis<'a> {
     /// The length of the timelines' axis in ns. If it is 0, nothing is drawn.
     pub whole: u64,
-    ranks: BTreeMap<&'a str, usize>,
+    ranks: BTreeMap<&'a ProgramName, usize>,
     /// Whether there are programs without a colour of their own.
     others: bool,
 }
@@ -71,12 +72,12 @@ impl<'a> Axis<'a> {
             let runs = runs.into_iter();
             runs.flat_map(|run| run.path.iter().chain(&run.timeline))
         };
-        let mut sums = BTreeMap::<&str, u64>::new();
+        let mut sums = BTreeMap::<&ProgramName, u64>::new();
         for bar in bars() {
             let sum = sums.entry(&bar.program).or_default();
             *sum = sum.saturating_add(bar.to.saturating_sub(bar.from));
         }
-        let mut ranked: Vec<(&str, u64)> = sums.into_iter().collect();
+        let mut ranked: Vec<(&ProgramName, u64)> = sums.into_iter().collect();
         ranked.sort_unstable_by_key(|(name, ns)| (std::cmp::Reverse(*ns), *name));
         let others = ranked.len() > COLORS;
         let ranked = ranked.into_iter().take(COLORS).enumerate();
@@ -89,20 +90,22 @@ impl<'a> Axis<'a> {
 
     /// Writes the legend of the programs' colours. All programs without a colour of their own stand at its end.
     pub fn legend(&self, out: &mut String) {
-        let mut programs: Vec<(usize, &str)> = self
+        let mut programs: Vec<(usize, &ProgramName)> = self
             .ranks
             .iter()
             .map(|(name, rank)| (*rank, *name))
             .collect();
         programs.sort_unstable();
         let programs = programs.into_iter();
-        let programs = programs.map(|(rank, name)| (format!("path-job p{rank}"), name));
-        let others = self.others.then(|| ("job-beside".to_owned(), "others"));
+        let programs = programs.map(|(rank, name)| (format!("path-job p{rank}"), name.to_string()));
+        let others = self
+            .others
+            .then(|| ("job-beside".to_owned(), "others".to_owned()));
         for (class, name) in programs.chain(others) {
             let _ = write!(
                 out,
                 "<span class=\"key\"><i class=\"swatch {class}\"></i>{}</span>",
-                html(name)
+                html(&name)
             );
         }
     }
@@ -118,7 +121,7 @@ impl<'a> Axis<'a> {
     /// Draws a bar of a timeline with its process's name, which is cut at the end of the bar.
     fn bar(&self, out: &mut String, bar: &Drawn<'_>, top: usize, height: usize) {
         let length = bar.to.saturating_sub(bar.from);
-        let rank = self.ranks.get(bar.first.program.as_str());
+        let rank = self.ranks.get(&bar.first.program);
         let name = html(&bar.name());
         let text = if length.saturating_mul(NAMED) < self.whole {
             String::new()

@@ -17,6 +17,7 @@ use tr_analyze::schedule::Schedule;
 pub use tr_insight::parts::{PartTimes, WallPart};
 use tr_insight::size;
 use tr_insight::verdicts::others;
+use tr_programs::program_name::ProgramName;
 
 /// The wall time of one run, divided into parts along the critical path. The parts are in ns and add up to
 /// the wall time.
@@ -70,7 +71,7 @@ impl Parts {
         if let Some(contention) = &contention {
             parts.names = others(contention, analysis, waits).collect();
         }
-        let groups = Groups::new(analysis, |_, _| String::new());
+        let groups = Groups::new(analysis, |_, _| ProgramName::default());
         let schedule = Schedule::new(analysis, path, &groups, &[]).ok()?;
         let around = analysis
             .end

@@ -7,6 +7,7 @@ use super::align::Slot;
 use super::ask::Ask;
 use super::run::{Figure, Figures};
 use super::spread::{self, Difference, PerSide, SpreadVerdict};
+use tr_programs::program_name::ProgramName;
 use tr_text::named;
 
 named! {
@@ -24,10 +25,10 @@ named! {
 #[derive(Clone, Debug)]
 pub(super) struct Change {
     pub kind: ChangeKind,
-    pub program: String,
+    pub program: ProgramName,
     pub label: String,
     /// The names of the programs of the process's nearest ancestors, the outermost first.
-    pub above: Vec<String>,
+    pub above: Vec<ProgramName>,
     /// For each side of the comparison, the number of its runs in which the process exists.
     pub runs: PerSide<usize>,
     /// The median of each figure of the process over the runs of the base; empty if the base does not have the process.
@@ -109,7 +110,7 @@ pub(super) fn changes(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Change> {
 
 /// Compares the figures of one process (a slot, matched across all runs) in the base and in the new runs, whatever the
 /// size of the difference. `above` has the names of its ancestors' programs.
-fn change(slot: &Slot, above: Vec<String>, base: usize) -> Change {
+fn change(slot: &Slot, above: Vec<ProgramName>, base: usize) -> Change {
     let (base, new) = slot.sides(base);
     let judged = Figure::ALL.into_iter().filter_map(|figure| {
         let judged = Difference::new(&known(base, figure), &known(new, figure))?;
@@ -176,7 +177,7 @@ pub(super) fn unmatched(slots: &[Slot], base: usize) -> i128 {
 }
 
 /// The names of the programs of the nearest ancestors of a process (given by its slot), the outermost first.
-fn above(slots: &[Slot], at: usize) -> Vec<String> {
+fn above(slots: &[Slot], at: usize) -> Vec<ProgramName> {
     const NEAREST: usize = 4;
     let mut above = Vec::new();
     let mut next = slots.get(at).and_then(|slot| slot.parent);

@@ -12,6 +12,7 @@ use super::run::Run;
 use tr_insight::frames::{Name, Names};
 use tr_insight::functions::SampleSum;
 use tr_insight::label;
+use tr_programs::program_name::ProgramName;
 use tr_text::escape;
 
 /// The largest number of nodes in the tree of functions of one run; a node takes some 60 bytes. When it is reached,
@@ -22,8 +23,8 @@ const NODES: usize = 1 << 20;
 /// called. A caller has a lower number than its callees.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
-    names: Vec<Name>,
-    numbers: HashMap<Name, u32>,
+    names: Vec<NodeName>,
+    numbers: HashMap<NodeName, u32>,
     nodes: Vec<Node>,
     /// The number of each node of the tree, which is its index in `nodes`.
     places: HashMap<Node, u32>,
@@ -38,8 +39,25 @@ struct Node {
     name: u32,
 }
 
+/// The name of a node in the tree of functions: a program, or a function with the binary that contains it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NodeName {
+    Program(ProgramName),
+    Function(Name),
+}
+
+impl NodeName {
+    /// The text that stands for this node of the tree of functions in pictures and in folded stacks.
+    pub fn text(&self) -> String {
+        match self {
+            NodeName::Program(program) => program.to_string(),
+            NodeName::Function(name) => name.function.clone(),
+        }
+    }
+}
+
 impl Tree {
-    fn number(&mut self, name: &Name) -> u32 {
+    fn number(&mut self, name: &NodeName) -> u32 {
         if let Some(number) = self.numbers.get(name) {
             return *number;
         }
@@ -62,8 +80,8 @@ impl Tree {
         Some(number)
     }
 
-    /// The name of a node of the tree: a function with the binary that contains it, or a program without one.
-    pub fn name(&self, node: u32) -> Option<&Name> {
+    /// The name of a node of the tree of functions.
+    pub fn name(&self, node: u32) -> Option<&NodeName> {
         let node = self.nodes.get(node as usize)?;
         self.names.get(node.name as usize)
     }
@@ -141,18 +159,15 @@ impl Profile {
         for sample in samples.filter(|sample| sample.doing == Doing::OnCpu) {
             let process = analysis.thread(sample.thread).process;
             let program = *programs.entry(process).or_insert_with(|| {
-                let name = Name {
-                    function: label::program(analysis.process(process)),
-                    binary: String::new(),
-                };
+                let name = NodeName::Program(label::program(analysis.process(process)));
                 let name = profile.tree.number(&name);
                 profile.tree.node(Node { caller: None, name }, NODES)
             });
             let node = *nodes.entry((program, sample.stack)).or_insert_with(|| {
                 let mut node = program;
                 for number in names.of_stack(sample.stack).into_iter().rev() {
-                    let name = names.name(number)?;
-                    let name = profile.tree.number(name);
+                    let name = NodeName::Function(names.name(number)?.clone());
+                    let name = profile.tree.number(&name);
                     let caller = Some(node?);
                     node = Some(profile.tree.node(Node { caller, name }, NODES)?);
                 }
@@ -177,8 +192,8 @@ impl Profile {
 
     /// The sampled CPU times of each function in each program of the run. A function that occurs several times in a
     /// stack is counted once.
-    pub fn functions(&self) -> BTreeMap<(String, Name), FunctionTimes> {
-        let mut sums: BTreeMap<(String, Name), FunctionTimes> = BTreeMap::new();
+    pub fn functions(&self) -> BTreeMap<(ProgramName, Name), FunctionTimes> {
+        let mut sums: BTreeMap<(ProgramName, Name), FunctionTimes> = BTreeMap::new();
         let nodes = &self.tree.nodes;
         let totals = self.tree.totals(&self.own);
         for (number, node) in (0..).zip(nodes) {
@@ -186,7 +201,9 @@ impl Profile {
             let mut callers: Vec<u32> = std::iter::successors(node.caller, caller_of).collect();
             // The outermost node of a stack is that of its program.
             let program = callers.pop().and_then(|program| self.tree.name(program));
-            let (Some(program), Some(function)) = (program, self.tree.name(number)) else {
+            let (Some(NodeName::Program(program)), Some(NodeName::Function(function))) =
+                (program, self.tree.name(number))
+            else {
                 continue;
             };
             let is_same = |caller: &u32| {
@@ -194,7 +211,7 @@ impl Profile {
                 caller.is_some_and(|caller| caller.name == node.name)
             };
             let value = |all: &[u64]| all.get(number as usize).copied().unwrap_or(0);
-            let key = (program.function.clone(), function.clone());
+            let key = (program.clone(), function.clone());
             let sum = sums.entry(key).or_default();
             sum.own = sum.own.saturating_add(value(&self.own));
             if !callers.iter().any(is_same) {
@@ -250,7 +267,7 @@ impl ProfilePair {
             programs.iter().rev().map(|program| (*program, 0)).collect();
         while let Some((node, depth)) = open.pop() {
             stack.truncate(depth);
-            let name = self.tree.name(node).map(|name| name.function.as_str());
+            let name = self.tree.name(node).map(NodeName::text);
             let name = escape::text(name.unwrap_or_default().as_bytes());
             stack.push(name.replace(';', ","));
             let [base, new] = ProfilePair::at(&self.own, node).map(us);

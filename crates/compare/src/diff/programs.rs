@@ -9,11 +9,12 @@ use super::ask::Ask;
 use super::run::Figure;
 use super::spread::{Difference, PerSide, SpreadVerdict};
 use tr_insight::step_sums::add;
+use tr_programs::program_name::ProgramName;
 
 /// The difference in one program between the base and the new runs: the sums over all processes that run it.
 #[derive(Clone, Debug)]
 pub(super) struct ProgramChange {
-    pub name: String,
+    pub name: ProgramName,
     /// For each side of the comparison, the median of the number of processes that run this program.
     pub count: PerSide<u64>,
     pub on_cpu: Difference,
@@ -44,7 +45,7 @@ pub(super) fn changes(slots: &[Slot], base: usize, ask: &Ask) -> Vec<ProgramChan
         }
     });
     let none: Vec<ProgramSum> = none.collect();
-    let mut sums = BTreeMap::<&str, Vec<ProgramSum>>::new();
+    let mut sums = BTreeMap::<&ProgramName, Vec<ProgramSum>>::new();
     for slot in slots {
         let of = sums.entry(&slot.program).or_insert_with(|| none.clone());
         for (sum, figures) in of.iter_mut().zip(&slot.runs) {
@@ -55,7 +56,7 @@ pub(super) fn changes(slots: &[Slot], base: usize, ask: &Ask) -> Vec<ProgramChan
             add(&mut sum.path, Some(path.unwrap_or(0)));
         }
     }
-    let change = |(name, sums): (&str, Vec<ProgramSum>)| {
+    let change = |(name, sums): (&ProgramName, Vec<ProgramSum>)| {
         let judge = |of: fn(&ProgramSum) -> Option<u64>| {
             let (base, new) = sums.split_at(base.min(sums.len()));
             let known = |side: &[ProgramSum]| side.iter().filter_map(of).collect::<Vec<_>>();
@@ -63,7 +64,7 @@ pub(super) fn changes(slots: &[Slot], base: usize, ask: &Ask) -> Vec<ProgramChan
         };
         let count = judge(|sum| Some(sum.processes))?;
         Some(ProgramChange {
-            name: name.to_owned(),
+            name: name.clone(),
             count: count.medians(),
             on_cpu: judge(|sum| sum.on_cpu)?,
             path: judge(|sum| sum.path),

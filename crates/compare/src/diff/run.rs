@@ -22,6 +22,7 @@ use tr_insight::step_sums::StepSums;
 use tr_insight::warnings::is_cut;
 use tr_insight::Recording;
 use tr_insight::{kinds, label, who};
+use tr_programs::program_name::ProgramName;
 use tr_text::escape;
 use tr_text::named;
 
@@ -105,7 +106,7 @@ pub struct Proc {
     /// The hashes by which this process is matched with processes of other runs, the most specific one first. Two
     /// processes with an equal hash count as the same process of the build.
     pub keys: [u64; WAYS],
-    pub program: String,
+    pub program: ProgramName,
     pub label: String,
     pub figures: Figures,
 }
@@ -187,7 +188,7 @@ impl RunSize {
 pub struct Bar {
     pub from: u64,
     pub to: u64,
-    pub program: String,
+    pub program: ProgramName,
     /// The label of the process that this bar of the timeline is about.
     pub label: String,
     /// The time in ns in each of the states [`tr_text::words::STATES`]: of all threads of the process, or of the part

@@ -14,6 +14,7 @@ use super::steps::StepChange;
 use super::Diff;
 use tr_insight::demands::Demand;
 use tr_insight::loads::Load;
+use tr_programs::program_name::ProgramName;
 use tr_text::table::{Cell, Table, Title};
 use tr_text::units;
 use tr_text::words::RUN_QUEUE;
@@ -306,7 +307,8 @@ fn show_processes(diff: &Diff, to: &mut impl Medium, kind: ChangeKind) {
         .spare()
         .shown(both)
         .words("below", |change| {
-            units::shorten(&change.above.join(" › "), 60).into()
+            let above: Vec<String> = change.above.iter().map(ProgramName::to_string).collect();
+            units::shorten(&above.join(" › "), 60).into()
         })
         .spare()
         .shown(diff.of_kind(kind).any(|change| !change.above.is_empty()));
@@ -341,7 +343,7 @@ fn show_verdicts(diff: &Diff, to: &mut impl Medium) {
 
 fn show_programs(diff: &Diff, to: &mut impl Medium) {
     let name = |program: &&ProgramChange| match explain::grown(diff, program) {
-        None => program.name.clone(),
+        None => program.name.to_string(),
         Some(it) => {
             let more = signed(it.own.time.difference(), units::time);
             format!("{}; {more} in {}", program.name, it.name.function)
@@ -379,7 +381,7 @@ pub(super) fn show_functions(diff: &Diff, to: &mut impl Medium) {
     .column("diff", move |function| change(&function.own))
     .column("total", move |function| change(&function.total))
     .words("program", move |function| {
-        units::shorten(&function.program, room).into()
+        units::shorten(&function.program.to_string(), room).into()
     })
     .words("in", move |function| {
         units::shorten(&function.name.binary, room).into()

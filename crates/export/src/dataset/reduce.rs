@@ -30,6 +30,7 @@ use tr_insight::step_sums::add;
 use tr_insight::warnings::lost_events;
 use tr_insight::Recording;
 use tr_insight::{exit, label};
+use tr_programs::program_name::ProgramName;
 use tr_text::{escape, units};
 
 /// The largest number of rows of steps that a run has in a dataset. With this limit and that for processes, a run of
@@ -241,12 +242,12 @@ fn steps(recording: &Recording, path: Option<&CriticalPath>, run: &str) -> (Vec<
 }
 
 fn programs(analysis: &Analysis, run: &str) -> Vec<Program> {
-    let mut sums: BTreeMap<String, Program> = BTreeMap::new();
+    let mut sums: BTreeMap<ProgramName, Program> = BTreeMap::new();
     for process in &analysis.processes {
         let sum = sums.entry(label::program(process));
         let sum = sum.or_insert_with_key(|program| Program {
             run: run.to_owned(),
-            program: program.clone(),
+            program: program.to_string(),
             on_cpu_ns: Some(0),
             run_queue_ns: Some(0),
             sleep_ns: Some(0),
@@ -290,7 +291,7 @@ fn processes(
         let times = &process.times;
         Process {
             run: run.to_owned(),
-            program: label::program(process),
+            program: label::program(process).to_string(),
             label: label::label(process),
             argv_key: key(&normal_arguments(process.argv.args(), &cwd, &pids)),
             pid: process.pid.0.into(),
@@ -313,18 +314,19 @@ fn processes(
 
 fn path_rows(analysis: &Analysis, path: Option<&CriticalPath>, run: &str) -> Vec<Path> {
     let groups = groups(analysis);
-    let mut sums: BTreeMap<(&str, &str), (u64, u64)> = BTreeMap::new();
+    let mut sums: BTreeMap<(Option<&ProgramName>, &str), (u64, u64)> = BTreeMap::new();
     for segment in path.into_iter().flat_map(|path| &path.segments) {
         let process = analysis.thread(segment.thread).process;
         let group = groups.at(process, segment.from);
-        let program = group.map_or("", |group| groups.name(group));
+        let program = group.and_then(|group| groups.program(group));
         let (ns, segments) = sums.entry((program, column_of(segment.kind))).or_default();
         *ns = ns.saturating_add(segment.length());
         *segments += 1;
     }
-    let row = |((program, kind), (ns, segments)): ((&str, &str), (u64, u64))| Path {
+    type Sum<'a> = ((Option<&'a ProgramName>, &'a str), (u64, u64));
+    let row = |((program, kind), (ns, segments)): Sum<'_>| Path {
         run: run.to_owned(),
-        program: program.to_owned(),
+        program: program.map_or_else(String::new, ProgramName::to_string),
         kind: kind.to_owned(),
         ns,
         segments,

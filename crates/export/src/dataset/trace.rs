@@ -130,7 +130,7 @@ impl<'a> Tables<'a> {
                 parent: process.parent.map(number),
                 pid: process.pid.0.into(),
                 ns_pid: process.ns_pid.0.into(),
-                program: label::program(process),
+                program: label::program(process).to_string(),
                 label: label::label(process),
                 command: escape::quoted(process.argv.args()),
                 from_ns: self.since(process.start),

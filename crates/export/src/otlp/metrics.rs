@@ -97,7 +97,7 @@ impl Job {
             process.parent.is_none() && Some(process.pid) == analysis.meta.root
         });
         let program = root.map(|ix| label::program(analysis.process(ix)));
-        let program = program.map(|name| text("process.executable.name", &name));
+        let program = program.map(|name| text("process.executable.name", &name.to_string()));
         Job {
             attributes: known.chain(program).collect(),
             start: unix(analysis, analysis.start),

@@ -321,7 +321,7 @@ impl<'a> Spans<'a> {
         let analysis = self.view.analysis;
         let root = self.root.map(|ix| analysis.process(ix));
         let name = match root {
-            Some(root) => label::program(root),
+            Some(root) => label::program(root).to_string(),
             None => "tr record".to_owned(),
         };
         let times = (analysis.start, analysis.end);
@@ -345,7 +345,7 @@ impl<'a> Spans<'a> {
         let parent = self.around(inside, step.parent);
         let name = match (step.kind, execution) {
             (StepKind::Test | StepKind::Job | StepKind::Mark, _) => step.name.clone(),
-            (_, Some(process)) => label::program(self.view.analysis.process(process)),
+            (_, Some(process)) => label::program(self.view.analysis.process(process)).to_string(),
             (kind, None) => kind.name().to_owned(),
         };
         let mut span = self.span(thing, Some(parent), name, (step.from, step.to));
@@ -407,7 +407,12 @@ impl<'a> Spans<'a> {
         let parent = self.around(process.parent, step);
         let times = (process.start, process.end);
         let thing = Thing::Process(ix);
-        let mut span = self.span(thing, Some(parent), label::program(process), times);
+        let mut span = self.span(
+            thing,
+            Some(parent),
+            label::program(process).to_string(),
+            times,
+        );
         self.describe(ix, &mut span);
         span
     }
@@ -455,7 +460,10 @@ fn program(process: &Process) -> Vec<KeyValue> {
         values: args.collect(),
     });
     let mut facts = vec![
-        text("process.executable.name", &label::program(process)),
+        text(
+            "process.executable.name",
+            &label::program(process).to_string(),
+        ),
         fact("process.command_args", args),
     ];
     let file = process.execs.last().map(|exec| escape::raw(&exec.filename));

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::Schedule;
 use tr_format::event::CpuId;
-use tr_programs::command_line;
 
 use super::candidate::{Advice, AdviceKind, Candidate, Gain};
 use super::facts::{BuildFacts, STRAY};
@@ -31,8 +30,7 @@ impl Affinity {
     /// itself.
     pub fn of(facts: &BuildFacts<'_>, schedule: &Schedule, own: u64) -> Option<Affinity> {
         let mut all = facts.all();
-        let (group, execution) =
-            all.find(|(_, execution)| command_line::pins(&execution.program))?;
+        let (group, execution) = all.find(|(_, execution)| execution.program.pins())?;
         let limiter = execution.process;
         let by_cpu = facts.on_cpus(|process| {
             let mut lineage = facts.analysis.lineage(process);

@@ -14,6 +14,7 @@ use tr_analyze::programs::{Group, Groups};
 use tr_analyze::timeline::Bucket;
 use tr_analyze::what_if::{self, Limits, Without};
 use tr_format::event::{CpuId, Ktime, Reason};
+use tr_programs::program_name::ProgramName;
 use tr_programs::tools::{Family, Role};
 
 use super::candidate::{Advice, Candidate, Gain};
@@ -37,7 +38,7 @@ pub struct Execution {
     pub exec: Option<usize>,
     pub start: Ktime,
     pub end: Ktime,
-    pub program: String,
+    pub program: ProgramName,
     /// The CPU time that the process had during this execution of a program, in nanoseconds.
     pub on_cpu: u64,
     /// The execution during which the parent process forked the process of this execution.
@@ -74,7 +75,7 @@ fn groups(analysis: &Analysis) -> Groups {
     let mut number = 0u32;
     Groups::new(analysis, |_, _| {
         number += 1;
-        number.to_string()
+        ProgramName::new(number.to_string())
     })
 }
 
@@ -236,7 +237,7 @@ impl<'a> BuildFacts<'a> {
             Some(exec) => &exec.argv,
             None => &self.process(group)?.argv,
         };
-        command_line::role(&self.execution(group)?.program, argv)
+        self.execution(group)?.program.role_with(argv)
     }
 
     /// Whether an execution of a program runs a shell. A shell that is called by the name of its script counts, too.
@@ -266,7 +267,9 @@ impl<'a> BuildFacts<'a> {
     pub fn name(&self, group: Group) -> String {
         let label = self.label(group);
         match self.execution(group) {
-            Some(it) if units::width(&label) > NAME => units::shorten(&it.program, NAME),
+            Some(it) if units::width(&label) > NAME => {
+                units::shorten(&it.program.to_string(), NAME)
+            }
             _ => label,
         }
     }
@@ -569,7 +572,7 @@ pub(crate) fn add(sums: &mut BTreeMap<Group, u64>, group: Group, ns: u64) {
     *sum = sum.saturating_add(ns);
 }
 
-fn program(process: &Process, exec: Option<usize>) -> String {
+fn program(process: &Process, exec: Option<usize>) -> ProgramName {
     match exec.and_then(|at| process.execs.get(at)) {
         Some(exec) => command_line::program_of(&exec.argv, &exec.comm),
         None => label::program(process),

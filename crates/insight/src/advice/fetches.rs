@@ -11,6 +11,7 @@ use tr_analyze::timeline::Actor;
 use tr_analyze::what_if::Without;
 use tr_format::event::{Ktime, Reason};
 use tr_format::network::Address;
+use tr_programs::program_name::ProgramName;
 
 use super::candidate::{AdviceKind, Candidate};
 use super::facts::BuildFacts;
@@ -25,7 +26,7 @@ const QUERIES: usize = 1000;
 /// A wait for the network on the critical path of a build.
 struct Fetch<'f> {
     group: Group,
-    program: &'f str,
+    program: &'f ProgramName,
     ns: u64,
     /// The server that did not answer, if a time-out ended the wait for the network.
     silent: Option<Silent>,
@@ -182,11 +183,11 @@ fn held_back(facts: &BuildFacts<'_>, waited: &[Waited]) -> Option<Candidate> {
 
 pub(super) fn fetches(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let waited = network::waited(facts.analysis, facts.path);
-    let mut by_program: BTreeMap<&str, Vec<Fetch<'_>>> = BTreeMap::new();
+    let mut by_program: BTreeMap<&ProgramName, Vec<Fetch<'_>>> = BTreeMap::new();
     for fetch in fetched(facts, &waited) {
         by_program.entry(fetch.program).or_default().push(fetch);
     }
-    let candidate = |(program, fetches): (&str, Vec<Fetch<'_>>)| {
+    let candidate = |(program, fetches): (&ProgramName, Vec<Fetch<'_>>)| {
         let sum = |silent: bool| -> u64 {
             let counts = fetches
                 .iter()
@@ -217,7 +218,7 @@ pub(super) fn fetches(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         // Executions of the same program that are not on the critical path wait as well, so the change applies to all.
         let all = facts
             .all()
-            .filter(|(_, execution)| execution.program == program);
+            .filter(|(_, execution)| execution.program == *program);
         Some(Candidate {
             finding,
             action,

@@ -43,9 +43,7 @@ impl Limit {
 /// is the execution itself or one of its ancestors; `None` if no ancestor is a make that sets a number.
 pub(super) fn told_makes(facts: &BuildFacts<'_>) -> Vec<Option<Option<u64>>> {
     facts.down(|group, above: Option<&Option<Option<u64>>>| {
-        let program = facts
-            .execution(group)
-            .map(|execution| execution.program.as_str());
+        let program = facts.execution(group).map(|execution| &execution.program);
         let make = program.and_then(changes::known);
         let make = make.filter(|tool| tool.family == Family::Make);
         let own = make.and_then(|tool| tool.jobs(&facts.args(group)));

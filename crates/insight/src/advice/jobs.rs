@@ -3,13 +3,14 @@
 //! memory.
 
 use std::collections::{BTreeMap, BTreeSet};
-use tr_programs::{changes, checks, command_line};
+use tr_programs::{changes, checks};
 
 use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::{Change, Jobs};
 use tr_analyze::what_if::Without;
 use tr_format::event::Ktime;
+use tr_programs::program_name::ProgramName;
 use tr_programs::tools::{Family, Role};
 
 use super::candidate::{AdviceKind, Candidate};
@@ -44,7 +45,7 @@ struct Job {
 }
 
 /// A job of a build, with the name of the program that used most of its CPU time.
-type NamedJob<'f> = (&'f str, Job);
+type NamedJob<'f> = (&'f ProgramName, Job);
 
 /// For each execution of a program, the children that it started and that could be jobs of their own.
 fn children<'f>(facts: &'f BuildFacts<'_>) -> BTreeMap<Group, Vec<NamedJob<'f>>> {
@@ -82,7 +83,7 @@ fn children<'f>(facts: &'f BuildFacts<'_>) -> BTreeMap<Group, Vec<NamedJob<'f>>>
             continue;
         }
         let to = process.tree.end.min(facts.path.to);
-        if to.since(process.start) >= ROW.1 && *program != "sleep" {
+        if to.since(process.start) >= ROW.1 && !program.is("sleep") {
             let job = Job {
                 from: process.start,
                 to,
@@ -99,22 +100,21 @@ fn children<'f>(facts: &'f BuildFacts<'_>) -> BTreeMap<Group, Vec<NamedJob<'f>>>
 /// CPU was idle. The children of several makes are counted together.
 fn in_a_row(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let told = told_makes(facts);
-    let mut rows: BTreeMap<(&str, &str), Vec<Row>> = BTreeMap::new();
+    // All children of a test runner are tests, whatever their files are called.
+    let test = ProgramName::new("test");
+    let mut rows: BTreeMap<(Option<&ProgramName>, &ProgramName), Vec<Row>> = BTreeMap::new();
     for (owner, children) in children(facts) {
-        let mut by_program: BTreeMap<&str, Vec<Job>> = BTreeMap::new();
+        let mut by_program: BTreeMap<&ProgramName, Vec<Job>> = BTreeMap::new();
         let tests = is_runner(facts, owner);
         for (program, job) in children {
-            // All children of a test runner are tests, whatever their files are called.
-            let program = if tests { "test" } else { program };
+            let program = if tests { &test } else { program };
             by_program.entry(program).or_default().push(job);
         }
-        let parent = facts
-            .execution(owner)
-            .map_or("", |execution| execution.program.as_str());
+        let parent = facts.execution(owner).map(|execution| &execution.program);
         for (program, jobs) in by_program {
             if jobs.len() < ROW.0
                 || is_cheap(facts, owner, program)
-                || command_line::converges(program)
+                || program.converges()
                 || is_one_command(facts, &jobs)
                 || is_ordered(facts, owner, program, &jobs)
             {
@@ -134,18 +134,18 @@ fn in_a_row(facts: &BuildFacts<'_>) -> Vec<Candidate> {
 /// Whether the jobs of one program do not need each other, so that they can run at once. Compilers write other files
 /// than they read, and tests and the jobs of xargs are independent. For other programs the answer is no, because the
 /// recording contains neither the files that they read nor which jobs are lines of one recipe.
-fn is_independent(facts: &BuildFacts<'_>, owner: Group, program: &str) -> bool {
+fn is_independent(facts: &BuildFacts<'_>, owner: Group, program: &ProgramName) -> bool {
     let known = facts
         .execution(owner)
         .and_then(|execution| changes::known(&execution.program));
     let takes = known.is_some_and(|known| known.takes_jobs() && known.family != Family::Make);
-    takes || is_runner(facts, owner) || command_line::role_of(program) == Some(Role::Compiler)
+    takes || is_runner(facts, owner) || program.role() == Some(Role::Compiler)
 }
 
 /// Whether the children of a script only handle files, as `cp` does. A single call for all files could do the work of
 /// these children, so running them at once gains little.
-fn is_cheap(facts: &BuildFacts<'_>, owner: Group, program: &str) -> bool {
-    facts.is_shell(owner) && command_line::handles_files(program)
+fn is_cheap(facts: &BuildFacts<'_>, owner: Group, program: &ProgramName) -> bool {
+    facts.is_shell(owner) && program.handles_files()
 }
 
 /// The working directory of a job and its command line; `None` if one of the two is not completely known.
@@ -166,7 +166,7 @@ fn is_one_command(facts: &BuildFacts<'_>, jobs: &[Job]) -> bool {
 /// Whether each command of a script changes what the next one reads, so that the commands have to stay in order: all
 /// commands change a repository, or all are build tools in one directory and one of them runs without a target, so it
 /// makes files that the others need.
-fn is_ordered(facts: &BuildFacts<'_>, owner: Group, program: &str, jobs: &[Job]) -> bool {
+fn is_ordered(facts: &BuildFacts<'_>, owner: Group, program: &ProgramName, jobs: &[Job]) -> bool {
     if !facts.is_shell(owner) {
         return false;
     }
@@ -183,8 +183,7 @@ fn is_ordered(facts: &BuildFacts<'_>, owner: Group, program: &str, jobs: &[Job])
     let makes_all = |job: &Job| {
         let args = facts.args(job.group);
         let known = facts.execution(job.group);
-        let known = known.and_then(|execution| command_line::tool_of(&execution.program));
-        let tool = known.and_then(|(tool, _)| tool.jobs);
+        let tool = known.and_then(|execution| execution.program.tool()?.jobs);
         let args = args.get(1..).unwrap_or_default();
         tool.is_some_and(|tool| tool.operands(args).next().is_none())
     };
@@ -193,7 +192,7 @@ fn is_ordered(facts: &BuildFacts<'_>, owner: Group, program: &str, jobs: &[Job])
         let program = facts
             .execution(job.group)
             .map_or(program, |execution| &execution.program);
-        command_line::changes_repository(program)
+        program.changes_repository()
     };
     is_one_build || jobs.iter().all(edits)
 }
@@ -238,14 +237,14 @@ fn independent(facts: &BuildFacts<'_>, mut children: Vec<NamedJob<'_>>) -> Vec<V
     let mut until = Ktime(0);
     for (program, job) in children {
         let own = facts.role(job.group);
-        let main = command_line::role_of(program);
+        let main = program.role();
         let rests = |role| {
             matches!(
                 role,
                 Some(Role::Configure | Role::Packages | Role::Linker | Role::Jobs)
             )
         };
-        if rests(own) || rests(main) || command_line::converges(program) {
+        if rests(own) || rests(main) || program.converges() {
             parts.push(Vec::new());
         } else if job.from.0.saturating_add(OVERLAP) >= until.0 {
             until = job.to;
@@ -266,7 +265,7 @@ fn independent(facts: &BuildFacts<'_>, mut children: Vec<NamedJob<'_>>) -> Vec<V
 /// The jobs of a tool that may start several at once, and that never ran two at once.
 pub(super) struct OneByOne<'f> {
     pub owner: Group,
-    pub program: &'f str,
+    pub program: &'f ProgramName,
     pub count: usize,
     /// The most time in nanoseconds that running them at once saves.
     pub most: u64,
@@ -287,13 +286,14 @@ pub(super) fn one_by_one<'f>(facts: &'f BuildFacts<'_>) -> Option<OneByOne<'f>> 
     let all = children(facts).into_iter();
     let all = all.filter(|(owner, children)| children.len() >= ROW.0 && may_run_several(*owner));
     let all = all.filter_map(|(owner, children)| {
-        let (programs, mut jobs): (Vec<&str>, Vec<Job>) = children.into_iter().unzip();
+        let (programs, mut jobs): (Vec<&ProgramName>, Vec<Job>) = children.into_iter().unzip();
         jobs.sort_by_key(|job| (job.from, job.group));
         let lengths = || jobs.iter().map(|job| job.to.since(job.from));
         let (sum, longest) = (lengths().fold(0u64, u64::saturating_add), lengths().max()?);
+        let program = programs.first().copied()?;
         (at_once(&jobs) == 1).then(|| OneByOne {
             owner,
-            program: programs.first().copied().unwrap_or_default(),
+            program,
             count: jobs.len(),
             most: sum.saturating_sub((sum / facts.cpus).max(longest)),
         })
@@ -387,8 +387,8 @@ fn is_runner(facts: &BuildFacts<'_>, group: Group) -> bool {
 }
 
 /// For each process, the program with the most CPU time among the process and its descendants.
-fn main_programs<'f>(facts: &'f BuildFacts<'_>) -> BTreeMap<ProcessIx, (&'f str, u64)> {
-    let mut main: BTreeMap<ProcessIx, (&str, u64)> = BTreeMap::new();
+fn main_programs<'f>(facts: &'f BuildFacts<'_>) -> BTreeMap<ProcessIx, (&'f ProgramName, u64)> {
+    let mut main: BTreeMap<ProcessIx, (&ProgramName, u64)> = BTreeMap::new();
     for (_, execution) in facts.all() {
         let mut at = Some(execution.process);
         // The walk stops after eight ancestors, which is as deep as the processes of a job usually are.
@@ -518,7 +518,7 @@ fn row(
     })
 }
 
-fn of_rows(facts: &BuildFacts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> {
+fn of_rows(facts: &BuildFacts<'_>, program: &ProgramName, rows: &[Row]) -> Option<Candidate> {
     let first = rows
         .iter()
         .max_by_key(|row| (row.length, std::cmp::Reverse(row.owner)))?;
@@ -531,8 +531,8 @@ fn of_rows(facts: &BuildFacts<'_>, program: &str, rows: &[Row]) -> Option<Candid
     let all = || rows.iter().flat_map(|row| &row.groups).copied();
     // If the jobs are builds themselves, the words name the build tool and not the program that used most CPU time.
     let are_builds = all().all(|group| facts.role(group) == Some(Role::Jobs));
-    let own = facts.execution(all().next()?)?.program.as_str();
-    let compiles = command_line::role_of(program) == Some(Role::Compiler);
+    let own = &facts.execution(all().next()?)?.program;
+    let compiles = program.role() == Some(Role::Compiler);
     let program = if are_builds { own } else { program };
     let others: Vec<Group> = rows.iter().flat_map(|row| &row.others).copied().collect();
     let length = rows.iter().map(|row| row.length).max()?;

@@ -55,7 +55,7 @@ pub(super) fn killed_after_grace(facts: &BuildFacts<'_>) -> Vec<(ProcessIx, Cand
             return None;
         }
         let sleeps = by.children.iter().copied();
-        let sleeps = sleeps.filter(|child| label::program(analysis.process(*child)) == "sleep");
+        let sleeps = sleeps.filter(|child| label::program(analysis.process(*child)).is("sleep"));
         let sleeps: BTreeSet<ProcessIx> = sleeps.collect();
         let first = sleeps.iter().map(|child| analysis.process(*child).start);
         let first = first.min()?;
@@ -152,7 +152,7 @@ pub(super) fn ended_by_limit(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let analysis = facts.analysis;
     let ended = facts.all().filter(|(_, execution)| {
         let process = analysis.process(execution.process);
-        timed_out(process) && execution.program == "timeout"
+        timed_out(process) && execution.program.is("timeout")
     });
     let candidate = |(group, execution): (Group, &super::facts::Execution)| {
         let below = facts.below(&[group]);

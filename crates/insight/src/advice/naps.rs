@@ -11,6 +11,7 @@ use tr_analyze::share;
 use tr_analyze::timeline::{Actor, Bucket, Wait};
 use tr_analyze::what_if::Without;
 use tr_format::event::{Ktime, Reason};
+use tr_programs::program_name::ProgramName;
 use tr_programs::tools::Role;
 
 use super::awaited::{asked_work, is_beside_work, starting, superfluous};
@@ -591,9 +592,9 @@ impl Naps {
 /// The subject of a line of advice on sleeps: a program, or a test runner with its tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Sleeper<'f> {
-    Program(&'f str),
+    Program(&'f ProgramName),
     /// A test runner. The line of advice is about the tests of all processes that run it.
-    TestsOf(&'f str),
+    TestsOf(&'f ProgramName),
 }
 
 /// Whether a build tool itself slept, which nobody can change. A sleep(1) that make or xargs starts does not count,
@@ -628,7 +629,7 @@ fn given_up<'a>(facts: &BuildFacts<'a>, process: ProcessIx, slept: &[Nap]) -> Op
     let by_signal = |child: &Process| exit::killed_by(child.status).is_some();
     // The first start or end of another child after the last sleep. Children that a signal ended do not count, because
     // the process may kill several children at once.
-    let others = children().filter(|child| !by_signal(child) && label::program(child) != "sleep");
+    let others = children().filter(|child| !by_signal(child) && !label::program(child).is("sleep"));
     let other = others.map(|child| {
         if child.start >= last {
             child.start
@@ -664,11 +665,7 @@ fn sleeping(
     slept: &[Nap],
     of_others: impl Fn(Group) -> bool,
 ) -> Box<[bool]> {
-    let program = |group: Group| {
-        facts
-            .execution(group)
-            .map(|execution| execution.program.as_str())
-    };
+    let program = |group: Group| facts.execution(group).map(|execution| &execution.program);
     let on_path = || slept.iter().map(|nap| nap.group);
     let programs: BTreeSet<_> = on_path().map(program).collect();
     let by: BTreeSet<_> = slept.iter().map(|nap| program(nap.by)).collect();

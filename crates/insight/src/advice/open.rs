@@ -16,7 +16,7 @@ use super::quartiles::Quartiles;
 use super::rating::Silenced;
 use super::verdict::{Blame, BuildVerdict, OpenKind, OpenPoint};
 use crate::who;
-use tr_programs::command_line;
+use tr_programs::program_name::ProgramName;
 use tr_text::units;
 
 /// The divisor that decides when waits that no rule of advice has judged are named as an open point: if they take a
@@ -152,7 +152,7 @@ fn wait(
 pub(super) fn limit(facts: &BuildFacts<'_>) -> Option<OpenPoint> {
     let waits = facts.wall.saturating_sub(facts.worked);
     let mut all = facts.all();
-    let (group, _) = all.find(|(_, execution)| command_line::limits(&execution.program))?;
+    let (group, _) = all.find(|(_, execution)| execution.program.limits())?;
     let (name, time) = (facts.name(group), units::time(waits));
     (waits.saturating_mul(MUCH) >= facts.wall).then(|| OpenPoint {
         kind: OpenKind::Limit,
@@ -231,7 +231,7 @@ pub(super) fn crowd(facts: &BuildFacts<'_>) -> Option<OpenPoint> {
     if crowded.saturating_mul(HALF) < facts.wall {
         return None;
     }
-    let mut by_program: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    let mut by_program: BTreeMap<&ProgramName, Vec<u64>> = BTreeMap::new();
     let mut all = 0u64;
     for (group, execution) in facts.all() {
         all = all.saturating_add(execution.on_cpu);

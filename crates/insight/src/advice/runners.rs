@@ -125,7 +125,7 @@ fn in_one_process(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let candidate = |(group, execution): (Group, &super::facts::Execution)| {
         let known = changes::known(&execution.program)
             .filter(|known_program| known_program.role == Role::Tests)?;
-        if !(known.family == Family::Pytest && execution.program != "pytest worker"
+        if !(known.family == Family::Pytest && !execution.program.is_test_worker()
             || known.family == Family::Rspec)
             || known.jobs(&facts.args(group)).is_some()
             || facts.cpus < 2

@@ -5,7 +5,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tr_programs::changes;
-use tr_programs::command_line;
+use tr_programs::program_name::ProgramName;
+use tr_programs::table::utilities::UtilityUse;
 
 use tr_analyze::critical_path::TimeKind;
 use tr_analyze::model::ProcessIx;
@@ -72,7 +73,7 @@ fn everything(of: Box<[bool]>) -> Without {
 fn linkers(facts: &BuildFacts<'_>) -> Option<Candidate> {
     let all = facts
         .all()
-        .filter(|(_, execution)| command_line::role_of(&execution.program) == Some(Role::Linker));
+        .filter(|(_, execution)| execution.program.role() == Some(Role::Linker));
     let all = facts.set(all.map(|(group, _)| group));
     let is_linker = |group: Group| all.get(group as usize).copied().unwrap_or(false);
     let mut on_path: BTreeMap<Group, u64> = BTreeMap::new();
@@ -106,7 +107,7 @@ fn phase(facts: &BuildFacts<'_>, role: Role, kind: AdviceKind) -> Vec<Candidate>
     let all: Vec<(Group, &super::facts::Execution)> = all.collect();
     let groups: Vec<Group> = all.iter().map(|(group, _)| *group).collect();
     let within = facts.below(&groups);
-    let mut by_program: BTreeMap<&str, Vec<Group>> = BTreeMap::new();
+    let mut by_program: BTreeMap<&ProgramName, Vec<Group>> = BTreeMap::new();
     for (group, execution) in all {
         // A phase inside another one, such as config.status inside configure, is a part of the outer phase.
         let inside = execution.owner.and_then(|owner| within.get(owner as usize));
@@ -117,7 +118,7 @@ fn phase(facts: &BuildFacts<'_>, role: Role, kind: AdviceKind) -> Vec<Candidate>
                 .push(group);
         }
     }
-    let candidate = |(program, roots): (&str, Vec<Group>)| {
+    let candidate = |(program, roots): (&ProgramName, Vec<Group>)| {
         let below = facts.below(&roots);
         let whole = facts.on_path(&below, |_, _| true);
         // A cache of packages does not change waits for servers that send none.
@@ -372,7 +373,7 @@ fn repeated(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let edits = edits(facts);
     // Computed only if needed, because most builds repeat nothing.
     let questions = LazyCell::new(|| questions(facts));
-    type Key = (String, Vec<String>, Directory);
+    type Key = (ProgramName, Vec<String>, Directory);
     let mut equal: BTreeMap<Key, Vec<(Group, u64)>> = BTreeMap::new();
     for (group, execution) in facts.all() {
         let Some(exec) = facts.exec(group) else {
@@ -384,9 +385,9 @@ fn repeated(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         if tried_again.get(group as usize) == Some(&true) {
             continue;
         }
-        let role = command_line::role_of(&execution.program);
+        let role = execution.program.role();
         if matches!(role, Some(Role::Shell | Role::Jobs | Role::Tests))
-            || command_line::converges(&execution.program)
+            || execution.program.converges()
             || role != Some(Role::Compiler)
                 && (is_in_a_pipe(facts, group) || reads_a_pipe(facts, group))
         {
@@ -414,7 +415,7 @@ fn repeated(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             .or_default()
             .push((group, exec.times.on_cpu));
     }
-    let mut by_program: BTreeMap<String, Again> = BTreeMap::new();
+    let mut by_program: BTreeMap<ProgramName, Again> = BTreeMap::new();
     for ((program, ..), all) in equal {
         let Some(((first_group, first), again)) = all.split_first() else {
             continue;
@@ -441,17 +442,17 @@ fn repeated(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     }
     // Each candidate needs memory for a set of all groups, so their number is limited: a forged file may have thousands
     // of programs.
-    let mut by_program: Vec<(String, Again)> = by_program.into_iter().collect();
+    let mut by_program: Vec<(ProgramName, Again)> = by_program.into_iter().collect();
     by_program.sort_by_key(|(_, again)| std::cmp::Reverse(again.sum));
     by_program.truncate(MOST);
-    let candidate = |(program, again): (String, Again)| {
+    let candidate = |(program, again): (ProgramName, Again)| {
         let Again {
             groups,
             sum,
             builds,
         } = again;
         let first = groups.first()?;
-        let compiler = command_line::role_of(&program) == Some(Role::Compiler);
+        let compiler = program.role() == Some(Role::Compiler);
         let (name, s) = facts.names(*first, groups.iter().copied());
         let work = units::time(sum);
         let builds: Vec<_> = builds.into_iter().collect();
@@ -484,8 +485,11 @@ fn repeated(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     by_program.into_iter().filter_map(candidate).collect()
 }
 
-/// The programs that compare two files. Scripts use their exit statuses to decide whether a result is stable.
-const COMPARES: [&str; 3] = ["cmp", "diff", "git diff"];
+/// Whether a program compares two files. Scripts use the exit status of such a program to decide whether a result is
+/// stable.
+fn compares(program: &ProgramName) -> bool {
+    program.uses().contains(&UtilityUse::Compare) || program.has_verb("git", "diff")
+}
 
 /// For each execution of a program, the sorted ends of the programs that it started and whose exit statuses may decide
 /// whether it repeats other programs. These are programs that compare files, and command lines that ran several times
@@ -499,7 +503,7 @@ fn questions(facts: &BuildFacts<'_>) -> BTreeMap<Group, Vec<Ktime>> {
         let (Some(owner), Some(exec)) = (execution.owner, facts.exec(group)) else {
             continue;
         };
-        if COMPARES.contains(&execution.program.as_str()) {
+        if compares(&execution.program) {
             asked.entry(owner).or_default().push(execution.end);
         } else if !exec.argv.truncated() && execution.on_cpu < REPEATED {
             let failed = exit::failed(facts.analysis.process(execution.process).status);
@@ -738,9 +742,9 @@ fn edits<'f>(facts: &'f BuildFacts<'_>) -> Vec<Edit<'f>> {
         let edit = Edit {
             from: execution.start,
             args: args.get(1..).unwrap_or_default().to_vec(),
-            any: command_line::name_of(&execution.program) == "git",
+            any: execution.program.name() == "git",
         };
-        command_line::edits(&execution.program, &edit.args).then_some(edit)
+        execution.program.edits(&edit.args).then_some(edit)
     });
     let mut edits: Vec<Edit<'f>> = edits.collect();
     edits.sort_by_key(|edit| edit.from);
@@ -792,10 +796,7 @@ pub(super) fn names_directory(arg: &[u8]) -> bool {
 /// recorded.
 fn directories(facts: &BuildFacts<'_>) -> Vec<Option<usize>> {
     let words = |group: Group| -> Option<Vec<&[u8]>> {
-        let program = facts
-            .execution(group)
-            .map(|execution| execution.program.as_str());
-        let role = program.and_then(command_line::role_of)?;
+        let role = facts.execution(group)?.program.role()?;
         let tells = |arg: &&[u8]| match role {
             Role::Jobs => names_directory(arg),
             Role::Shell => words::contains(arg, b"cd "),
@@ -824,7 +825,7 @@ fn own_length(facts: &BuildFacts<'_>, process: ProcessIx) -> u64 {
 
 /// Advice on many executions of one short program by one process, whose work one call could do.
 fn short(facts: &BuildFacts<'_>) -> Vec<Candidate> {
-    let mut by_owner: BTreeMap<(Group, &str), Vec<Group>> = BTreeMap::new();
+    let mut by_owner: BTreeMap<(Group, &ProgramName), Vec<Group>> = BTreeMap::new();
     for (group, execution) in facts.all() {
         if let Some(owner) = execution.owner {
             by_owner
@@ -833,7 +834,7 @@ fn short(facts: &BuildFacts<'_>) -> Vec<Candidate> {
                 .push(group);
         }
     }
-    let candidate = |((owner, program), groups): ((Group, &str), Vec<Group>)| {
+    let candidate = |((owner, program), groups): ((Group, &ProgramName), Vec<Group>)| {
         let (least, longest) = SHORT;
         let processes = groups.iter().filter_map(|group| facts.execution(*group));
         let processes: BTreeSet<ProcessIx> = processes.map(|execution| execution.process).collect();
@@ -844,13 +845,13 @@ fn short(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             .map(|ix| own_length(facts, *ix))
             .fold(0, u64::saturating_add);
         let count = (processes.len() as u64).max(1);
-        let sleeps = program == "sleep";
+        let sleeps = program.is("sleep");
         if count < least || sum / count > longest || sleeps {
             return None;
         }
         // A shell that starts the programs would not need its own time either, so its time counts, too.
         let shell = facts.execution(owner)?;
-        let shell = command_line::role_of(&shell.program).is_none_or(|role| role == Role::Shell);
+        let shell = shell.program.role().is_none_or(|role| role == Role::Shell);
         let set = facts.set(groups.iter().copied().chain(shell.then_some(owner)));
         let time = facts.on_path(&set, |kind, _| kind != TimeKind::Sleep);
         let name = facts.name(owner);
@@ -873,9 +874,9 @@ fn short(facts: &BuildFacts<'_>) -> Vec<Candidate> {
 /// Advice on a program that a script starts for each of many files, and that takes the same CPU time for each of them.
 fn start_ups(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     type Own = fn(TimeKind, Reason) -> bool;
-    let mut by_owner: BTreeMap<(Group, &str), BTreeMap<ProcessIx, Group>> = BTreeMap::new();
+    let mut by_owner: BTreeMap<(Group, &ProgramName), BTreeMap<ProcessIx, Group>> = BTreeMap::new();
     for (group, execution) in facts.all() {
-        let warms_up = command_line::warms_up(&execution.program);
+        let warms_up = execution.program.warms_up();
         let starts = |owner: &Group| warms_up || facts.is_shell(*owner);
         if let Some(owner) = execution.owner.filter(starts) {
             if execution.exec.is_some() && (warms_up || facts.role(group).is_none()) {
@@ -891,14 +892,14 @@ fn start_ups(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     };
     // Each candidate needs memory for a set of all groups, so their number is limited: a forged file may have thousands
     // of scripts.
-    let mut all: Vec<((Group, &str), Vec<Group>)> = by_owner
+    let mut all: Vec<((Group, &ProgramName), Vec<Group>)> = by_owner
         .into_iter()
         .map(|(key, processes)| (key, processes.into_values().collect()))
         .collect();
     all.sort_by_key(|(_, groups)| Reverse(groups.iter().map(on_cpu).fold(0, u64::saturating_add)));
     all.truncate(MOST);
-    let candidate = |((owner, program), groups): ((Group, &str), Vec<Group>)| {
-        let warms_up = command_line::warms_up(program);
+    let candidate = |((owner, program), groups): ((Group, &ProgramName), Vec<Group>)| {
+        let warms_up = program.warms_up();
         let (least, longest) = if warms_up { WARM_UP } else { START_UP };
         let lines: BTreeSet<Vec<&[u8]>> = groups.iter().map(|group| facts.args(*group)).collect();
         let has_children = |group: &Group| {

@@ -10,6 +10,7 @@ use tr_analyze::programs::Group;
 use tr_analyze::schedule::MOST;
 use tr_analyze::what_if::Without;
 use tr_programs::command_line;
+use tr_programs::program_name::ProgramName;
 use tr_programs::tools::Role;
 
 use super::candidate::{AdviceKind, Candidate};
@@ -35,35 +36,33 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
 /// Advice on the time that programs which only start others, such as `npx`, need themselves. Each program has its own
 /// line.
 fn starters(facts: &BuildFacts<'_>) -> Vec<Candidate> {
-    let mut by_program: BTreeMap<&str, Vec<Group>> = BTreeMap::new();
+    let mut by_program: BTreeMap<(&str, &str), Vec<Group>> = BTreeMap::new();
     let owners = facts.all().filter_map(|(_, execution)| execution.owner);
     let owners: BTreeSet<Group> = owners.collect();
     for (group, execution) in facts.all() {
-        let name = command_line::name_of(&execution.program);
-        let starts = command_line::bypass(name).is_some() && owners.contains(&group);
-        if starts && shim(facts, group).is_none() {
-            by_program.entry(name).or_default().push(group);
+        let Some(action) = execution.program.bypass() else {
+            continue;
+        };
+        if owners.contains(&group) && shim(facts, group).is_none() {
+            let key = (execution.program.name(), action);
+            by_program.entry(key).or_default().push(group);
         }
     }
-    let candidate = |(program, groups): (&str, Vec<Group>)| {
+    let candidate = |((program, action), groups): ((&str, &str), Vec<Group>)| {
         let started = match groups.len() {
             1 => "a program".to_owned(),
             count => format!("{} programs", units::count(count as u64)),
         };
-        let action = command_line::bypass(program)?;
         let finding = |time| format!("{program} itself takes {time} to start {started}");
-        Some(without(facts, action, groups, finding))
+        without(facts, action, groups, finding)
     };
-    by_program.into_iter().filter_map(candidate).collect()
+    by_program.into_iter().map(candidate).collect()
 }
 
 /// Advice on the time that programs such as npm need themselves to run the scripts of a package, if the scripts call
 /// these programs again (`npm run` in a script of npm).
 fn scripts(facts: &BuildFacts<'_>) -> Option<Candidate> {
-    let action = |group: &Group| {
-        let execution = facts.execution(*group)?;
-        command_line::bypass_of_scripts(&execution.program)
-    };
+    let action = |group: &Group| facts.execution(*group)?.program.bypass_of_scripts();
     let runners = facts.all().map(|(group, _)| group);
     let runners: Vec<Group> = runners.filter(|group| action(group).is_some()).collect();
     let action = action(runners.first()?)?;
@@ -152,11 +151,10 @@ fn handed(own: &[&[u8]], tool: &[&[u8]]) -> usize {
 /// time the same helpers. The CPU time of the launcher and its helpers is the price of each call. Launchers are found
 /// by what they do, not by their names.
 fn launchers(facts: &BuildFacts<'_>) -> Vec<Candidate> {
-    let mut by_program: BTreeMap<&str, Vec<Call>> = BTreeMap::new();
+    let mut by_program: BTreeMap<&ProgramName, Vec<Call>> = BTreeMap::new();
     for (group, execution) in facts.all() {
-        let name = command_line::name_of(&execution.program);
-        let is_known = command_line::bypass(name).is_some()
-            || command_line::bypass_of_scripts(&execution.program).is_some()
+        let is_known = execution.program.bypass().is_some()
+            || execution.program.bypass_of_scripts().is_some()
             || shim(facts, group).is_some();
         // Tools with a role are no launchers, such as a shell that runs a recipe.
         if is_known || facts.role(group).is_some() {
@@ -174,7 +172,7 @@ fn launchers(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let total = |group: Group| totals.get(group as usize).copied().unwrap_or(0);
     // Each candidate needs memory for sets of all groups, so their number is limited: a forged file may have thousands
     // of launchers.
-    let mut all: Vec<(&str, Vec<Call>)> = by_program.into_iter().collect();
+    let mut all: Vec<(&ProgramName, Vec<Call>)> = by_program.into_iter().collect();
     all.sort_by_key(|(_, calls)| {
         let totals = calls.iter().map(|call| total(call.launcher));
         Reverse(totals.fold(0u64, u64::saturating_add))
@@ -189,8 +187,9 @@ fn launchers(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             programs.push(group);
         }
     }
-    let candidate =
-        |(program, calls): &(&str, Vec<Call>)| launcher(facts, program, calls, &started, &totals);
+    let candidate = |(program, calls): &(&ProgramName, Vec<Call>)| {
+        launcher(facts, program, calls, &started, &totals)
+    };
     all.iter().filter_map(candidate).collect()
 }
 
@@ -198,7 +197,7 @@ fn launchers(facts: &BuildFacts<'_>) -> Vec<Candidate> {
 /// time of each execution of a program with its descendants, in ns.
 fn launcher(
     facts: &BuildFacts<'_>,
-    program: &str,
+    program: &ProgramName,
     calls: &[Call],
     started: &BTreeMap<Group, Vec<Group>>,
     totals: &[u64],
@@ -329,7 +328,7 @@ fn shims(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             groups.iter().filter(is_call).filter_map(process).collect();
         let more = processes.len().saturating_sub(calls.len());
         let each = (more / calls.len().max(1)) as u64;
-        let action = command_line::bypass(manager)?;
+        let action = ProgramName::new(manager).bypass()?;
         Some(without(facts, action, groups, |time| {
             format!(
                 "shims of {manager} start {} for each of {}, {time}",
@@ -346,7 +345,10 @@ fn shims(facts: &BuildFacts<'_>) -> Vec<Candidate> {
 fn is_cache(facts: &BuildFacts<'_>, group: Group, execution: &Execution) -> bool {
     let file = facts.exec(group).map_or(&b""[..], |exec| &exec.filename);
     let mut parts = file.rsplit(|byte| *byte == b'/').skip(1);
-    matches!(execution.program.as_str(), "ccache" | "sccache") || parts.next() == Some(b"ccache")
+    ["ccache", "sccache"]
+        .iter()
+        .any(|name| execution.program.is(name))
+        || parts.next() == Some(b"ccache")
 }
 
 /// Advice on a compiler's cache in which no call found its result, for example because it was empty.
@@ -367,7 +369,7 @@ fn cold_cache(facts: &BuildFacts<'_>) -> Option<Candidate> {
     let compilers = facts.all().filter(|(group, execution)| {
         let is_below =
             below.get(*group as usize) == Some(&true) || own.contains(&execution.process);
-        let compiles = command_line::role_of(&execution.program) == Some(Role::Compiler);
+        let compiles = execution.program.role() == Some(Role::Compiler);
         is_below && compiles && execution.on_cpu >= COMPILED
     });
     let compilers: Vec<Group> = compilers.map(|(group, _)| group).collect();

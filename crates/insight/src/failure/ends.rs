@@ -1,7 +1,7 @@
 //! Finds out from exit statuses and signals alone how processes ended.
 
 use std::collections::{BTreeMap, BTreeSet};
-use tr_programs::table::utilities::{self, UtilityUse};
+use tr_programs::table::utilities::UtilityUse;
 
 use tr_analyze::arena::Arena;
 use tr_analyze::containers::Called;
@@ -358,7 +358,7 @@ fn senders(analysis: &Analysis, sure: &ProcessEnds<'_>) -> Vec<(ProcessIx, Sende
         let sender = sender(analysis, ix)?;
         // A kill(1) sends the signal for its parent, so the parent counts as the sender.
         let program = label::program(analysis.process(sender.process));
-        let process = if utilities::uses(&program).contains(&UtilityUse::Kill) {
+        let process = if program.uses().contains(&UtilityUse::Kill) {
             analysis.process(sender.process).parent?
         } else {
             sender.process

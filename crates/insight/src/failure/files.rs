@@ -4,7 +4,7 @@
 //! by options and redirections, and a reader's command line names inputs among its arguments.
 
 use tr_format::event::Argv;
-use tr_programs::command_line::{name_of, role_of};
+use tr_programs::program_name::ProgramName;
 use tr_programs::table::utilities::{uses, written, UtilityUse, Written};
 use tr_programs::tools::Role;
 use tr_programs::words;
@@ -48,18 +48,16 @@ const SCRIPT: usize = 4096;
 const MOST: usize = 20;
 
 /// The files that a command with these arguments writes; `program` is the name of its program.
-pub(super) fn outputs(argv: &Argv, program: &str) -> Vec<Output> {
+pub(super) fn outputs(argv: &Argv, program: &ProgramName) -> Vec<Output> {
     let args: Vec<&[u8]> = argv.args().skip(1).collect();
-    // The name of the program without a subcommand, such as `git` for `git clone`.
-    let program = name_of(program);
     // For shells, `-o` sets an option (`bash -o pipefail`) and names no file.
-    let mut names = if role_of(program) == Some(Role::Shell) {
+    let mut names = if role(program) == Some(Role::Shell) {
         Vec::new()
     } else {
         by_options(&args)
     };
     let mut guesses = Vec::new();
-    if written(program) == Some(Written::FetchedByOption) && names.is_empty() {
+    if written(program.name()) == Some(Written::FetchedByOption) && names.is_empty() {
         let by_address = has_letter(&args, b'O') || args.contains(&&b"--remote-name"[..]);
         let found = if by_address { &mut names } else { &mut guesses };
         found.extend(operands(&args).filter_map(of_address));
@@ -103,6 +101,11 @@ pub(super) fn last_file(argv: &Argv) -> Option<Output> {
     })
 }
 
+/// The role in a build of a program, whatever its verb is.
+fn role(program: &ProgramName) -> Option<Role> {
+    program.tool()?.role(None)
+}
+
 /// The names of the files that a command writes, as far as options such as `-o` name them.
 fn by_options<'a>(args: &[&'a [u8]]) -> Vec<&'a [u8]> {
     let pairs = args.windows(2).filter_map(|pair| match pair {
@@ -119,7 +122,7 @@ fn by_options<'a>(args: &[&'a [u8]]) -> Vec<&'a [u8]> {
 
 /// The names of the files that a command writes, if its program does not name them by the usual options such as `-o`
 /// but in its own way. For a shell's script, the targets of its redirections.
-fn by_program<'a>(args: &[&'a [u8]], program: &str) -> Vec<&'a [u8]> {
+fn by_program<'a>(args: &[&'a [u8]], program: &ProgramName) -> Vec<&'a [u8]> {
     let after = |is_option: fn(&[u8]) -> bool| {
         let mut pairs = args.windows(2);
         pairs.find_map(|pair| match pair {
@@ -127,7 +130,7 @@ fn by_program<'a>(args: &[&'a [u8]], program: &str) -> Vec<&'a [u8]> {
             _ => None,
         })
     };
-    match written(program) {
+    match written(program.name()) {
         Some(Written::Fetched) => {
             let name = after(|option| option.starts_with(b"-") && option.ends_with(b"O"));
             let by_address = operands(args).filter_map(of_address);
@@ -155,10 +158,10 @@ fn by_program<'a>(args: &[&'a [u8]], program: &str) -> Vec<&'a [u8]> {
             // If the last argument of a program is a header, the program probably writes it. Two kinds of programs do
             // not count: compilers, and programs that also name other source files, because these may be style
             // checkers.
-            let mut uses = uses(program).iter();
+            let mut uses = uses(program.name()).iter();
             let is_known =
                 uses.any(|known| !matches!(known, UtilityUse::Optional | UtilityUse::Maker));
-            let writes = role_of(program) != Some(Role::Compiler) && !is_known;
+            let writes = role(program) != Some(Role::Compiler) && !is_known;
             let last = operands(args).last();
             let last = last.filter(|name| writes && is_header(name));
             let mut others =
@@ -221,9 +224,9 @@ pub(super) fn reads_the_same(script: &Argv, other: &Argv) -> bool {
 
 /// Whether the arguments of two commands name the same file. The file of the program or script that they run does not
 /// count. A name counts as a file only if it has an extension or a directory.
-pub(super) fn share_a_file(one: &Argv, other: &Argv, program: &str) -> bool {
+pub(super) fn share_a_file(one: &Argv, other: &Argv, program: &ProgramName) -> bool {
     let is_file = |name: &&[u8]| {
-        let is_program = base(name) == program.as_bytes();
+        let is_program = std::str::from_utf8(base(name)).is_ok_and(|name| program.is(name));
         is_name(name) && !is_program && (has_extension(name) || name.contains(&b'/'))
     };
     let named: Vec<&[u8]> = one.args().skip(1).filter(is_file).map(plain).collect();
@@ -361,7 +364,7 @@ mod tests {
     fn two_runs_of_a_program_share_a_file() {
         let share = |one: &str, other: &str| {
             let argv = |line: &str| Argv::from_args(line.split(' '));
-            share_a_file(&argv(one), &argv(other), "tool.py")
+            share_a_file(&argv(one), &argv(other), &ProgramName::new("tool.py"))
         };
         assert!(share("tool.py a.db init", "tool.py --list a.db"));
         assert!(share("python3 tool.py ./x/y init", "python3 tool.py x/y"));

@@ -2,7 +2,6 @@
 //! push. If a hook refuses the push, git's server ends successfully, and the client fails.
 
 use tr_analyze::model::{Process, ProcessIx};
-use tr_programs::table;
 
 use super::finder::Finder;
 use super::passes::fails;
@@ -40,9 +39,9 @@ impl Finder<'_> {
 }
 
 fn is_client(process: &Process) -> bool {
-    fails(process) && table::is_push(&label::program(process))
+    fails(process) && label::program(process).is_push()
 }
 
 fn is_server(process: &Process) -> bool {
-    process.status == Some(0) && table::takes_pushes(&label::program(process), &process.argv)
+    process.status == Some(0) && label::program(process).takes_pushes(&process.argv)
 }

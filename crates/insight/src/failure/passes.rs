@@ -3,7 +3,6 @@
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::status::{self, INTERRUPT};
 use tr_format::event::Ktime;
-use tr_programs::command_line;
 use tr_programs::job_tools::{Starts, ASKS, KEEPS_GOING};
 use tr_programs::table;
 use tr_programs::table::utilities::{self, UtilityUse};
@@ -110,15 +109,13 @@ pub(super) fn builds(process: &Process) -> bool {
 /// role, because its exit status does not show the results of its tests.
 pub(super) fn role(process: &Process) -> Option<Role> {
     let program = label::program(process);
-    let role = command_line::role(&program, &process.argv);
-    role.filter(|_| !command_line::is_worker(&program))
+    let role = program.role_with(&process.argv);
+    role.filter(|_| !program.is_test_worker())
 }
 
 /// The entry for the program of a process in the table of known programs.
 pub(super) fn tool(process: &Process) -> Option<&'static KnownProgram> {
-    let program = label::program(process);
-    let (tool, _) = command_line::tool_of(&program)?;
-    Some(tool)
+    label::program(process).tool()
 }
 
 /// The consequence that the failure of a child has for the tool that a process runs, such as a make that goes on.
@@ -136,7 +133,7 @@ pub(super) const AT_ONCE: u64 = 500_000_000;
 
 /// Whether scripts use the program of a process for the given purpose, for example to clean up or to check something.
 pub(super) fn has_use(process: &Process, which: UtilityUse) -> bool {
-    utilities::uses(&label::program(process)).contains(&which)
+    label::program(process).uses().contains(&which)
 }
 
 /// Whether a process checks whether a package is installed (`pkg-config --exists`).
@@ -147,12 +144,7 @@ pub(super) fn asks_for_packages(process: &Process) -> bool {
 /// Whether a process runs a program that scripts use to check something (`test`, `grep -q`). The failure of such a
 /// program is a reason for the script's failure only if the script ends right after it with its status.
 pub(super) fn is_question(process: &Process) -> bool {
-    let asks_by_verb = || {
-        let program = label::program(process);
-        command_line::tool_of(&program).is_some_and(|(tool, verb)| {
-            verb.is_some_and(|verb| words::has(tool.answer_verbs, verb.as_bytes()))
-        })
-    };
+    let asks_by_verb = || label::program(process).answers_by_verb();
     asks_for_packages(process) || has_use(process, UtilityUse::Question) || asks_by_verb()
 }
 
@@ -333,8 +325,7 @@ pub(super) fn fails(process: &Process) -> bool {
 /// is often ignored.
 pub(super) fn is_optional(process: &Process) -> bool {
     let program = label::program(process);
-    let name = command_line::name_of(&program);
-    utilities::uses(name).contains(&UtilityUse::Optional)
+    utilities::uses(program.name()).contains(&UtilityUse::Optional)
 }
 
 /// Whether a process is a step of a script: it executed a program that does more than report, clean up or check

@@ -129,11 +129,12 @@ fn is_expected(child: &Process) -> bool {
 
 /// Whether a process runs tests: it is a test runner, or a script that is named like a test.
 pub(super) fn runs_tests(process: &Process) -> bool {
-    let name = label::program(process);
-    let is_named = || {
+    let program = label::program(process);
+    let has = |part: &str| {
         let mut words = TESTS.iter();
-        words.any(|word| words::contains(name.as_bytes(), word.as_bytes()))
+        words.any(|word| words::contains(part.as_bytes(), word.as_bytes()))
     };
+    let is_named = || has(program.name()) || program.verb().is_some_and(has);
     match passes(process) {
         Passes::Tests => true,
         Passes::Last => is_named(),

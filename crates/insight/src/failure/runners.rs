@@ -215,7 +215,7 @@ pub(super) fn is_script(process: &Process) -> bool {
     let first = process.argv.args().next().unwrap_or_default();
     let program = label::program(process);
     let is_interpreted =
-        file_name(process).is_some_and(|name| !program.as_bytes().starts_with(name));
+        file_name(process).is_some_and(|name| !program.name().as_bytes().starts_with(name));
     is_interpreted || first.contains(&b'/') && !first.starts_with(b"/")
 }
 

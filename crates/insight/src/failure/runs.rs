@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use tr_analyze::model::Process;
+use tr_programs::program_name::ProgramName;
 
 use super::passes::fails;
 
@@ -32,7 +33,7 @@ impl Runs {
 /// How often a process ran scripts and how many runs failed, by program and by interpreter.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scripts {
-    pub(super) by_program: HashMap<String, Runs>,
+    pub(super) by_program: HashMap<ProgramName, Runs>,
     pub(super) by_interpreter: HashMap<Vec<u8>, Runs>,
     /// The number of scripts that the process ran with its own interpreter.
     pub(super) of_own_kind: usize,

@@ -13,6 +13,7 @@ use tr_insight::steps::times::AllTimes;
 use tr_insight::steps::{StepIx, Steps};
 use tr_insight::verdicts::Verdicts;
 use tr_insight::Recording;
+use tr_programs::program_name::ProgramName;
 
 /// The source from which the cost of a test is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -85,7 +86,7 @@ pub struct Costs<'a> {
 impl<'a> Costs<'a> {
     pub fn new(recording: &Recording, path: &CriticalPath, steps: &'a Steps) -> Costs<'a> {
         let analysis = &recording.analysis;
-        let groups = Groups::new(analysis, |_, _| String::new());
+        let groups = Groups::new(analysis, |_, _| ProgramName::default());
         let parallelism = parallelism::parallelism(analysis, &groups, None, 1);
         let load = parallelism
             .map(|parallelism| parallelism.load)

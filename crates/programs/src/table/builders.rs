@@ -563,10 +563,11 @@ fn configure(_: &Line) -> Option<FoundStep> {
 
 fn meson(line: &Line) -> Option<FoundStep> {
     // A call of meson without a verb sets up a build directory.
-    let (program, _) = command("meson", line.args, MESON, "setup")?;
-    match program.as_str() {
-        "meson test" => test_runner(program),
-        "meson setup" | "meson compile" | "meson install" => found(StepKind::Target, program),
+    let (verb, _) = command(line.args, MESON, "setup")?;
+    let name = format!("meson {verb}");
+    match verb.as_str() {
+        "test" => test_runner(name),
+        "setup" | "compile" | "install" => found(StepKind::Target, name),
         _ => None,
     }
 }

@@ -4,7 +4,6 @@
 use crate::steps::{found, in_directory, FoundStep, Line, Mark, StepKind};
 use crate::tools::{Children, ContainerVerb, Family, KnownProgram, Label, PROGRAM};
 use crate::words::has;
-use tr_format::event::Argv;
 use tr_text::escape;
 
 /// The common part of the table rows for tools that run containers, such as docker and podman.
@@ -90,18 +89,6 @@ pub(super) const ROWS: &[KnownProgram] = &[
         ..PROGRAM
     },
 ];
-
-/// Whether the program, named with its verb, is git's client that sends commits to a server.
-pub fn is_push(program: &str) -> bool {
-    program == "git push"
-}
-
-/// Whether a program with these arguments is git's server for pushes, which is a program of its own
-/// or a verb of git.
-pub fn takes_pushes(program: &str, argv: &Argv) -> bool {
-    let mut args = argv.args().take(2);
-    program.starts_with("git") && args.any(|arg| arg.ends_with(b"receive-pack"))
-}
 
 fn git(line: &Line) -> Option<FoundStep> {
     let mut words = line.words("");

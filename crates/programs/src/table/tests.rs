@@ -2,6 +2,7 @@
 //! run parts of their tests.
 
 use crate::job_tools::{JobTool, Starts, Untold, JOBS};
+use crate::program_name::WORKER;
 use crate::steps::{call, found, in_directory, test_runner, worker, FoundStep, Line, StepKind};
 use crate::tools::{version, Change, Family, KnownProgram, Label, Role, Worker, PROGRAM};
 use tr_text::escape;
@@ -176,7 +177,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         step: Some(worker_of_package),
         worker: Some(Worker {
             package: "playwright",
-            name: "playwright worker",
+            runner: "playwright",
         }),
         labels: "node /w/node_modules/playwright/lib/worker/workerProcessEntry.js => playwright worker |",
         steps: "node /w/node_modules/playwright/lib/worker/workerProcessEntry.js => test | playwright worker
@@ -188,7 +189,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         step: Some(worker_of_package),
         worker: Some(Worker {
             package: "jest-worker",
-            name: "jest worker",
+            runner: "jest",
         }),
         labels: "node /w/node_modules/jest-worker/build/workers/processChild.js => jest worker |",
         steps: "node /w/node_modules/jest-worker/build/workers/processChild.js => test | jest worker
@@ -266,5 +267,6 @@ fn runner(line: &Line) -> Option<FoundStep> {
 }
 
 fn worker_of_package(line: &Line) -> Option<FoundStep> {
-    worker(line.tool.worker_in(line.path)?)
+    let runner = line.tool.runner_of_worker(line.path)?;
+    worker(format!("{runner} {WORKER}"))
 }

@@ -28,7 +28,7 @@ use tr_insight::shares::CpuShares;
 use tr_insight::view::{Ask, View};
 use tr_insight::Recording;
 use tr_insight::{kinds, label, warnings};
-use tr_programs::command_line;
+use tr_programs::program_name::ProgramName;
 use tr_programs::tools::Role;
 use tr_text::strings::Strings;
 use tr_text::words::STATES;
@@ -101,9 +101,10 @@ fn work_for_all(demand: &[u64], cpus: u64) -> (u64, u64) {
 }
 
 /// The labels of the recorded programs that have a role in the build, such as compiler, sorted.
-fn programs_with(programs: &BTreeSet<String>, role: Role) -> Vec<String> {
-    let has_role = |program: &&String| command_line::role_of(program) == Some(role);
-    programs.iter().filter(has_role).cloned().collect()
+fn programs_with(programs: &BTreeSet<ProgramName>, role: Role) -> Vec<String> {
+    let has_role = |program: &&ProgramName| program.role() == Some(role);
+    let programs = programs.iter().filter(has_role);
+    programs.map(ProgramName::to_string).collect()
 }
 
 /// Collects the data of a page. `path` is the critical path and `stacks` are the sampled stacks, if there are any.
@@ -131,7 +132,7 @@ pub fn document(
     let changes = advised.to_change();
     let shown = advised.to_change().count();
     let tables = Tables::new(analysis, &steps, &mut strings);
-    let programs: BTreeSet<String> = analysis.processes.iter().map(label::program).collect();
+    let programs: BTreeSet<ProgramName> = analysis.processes.iter().map(label::program).collect();
     // The steps come before the failures, because the verdicts on the steps, which the failures need, are found
     // together with the steps' times.
     let mut step_columns = steps.columns(analysis, path, &needs, contention, &mut strings);

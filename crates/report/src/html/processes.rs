@@ -84,7 +84,7 @@ columns!(Processes(analysis: &Analysis, process: &Process, around: Around<'_>, s
     ppid: Option<u32> = process.ppid.filter(|ppid| parent_pid(analysis, process) != Some(*ppid)).map(|pid| pid.0),
     parent: Option<u32> = process.parent.map(|ProcessIx(ix)| ix),
     label: i64 = strings.add(label::label(process)).into(),
-    program: u32 = strings.add(label::program(process)),
+    program: u32 = strings.add(label::program(process).to_string()),
     comm: u32 = strings.add(escape::raw(process.comm.bytes())),
     argv: Option<i64> = argv(&process.argv, strings),
     cgroup: Option<u32> = query::cgroup_path(analysis, process)

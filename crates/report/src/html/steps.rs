@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use tr_analyze::contention::Contention;
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::{Analysis, ProcessIx};
-use tr_programs::command_line;
 use tr_programs::steps::StepKind;
 
 use crate::html::digits::Digits;
@@ -213,8 +212,8 @@ impl<'a> Chosen<'a> {
         let mut chosen = chosen.filter(|step| step.wall() > 0);
         let untold = chosen.find(|step| {
             let program = step.process.map(|ix| label::program(analysis.process(ix)));
-            let tool = program.as_deref().and_then(command_line::tool_of);
-            tool.is_some_and(|(tool, _)| tool.tells_tests)
+            let tool = program.and_then(|program| program.tool());
+            tool.is_some_and(|tool| tool.tells_tests)
         });
         untold.map(|step| step.name.clone())
     }

@@ -100,7 +100,8 @@ impl Report for Cpus {
 
     fn json(&self) -> Option<Value> {
         let others = self.times.others.iter();
-        let others = others.map(|(program, ns)| json!({"program": program, "on_cpu_ns": ns}));
+        let others =
+            others.map(|(program, ns)| json!({"program": program.to_string(), "on_cpu_ns": ns}));
         Some(json!({
             "span_ns": self.span,
             "build": self.times.build,

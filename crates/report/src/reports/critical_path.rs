@@ -231,7 +231,7 @@ impl<'a> PathReport<'a> {
                 leg: *leg,
                 is_step: false,
                 name: self.who(leg),
-                short: group.map_or(String::new(), |group| self.groups.name(group).to_owned()),
+                short: group.map_or(String::new(), |group| self.groups.name(group)),
             }
         };
         found.legs.iter().map(named).collect()
@@ -388,7 +388,7 @@ impl<'a> PathReport<'a> {
     /// Prints how much faster the build would be if each of some programs took no time, and the lower bounds of
     /// the wall time with more job slots or other numbers of CPUs.
     fn limits(&self, out: &mut Page, limits: &Limits, style: &Style) {
-        let widest = |free: &Free| units::width(self.groups.name(free.group));
+        let widest = |free: &Free| units::width(&self.groups.name(free.group));
         let room = limits.free.iter().map(widest).max().unwrap_or(0).min(24);
         if !limits.free.is_empty() {
             let what = "If this took no time, with the same waits:";
@@ -396,7 +396,7 @@ impl<'a> PathReport<'a> {
         }
         for free in &limits.free {
             let gain = limits.recorded.saturating_sub(free.same_waits);
-            let name = units::pad(self.groups.name(free.group), room, false);
+            let name = units::pad(&self.groups.name(free.group), room, false);
             let decides = free.decides.filter(|_| free.same_waits > 0);
             let decides = decides.map_or(String::new(), |stay| {
                 if self.group_at(stay.thread, stay.at) == Some(free.group) {

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use tr_programs::command_line;
+use tr_programs::program_name::ProgramName;
 
 use serde_json::{json, Value};
 use tr_analyze::critical_path::NoPath;
@@ -184,9 +185,9 @@ impl<'a> ParallelismReport<'a> {
 
     /// The groups (programs) that ran alone, with the sums of these times; the group with the longest serial time is
     /// first.
-    fn sums(&self, found: &Parallelism) -> Vec<(&str, AloneSum)> {
+    fn sums(&self, found: &Parallelism) -> Vec<(&ProgramName, AloneSum)> {
         let groups = found.alone_by_group.iter();
-        let named = groups.map(|(group, sum)| (self.groups.name(*group), *sum));
+        let named = groups.filter_map(|(group, sum)| Some((self.groups.program(*group)?, *sum)));
         let mut sums: Vec<_> = named.collect();
         sums.sort_by_key(|(name, sum)| (Reverse((sum.serial, sum.ran)), *name));
         sums
@@ -194,7 +195,7 @@ impl<'a> ParallelismReport<'a> {
 
     fn document(&self, found: &Parallelism) -> Value {
         let sums = self.sums(found).into_iter().map(
-            |(name, sum)| json!({"program": name, "ran_ns": sum.ran, "serial_ns": sum.serial}),
+            |(name, sum)| json!({"program": name.to_string(), "ran_ns": sum.ran, "serial_ns": sum.serial}),
         );
         let idle = found.idle.iter().map(|((idle, group), ns)| {
             json!({

@@ -285,7 +285,9 @@ impl Tree<'_> {
             .json_data("exit", move |row| {
                 json!(process(row).status.map(Exit::from))
             })
-            .data("program", move |row| label::program(process(row)))
+            .data("program", move |row| {
+                label::program(process(row)).to_string()
+            })
             .named("label")
     }
 }

@@ -7,7 +7,7 @@ fn run(processes: &[(Option<usize>, u64, u64)]) -> Run {
     let process = |(parent, exact, label): &(Option<usize>, u64, u64)| Proc {
         parent: *parent,
         keys: [*exact, *exact, *exact, *label],
-        program: format!("{label}"),
+        program: ProgramName::new(label.to_string()),
         label: format!("{exact}"),
         figures: Figures::default(),
     };

@@ -6,13 +6,14 @@ use crate::diff::run::Proc;
 use crate::diff::run::{Figure, Figures};
 use crate::diff::Ask;
 use crate::diff::{commands, gate, warnings};
+use tr_programs::program_name::ProgramName;
 
 /// A run of COMMAND, which has a command line and a key, with processes below it that have the given keys.
 fn run(command: (&str, u64), below: &[u64]) -> Run {
     let process = |parent, key| Proc {
         parent,
         keys: [key; 4],
-        program: format!("program {key}"),
+        program: ProgramName::new(format!("program {key}")),
         label: format!("process {key}"),
         figures: Figures::default(),
     };
@@ -46,7 +47,7 @@ fn commands_with_nothing_in_common_are_not_judged() {
     // Two commands with the same program, such as a shell, are not therefore the same command.
     let shell = |key| {
         let mut run = run((&format!("sh -c {key}"), key), &[key + 10]);
-        run.processes[0].program = "sh".into();
+        run.processes[0].program = ProgramName::new("sh");
         run
     };
     assert!(gate::judge(&diff(shell(1), shell(2))).unwrap().is_err());

@@ -91,7 +91,7 @@ fn a_slower_program_has_its_function() {
     ]);
     let diff = diff(base, new);
     let program = |name: &str, base, new| ProgramChange {
-        name: name.into(),
+        name: ProgramName::new(name),
         count: PerSide { base: 1, new: 1 },
         on_cpu: Difference::new(&[base], &[new]).unwrap(),
         path: None,

@@ -4,6 +4,7 @@ use super::*;
 use crate::diff::machine::tests::run as of;
 use crate::diff::run::Bar;
 use crate::diff::Ask;
+use tr_programs::program_name::ProgramName;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -12,7 +13,7 @@ fn run(file: &str, wall: u64) -> Run {
     let bar = Bar {
         from: 0,
         to: wall * SECOND,
-        program: "cc1".into(),
+        program: ProgramName::new("cc1"),
         label: format!("cc1 of {file}"),
         states: [wall * SECOND, 0, 0, 0, 0],
     };

@@ -6,7 +6,7 @@ fn bar(from: u64, to: u64, program: &str) -> Bar {
     Bar {
         from,
         to,
-        program: program.into(),
+        program: ProgramName::new(program),
         label: format!("{program} {from}"),
         states: [to - from, 0, 0, 0, 0],
     }
@@ -22,7 +22,8 @@ fn axis() -> Axis<'static> {
 
 #[test]
 fn the_legend_names_the_programs_with_a_colour() {
-    let ranks = BTreeMap::from([("a<b", 1), ("cc1", 0)]);
+    let names = ["a<b", "cc1"].map(ProgramName::new);
+    let ranks = names.iter().zip([1, 0]).collect();
     let mut out = String::new();
     let axis = Axis {
         ranks,

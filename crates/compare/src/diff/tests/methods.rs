@@ -5,6 +5,7 @@ use crate::diff::machine::tests;
 use crate::diff::parts::Parts;
 use crate::diff::run::{Bar, Proc};
 use crate::diff::{methods, warnings};
+use tr_programs::program_name::ProgramName;
 
 /// A run with a critical path, and with a step and a process on the path.
 fn run() -> Run {
@@ -13,7 +14,7 @@ fn run() -> Run {
     run.processes.push(Proc {
         parent: None,
         keys: [1; 4],
-        program: "cc1".into(),
+        program: ProgramName::new("cc1"),
         label: "cc1 a.c".into(),
         figures: Figures::new(10, &times, None, Some(7)),
     });
@@ -28,7 +29,7 @@ fn run() -> Run {
     run.path.push(Bar {
         from: 0,
         to: 7,
-        program: "cc1".into(),
+        program: ProgramName::new("cc1"),
         label: "cc1 a.c".into(),
         states: [7, 0, 0, 0, 0],
     });

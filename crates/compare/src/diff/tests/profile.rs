@@ -11,9 +11,13 @@ pub fn profile(stacks: &[(&str, u64)]) -> Profile {
     for (stack, samples) in stacks {
         let mut node = None;
         for (depth, function) in stack.split(';').enumerate() {
-            let name = Name {
-                function: function.into(),
-                binary: if depth == 0 { "" } else { "bin" }.into(),
+            let name = if depth == 0 {
+                NodeName::Program(ProgramName::new(function))
+            } else {
+                NodeName::Function(Name {
+                    function: function.into(),
+                    binary: "bin".into(),
+                })
             };
             let name = profile.tree.number(&name);
             node = profile.tree.node(Node { caller: node, name }, NODES);
@@ -39,7 +43,7 @@ fn a_function_that_calls_itself_counts_once() {
             function: function.into(),
             binary: "bin".into(),
         };
-        let times = functions[&(program.to_owned(), name)];
+        let times = functions[&(ProgramName::new(program), name)];
         (times.own / PERIOD, times.total / PERIOD)
     };
     assert_eq!(of("cc", "walk"), (2, 5));
@@ -76,7 +80,7 @@ fn stacks_are_folded_with_the_means_of_both_sides() {
 #[test]
 fn stacks_beyond_the_limit_are_left_out() {
     let mut tree = Tree::default();
-    let name = tree.number(&Name::default());
+    let name = tree.number(&NodeName::Function(Name::default()));
     let mut node = |caller| tree.node(Node { caller, name }, 2);
     let program = node(None);
     let function = node(program);

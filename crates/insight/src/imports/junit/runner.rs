@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use tr_analyze::model::{Analysis, ProcessIx, ThreadIx};
 use tr_analyze::timeline::{Actor, Bucket, Timeline};
 
-use tr_programs::command_line::role_of;
+use tr_programs::table;
 use tr_programs::tools::Role;
 
 use super::active::Active;
@@ -48,11 +48,6 @@ fn with_descendants(analysis: &Analysis, process: ProcessIx) -> Vec<ThreadIx> {
     threads
 }
 
-/// The role of a program with this name.
-fn role(program: &[u8]) -> Option<Role> {
-    role_of(std::str::from_utf8(program).ok()?)
-}
-
 impl RunnerFacts {
     pub fn is_shell(&self) -> bool {
         self.of_shell.is_some()
@@ -88,7 +83,8 @@ impl RunnerFacts {
             }
         }
         let own = analysis.process(process);
-        let is_shell = role(program(own)) == Some(Role::Shell);
+        let role = table::by_path(program(own)).and_then(|tool| tool.role(None));
+        let is_shell = role == Some(Role::Shell);
         let of_shell = (is_shell && !own.children.is_empty()).then(|| {
             let threads = with_descendants(analysis, process);
             (Active::new(timeline, &threads), own.children.len())

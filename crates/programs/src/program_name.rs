@@ -1,0 +1,302 @@
+//! The name by which reports call a program, and what the table of known programs says about a program with this name.
+
+use std::fmt;
+
+use crate::table;
+use crate::table::utilities::{self, UtilityUse};
+use crate::tools::{KnownProgram, Role};
+use crate::words::has;
+use tr_format::event::Argv;
+
+/// The verb in the names of a test runner's worker processes: `jest worker`.
+pub(crate) const WORKER: &str = "worker";
+
+/// The verbs of git that change files of the work tree, separated by spaces.
+const EDITS_OF_GIT: &str =
+    "am apply checkout cherry-pick merge mv pull rebase reset restore revert rm stash switch";
+
+/// The verbs of git that change only the repository and no file of the work tree, separated by
+/// spaces.
+const CHANGES_OF_GIT: &str = "add commit fetch push tag";
+
+/// The name by which reports call a program: the name of its file, or of the script that an interpreter runs. If the
+/// command line shows what the program does, the name has a verb (`git clone`). The name of a test program has the
+/// tested package or file in place of the verb (`test http`).
+///
+/// Names without a verb may contain spaces, for example the comm `Web Content`. So a name and its verb are separate
+/// facts, and only [`fmt::Display`] makes one text of both.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ProgramName {
+    name: Box<str>,
+    verb: Option<Box<str>>,
+}
+
+impl fmt::Display for ProgramName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        match &self.verb {
+            Some(verb) => write!(f, " {verb}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl ProgramName {
+    /// The name of a program without a verb.
+    pub fn new(name: impl Into<Box<str>>) -> ProgramName {
+        ProgramName {
+            name: name.into(),
+            verb: None,
+        }
+    }
+
+    /// The name of a program with a verb, as for `git clone`.
+    pub fn with_verb(name: impl Into<Box<str>>, verb: impl Into<Box<str>>) -> ProgramName {
+        ProgramName {
+            name: name.into(),
+            verb: Some(verb.into()),
+        }
+    }
+
+    /// The name of the program without its verb: `git` for `git clone`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The verb with which the program was called: `clone` for `git clone`.
+    pub fn verb(&self) -> Option<&str> {
+        self.verb.as_deref()
+    }
+
+    /// Whether the program has exactly this name, and no verb.
+    pub fn is(&self, name: &str) -> bool {
+        &*self.name == name && self.verb.is_none()
+    }
+
+    /// Whether the program has exactly this name and this verb.
+    pub fn has_verb(&self, name: &str, verb: &str) -> bool {
+        self.verb_of(name) == Some(verb)
+    }
+
+    /// The verb of the program, if the program has the given name: `clone` for `git clone` and `git`.
+    fn verb_of(&self, name: &str) -> Option<&str> {
+        self.verb().filter(|_| &*self.name == name)
+    }
+
+    /// The row for the program in the table of known programs.
+    pub fn tool(&self) -> Option<&'static KnownProgram> {
+        table::by_name(&self.name)
+    }
+
+    /// The role in a build of the program with this name and this verb, such as compiler or linker.
+    pub fn role(&self) -> Option<Role> {
+        self.tool()?.role(self.verb())
+    }
+
+    /// The role in a build of the program if it is executed with these arguments. CMake, for example, counts as
+    /// configuring unless an option makes it build or do something else.
+    pub fn role_with(&self, argv: &Argv) -> Option<Role> {
+        let others = self.tool()?.configures_unless;
+        let configures = || !others.is_empty() && !argv.args().any(|arg| has(others, arg));
+        self.role()
+            .or_else(|| configures().then_some(Role::Configure))
+    }
+
+    /// The uses in scripts of the program, if it is a small utility program. A program that is called with a verb is
+    /// none.
+    pub fn uses(&self) -> &'static [UtilityUse] {
+        if self.verb.is_none() {
+            utilities::uses(&self.name)
+        } else {
+            &[]
+        }
+    }
+
+    /// Whether the program is a worker process of a test runner, such as `jest worker`. Its exit status is 0 even if
+    /// tests failed.
+    pub fn is_test_worker(&self) -> bool {
+        self.tool().is_some() && self.verb() == Some(WORKER)
+    }
+
+    /// Whether scripts call the program with this verb to check something, or to read its output.
+    pub fn answers_by_verb(&self) -> bool {
+        let has_answer = |tool: &KnownProgram| {
+            let mut verb = self.verb().into_iter();
+            verb.any(|verb| has(tool.answer_verbs, verb.as_bytes()))
+        };
+        self.tool().is_some_and(has_answer)
+    }
+
+    /// Whether one call of the program can process many files, so that several calls can be merged into one.
+    pub fn handles_files(&self) -> bool {
+        self.tool().is_some_and(|tool| tool.handles_files)
+    }
+
+    /// Whether a call of the program for a small file spends most of its time on the start of its runtime, and one call
+    /// can process many files.
+    pub fn warms_up(&self) -> bool {
+        self.tool().is_some_and(|tool| tool.warms_up)
+    }
+
+    /// Whether scripts run the program again and again until its output no longer changes, as they do with LaTeX.
+    pub fn converges(&self) -> bool {
+        self.tool().is_some_and(|tool| tool.converges)
+    }
+
+    /// The advice to do without a program that only finds and starts another program, such as npx. `None` for any other
+    /// program.
+    pub fn bypass(&self) -> Option<&'static str> {
+        self.tool()?.bypass
+    }
+
+    /// The change that the advice suggests for calls of `npm run` and similar commands, which start the scripts of a
+    /// package. Only calls inside another such call should be changed, because the outermost one may be how the user
+    /// starts the build.
+    pub fn bypass_of_scripts(&self) -> Option<&'static str> {
+        let verb = self.verb_of("npm")?;
+        matches!(verb, "run" | "run-script" | "exec" | "x" | "test" | "start")
+            .then_some("call node or the tools in node_modules/.bin from one script, without npm")
+    }
+
+    /// Whether the program runs another program with a lower priority or on fewer CPUs, as `nice` does.
+    pub fn limits(&self) -> bool {
+        self.tool().is_some_and(|tool| tool.limits)
+    }
+
+    /// Whether the program runs another program on a given set of CPUs only, as `taskset` does.
+    pub fn pins(&self) -> bool {
+        self.tool().is_some_and(|tool| tool.pins)
+    }
+
+    /// Whether the program with these arguments changes existing files: those that it names, or any files as
+    /// `git checkout` does.
+    pub fn edits(&self, args: &[&[u8]]) -> bool {
+        let any = |options: &str| args.iter().any(|arg| has(options, arg));
+        let in_place = || {
+            args.iter()
+                .any(|arg| arg.starts_with(b"-i") || arg.starts_with(b"-pi"))
+        };
+        match (&*self.name, self.verb()) {
+            ("sed" | "perl", None) => in_place() || any("--in-place"),
+            ("patch" | "tee" | "dd" | "install" | "ed" | "ex", None) => true,
+            _ => {
+                let verb = self.verb_of("git").unwrap_or_default();
+                self.handles_files() || has(EDITS_OF_GIT, verb.as_bytes())
+            }
+        }
+    }
+
+    /// Whether the program, as `git add` does, changes a git repository, so that the next git command depends on it.
+    pub fn changes_repository(&self) -> bool {
+        let verb = self.verb_of("git").unwrap_or_default().as_bytes();
+        has(EDITS_OF_GIT, verb) || has(CHANGES_OF_GIT, verb)
+    }
+
+    /// Whether the program is git's client that sends commits to a server.
+    pub fn is_push(&self) -> bool {
+        self.has_verb("git", "push")
+    }
+
+    /// Whether the program with these arguments is git's server for pushes, which is a program of its own or a verb of
+    /// git.
+    pub fn takes_pushes(&self, argv: &Argv) -> bool {
+        let mut args = argv.args().take(2);
+        self.name.starts_with("git") && args.any(|arg| arg.ends_with(b"receive-pack"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command_line::{program_of, program_of_args};
+    use tr_format::event::Comm;
+
+    #[test]
+    fn a_name_with_a_space_has_no_verb() {
+        let comm = program_of(&Argv::default(), &Comm::new(b"make install"));
+        assert_eq!(comm, ProgramName::new("make install"));
+        let file = program_of_args(&[b"/w/git push", b"origin"]);
+        assert_eq!((file.name(), file.verb()), ("git push", None));
+        let push = program_of_args(&[b"git", b"push", b"origin"]);
+        assert_eq!((push.name(), push.verb()), ("git", Some("push")));
+        assert_eq!(file.to_string(), push.to_string());
+        assert!(push.is_push() && push.tool().is_some());
+        assert!(!file.is_push() && file.tool().is_none() && comm.tool().is_none());
+    }
+
+    #[test]
+    fn names_are_sorted_like_their_texts() {
+        let mut names = [
+            ProgramName::new("git-lfs"),
+            ProgramName::with_verb("git", "push"),
+            ProgramName::with_verb("git", "clone"),
+            ProgramName::new("git"),
+            ProgramName::new("gita"),
+        ];
+        names.sort();
+        let names = names.map(|name| name.to_string());
+        assert_eq!(names, ["git", "git clone", "git push", "git-lfs", "gita"]);
+    }
+
+    #[test]
+    fn a_worker_is_none_of_the_runner_itself() {
+        for (program, want) in [
+            (ProgramName::with_verb("jest", "worker"), true),
+            (ProgramName::with_verb("pytest", "worker"), true),
+            (ProgramName::new("jest"), false),
+            (ProgramName::new("worker"), false),
+            (ProgramName::new("jest worker"), false),
+        ] {
+            assert_eq!(program.is_test_worker(), want, "{program}");
+        }
+    }
+
+    #[test]
+    fn only_a_program_that_starts_others_is_bypassed() {
+        let npm = |verb| ProgramName::with_verb("npm", verb);
+        assert!(ProgramName::new("npx").bypass().is_some() && npm("ci").bypass().is_none());
+        assert!(npm("run").bypass_of_scripts().is_some());
+        assert!(npm("ci").bypass_of_scripts().is_none());
+    }
+
+    #[test]
+    fn a_utility_has_no_verb() {
+        assert_eq!(ProgramName::new("test").uses(), [UtilityUse::Question]);
+        // A test that cargo runs is no utility, whatever its name is.
+        assert!(ProgramName::with_verb("test", "laws").uses().is_empty());
+    }
+
+    #[test]
+    fn some_verbs_of_git_change_the_repository() {
+        for verb in ["commit", "tag", "checkout", "rm"] {
+            let git = ProgramName::with_verb("git", verb);
+            assert!(git.changes_repository(), "{git}");
+        }
+        for other in [
+            ProgramName::with_verb("git", "log"),
+            ProgramName::new("git"),
+            ProgramName::new("commit"),
+        ] {
+            assert!(!other.changes_repository(), "{other}");
+        }
+    }
+
+    #[test]
+    fn some_programs_change_files() {
+        for (line, want) in [
+            ("sed -i s/a/b/ x.c", true),
+            ("sed s/a/b/ x.c", false),
+            ("perl -pi -e s/a/b/ x.c", true),
+            ("perl x.pl", false),
+            ("git checkout main", true),
+            ("git commit -q -m x", false),
+            ("git log", false),
+            ("cp a b", true),
+            ("cc1 x.c", false),
+        ] {
+            let args: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+            let own = args.get(1..).unwrap_or_default();
+            assert_eq!(program_of_args(&args).edits(own), want, "{line}");
+        }
+    }
+}
