@@ -14,8 +14,8 @@ use tr_insight::ci::Ci;
 use tr_insight::query::{By, Group, Sort};
 use tr_insight::Recording;
 use tr_insight::{untraced, warnings};
-use tr_report::json;
 use tr_report::reports::{ci_tracer, Ask, ReportKind, View};
+use tr_report::{ci, json};
 use tr_text::escape;
 
 use crate::budget::Budget;
@@ -369,8 +369,9 @@ fn write(args: &Args, kinds: &[ReportKind], recording: &Recording, name: &str) -
         FormatArg::Ndjson => open::print_by(|out| json::lines(&view, out)),
         FormatArg::Csv => match reports.first() {
             Some((_, report)) => {
-                let ci = Ci::new(&recording.analysis.meta);
-                open::print_report(report.csv().and_then(|table| ci.columns(table)))
+                let mut sheet = report.sheet();
+                ci::add_columns(&Ci::new(&recording.analysis.meta), &mut sheet);
+                open::print_report(sheet.csv())
             }
             None => ExitCode::SUCCESS,
         },

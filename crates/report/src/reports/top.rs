@@ -31,7 +31,7 @@ use tr_insight::{label, who};
 use tr_text::called::TR;
 use tr_text::page::{BarRow, Bars, Page, Span};
 use tr_text::style::{Paint, Style};
-use tr_text::table::{Cell, Table, Title};
+use tr_text::table::{Cell, Sheet, Table, Title};
 use tr_text::words::{BLOCKED, ON_CPU, RUN_QUEUE, SLEEP, SLEEP_OR_BLOCKED, UNKNOWN};
 use tr_text::{escape, units};
 
@@ -181,10 +181,10 @@ impl Report for Top<'_> {
         None
     }
 
-    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
+    fn sheet(&self) -> Sheet {
         let (rows, _) = self.rows(self.view.ask.most());
         let table = self.columns(&rows);
-        table.csv(&rows)
+        table.sheet(&rows)
     }
 }
 
