@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use tr_bpf::RemedyKind;
 use tr_format::event::{LifeKind, LossCause};
 use tr_format::meta::Method as RecordedBy;
 use tr_insight::warnings;
@@ -60,9 +61,12 @@ fn more(cause: &tr_bpf::Error, record: &str) -> String {
         tr_bpf::Error::Refused(refusal) => {
             let remedies = refusal.remedies(&program(), record);
             // A remedy for this recording alone is preferred, because the others change the machine.
-            let once = |(_, line): &&(&str, String)| line.ends_with(record);
-            let remedy = remedies.iter().find(once).or(remedies.first());
-            remedy.map(|(purpose, line)| format!("to record everything, {purpose}: {line}"))
+            let mut all = remedies.iter();
+            let remedy = all.find(|remedy| remedy.kind == RemedyKind::Record);
+            remedy.or(remedies.first()).map(|remedy| {
+                let (purpose, command) = (remedy.purpose, &remedy.command);
+                format!("to record everything, {purpose}: {command}")
+            })
         }
         _ => None,
     };

@@ -75,9 +75,9 @@ fn remedy(args: &Args, cause: &tr_bpf::Error, again: &str) {
     match cause {
         tr_bpf::Error::Refused(refusal) => {
             let record = record_again(args, again);
-            for (at, (purpose, line)) in refusal.remedies(&program(), &record).iter().enumerate() {
+            for (at, remedy) in refusal.remedies(&program(), &record).iter().enumerate() {
                 let or = if at > 0 { "or " } else { "" };
-                eprintln!("    {or}{purpose}: {line}");
+                eprintln!("    {or}{}: {}", remedy.purpose, remedy.command);
             }
         }
         tr_bpf::Error::Missing { .. } => eprintln!("    {TR} needs Linux 5.8 or later"),
