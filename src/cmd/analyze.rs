@@ -339,7 +339,7 @@ fn write(args: &Args, kinds: &[ReportKind], recording: &Recording, name: &str) -
     let reports: Vec<_> = reports.collect();
     let text = matches!(args.format, FormatArg::Text);
     for warning in reports.iter().filter_map(|(_, it)| it.warning(text)) {
-        eprintln!("tr: {}", escape::text(warning.as_bytes()));
+        message!("{}", escape::text(warning.as_bytes()));
     }
     Ok(match args.format {
         FormatArg::Text => {
@@ -398,7 +398,7 @@ fn untraced(args: &Args, recording: &Recording, name: &str) -> Option<ExitCode> 
         FormatArg::Json => Some(open::print_by(|out| json::untraced(recording, out))),
         FormatArg::Csv | FormatArg::Ndjson | FormatArg::CiTracer => {
             let [name, reason] = [name, &reason].map(|text| escape::text(text.as_bytes()));
-            eprintln!("tr: {name}: not traced: {reason}");
+            message!("{name}: not traced: {reason}");
             None
         }
     }
