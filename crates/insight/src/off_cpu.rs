@@ -109,7 +109,7 @@ impl OffCpuWaits {
                 longest.push(waited);
             }
             // The list is shortened now and then, because all waits of a long recording would need too much memory.
-            if longest.len() > 64 * keep {
+            if longest.len() > keep.saturating_mul(64) {
                 shorten(&mut longest, keep);
             }
         });
