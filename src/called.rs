@@ -104,9 +104,11 @@ fn help(rows: &[Row], commands: &[clap::Command]) -> String {
     let examples = of_rows.flat_map(|built| built.examples).chain(EXAMPLES);
     let mut help = "Examples:\n".to_owned();
     for (line, purpose) in examples {
-        let example = format!("  {line:COLUMNS$} {purpose}");
-        help.push_str(example.trim_end());
-        help.push('\n');
+        help += &if purpose.is_empty() {
+            format!("  {line}\n")
+        } else {
+            format!("  {line:COLUMNS$} {purpose}\n")
+        };
     }
     let readers = commands.iter().filter(|command| reads_default(command));
     let readers: Vec<&str> = readers.map(clap::Command::get_name).collect();

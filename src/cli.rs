@@ -68,7 +68,7 @@ pub fn run(program: &Program) -> ExitCode {
     let settings = match config::used(&files) {
         Ok(settings) => settings,
         Err(why) => {
-            eprintln!("tr: {why}");
+            message!("{why}");
             let built = first.row.and_then(|row| row.built.as_ref());
             return built
                 .and_then(|built| (built.run_without_defaults)(&words))

@@ -289,7 +289,7 @@ pub fn warn_of_unused(files: &[Settings]) {
     for file in files {
         if let Err(Unused::Foreign(why, _)) = &file.content {
             let path = errors::shown(&file.path);
-            eprintln!("tr: {path} is not used: {why}");
+            message!("{path} is not used: {why}");
         }
     }
 }
@@ -318,10 +318,10 @@ pub fn without_thresholds(files: &[Settings], given: impl Fn(&str) -> bool) -> O
                  nothing is decided; give --{GATE} on the command line"
             ));
         } else if known.is_none() && !given(GATE) {
-            eprintln!("tr: {path} is not used: {why}");
+            message!("{path} is not used: {why}");
         } else if !missing.is_empty() {
             let missing = missing.join(", --");
-            eprintln!("tr: {path} is not used: {why}; it sets --{missing}");
+            message!("{path} is not used: {why}; it sets --{missing}");
         }
     }
     gate

@@ -21,7 +21,7 @@ pub fn shown(path: &Path) -> String {
 
 /// Prints why a command cannot do what was requested. Returns the exit status.
 pub fn refused(why: impl Display) -> ExitCode {
-    eprintln!("tr: {why}");
+    message!("{why}");
     ExitCode::from(UNREADABLE)
 }
 
@@ -29,7 +29,7 @@ pub fn refused(why: impl Display) -> ExitCode {
 /// this case.
 pub fn not_executed(program: &[u8], errno: nix::errno::Errno) -> u8 {
     let program = tr_text::escape::text(program);
-    eprintln!("tr: cannot execute {program}: {}", errno.desc());
+    message!("cannot execute {program}: {}", errno.desc());
     tr_output::status::not_executed(errno)
 }
 
@@ -40,12 +40,12 @@ pub const NOT_WAITED: &str = "cannot wait for the command: its exit status is no
 /// Prints an error of `tr record` or of one of its helper processes. Returns the exit status for that.
 #[cfg(feature = "record")]
 pub fn failed(why: impl Display) -> ExitCode {
-    eprintln!("tr: {why}");
+    message!("{why}");
     ExitCode::from(tr_output::status::FAILED)
 }
 
 /// Prints the error that a file or standard output cannot be written. Returns the exit status.
 pub fn unwritten(what: &str, error: impl Display) -> ExitCode {
-    eprintln!("tr: cannot write {what}: {error}");
+    message!("cannot write {what}: {error}");
     ExitCode::FAILURE
 }

@@ -62,7 +62,7 @@ impl Filters {
         let chosen = filter.apply(recording);
         let all = recording.analysis.processes.len();
         if chosen.is_empty() && all > 0 {
-            eprintln!("tr: none of the {all} processes matches");
+            message!("none of the {all} processes matches");
         }
         chosen
     }
@@ -95,12 +95,10 @@ impl Filters {
             let (from, to) = (seconds(step.from), seconds(step.to));
             let whole = "the figures are those of the whole process";
             if step.is_moment() {
-                eprintln!(
-                    "tr: {name} is a moment of {program} (pid {pid}) at {from:.6} s, and {whole}"
-                );
+                message!("{name} is a moment of {program} (pid {pid}) at {from:.6} s, and {whole}");
             } else {
-                eprintln!(
-                    "tr: {name} is a part of {program} (pid {pid}), and {whole}; its time alone: \
+                message!(
+                    "{name} is a part of {program} (pid {pid}), and {whole}; its time alone: \
                      --from {from:.6}s --to {to:.6}s"
                 );
             }

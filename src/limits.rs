@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{getrlimit, setrlimit, Resource};
+use tr_text::called::TR;
 
 use crate::errors::UNREADABLE;
 
@@ -102,7 +103,7 @@ fn end(message: &str) -> ! {
 
 fn message(limit: &str) -> String {
     format!(
-        "tr: {limit} was reached, and the output is not complete\n    \
+        "{TR}: {limit} was reached, and the output is not complete\n    \
          give more, or ask for less: --from and --to, or one --report\n"
     )
 }

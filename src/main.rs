@@ -5,19 +5,22 @@
 //! `passthrough.rs`.
 
 /// `std`'s `eprintln`, without its panic when standard error cannot be written: `tr record` would not pass on COMMAND's
-/// status then. The message's first word `tr:` becomes the name by which the program was called. Text of a trace in the
-/// message has to be escaped by the caller. The macro stands before the modules, because they use it.
+/// status then. Text of a trace in the message has to be escaped by the caller. The macro stands before the modules,
+/// because they use it.
 macro_rules! eprintln {
     ($($arg:tt)*) => {{
         use std::io::Write as _;
         let message = format!($($arg)*);
         let message = tr_text::escape::page(&message);
-        let mut stderr = std::io::stderr().lock();
-        let _ = match message.strip_prefix("tr:") {
-            Some(said) => writeln!(stderr, "{}:{said}", tr_text::called::TR),
-            None => writeln!(stderr, "{message}"),
-        };
+        let _ = writeln!(std::io::stderr().lock(), "{message}");
     }};
+}
+
+/// Prints a message on standard error, after the name by which the program was called: `tr: cannot write x: …`.
+macro_rules! message {
+    ($($arg:tt)*) => {
+        eprintln!("{}: {}", tr_text::called::TR, format_args!($($arg)*))
+    };
 }
 
 mod args;

@@ -58,7 +58,7 @@ pub fn to_copy(path: &Path) -> Result<Trace, ExitCode> {
     let trace = warned(path)?;
     if trace.unknown() != Unknown::default() {
         let name = shown(path);
-        eprintln!("tr: {name}: parts of a later version are left out");
+        message!("{name}: parts of a later version are left out");
     }
     Ok(trace)
 }
@@ -83,7 +83,7 @@ pub fn source(path: &Path) -> Result<Source, Error> {
 /// Prints the error that FILE cannot be read as a trace. Returns the exit status.
 pub fn unreadable(path: &Path, error: &Error) -> ExitCode {
     let error = tr_text::escape::text(error.to_string().as_bytes());
-    eprintln!("tr: {}: {error}", shown(path));
+    message!("{}: {error}", shown(path));
     let absent = || std::fs::symlink_metadata(path).is_err();
     if path.as_os_str() == DEFAULT && absent() {
         eprintln!("    name a recording, or make one: {TR} record -- COMMAND");
@@ -95,17 +95,17 @@ pub fn unreadable(path: &Path, error: &Error) -> ExitCode {
 pub fn warn(trace: &Trace, path: &Path) {
     let name = shown(path);
     if trace.under_way() {
-        eprintln!("tr: {name}: the recording is under way");
+        message!("{name}: the recording is under way");
     } else if let End::Truncated { frame, offset, why } = trace.end() {
-        eprintln!(
-            "tr: {name}: ends at frame {frame}, byte {}: {} ({CUT})",
+        message!(
+            "{name}: ends at frame {frame}, byte {}: {} ({CUT})",
             tr_text::units::count(*offset),
             tr_text::escape::text(why.as_bytes())
         );
     }
     for damage in trace.damage() {
-        eprintln!(
-            "tr: {name}: frame {} at byte {}: {}",
+        message!(
+            "{name}: frame {} at byte {}: {}",
             damage.frame,
             tr_text::units::count(damage.offset),
             tr_text::escape::text(damage.what.to_string().as_bytes())

@@ -52,7 +52,7 @@ pub fn opened(first: &Path, more: &[PathBuf]) -> Result<Trace, ExitCode> {
             Ok(Joint::Missing(ns)) => {
                 missing += 1;
                 let ns = units::time(ns);
-                eprintln!("tr: {ns} are missing between {one} and {other}: their time is unknown");
+                message!("{ns} are missing between {one} and {other}: their time is unknown");
             }
             Err(why) => {
                 let why = format!("{other}: after {one}: {why}\n    {COMPARED}");
@@ -66,6 +66,6 @@ pub fn opened(first: &Path, more: &[PathBuf]) -> Result<Trace, ExitCode> {
         0 => "nothing is missing between them".to_owned(),
         _ => units::plural(missing, "gap", "gaps"),
     };
-    eprintln!("tr: {count} parts of one recording; {gaps}");
+    message!("{count} parts of one recording; {gaps}");
     Ok(all)
 }

@@ -119,7 +119,7 @@ fn systems() -> String {
 }
 
 fn ask(meant: &str, system: &str) -> u8 {
-    eprintln!("tr: did you mean `{TR} {meant}`?{system}");
+    message!("did you mean `{TR} {meant}`?{system}");
     MISTYPED
 }
 
@@ -168,7 +168,7 @@ fn exec(args: Vec<OsString>) -> u8 {
     match refused {
         Some((file, errno)) => errors::not_executed(file.as_os_str().as_bytes(), errno),
         None => {
-            eprintln!("tr: no subcommand given, and there is no other tr on PATH (try: tr help)");
+            message!("no subcommand given, and there is no other tr on PATH (try: tr help)");
             status::NOT_FOUND
         }
     }

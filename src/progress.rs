@@ -146,7 +146,7 @@ impl Bar {
 
     /// Prints a line on standard error above the progress bar.
     fn say(&self, text: &str) {
-        self.bar.suspend(|| eprintln!("tr: {text}"));
+        self.bar.suspend(|| message!("{text}"));
     }
 }
 

@@ -103,20 +103,20 @@ pub fn otlp(
     let reply = match send(url, signal, encoding, write) {
         Ok(Some(reply)) => reply,
         Ok(None) => {
-            eprintln!("tr: {shown} did not accept the export");
+            message!("{shown} did not accept the export");
             return ExitCode::FAILURE;
         }
         Err(error) => {
-            eprintln!("tr: cannot send to {shown}: {error}");
+            message!("cannot send to {shown}: {error}");
             return ExitCode::FAILURE;
         }
     };
     if !(200..300).contains(&reply.status) {
         let status = reply.status;
-        eprintln!("tr: {shown} did not accept the export: it answered with the status {status}");
+        message!("{shown} did not accept the export: it answered with the status {status}");
         if !reply.location.is_empty() {
             let location = escape::text(reply.location.as_bytes());
-            eprintln!("tr: it redirects to {location}, which can be named by --endpoint");
+            message!("it redirects to {location}, which can be named by --endpoint");
         }
         return ExitCode::FAILURE;
     }
@@ -126,7 +126,7 @@ pub fn otlp(
         Ok(Some(answer)) => {
             let message = escape::text(answer.message.as_bytes());
             if answer.rejected == 0 {
-                eprintln!("tr: {shown} took all {several} and says: {message}");
+                message!("{shown} took all {several} and says: {message}");
                 return ExitCode::SUCCESS;
             }
             let parts = units::plural(answer.rejected, one, several);
@@ -135,11 +135,11 @@ pub fn otlp(
             } else {
                 format!(": {message}")
             };
-            eprintln!("tr: {shown} rejected {parts} of the export{reason}");
+            message!("{shown} rejected {parts} of the export{reason}");
             ExitCode::FAILURE
         }
         Err(_) => {
-            eprintln!("tr: {shown} answered with the status {}, but not as OTLP does: whether it has the {several} is not known", reply.status);
+            message!("{shown} answered with the status {}, but not as OTLP does: whether it has the {several} is not known", reply.status);
             ExitCode::SUCCESS
         }
     }

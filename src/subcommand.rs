@@ -223,7 +223,7 @@ fn run<A: Subcommand>(call: &Call<'_>) -> Result<ExitCode, clap::Error> {
     let status = args.run(call.program).unwrap_or_else(|status| status);
     #[cfg(feature = "report")]
     if scratch::has_failed() {
-        eprintln!("tr: the output is wrong: the temporary file could not be read back");
+        message!("the output is wrong: the temporary file could not be read back");
         return Ok(UNREADABLE.into());
     }
     Ok(status)

@@ -62,7 +62,7 @@ impl With {
             let files_of = tr_import::find(path).map_err(|error| said(path, error))?;
             let found = files_of.found;
             if let Some(skipped) = files_of.skipped.words() {
-                eprintln!("tr: --with {}: {skipped}", errors::shown(path));
+                message!("--with {}: {skipped}", errors::shown(path));
             }
             let new = |found: &&tr_import::ImportFile| seen.insert(found.path.canonicalize().ok());
             for it in found.iter().filter(new) {
@@ -80,11 +80,11 @@ impl With {
             }
             if found.is_empty() {
                 let path = errors::shown(path);
-                eprintln!("tr: --with {path}: no file with the name of a known tool's file");
+                message!("--with {path}: no file with the name of a known tool's file");
             }
         }
         if damaged > NAMED {
-            eprintln!("tr: --with: {} more files are damaged", damaged - NAMED);
+            message!("--with: {} more files are damaged", damaged - NAMED);
         }
         Ok(files)
     }
@@ -96,7 +96,7 @@ pub fn place(files: &[ToolFile], recording: &mut Recording) {
     recording.imports = Imports::place(files, &recording.analysis);
     for import in &recording.imports.files {
         if let Some(words) = imports::incomplete(import) {
-            eprintln!("tr: --with {}", escape::text(words.as_bytes()));
+            message!("--with {}", escape::text(words.as_bytes()));
         }
     }
 }

@@ -14,8 +14,8 @@ use tr_insight::ci::Ci;
 use tr_insight::query::{By, Group, Sort};
 use tr_insight::Recording;
 use tr_insight::{untraced, warnings};
-use tr_report::json;
 use tr_report::reports::{ci_tracer, Ask, ReportKind, View};
+use tr_report::{ci, json};
 use tr_text::escape;
 
 use crate::budget::Budget;
@@ -339,7 +339,7 @@ fn write(args: &Args, kinds: &[ReportKind], recording: &Recording, name: &str) -
     let reports: Vec<_> = reports.collect();
     let text = matches!(args.format, FormatArg::Text);
     for warning in reports.iter().filter_map(|(_, it)| it.warning(text)) {
-        eprintln!("tr: {}", escape::text(warning.as_bytes()));
+        message!("{}", escape::text(warning.as_bytes()));
     }
     Ok(match args.format {
         FormatArg::Text => {
@@ -369,8 +369,9 @@ fn write(args: &Args, kinds: &[ReportKind], recording: &Recording, name: &str) -
         FormatArg::Ndjson => open::print_by(|out| json::lines(&view, out)),
         FormatArg::Csv => match reports.first() {
             Some((_, report)) => {
-                let ci = Ci::new(&recording.analysis.meta);
-                open::print_report(report.csv().and_then(|table| ci.columns(table)))
+                let mut sheet = report.sheet();
+                ci::add_columns(&Ci::new(&recording.analysis.meta), &mut sheet);
+                open::print_report(sheet.csv())
             }
             None => ExitCode::SUCCESS,
         },
@@ -397,7 +398,7 @@ fn untraced(args: &Args, recording: &Recording, name: &str) -> Option<ExitCode> 
         FormatArg::Json => Some(open::print_by(|out| json::untraced(recording, out))),
         FormatArg::Csv | FormatArg::Ndjson | FormatArg::CiTracer => {
             let [name, reason] = [name, &reason].map(|text| escape::text(text.as_bytes()));
-            eprintln!("tr: {name}: not traced: {reason}");
+            message!("{name}: not traced: {reason}");
             None
         }
     }

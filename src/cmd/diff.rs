@@ -336,7 +336,7 @@ fn proposal(files: &[PathBuf]) -> String {
 /// Prints the reason why `tr diff` does not apply its gate. Returns the exit status.
 fn passed(why: &str) -> ExitCode {
     let why = escape::text(why.as_bytes());
-    eprintln!("tr: {why}: nothing is decided, and --allow-undecided lets it pass");
+    message!("{why}: nothing is decided, and --allow-undecided lets it pass");
     ExitCode::SUCCESS
 }
 

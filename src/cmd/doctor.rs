@@ -292,8 +292,9 @@ fn improvement(refused: &Error) -> Option<(String, String)> {
         return None;
     };
     let remedies = refusal.remedies(&program(), "record -- COMMAND");
-    let (purpose, command) = remedies.into_iter().next()?;
-    Some((format!("To record everything, {purpose}"), command))
+    let first = remedies.into_iter().next()?;
+    let purpose = format!("To record everything, {}", first.purpose);
+    Some((purpose, first.command))
 }
 
 impl Subcommand for Args {

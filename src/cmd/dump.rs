@@ -83,7 +83,7 @@ fn print(args: &Args, trace: &Trace) -> std::io::Result<()> {
         }
     }
     for error in merge.batches().unreadable() {
-        eprintln!("tr: {error}");
+        message!("{error}");
     }
     printer.out.flush()
 }
@@ -115,7 +115,7 @@ impl Printer {
         self.count += 1;
         if self.count.is_multiple_of(LOOK_EVERY) {
             if let Some(why) = self.watch.exceeded() {
-                eprintln!("tr: {why}; the events end there");
+                message!("{why}; the events end there");
                 return Ok(false);
             }
         }

@@ -146,10 +146,7 @@ fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
         progress::Allowance::new(args.budget, Use::Path),
     );
     if args.with.paths().next().is_some() && !(format.has_spans() || format == Format::Perfetto) {
-        eprintln!(
-            "tr: {} has no steps: --with adds nothing to it",
-            format.name()
-        );
+        message!("{} has no steps: --with adds nothing to it", format.name());
     }
     args.with.add(&mut recording)?;
     args.span.check_in(&recording.analysis)?;
@@ -199,8 +196,8 @@ fn detail(args: &Args, format: Format, trace: &Trace, analysis: &Analysis) -> u6
     let events = progress::events_in(trace, args.span.ns());
     let detail = detail::of(analysis, events);
     if detail > 0 {
-        eprintln!(
-            "tr: {} events would make up to {}, which no browser opens: what is shorter than {} is merged\n    \
+        message!(
+            "{} events would make up to {}, which no browser opens: what is shorter than {} is merged\n    \
              --detail 0s leaves nothing out, --from and --to show a part",
             units::count(events),
             units::bytes(detail::whole(analysis, events)),

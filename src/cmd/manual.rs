@@ -31,7 +31,7 @@ impl Subcommand for ManArgs {
         pages(called::command(program.rows))
             .and_then(|pages| write(&self, pages))
             .map_err(|error| {
-                eprintln!("tr: {}: {error}", errors::shown(&self.dir));
+                message!("{}: {error}", errors::shown(&self.dir));
                 ExitCode::FAILURE
             })?;
         Ok(ExitCode::SUCCESS)

@@ -80,6 +80,6 @@ fn refuse(program: &Program) -> ExitCode {
         .find_subcommand_mut("mark")
         .map(|mark| mark.render_usage());
     let usage = usage.map_or(String::new(), |usage| usage.to_string());
-    eprintln!("tr: mark: a name that begins with no dash, in one of these forms\n{usage}");
+    message!("mark: a name that begins with no dash, in one of these forms\n{usage}");
     ExitCode::from(2)
 }

@@ -66,7 +66,7 @@ fn run(args: &Args, rows: &[Row]) -> ExitCode {
     let root = match root {
         Ok(root) => root,
         Err(error) => {
-            eprintln!("tr: the working directory: {error}");
+            message!("the working directory: {error}");
             return ExitCode::from(errors::UNREADABLE);
         }
     };

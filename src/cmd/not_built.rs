@@ -24,8 +24,8 @@ impl Subcommand for Args {
     const FAILED: Option<u8> = Some(status::FAILED);
 
     fn run(self, _: &Program) -> Done {
-        eprintln!(
-            "tr: this tr was built without recording (cargo build --no-default-features --features reading)\n    \
+        message!(
+            "this tr was built without recording (cargo build --no-default-features --features reading)\n    \
              a tr that records: cargo build --release"
         );
         Err(ExitCode::from(status::FAILED))

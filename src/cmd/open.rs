@@ -84,11 +84,11 @@ fn run(args: &Args) -> Done {
     let address = report::link(&file);
     let size = units::bytes(page.html.len() as u64);
     let shown = errors::shown(&file);
-    eprintln!("tr: {shown}: {}, {size}", page.contents);
+    message!("{shown}: {}, {size}", page.contents);
     if browsers.iter().any(|browser| starts(browser, &address)) {
         return Ok(ExitCode::SUCCESS);
     }
-    eprintln!("tr: no browser opened it: open {address}, or try --serve");
+    message!("no browser opened it: open {address}, or try --serve");
     Ok(ExitCode::FAILURE)
 }
 
@@ -158,14 +158,14 @@ fn serve(port: u16, page: &Page) -> io::Result<ExitCode> {
     let mut key = [0; KEY];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut key)?;
     let path = format!("/{}/", units::hex(&key));
-    eprintln!("tr: {}, until Ctrl-C:", page.contents);
+    message!("{}, until Ctrl-C:", page.contents);
     println!("http://127.0.0.1:{port}{path}");
     io::stdout().flush()?;
     if let Some(connection) = std::env::var_os("SSH_CONNECTION") {
         let by = ssh_port(&connection.to_string_lossy());
         let host = nix::unistd::gethostname().unwrap_or_default();
         let host = tr_text::escape::raw(host.as_encoded_bytes());
-        eprintln!("tr: from your own machine: ssh {by}-L {port}:127.0.0.1:{port} {host}");
+        message!("from your own machine: ssh {by}-L {port}:127.0.0.1:{port} {host}");
     }
     // A web page of another origin can send requests to this server, but does not know the secret path. A request that
     // names another host in its header is refused, even if that name resolves to this machine.

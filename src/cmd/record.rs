@@ -91,7 +91,7 @@ impl Subcommand for Args {
         if !options.iter().any(|option| option == "--best-effort") {
             return None;
         }
-        eprintln!("tr: the command runs untraced; no recording is written");
+        message!("the command runs untraced; no recording is written");
         Some(ExitCode::from(inherited::become_command(command)))
     }
 
@@ -237,10 +237,10 @@ fn untraced(args: &Args, config: &Config, reason: &Error) -> ExitCode {
     say_not_executed(args, done.not_executed);
     let file = errors::shown(args.output());
     match &done.output_error {
-        Some(error) => eprintln!("tr: {file}: {error}; an older file there is not of this run"),
+        Some(error) => message!("{file}: {error}; an older file there is not of this run"),
         None if args.quiet => {}
-        None => eprintln!(
-            "tr: {file}: not traced; it holds the command's exit status, {:.2} s of wall time and getrusage",
+        None => message!(
+            "{file}: not traced; it holds the command's exit status, {:.2} s of wall time and getrusage",
             done.duration as f64 / 1e9
         ),
     }

@@ -44,7 +44,7 @@ impl Subcommand for Args {
 
 fn run(args: &Args) -> Done {
     let Some(output) = &args.output else {
-        eprintln!("tr: recover: no output is named; for example:");
+        message!("recover: no output is named; for example:");
         eprintln!("    {}", proposal(&args.file));
         return Err(ExitCode::from(errors::UNREADABLE));
     };
@@ -54,8 +54,8 @@ fn run(args: &Args) -> Done {
     let copied = copy::whole(&trace, files, Copying::AsTheyAre, []);
     let Copied { events, gaps } =
         copied.map_err(|error| errors::refused(format!("cannot write {name}: {error}")))?;
-    eprintln!(
-        "tr: {name}: {} events recovered, {} marked as lost",
+    message!(
+        "{name}: {} events recovered, {} marked as lost",
         units::count(events),
         units::plural(gaps as u64, "gap", "gaps")
     );

@@ -67,8 +67,8 @@ fn run(args: &Args) -> Done {
     let out = errors::shown(&args.output);
     let written = write(&trace, redactor, args);
     let (copied, masked) = written.map_err(|error| errors::unwritten(&out, error))?;
-    eprintln!(
-        "tr: {out}: {} masked, {} events",
+    message!(
+        "{out}: {} masked, {} events",
         units::plural(masked, "secret", "secrets"),
         units::count(copied.events)
     );

@@ -97,7 +97,7 @@ pub fn page(
     let not_traced = untraced::reason(&recording.analysis);
     if let Some(reason) = &not_traced {
         let reason = tr_text::escape::text(reason.as_bytes());
-        eprintln!("tr: {}: not traced: {reason}", errors::shown(file));
+        message!("{}: not traced: {reason}", errors::shown(file));
     }
     // The page names the file without its directory, which may be private, because users pass pages on to others.
     let base = file.file_name().map(|name| name.to_string_lossy());
@@ -126,7 +126,7 @@ fn run(args: &Args) -> Done {
     });
     written.map_err(|error| errors::unwritten(&out, error))?;
     let size = tr_text::units::bytes(html.len() as u64);
-    eprintln!("tr: {out}: {contents}, {size}");
+    message!("{out}: {contents}, {size}");
     if let Ok(whole) = std::fs::canonicalize(&args.output) {
         eprintln!("    {}", link(&whole));
     }

@@ -97,7 +97,7 @@ fn run(args: &Args) -> Done {
     let mut unnamed = Unnamed::of(&trace);
     for directory in &args.dir {
         if let Err(error) = unnamed.search(directory) {
-            eprintln!("tr: --dir {}: {error}", errors::shown(directory));
+            message!("--dir {}: {error}", errors::shown(directory));
             return Err(ExitCode::FAILURE);
         }
     }
@@ -127,11 +127,11 @@ fn run(args: &Args) -> Done {
         written.map_err(|error| errors::unwritten(&name, error))?;
     }
     if !trace.meta().has_stacks() {
-        eprintln!("tr: {name}: it has no stacks: {TR} record --stacks");
+        message!("{name}: it has no stacks: {TR} record --stacks");
         return Ok(ExitCode::SUCCESS);
     }
-    eprintln!(
-        "tr: {name}: named {} of {} frames of stacks in {:.2} s{}",
+    message!(
+        "{name}: named {} of {} frames of stacks in {:.2} s{}",
         units::count(search.found as u64),
         units::count(unnamed.frames.len() as u64),
         search.time.as_secs_f64(),
@@ -236,7 +236,7 @@ impl Unnamed {
     fn search(&mut self, directory: &Path) -> std::io::Result<()> {
         std::fs::read_dir(directory)?;
         let tell = |what: &str| {
-            eprintln!("tr: --dir {}: {what}", errors::shown(directory));
+            message!("--dir {}: {what}", errors::shown(directory));
         };
         let (mut level, mut room) = (vec![directory.to_owned()], ENTRIES);
         for _ in 0..=DEPTH {
@@ -318,12 +318,12 @@ impl Unnamed {
             let path = escape::text(path);
             let frames = units::count(module.frames.len() as u64);
             match &module.file {
-                Some(_) => eprintln!(
-                    "tr: not found: {path}, of {frames} frames: it has no build id, and is another \
+                Some(_) => message!(
+                    "not found: {path}, of {frames} frames: it has no build id, and is another \
                      file now"
                 ),
-                None => eprintln!(
-                    "tr: not found: build id {} ({path}), of {frames} frames; --dir names its \
+                None => message!(
+                    "not found: build id {} ({path}), of {frames} frames; --dir names its \
                      directory",
                     hex(&module.build_id)
                 ),
@@ -331,19 +331,19 @@ impl Unnamed {
         }
         let more = absent.count().saturating_sub(NAMED);
         if more > 0 {
-            eprintln!("tr: not found: {more} more files");
+            message!("not found: {more} more files");
         }
         let elsewhere = self.frames.len().saturating_sub(request.frames());
         if elsewhere > 0 {
-            eprintln!(
-                "tr: not searched: {} frames of the kernel and of no file, which have names only \
+            message!(
+                "not searched: {} frames of the kernel and of no file, which have names only \
                  where they were recorded, until that machine boots again",
                 units::count(elsewhere as u64)
             );
         }
         if self.left_out > 0 {
             let left_out = units::count(self.left_out);
-            eprintln!("tr: not searched: {left_out} frames, beyond {FRAMES}");
+            message!("not searched: {left_out} frames, beyond {FRAMES}");
         }
     }
 }

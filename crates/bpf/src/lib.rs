@@ -27,7 +27,7 @@ pub use kernel::{Extras, Kernel};
 pub use living::Living;
 pub use messages::log;
 pub use programs::{Parts, Programs};
-pub use refusal::{Missing, Refusal};
+pub use refusal::{Missing, Refusal, Remedy, RemedyKind};
 pub use settings::{Containers, Sampling, Settings};
 pub use shared::MEMORY;
 pub use slots::Record;

@@ -141,6 +141,42 @@ impl Display for Refusal {
     }
 }
 
+/// A way to remove the reason why the kernel refuses tracing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remedy {
+    /// What the command of the remedy changes.
+    pub kind: RemedyKind,
+    /// A phrase that says what the remedy does.
+    pub purpose: &'static str,
+    /// The command to paste into a shell.
+    pub command: String,
+}
+
+/// The kind of a remedy: what its command changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RemedyKind {
+    /// The command makes this recording with more rights. It changes nothing outside of the shell in which it runs.
+    Record,
+    /// The command gives the file of this program capabilities for good.
+    Grant,
+    /// The command starts the container with more rights.
+    Container,
+    /// The command mounts a file system.
+    Mount,
+    /// The command changes nothing. It shows facts by which the user finds the reason.
+    Find,
+}
+
+impl Remedy {
+    fn new(kind: RemedyKind, purpose: &'static str, command: impl Into<String>) -> Remedy {
+        Remedy {
+            kind,
+            purpose,
+            command: command.into(),
+        }
+    }
+}
+
 /// The symbolic name of an error number, such as EPERM.
 fn name(errno: i32) -> String {
     format!("{:?}", nix::errno::Errno::from_raw(errno))
@@ -170,91 +206,113 @@ impl Refusal {
             .filter(|refusal| !unread(refusal))
     }
 
-    /// The ways to remove the reason why tracing is refused. One of them is enough. For each way: what it does, and a
-    /// command to paste. `tr` is the path of this program and `record` the rest of its command line, both quoted for
-    /// a shell.
-    pub fn remedies(&self, tr: &str, record: &str) -> Vec<(&'static str, String)> {
+    /// The ways to remove the reason why tracing is refused. One of them is enough. `tr` is the path of this program
+    /// and `record` the rest of its command line, both quoted for a shell.
+    pub fn remedies(&self, tr: &str, record: &str) -> Vec<Remedy> {
+        use RemedyKind::{Container, Find, Grant, Mount, Record};
         let setcap = format!("setcap cap_bpf,cap_perfmon+p {tr}");
         let docker = "docker run --cap-add BPF --cap-add PERFMON";
         match self {
-            Refusal::NoProc => vec![(
+            Refusal::NoProc => vec![Remedy::new(
+                Mount,
                 "mount /proc, where processes are listed",
-                "mount -t proc proc /proc".into(),
+                "mount -t proc proc /proc",
             )],
-            Refusal::NoSysfs => vec![(
+            Refusal::NoSysfs => vec![Remedy::new(
+                Mount,
                 "mount /sys, where the kernel's BTF is",
-                "mount -t sysfs sysfs /sys".into(),
+                "mount -t sysfs sysfs /sys",
             )],
-            Refusal::OldKernel { .. } => vec![(
+            Refusal::OldKernel { .. } => vec![Remedy::new(
+                Find,
                 "see the kernel's version (BPF is used from Linux 5.8 on)",
-                "uname -r".into(),
+                "uname -r",
             )],
-            Refusal::NoBtf => vec![(
+            Refusal::NoBtf => vec![Remedy::new(
+                Find,
                 "see whether the kernel was built with CONFIG_DEBUG_INFO_BTF=y, which makes BTF",
-                "grep BTF /boot/config-$(uname -r)".into(),
+                "grep BTF /boot/config-$(uname -r)",
             )],
-            Refusal::NoBpf => vec![(
+            Refusal::NoBpf => vec![Remedy::new(
+                Find,
                 "see whether the kernel was built with CONFIG_BPF_SYSCALL=y, which makes bpf(2)",
-                "grep BPF /boot/config-$(uname -r)".into(),
+                "grep BPF /boot/config-$(uname -r)",
             )],
-            Refusal::Seccomp(_) => vec![(
+            Refusal::Seccomp(_) => vec![Remedy::new(
+                Container,
                 "start the container without the filter",
                 format!("{docker} --security-opt seccomp=unconfined …"),
             )],
             Refusal::UserNamespace => vec![
-                ("record outside of it", format!("sudo {tr} {record}")),
-                (
+                Remedy::new(
+                    Record,
+                    "record outside of it",
+                    format!("sudo {tr} {record}"),
+                ),
+                Remedy::new(
+                    Container,
                     "start the container with the host's capabilities",
                     format!("sudo {docker} …"),
                 ),
             ],
             Refusal::NoNewPrivs(_) => vec![
-                (
+                Remedy::new(
+                    Record,
                     "record from a shell without no_new_privs",
                     format!("sudo {tr} {record}"),
                 ),
-                (
+                Remedy::new(
+                    Container,
                     "start the container with both capabilities",
                     format!("{docker} …"),
                 ),
             ],
             Refusal::Container(_) => vec![
-                (
+                Remedy::new(
+                    Container,
                     "start the container with both capabilities",
                     format!("{docker} …"),
                 ),
-                (
+                Remedy::new(
+                    Container,
                     "if Docker knows neither (20.10 of Debian 12)",
-                    "docker run --cap-add SYS_ADMIN …".into(),
+                    "docker run --cap-add SYS_ADMIN …",
                 ),
             ],
-            Refusal::Capabilities { root: true, .. } => {
-                vec![("give the program CAP_BPF and CAP_PERFMON", setcap)]
-            }
+            Refusal::Capabilities { root: true, .. } => vec![Remedy::new(
+                Grant,
+                "give the program CAP_BPF and CAP_PERFMON",
+                setcap,
+            )],
             Refusal::Capabilities { root: false, .. } => vec![
-                (
+                Remedy::new(
+                    Grant,
                     "give the program CAP_BPF and CAP_PERFMON, for good",
                     format!("sudo {setcap}"),
                 ),
-                ("record as root", format!("sudo {tr} {record}")),
+                Remedy::new(Record, "record as root", format!("sudo {tr} {record}")),
             ],
-            Refusal::LockedMemory { confined: true, .. } => vec![(
+            Refusal::LockedMemory { confined: true, .. } => vec![Remedy::new(
+                Container,
                 "start the container without the limit",
                 format!("{docker} --ulimit memlock=-1 …"),
             )],
             Refusal::LockedMemory { .. } => vec![
-                (
+                Remedy::new(
+                    Grant,
                     "give the program CAP_SYS_RESOURCE, too, for good",
                     format!("sudo setcap cap_bpf,cap_perfmon,cap_sys_resource+p {tr}"),
                 ),
-                (
+                Remedy::new(
+                    Record,
                     "record without the limit, in this shell",
                     format!("sudo prlimit --memlock=unlimited --pid $$ && {tr} {record}"),
                 ),
             ],
-            Refusal::SecurityModule(_) => vec![(
+            Refusal::SecurityModule(_) => vec![Remedy::new(
+                Find,
                 "look for the denial",
-                "dmesg | grep -iE 'denied|lockdown'".into(),
+                "dmesg | grep -iE 'denied|lockdown'",
             )],
         }
     }

@@ -87,6 +87,8 @@ pub struct Job {
     /// The largest possible difference in ns between the CI system's times of this job and the times of its recording;
     /// 0 if the CI system's times are not known.
     pub apart: u64,
+    /// The name of the CI job before it got a number, because an earlier job has the same name; `None` without a number.
+    unnumbered: Option<String>,
     /// The indices, in the list of all jobs, of the jobs for which this one waited. They are smaller than its own
     /// index.
     needs: Vec<usize>,
@@ -140,6 +142,11 @@ impl Job {
 
     fn length(&self) -> u64 {
         self.end.saturating_sub(self.start)
+    }
+
+    /// The name that this job shares with other attempts and with legs of a matrix that have no names of their own.
+    fn shared_name(&self) -> &str {
+        self.unnumbered.as_deref().unwrap_or(&self.name)
     }
 
     /// Remarks on the job for the text output, in parentheses: that it failed, was not recorded, or waited for a
@@ -485,7 +492,8 @@ fn number(jobs: &mut [Job]) {
         let count = seen.entry(job.name.clone()).or_default();
         *count += 1;
         if *count > 1 {
-            job.name = format!("{} #{count}", job.name);
+            let numbered = format!("{} #{count}", job.name);
+            job.unnumbered = Some(std::mem::replace(&mut job.name, numbered));
         }
     }
 }

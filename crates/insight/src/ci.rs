@@ -23,8 +23,10 @@ impl Ci {
         Ci(known.collect())
     }
 
-    fn shown(&self) -> impl Iterator<Item = &(&'static str, String)> {
-        self.0.iter().filter(|(name, _)| SHOWN.contains(name))
+    /// The names and the values of the identifiers that text and tables show.
+    pub fn shown(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let all = self.0.iter().map(|(name, value)| (*name, value.as_str()));
+        all.filter(|(name, _)| SHOWN.contains(name))
     }
 
     pub fn get(&self, name: &str) -> Option<&str> {
@@ -48,35 +50,10 @@ impl Ci {
         let members = members.map(|(name, value)| ((*name).to_owned(), value.clone().into()));
         (!self.0.is_empty()).then(|| Value::Object(members.collect::<Map<_, _>>()))
     }
-
-    /// Adds a column for each identifier of the CI run to a CSV table, after the columns
-    /// that the table has.
-    ///
-    /// # Errors
-    ///
-    /// If `table` is not CSV.
-    pub fn columns(&self, table: Vec<u8>) -> Result<Vec<u8>, csv::Error> {
-        if self.0.is_empty() {
-            return Ok(table);
-        }
-        let mut rows = csv::Reader::from_reader(table.as_slice());
-        let mut out = csv::Writer::from_writer(Vec::new());
-        let names = self.shown().map(|(name, _)| format!("ci_{name}"));
-        let titles = rows.headers()?.iter().map(str::to_owned);
-        out.write_record(titles.chain(names).collect::<Vec<_>>())?;
-        for row in rows.records() {
-            let row = row?;
-            let values = self.shown().map(|(_, value)| escape::cell(value));
-            let cells = row.iter().map(str::to_owned);
-            out.write_record(cells.chain(values).collect::<Vec<_>>())?;
-        }
-        out.into_inner().map_err(|error| error.into_error().into())
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::expect_used)]
     use super::*;
 
     #[test]
@@ -94,12 +71,9 @@ mod tests {
             ("GITHUB_SHA", "=1+1"),
         ]);
         assert_eq!(github.words(), ["run 17", "commit =1+1", "branch main"]);
-        let table = github.columns(b"a,b\n1,\"2,3\"\n".to_vec()).expect("CSV");
-        let table = String::from_utf8(table).expect("text");
-        assert_eq!(
-            table,
-            "a,b,ci_run,ci_commit,ci_branch\n1,\"2,3\",17,'=1+1,main\n"
-        );
+        let shown: Vec<_> = github.shown().collect();
+        let expected = [("run", "17"), ("commit", "=1+1"), ("branch", "main")];
+        assert_eq!(shown, expected);
         let gitlab = ci(&[("CI_JOB_NAME", "test"), ("CI_PIPELINE_ID", "4")]);
         assert_eq!(gitlab.words(), ["run 4", "job test"]);
         assert_eq!(ci(&[]).json(), None);

@@ -29,6 +29,44 @@ pub fn label(process: &Process) -> String {
     command_line::label_of(&process.argv, &process.comm, process.execs.is_empty())
 }
 
+/// The facts from which the label of a process is made. By them, a process is recognized in other recordings of the same
+/// build.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Identity {
+    /// A kernel thread, with its comm.
+    KernelThread(String),
+    /// The first process of a container.
+    Container {
+        /// The name that somebody gave the container, if it has one.
+        name: Option<String>,
+        image: String,
+    },
+    /// A server that several builds share, with its name.
+    Server(String),
+    /// Any other process, with the name of its program and the arguments that its label shows.
+    Program(Vec<String>),
+}
+
+impl Identity {
+    pub fn of(process: &Process) -> Identity {
+        if process.role.kthread {
+            return Identity::KernelThread(escape::raw(process.comm.bytes()));
+        }
+        if let Some(called) = &process.role.container {
+            let given = [&called.name, &called.id].into_iter();
+            let mut given = given.filter(|name| !name.is_empty() && !is_made(name));
+            return Identity::Container {
+                name: given.next().map(|name| escape::raw(name)),
+                image: escape::raw(&called.image),
+            };
+        }
+        if process.role.shared {
+            return Identity::Server(server_name(process));
+        }
+        Identity::Program(command_line::words_of(&process.argv, &process.comm))
+    }
+}
+
 /// The name that is shown as the program of a container's first recorded process.
 const CONTAINER: &str = "container";
 
@@ -67,14 +105,16 @@ pub fn container(called: &Called) -> String {
     out
 }
 
-/// The name of a server for people, such as `server postgres (shared)`. Some servers change their command line to
-/// `NAME: STATE`; only the name is kept.
+/// The name of a server for people, such as `server postgres (shared)`.
 pub fn server(process: &Process) -> String {
+    format!("server {} (shared)", server_name(process))
+}
+
+/// The name of a server's program. Some servers change their command line to `NAME: STATE`; only the name is kept.
+fn server_name(process: &Process) -> String {
     let program = command_line::program_of(&process.argv, &process.comm);
-    match program.name().split_once(": ") {
-        Some((name, _state)) => format!("server {name} (shared)"),
-        None => format!("server {program} (shared)"),
-    }
+    let name = program.name().split_once(": ").map(|(name, _)| name);
+    name.map_or_else(|| program.to_string(), str::to_owned)
 }
 
 /// The name of a thread: its comm with the label of its process.
@@ -117,5 +157,28 @@ mod tests {
             ..Called::default()
         };
         assert_eq!(container(&inferred), "container web (alpine:3, inferred)");
+    }
+    /// A container is recognized by the name that somebody gave it. An id that a program made differs between runs.
+    #[test]
+    fn containers_are_recognized_by_their_names() {
+        let identity = |name: &str, id: &str| {
+            let called = Called {
+                id: id.as_bytes().into(),
+                name: name.as_bytes().into(),
+                image: b"alpine:3"[..].into(),
+                inferred: false,
+            };
+            let mut process = Process::default();
+            process.role.container = Some(called.into());
+            Identity::of(&process)
+        };
+        let of = |name: Option<&str>| Identity::Container {
+            name: name.map(str::to_owned),
+            image: "alpine:3".to_owned(),
+        };
+        let made = "kqzb0v3m8r1tx5w7y9c2d4f6g";
+        assert_eq!(identity("web", made), of(Some("web")));
+        assert_eq!(identity("", "web"), of(Some("web")));
+        assert_eq!(identity("", made), of(None));
     }
 }

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 use tr_analyze::model::{Analysis, Process};
 
+use crate::label::Identity;
 use tr_programs::steps::StepKind;
 
 /// The part of the paths in arguments that is kept when arguments are compared, from the largest part to the smallest.
@@ -122,15 +123,35 @@ pub fn key<'a>(
     hash.finish()
 }
 
-/// A hash of a text (such as a label) without the parts that differ between runs of one build.
-pub fn text_key(text: &str, forked: bool, cwd: &str, pids: &[u32]) -> u64 {
-    key(
-        std::iter::once(text.as_bytes()),
-        forked,
-        cwd,
-        pids,
-        Paths::Name,
-    )
+/// The number of characters at the beginning and at the end of a script by which it is recognized.
+const SCRIPT: usize = 29;
+
+/// The beginning and the end of a long text with spaces, such as the script of `sh -c SCRIPT`, so that a script which was
+/// edited in the middle counts as the same one. A shorter text and a word are kept whole.
+fn outline(text: String) -> String {
+    let count = text.chars().count();
+    if count <= 2 * SCRIPT || !text.contains(char::is_whitespace) {
+        return text;
+    }
+    let (begin, end) = (text.chars().take(SCRIPT), text.chars().skip(count - SCRIPT));
+    begin.chain(end).collect()
+}
+
+/// A hash of the facts by which people recognize a process, without the parts that differ between runs of one build. It
+/// is the least specific key by which processes of two recordings are matched.
+pub fn identity_key(identity: &Identity, forked: bool, cwd: &str, pids: &[u32]) -> u64 {
+    let mut hash = DefaultHasher::new();
+    forked.hash(&mut hash);
+    std::mem::discriminant(identity).hash(&mut hash);
+    let words: Vec<&String> = match identity {
+        Identity::KernelThread(name) | Identity::Server(name) => vec![name],
+        Identity::Container { name, image } => name.iter().chain([image]).collect(),
+        Identity::Program(words) => words.iter().collect(),
+    };
+    for word in words {
+        outline(argument(word.as_bytes(), cwd, pids, Paths::Name)).hash(&mut hash);
+    }
+    hash.finish()
 }
 
 /// The pids of a process and its ancestors. The arguments of the process may contain them.

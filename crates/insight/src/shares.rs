@@ -144,8 +144,12 @@ impl CpuShares {
         if self.whole == 0 {
             return Vec::new();
         }
-        let own = format!("{own} {}", self.least());
-        let mut words = vec![share(own.trim_end(), self.build)];
+        let own = if self.least {
+            format!("{own} at least")
+        } else {
+            own.to_owned()
+        };
+        let mut words = vec![share(&own, self.build)];
         let all = analysis.meta.scope == Scope::All && analysis.meta.root.is_none();
         if !all {
             words.push(share("others", self.others));

@@ -203,6 +203,6 @@ impl Forecast {
             [] => std::slice::from_ref(&own),
             rows => rows,
         };
-        columns().csv(rows.iter().cloned())
+        columns().sheet(rows.iter().cloned()).csv()
     }
 }

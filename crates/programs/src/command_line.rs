@@ -40,13 +40,15 @@ struct Description {
 enum Ask {
     Program,
     Label,
+    /// The program's name and the words of the label as facts: the text of a script is whole and not in quotes.
+    Words,
 }
 
 impl Ask {
     fn what(self, what: impl FnOnce() -> Vec<String>) -> Vec<String> {
         match self {
             Ask::Program => Vec::new(),
-            Ask::Label => what(),
+            Ask::Label | Ask::Words => what(),
         }
     }
 }
@@ -252,7 +254,13 @@ fn interpreted(name: &str, rest: &[&[u8]], script: &Script, nested: u8, ask: Ask
                     what: ask.what(|| texts(files)),
                 }
             }
-            [option, text, ..] => said(ask.what(|| vec![escape::raw(option), short(text)])),
+            [option, text, ..] => {
+                let text = || match ask {
+                    Ask::Words => escape::raw(text),
+                    Ask::Program | Ask::Label => short(text),
+                };
+                said(ask.what(|| vec![escape::raw(option), text()]))
+            }
             _ => said(Vec::new()),
         },
         Runs::Script(at) => run(from(at), script, nested, ask),
@@ -458,6 +466,18 @@ pub fn label_of(argv: &Argv, comm: &Comm, forked: bool) -> String {
     out
 }
 
+/// The words by which a process is recognized in other recordings of the same build: the name of its program, and the
+/// arguments that its label shows. The text of a script among them is whole.
+pub fn words_of(argv: &Argv, comm: &Comm) -> Vec<String> {
+    let args: Vec<&[u8]> = argv.args().collect();
+    let Description { program, mut what } = read(&args, 0, Ask::Words);
+    if program.is_empty() {
+        return vec![escape::raw(comm.bytes())];
+    }
+    what.insert(0, program);
+    what
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -556,5 +576,16 @@ mod tests {
             let label = label_of(&argv, &comm, false);
             assert_eq!(label, format!("{program}{rest}"), "{line}");
         }
+    }
+
+    #[test]
+    fn the_words_of_a_process_have_its_whole_script() {
+        let comm = Comm::new(b"comm");
+        let script = format!("cd '{}'", "a/".repeat(100));
+        let argv = Argv::from_args(["bash", "-e", "-c", &script]);
+        assert_eq!(words_of(&argv, &comm), ["bash", "-c", &script]);
+        let argv = Argv::from_args(["/usr/lib/gcc/cc1", "-quiet", "src/x.c", "-o", "/tmp/a.s"]);
+        assert_eq!(words_of(&argv, &comm), ["cc1", "x.c"]);
+        assert_eq!(words_of(&Argv::default(), &comm), ["comm"]);
     }
 }

@@ -8,7 +8,7 @@ use tr_insight::members::Members;
 use tr_insight::query::By;
 use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
-use tr_text::table::{Cell, Table};
+use tr_text::table::{Cell, Sheet, Table};
 use tr_text::units;
 
 /// The number of functions in a table for people, unless `--top` is given.
@@ -99,13 +99,9 @@ pub fn json(functions: &Functions, groups: FunctionGroups<'_>, most: usize) -> V
     })
 }
 
-/// The table of functions with their sampled times as CSV, with the first `most` functions.
-pub fn csv(
-    functions: &Functions,
-    groups: FunctionGroups<'_>,
-    most: usize,
-) -> Result<Vec<u8>, csv::Error> {
-    table(functions, groups, Doing::OnCpu, 0).csv(functions.rows().iter().take(most))
+/// The table of functions with their sampled times for CSV, with the first `most` functions.
+pub fn sheet(functions: &Functions, groups: FunctionGroups<'_>, most: usize) -> Sheet {
+    table(functions, groups, Doing::OnCpu, 0).sheet(functions.rows().iter().take(most))
 }
 
 /// The tables of functions for people: functions that ran on a CPU, and functions that waited. Each has

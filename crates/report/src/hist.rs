@@ -9,7 +9,7 @@ use tr_insight::hist::Hist;
 use tr_insight::members::Members;
 use tr_text::page::{Page, Span};
 use tr_text::style::{Paint, Style};
-use tr_text::table::{Cell, Table};
+use tr_text::table::{Cell, Sheet, Table};
 use tr_text::units;
 
 const STARS: usize = 40;
@@ -95,12 +95,12 @@ struct SlotRow<'r> {
     total: u64,
 }
 
-/// CSV with a row for each slot of each histogram of durations: first the histograms of the CPUs, if there are any,
+/// The sheet for CSV with a row for each slot of each histogram of durations: first the histograms of the CPUs, if there are any,
 /// then the histograms of groups of threads. The last slot has the durations that are only partly known.
-pub fn csv<'r>(
+pub fn sheet<'r>(
     cpus: Option<&'r BTreeMap<CpuId, Hist>>,
     groups: impl Iterator<Item = &'r (Members, Hist)>,
-) -> Result<Vec<u8>, csv::Error> {
+) -> Sheet {
     let mut table: Table<'_, SlotRow<'_>> = Table::unnamed();
     if cpus.is_some() {
         table = table.data("of", |row| row.cpu.map_or("group", |_| "cpu"));
@@ -118,7 +118,7 @@ pub fn csv<'r>(
     let cpus = cpus.into_iter().flatten();
     let cpus = cpus.map(|(cpu, hist)| (Some(*cpu), None, hist));
     let groups = groups.map(|(group, hist)| (None, Some(group), hist));
-    table.csv(cpus.chain(groups).flat_map(|(cpu, group, hist)| {
+    table.sheet(cpus.chain(groups).flat_map(|(cpu, group, hist)| {
         let slots = hist.slots().into_iter();
         let slots = slots.map(|slot| (Some((slot.from_us, slot.to_us)), slot.count, slot.ns));
         let (count, ns) = hist.cut();

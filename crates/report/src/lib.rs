@@ -1,6 +1,7 @@
 //! Renders the analysis of a recording as text, JSON, CSV, Markdown and HTML.
 #![forbid(unsafe_code)]
 
+pub mod ci;
 mod encode;
 mod functions;
 pub mod hist;

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use tr_text::page::Page;
 use tr_text::style::Style;
+use tr_text::table::Sheet;
 
 /// A report of `tr analyze`, which can be written as text, Markdown, JSON and CSV.
 pub trait Report {
@@ -18,8 +19,8 @@ pub trait Report {
     /// every such document has.
     fn json(&self) -> Option<Value>;
 
-    /// The report of `tr analyze` as CSV, with all its tables in one.
-    fn csv(&self) -> Result<Vec<u8>, csv::Error>;
+    /// The rows of the report of `tr analyze` for CSV, with all its tables in one sheet.
+    fn sheet(&self) -> Sheet;
 
     /// A warning that a limit changed what the user requested, for example the largest number of values. `_text` is
     /// whether the output is text: a report whose text mentions the change by itself then returns `None`.

@@ -245,7 +245,7 @@ fn one_declaration_makes_every_form() {
     let head = "   CPU  half  major  pid  process";
     let first = "1.50 s  50 %      1    8  make, \"<all>\"";
     assert_eq!(lines, [head, first, "     ?   0 %           7  x"]);
-    let csv = String::from_utf8(table().csv(rows).unwrap()).unwrap();
+    let csv = String::from_utf8(table().sheet(rows).csv().unwrap()).unwrap();
     let lines: Vec<&str> = csv.lines().collect();
     let head = "name,pid,on_cpu_ns,major_faults,whole";
     let first = "\"make, \"\"<all>\"\"\",8,1500000000,1,1";
@@ -274,11 +274,12 @@ fn one_declaration_makes_every_form() {
     let other = Table::new("", |_: &u64| String::new())
         .data("size_bytes", |size| *size)
         .data("pid", |_| 1);
-    let mut sheet = Sheet::new([table().keys(), other.keys()]).unwrap();
-    sheet.add(&table(), &rows[1]).unwrap();
-    sheet.add(&other, &3).unwrap();
-    let csv = String::from_utf8(sheet.end().unwrap()).unwrap();
+    let mut sheet = Sheet::new([table().keys(), other.keys()]);
+    sheet.add(&table(), &rows[1]);
+    sheet.add(&other, &3);
+    let csv = String::from_utf8(sheet.csv().unwrap()).unwrap();
     let lines: Vec<&str> = csv.lines().collect();
     let head = "name,pid,on_cpu_ns,major_faults,whole,size_bytes";
     assert_eq!(lines, [head, "x,7,,0,0,", ",1,,,,3"]);
+    assert!(Sheet::default().csv().unwrap().is_empty());
 }

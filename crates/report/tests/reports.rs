@@ -360,7 +360,7 @@ fn hostile_command_lines_are_escaped_in_every_output() {
                 ..STYLE
             };
             let shown = check(kind.name(), &report.text(&wide));
-            let csv = String::from_utf8(report.csv().unwrap()).unwrap();
+            let csv = String::from_utf8(report.sheet().csv().unwrap()).unwrap();
             let told = check(kind.name(), &csv);
             if matches!(kind, ReportKind::Tree | ReportKind::Execs) {
                 assert!(shown && told, "{}: it is there", kind.name());
@@ -455,7 +455,7 @@ fn large_trees_are_fast_and_few_lines() {
             );
         }
         let csv = with(&analysis, &ask(), |view| {
-            ReportKind::Tree.make(view).csv().unwrap()
+            ReportKind::Tree.make(view).sheet().csv().unwrap()
         });
         assert_eq!(csv.iter().filter(|b| **b == b'\n').count() as u32, many + 1);
         let all: Vec<_> = analysis.process_ids().collect();

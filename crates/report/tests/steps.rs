@@ -753,6 +753,33 @@ fn a_step_distinguishes_processes_with_one_name() {
     assert!(text.contains("  other.sh --verbose"), "{text}");
 }
 
+/// Two compilers are in steps of one name, which does not distinguish them, so the names of the steps around these come
+/// before theirs.
+#[test]
+fn a_step_of_a_name_that_all_have_distinguishes_no_process() {
+    let mut analysis = built(&[
+        (None, 0, 900, &[(0, "make -s")]),
+        (Some(0), 10, 300, &[(11, "make -C lib")]),
+        (Some(1), 20, 200, &[(21, "gcc -c x.c -o x.o")]),
+        (Some(2), 30, 190, &[(31, "cc1 x.c")]),
+        (Some(0), 310, 600, &[(311, "make -C app")]),
+        (Some(4), 320, 500, &[(321, "gcc -c x.c -o x.o")]),
+        (Some(5), 330, 490, &[(331, "cc1 x.c")]),
+    ]);
+    for (at, process) in analysis.processes.iter_mut().enumerate() {
+        // The table has room for the compilers, which come first.
+        process.times.on_cpu = if at % 3 == 1 { 10 } else { 50 };
+    }
+    analysis.processes[0].times.on_cpu = 10;
+    analysis.meta.root = Some(Tgid(0));
+    let text = top(&analysis);
+    for name in ["cc1 x.c", "gcc x.c"] {
+        for step in ["make -C lib", "make -C app"] {
+            assert!(text.contains(&format!("  {step} › {name}")), "{text}");
+        }
+    }
+}
+
 /// If the parent went on after a failed probe, that is no failure: a build that succeeded has none.
 #[test]
 fn questions_are_no_failures() {

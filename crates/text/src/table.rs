@@ -4,6 +4,7 @@
 mod cell;
 mod grid;
 
+use csv::StringRecord;
 use serde_json::{Map, Value};
 
 use crate::escape;
@@ -322,13 +323,13 @@ impl<'a, R> Table<'a, R> {
         rows.into_iter().map(|row| self.json(&row)).collect()
     }
 
-    /// The rows of the table as CSV. An unknown value is an empty cell.
-    pub fn csv(&self, rows: impl IntoIterator<Item = R>) -> Result<Vec<u8>, csv::Error> {
-        let mut sheet = Sheet::new([self.keys()])?;
+    /// The rows of the table for CSV. An unknown value is an empty cell.
+    pub fn sheet(&self, rows: impl IntoIterator<Item = R>) -> Sheet {
+        let mut sheet = Sheet::new([self.keys()]);
         for row in rows {
-            sheet.add(self, &row)?;
+            sheet.add(self, &row);
         }
-        sheet.end()
+        sheet
     }
 
     pub fn keys(&self) -> Vec<String> {
@@ -337,29 +338,33 @@ impl<'a, R> Table<'a, R> {
     }
 }
 
-/// A CSV sheet with rows of several tables, which has the columns of all of them.
+/// The rows of one or several tables for CSV. A sheet has the columns of all its tables.
+#[derive(Clone, Debug, Default)]
 pub struct Sheet {
     columns: Vec<String>,
-    out: csv::Writer<Vec<u8>>,
+    rows: Vec<StringRecord>,
+    /// The columns that follow those of the tables and have one value in all rows, each with its key and this value.
+    constants: Vec<(String, String)>,
 }
 
 impl Sheet {
-    /// Makes an empty CSV sheet whose columns are those of several tables. Each table is given by the keys of
-    /// its columns.
-    pub fn new(tables: impl IntoIterator<Item = Vec<String>>) -> Result<Sheet, csv::Error> {
+    /// Makes an empty sheet whose columns are those of several tables. Each table is given by the keys of its
+    /// columns.
+    pub fn new(tables: impl IntoIterator<Item = Vec<String>>) -> Sheet {
         let mut columns = Vec::new();
         for key in tables.into_iter().flatten() {
             if !columns.contains(&key) {
                 columns.push(key);
             }
         }
-        let mut out = csv::Writer::from_writer(Vec::new());
-        out.write_record(&columns)?;
-        Ok(Sheet { columns, out })
+        Sheet {
+            columns,
+            ..Sheet::default()
+        }
     }
 
-    /// Adds a row of one of the tables to the CSV sheet. Columns that the table does not have stay empty.
-    pub fn add<R>(&mut self, table: &Table<'_, R>, row: &R) -> Result<(), csv::Error> {
+    /// Adds a row of one of the tables to the sheet. Columns that the table does not have stay empty.
+    pub fn add<R>(&mut self, table: &Table<'_, R>, row: &R) {
         let mut cells = vec![String::new(); self.columns.len()];
         for ((key, _), column) in table.keyed(Media::Json) {
             let at = self.columns.iter().position(|known| *known == key);
@@ -367,12 +372,27 @@ impl Sheet {
                 *cell = plain(&table.value(column, row));
             }
         }
-        self.out.write_record(cells)
+        self.rows.push(cells.into());
     }
 
-    /// The bytes of the finished CSV sheet.
-    pub fn end(self) -> Result<Vec<u8>, csv::Error> {
-        self.out.into_inner().map_err(|e| e.into_error().into())
+    /// Adds a column to the sheet that has the same value in all rows. It follows the columns of the tables.
+    pub fn add_constant(&mut self, key: impl Into<String>, value: impl Into<Value>) {
+        self.constants.push((key.into(), plain(&value.into())));
+    }
+
+    /// The sheet as CSV; without any column, no bytes.
+    pub fn csv(&self) -> Result<Vec<u8>, csv::Error> {
+        let mut out = csv::Writer::from_writer(Vec::new());
+        let keys = self.constants.iter().map(|(key, _)| key);
+        let titles: Vec<&String> = self.columns.iter().chain(keys).collect();
+        if !titles.is_empty() {
+            out.write_record(titles)?;
+        }
+        for row in &self.rows {
+            let values = self.constants.iter().map(|(_, value)| value.as_str());
+            out.write_record(row.iter().chain(values))?;
+        }
+        out.into_inner().map_err(|error| error.into_error().into())
     }
 }
 

@@ -193,8 +193,26 @@ pub fn rfc3339(unix_ns: u64) -> String {
     format!("{date}T{hour:02}:{minute:02}:{second:02}.{part:09}Z")
 }
 
+/// A time in ns since 1970 as text in the basic form of ISO 8601, in UTC and whole seconds: `20261123T163437Z`.
+pub fn iso8601(unix_ns: u64) -> String {
+    let seconds = unix_ns / 1_000_000_000;
+    let ([year, month, day], [hour, minute, second]) = (calendar_date(seconds), clock(seconds));
+    format!("{year}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
+}
+
 /// Converts a number of seconds since 1970 to the date (as text), and to the hour, minute and second.
 fn moment(seconds: u64) -> (String, [u64; 3]) {
+    let [year, month, day] = calendar_date(seconds);
+    (format!("{year}-{month:02}-{day:02}"), clock(seconds))
+}
+
+/// The hour, minute and second of a number of seconds since 1970.
+fn clock(seconds: u64) -> [u64; 3] {
+    [seconds / 3600 % 24, seconds / 60 % 60, seconds % 60]
+}
+
+/// The year, month and day of a number of seconds since 1970.
+fn calendar_date(seconds: u64) -> [u64; 3] {
     // The conversion of days to a date is from Howard Hinnant, "chrono-compatible low-level date algorithms".
     let z = seconds / 86_400 + 719_468;
     let era = z / 146_097;
@@ -209,8 +227,7 @@ fn moment(seconds: u64) -> (String, [u64; 3]) {
         shifted - 9
     };
     let year = year_of_era + era * 400 + u64::from(month <= 2);
-    let time = [seconds / 3600 % 24, seconds / 60 % 60, seconds % 60];
-    (format!("{year}-{month:02}-{day:02}"), time)
+    [year, month, day]
 }
 
 /// The number of days from 1970-01-01 to a date of a year from 1 on. A year begins in March here, so that a
@@ -324,6 +341,13 @@ mod tests {
         assert_eq!(clip(title, 40), "longest alone: no other task was…");
         assert_eq!(clip(title, 16), "longest alone…");
         assert_eq!(clip(title, 5), "lo…le");
+    }
+
+    #[test]
+    fn times_have_an_extended_and_a_basic_form() {
+        let time = 1_795_625_175_495_022_292;
+        assert_eq!(rfc3339(time), "2026-11-25T16:46:15.495022292Z");
+        assert_eq!(iso8601(time), "20261125T164615Z");
     }
 
     #[test]

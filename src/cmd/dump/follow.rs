@@ -88,7 +88,7 @@ impl Followed {
         self.trace.grow(source)?;
         self.new.extend_from_slice(self.trace.frames());
         for damage in self.trace.damage() {
-            eprintln!("tr: {damage}");
+            message!("{damage}");
         }
         Ok(())
     }
@@ -135,7 +135,7 @@ impl Followed {
             }
         }
         for error in merge.batches().unreadable() {
-            eprintln!("tr: {error}");
+            message!("{error}");
         }
         Ok(true)
     }

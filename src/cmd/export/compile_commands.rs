@@ -63,10 +63,10 @@ fn say(found: &CompileCommands) {
     let entries = units::plural(found.entries.len() as u64, "entry", "entries");
     let left_out: u64 = found.left_out.values().sum();
     if left_out == 0 {
-        eprintln!("tr: {entries}");
+        message!("{entries}");
     } else {
         let sources = units::plural(left_out, "source is", "sources are");
-        eprintln!("tr: {entries}; {sources} left out, of which");
+        message!("{entries}; {sources} left out, of which");
         for (why, count) in &found.left_out {
             eprintln!("    {} {}", units::count(*count), why.title());
         }
@@ -80,8 +80,8 @@ fn say(found: &CompileCommands) {
             .map(|entry| escape::text(entry.file.as_bytes()))
             .collect();
         let more = if masked.len() > NAMED { ", …" } else { "" };
-        eprintln!(
-            "tr: {count} masked arguments (***), which compile something else: {}{more}\n    \
+        message!(
+            "{count} masked arguments (***), which compile something else: {}{more}\n    \
              record --no-redact keeps them",
             names.join(", ")
         );

@@ -49,7 +49,7 @@ pub fn run(args: &Args) -> Done {
     let mut place = Place::of(trace.meta(), args.repo.as_deref(), args.job.as_deref());
     if let Some(file) = present(output, &place).map_err(refused)? {
         let file = errors::shown(&file);
-        eprintln!("tr: {shown}: has this run already: {file}");
+        message!("{shown}: has this run already: {file}");
         return Ok(ExitCode::SUCCESS);
     }
     let recording = args.with.recording(&trace, args.budget)?;
@@ -63,9 +63,11 @@ pub fn run(args: &Args) -> Done {
     let tables = dataset::tables(&recording, &filter.apply(&recording), &place);
     let added = add((output, &args.file), args.force, &place, &tables);
     let size = units::bytes(added.map_err(refused)?);
-    eprintln!(
-        "tr: {shown}: run {} in {}/{}, {size}",
-        place.run, place.repo, place.date
+    message!(
+        "{shown}: run {} in {}/{}, {size}",
+        place.run,
+        place.repo,
+        place.date
     );
     Ok(ExitCode::SUCCESS)
 }
@@ -110,7 +112,7 @@ pub fn write_tables(args: &Args, directory: &Path) -> Done {
         written.map_err(refused)?;
     }
     let count = units::count(trace::names().count() as u64);
-    eprintln!("tr: {shown}: {count} tables");
+    message!("{shown}: {count} tables");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -122,7 +124,7 @@ fn waited(file: &Path, analysis: &Analysis, place: &mut Place) -> Result<(), Exi
         Some((job, leg)) => place.waited(job.queued, leg),
         None => {
             let file = errors::shown(file);
-            eprintln!("tr: {file}: none of these jobs is the recording's, so its wait for a runner is not known");
+            message!("{file}: none of these jobs is the recording's, so its wait for a runner is not known");
         }
     }
     Ok(())

@@ -29,6 +29,6 @@ pub(super) fn to_file(
     });
     written.map_err(|error| errors::unwritten(&shown, error))?;
     let size = std::fs::metadata(output).map_or(0, |file| file.len());
-    eprintln!("tr: {shown}: {}", units::bytes(size));
+    message!("{shown}: {}", units::bytes(size));
     Ok(ExitCode::SUCCESS)
 }

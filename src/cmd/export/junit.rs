@@ -59,7 +59,7 @@ pub fn run(args: &Args) -> Done {
     )?;
     if code == ExitCode::SUCCESS {
         let tests = units::plural(tests, "test has", "tests have");
-        eprintln!("tr: {tests} figures");
+        message!("{tests} figures");
     }
     Ok(code)
 }

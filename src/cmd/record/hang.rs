@@ -11,6 +11,7 @@ use tr_insight::{calls, frames, label};
 use tr_programs::command_line;
 use tr_record::hang::{Hang, HangLimit, HangWait, HungProcess};
 use tr_redact::Redactor;
+use tr_text::called::TR;
 use tr_text::{escape, units};
 
 use super::line;
@@ -73,7 +74,7 @@ pub fn say_stacks(file: &Path) {
     };
     let analysis = tr_analyze::analyze(&trace, &Options::default());
     for line in ends.iter().filter_map(|pid| stack(&analysis, *pid)) {
-        eprintln!("tr: {line}");
+        message!("{line}");
     }
 }
 
@@ -123,8 +124,8 @@ fn report(hang: &Hang, redactor: &Redactor) -> Vec<String> {
     let command = root.map_or("COMMAND".into(), |root| name(root, redactor));
     let length = time(hang.length);
     let first = match hang.limit {
-        HangLimit::Timeout => format!("tr: {command} has reached its limit of {length}:"),
-        HangLimit::Stall => format!("tr: nothing of {command} has run for {length}:"),
+        HangLimit::Timeout => format!("{TR}: {command} has reached its limit of {length}:"),
+        HangLimit::Stall => format!("{TR}: nothing of {command} has run for {length}:"),
     };
     let processes = hang.in_order();
     let mut lines = vec![first];
@@ -147,12 +148,12 @@ fn report(hang: &Hang, redactor: &Redactor) -> Vec<String> {
     });
     let ends: Vec<String> = ends.collect();
     lines.push(if ends.is_empty() {
-        "tr: at the end of the waits: they wait for each other".to_owned()
+        format!("{TR}: at the end of the waits: they wait for each other")
     } else {
-        format!("tr: at the end of the waits: {}", ends.join("; "))
+        format!("{TR}: at the end of the waits: {}", ends.join("; "))
     });
     lines.push(format!(
-        "tr: ending it: TERM, in {} KILL; exit status 124",
+        "{TR}: ending it: TERM, in {} KILL; exit status 124",
         time(hang.kill_after)
     ));
     lines

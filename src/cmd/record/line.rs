@@ -17,6 +17,7 @@ use tr_format::event::{
 };
 use tr_insight::now::{clock, Jobs, Living, Waits};
 use tr_record::{Watcher, Watching};
+use tr_text::called::TR;
 use tr_text::units::shorten;
 
 use crate::layout;
@@ -196,7 +197,7 @@ impl Line {
             (label, time.0.saturating_sub(task.since))
         });
         let text = jobs.text(longest);
-        format!("tr: {} · {text}", clock(time.since(self.start)))
+        format!("{TR}: {} · {text}", clock(time.since(self.start)))
     }
 }
 

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use tr_bpf::RemedyKind;
 use tr_format::event::{LifeKind, LossCause};
 use tr_format::meta::Method as RecordedBy;
 use tr_insight::warnings;
@@ -43,12 +44,12 @@ fn warn_of_ptrace(of: (&Args, &Redactor), method: RecordedBy, refusals: &[Error]
         return;
     }
     if let Some(error @ Error::Sudo(_)) = refusals.get(1) {
-        eprintln!("tr: {}", shown(error));
+        message!("{}", shown(error));
     }
     let (args, redactor) = of;
     let more = more(cause, &record_again(args, &arguments(args, redactor)));
-    eprintln!(
-        "tr: recording by ptrace, under which setuid, setgid and file capabilities have no effect (sudo and ping \
+    message!(
+        "recording by ptrace, under which setuid, setgid and file capabilities have no effect (sudo and ping \
          fail) and no_new_privs is set; {more}"
     );
 }
@@ -60,9 +61,12 @@ fn more(cause: &tr_bpf::Error, record: &str) -> String {
         tr_bpf::Error::Refused(refusal) => {
             let remedies = refusal.remedies(&program(), record);
             // A remedy for this recording alone is preferred, because the others change the machine.
-            let once = |(_, line): &&(&str, String)| line.ends_with(record);
-            let remedy = remedies.iter().find(once).or(remedies.first());
-            remedy.map(|(purpose, line)| format!("to record everything, {purpose}: {line}"))
+            let mut all = remedies.iter();
+            let remedy = all.find(|remedy| remedy.kind == RemedyKind::Record);
+            remedy.or(remedies.first()).map(|remedy| {
+                let (purpose, command) = (remedy.purpose, &remedy.command);
+                format!("to record everything, {purpose}: {command}")
+            })
         }
         _ => None,
     };
@@ -86,7 +90,7 @@ fn say_begun(config: &Config) {
         (None, Follow::Pids(_)) => "Ctrl-C ends it, or the end of the last of them".to_owned(),
         (None, _) => "Ctrl-C ends it".to_owned(),
     };
-    eprintln!("tr: recording {what}; {end}");
+    message!("recording {what}; {end}");
 }
 
 /// Warns that COMMAND runs as root because `tr` runs under sudo, so that files which it creates will belong to root.
@@ -100,8 +104,8 @@ pub fn warn_of_root(args: &Args, redactor: &Redactor) {
         return;
     }
     let user = tr_record::user_name(user.as_raw()).unwrap_or_else(|| user.to_string());
-    eprintln!(
-        "tr: {} runs as root; as {user}: sudo {} record --user {user}{}",
+    message!(
+        "{} runs as root; as {user}: sudo {} record --user {user}{}",
         tr_text::escape::text(command.as_bytes()),
         program(),
         arguments(args, redactor),
@@ -111,8 +115,8 @@ pub fn warn_of_root(args: &Args, redactor: &Redactor) {
 /// Prints that COMMAND has ended but the end of the trace cannot be written, because the output blocks (for example, a
 /// full pipe). Also prints how long `tr` waits.
 pub fn say_waiting() {
-    eprintln!(
-        "tr: the command has ended, but the output blocks before the end of the trace; \
+    message!(
+        "the command has ended, but the output blocks before the end of the trace; \
          waiting up to {} s (Ctrl-C gives up)",
         tr_record::LIMIT.as_secs()
     );
@@ -125,7 +129,7 @@ pub fn say_panicked(what: &str, command: bool) {
     } else {
         ""
     };
-    eprintln!("tr: the recorder failed by a defect of its own, and what it recorded ends here{command}: {what}");
+    message!("the recorder failed by a defect of its own, and what it recorded ends here{command}: {what}");
 }
 
 /// Prints what the recording lost or limited, and the size of the trace. With `--quiet`, it only prints that the
@@ -141,16 +145,14 @@ pub fn tell(args: &Args, config: &Config, report: &Report) {
             Some(error) => format!("writing failed: {error}"),
             None => "stopped writing: the output did not accept data for 10 s".to_owned(),
         };
-        eprintln!("tr: {part}: {why}; this part ends there");
+        message!("{part}: {why}; this part ends there");
     }
     if report.given_up {
-        eprintln!("tr: {file}: given up; the trace ends where the output blocked");
+        message!("{file}: given up; the trace ends where the output blocked");
         return;
     }
     if let Some(error) = &report.output_error {
-        eprintln!(
-            "tr: {file}: writing failed: {error}; the trace ends there, the command continued"
-        );
+        message!("{file}: writing failed: {error}; the trace ends there, the command continued");
     }
     if args.quiet {
         return;
@@ -170,16 +172,16 @@ pub fn tell(args: &Args, config: &Config, report: &Report) {
         Some(parts) if parts.count > 1 => format!(", the last of {} parts", count(parts.count)),
         _ => String::new(),
     };
-    eprintln!(
-        "tr: {file}{parts}: {} events of {} in {:.2} s, {}{lost}",
+    message!(
+        "{file}{parts}: {} events of {} in {:.2} s, {}{lost}",
         count(report.tally.written.events()),
         plural(report.tally.processes, "process", "processes"),
         report.duration as f64 / 1e9,
         bytes(report.tally.written.bytes),
     );
     if let Some(search) = &report.symbols {
-        eprintln!(
-            "tr: named {} of {} frames of stacks in {:.2} s{}",
+        message!(
+            "named {} of {} frames of stacks in {:.2} s{}",
             count(search.found as u64),
             count(search.frames as u64),
             search.time.as_secs_f64(),
@@ -202,8 +204,8 @@ fn tell_full(report: &Report) {
         let further = whole.saturating_sub(report.duration);
         format!("; the command ran on for {:.2} s", further as f64 / 1e9)
     });
-    eprintln!(
-        "tr: the recording ended after {:.2} s, at its limit of {} (--max-size){command}",
+    message!(
+        "the recording ended after {:.2} s, at its limit of {} (--max-size){command}",
         report.duration as f64 / 1e9,
         bytes(full.limit)
     );
@@ -226,21 +228,21 @@ fn tell_method(report: &Report) {
     }
     let method = report.method.name();
     if report.method == RecordedBy::Sudo {
-        eprintln!("tr: recorded by {method}: everything is known; {method} ran the loader of the BPF programs, nothing else");
+        message!("recorded by {method}: everything is known; {method} ran the loader of the BPF programs, nothing else");
         return;
     }
     let (facts, _) = knows(report.method);
     let what = warnings::inexact(&facts).unwrap_or_default();
     let absent = warnings::absent(&facts).join(", ");
-    eprintln!("tr: recorded by {method}: {what}; not known: {absent}");
+    message!("recorded by {method}: {what}; not known: {absent}");
 }
 
 /// Prints that ptrace took the rights of setuid and setgid programs in the recording, and the command line by which
 /// they keep them.
 fn tell_rights(args: &Args, redactor: &Redactor, report: &Report) {
     if report.took_rights {
-        eprintln!(
-            "tr: a setuid or setgid program (such as sudo) ran without its rights, because ptrace takes them; \
+        message!(
+            "a setuid or setgid program (such as sudo) ran without its rights, because ptrace takes them; \
              with them, untraced: {} record --best-effort{}",
             program(),
             arguments(args, redactor),
@@ -257,14 +259,14 @@ fn tell_losses(report: &Report) {
     let more = report.tally.losses.saturating_sub(kept.len() as u64);
     let (losses, others) = warnings::lines(warnings::losses(spans), more);
     for loss in losses {
-        eprintln!(
-            "tr: {} ({}); times there are shown as unknown",
+        message!(
+            "{} ({}); times there are shown as unknown",
             loss.text(report.start),
             cause(loss.cause),
         );
     }
     if let Some(others) = others {
-        eprintln!("tr: {others}");
+        message!("{others}");
     }
 }
 
@@ -284,27 +286,27 @@ fn tell_limits(args: &Args, report: &Report) {
     ] {
         if number > 0 {
             let execs = plural(number, "exec", "execs");
-            eprintln!("tr: the arguments of {execs} {why}");
+            message!("the arguments of {execs} {why}");
         }
     }
     if masked > 0 {
         let masked = count(masked);
-        eprintln!("tr: secrets masked: {masked} (--no-redact keeps them)");
+        message!("secrets masked: {masked} (--no-redact keeps them)");
     }
     for what in &report.unmet {
-        eprintln!("tr: not recorded: {what}");
+        message!("not recorded: {what}");
     }
     let missing = report.tally.marks.missing();
     for what in report.no_marks.iter().chain(&missing) {
-        eprintln!("tr: {what}");
+        message!("{what}");
     }
     if let Some(first) = report.alive.first() {
         let more = match report.alive.len() {
             1 => String::new(),
             n => format!(" and {} more", n - 1),
         };
-        eprintln!(
-            "tr: still running: {} ({}){more}; --wait-all records to the end of the last",
+        message!(
+            "still running: {} ({}){more}; --wait-all records to the end of the last",
             tr_text::escape::text(first.comm.bytes()),
             first.pid,
         );
@@ -334,10 +336,10 @@ fn tell_cost(args: &Args, report: &Report) {
     let share = cost as f64 * 100.0 / report.command_cpu.max(1) as f64;
     // For a command of a few ms, the share is large and only shows the fixed cost of tracing.
     if share < 10.0 {
-        eprintln!("tr: tracing took {share:.2} % of the command's CPU time{what}{next}");
+        message!("tracing took {share:.2} % of the command's CPU time{what}{next}");
     } else {
-        eprintln!(
-            "tr: tracing took {:.1} ms of CPU time{what}{next}",
+        message!(
+            "tracing took {:.1} ms of CPU time{what}{next}",
             cost as f64 / 1e6
         );
     }

@@ -35,7 +35,7 @@ pub fn explain(args: &Args, redactor: &Redactor, error: &Error, runs: bool) {
             errors::unwritten(&errors::shown(args.output()), cause);
         }
         Error::Tracing(cause) => {
-            eprintln!("tr: cannot trace: {cause}");
+            message!("cannot trace: {cause}");
             remedy(args, cause, &again);
             if args.verbose {
                 for line in tr_bpf::log().lines() {
@@ -44,12 +44,12 @@ pub fn explain(args: &Args, redactor: &Redactor, error: &Error, runs: bool) {
             }
         }
         Error::Sudo(refusal) => {
-            eprintln!("tr: {}", shown(error));
+            message!("{}", shown(error));
             let (purpose, line) = sudo_remedy(refusal, &again);
             eprintln!("    {purpose}: {line}");
         }
         Error::Ptrace(_) => {
-            eprintln!("tr: {error}");
+            message!("{error}");
             match tr_record::doctor::yama() {
                 Some(scope @ 2) => eprintln!(
                     "    kernel.yama.ptrace_scope is {scope}; to allow it: sudo sysctl kernel.yama.ptrace_scope=1"
@@ -60,7 +60,7 @@ pub fn explain(args: &Args, redactor: &Redactor, error: &Error, runs: bool) {
                 _ => {}
             }
         }
-        error => eprintln!("tr: {}", shown(error)),
+        error => message!("{}", shown(error)),
     }
     if runs {
         eprintln!("    the command runs untraced");
@@ -75,9 +75,9 @@ fn remedy(args: &Args, cause: &tr_bpf::Error, again: &str) {
     match cause {
         tr_bpf::Error::Refused(refusal) => {
             let record = record_again(args, again);
-            for (at, (purpose, line)) in refusal.remedies(&program(), &record).iter().enumerate() {
+            for (at, remedy) in refusal.remedies(&program(), &record).iter().enumerate() {
                 let or = if at > 0 { "or " } else { "" };
-                eprintln!("    {or}{purpose}: {line}");
+                eprintln!("    {or}{}: {}", remedy.purpose, remedy.command);
             }
         }
         tr_bpf::Error::Missing { .. } => eprintln!("    {TR} needs Linux 5.8 or later"),

@@ -70,14 +70,8 @@ pub fn rotation(limits: &[Limit]) -> Option<Rotation> {
 /// The name of one file of a rotated recording: `trace.bin` → `trace.20261125T163437Z.bin`, with the UTC time
 /// at which the file begins. A second file of the same second has a number, `…Z_2.bin`, and sorts after it.
 fn name(output: &Path, real: u64, number: Option<u32>) -> PathBuf {
-    let moment = tr_text::units::rfc3339(real);
-    let moment: String = moment
-        .chars()
-        .filter(|letter| !"-:".contains(*letter))
-        .collect();
-    let moment = moment.split('.').next().unwrap_or_default();
     let mut file = output.file_stem().unwrap_or_default().to_owned();
-    file.push(format!(".{moment}Z"));
+    file.push(format!(".{}", tr_text::units::iso8601(real)));
     if let Some(number) = number {
         file.push(format!("_{number}"));
     }

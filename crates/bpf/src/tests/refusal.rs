@@ -83,10 +83,10 @@ fn locked_memory_is_limited() {
     let refusal = exceeded(false).unwrap();
     assert!(refusal.to_string().contains("locked memory (64 KiB)"));
     let remedies = refusal.remedies("tr", "record -- true");
-    assert!(remedies[0].1.contains("cap_sys_resource"));
-    assert!(remedies[1].1.ends_with("tr record -- true"));
+    assert!(remedies[0].command.contains("cap_sys_resource"));
+    assert!(remedies[1].command.ends_with("tr record -- true"));
     let confined = exceeded(true).unwrap().remedies("tr", "record");
-    assert!(confined[0].1.contains("--ulimit memlock=-1"));
+    assert!(confined[0].command.contains("--ulimit memlock=-1"));
 }
 
 /// On kernels from 5.11 on, BPF maps do not count as locked memory. The tracer recognizes such a kernel by a BPF helper
@@ -177,6 +177,32 @@ fn status_is_read_as_the_kernel_writes_it() {
     assert!(status.root && status.no_new_privs && status.seccomp);
     let status = Status::parse("Uid:\t0\t1000\t1000\t1000\nSeccomp:\t0\n");
     assert!(!status.root && !status.no_new_privs && !status.seccomp);
+}
+
+/// A remedy repeats the command line of the recording if it is a remedy for this recording alone, and only then.
+#[test]
+fn remedies_that_record_repeat_the_command_line() {
+    let (missing, limit) = (NEITHER, 64 << 10);
+    let confined = false;
+    for refusal in [
+        Refusal::NoProc,
+        Refusal::NoBtf,
+        Refusal::Seccomp(libc::EPERM),
+        Refusal::UserNamespace,
+        Refusal::NoNewPrivs(missing),
+        Refusal::Container(missing),
+        Refusal::Capabilities {
+            missing,
+            root: false,
+        },
+        Refusal::LockedMemory { limit, confined },
+        Refusal::SecurityModule(libc::EPERM),
+    ] {
+        for remedy in refusal.remedies("tr", "record -- true") {
+            let repeats = remedy.command.contains("record -- true");
+            assert_eq!(remedy.kind == RemedyKind::Record, repeats, "{remedy:?}");
+        }
+    }
 }
 
 #[test]

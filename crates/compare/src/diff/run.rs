@@ -13,6 +13,7 @@ use super::spread;
 use tr_insight::demands;
 use tr_insight::demands::Demands;
 use tr_insight::exit::is_unfinished;
+use tr_insight::label::Identity;
 use tr_insight::loads::Loads;
 use tr_insight::normal;
 use tr_insight::normal::{pids, Paths};
@@ -95,7 +96,7 @@ impl Figures {
 
 /// The number of keys by which a process is matched with processes of other runs. The layout of [`Proc::keys`] begins
 /// with the most specific key. The keys are made of the arguments with whole paths, of the arguments with two parts of
-/// each path, of the arguments with file names only, and of the label.
+/// each path, of the arguments with file names only, and of the facts that the label shows.
 pub const WAYS: usize = 4;
 
 /// A process in one of the compared runs, with its keys for matching and its figures.
@@ -381,9 +382,10 @@ fn parents_first(analysis: &Analysis) -> Vec<ProcessIx> {
 
 fn keys(process: &Process, cwd: &str, pids: &[u32]) -> [u64; WAYS] {
     let forked = process.execs.is_empty();
+    let by_identity = normal::identity_key(&Identity::of(process), forked, cwd, pids);
     let by = |paths| {
         if process.argv.bytes.is_empty() {
-            normal::text_key(&label::label(process), forked, cwd, pids)
+            by_identity
         } else {
             normal::key(process.argv.args(), forked, cwd, pids, paths)
         }
@@ -392,7 +394,7 @@ fn keys(process: &Process, cwd: &str, pids: &[u32]) -> [u64; WAYS] {
         by(Paths::Whole),
         by(Paths::Two),
         by(Paths::Name),
-        normal::text_key(&label::label(process), forked, cwd, pids),
+        by_identity,
     ]
 }
 

@@ -316,11 +316,11 @@ pub(super) fn percent(judged: &Difference) -> String {
         return String::new();
     }
     let percent = judged.difference() as f64 * 100.0 / judged.base as f64;
+    let sign = if percent < 0.0 { '−' } else { '+' };
     match percent.abs() {
-        size if size < 1.0 => format!("{percent:+.1} %"),
-        _ => format!("{percent:+.0} %"),
+        size if size < 1.0 => format!("{sign}{size:.1} %"),
+        size => format!("{sign}{size:.0} %"),
     }
-    .replace('-', "−")
 }
 
 #[cfg(test)]

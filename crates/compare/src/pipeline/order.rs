@@ -9,19 +9,15 @@ use tr_text::units;
 /// The largest number of names of CI jobs that one warning lists.
 const NAMED: usize = 5;
 
-/// The name that a job has in the graph of jobs. The number of the attempt is cut off (`test #2`). The leg of a matrix
-/// is cut off, too (`test (slow)`), unless the graph has this leg: a job that needs `test` needs all its legs.
-fn plain<'a>(name: &'a str, graph: &Graph) -> &'a str {
-    let one = numberless(name);
-    let known = [name, one]
+/// The name that a job has in the graph of jobs, without the number of the attempt. The leg of a matrix is cut off from
+/// the CI system's name (`test (slow)`), unless the graph has this leg: a job that needs `test` needs all its legs.
+fn plain<'a>(job: &'a Job, graph: &Graph) -> &'a str {
+    let one = job.shared_name();
+    let known = [job.name.as_str(), one]
         .into_iter()
         .find(|known| graph.contains_key(*known));
     let job = known.or_else(|| one.split(" (").next());
     job.unwrap_or_default()
-}
-
-fn numberless(name: &str) -> &str {
-    name.split(" #").next().unwrap_or_default()
 }
 
 /// For each name of a job in the graph, the indices of the jobs that have it. Several attempts and legs of a
@@ -29,7 +25,7 @@ fn numberless(name: &str) -> &str {
 fn by_name<'a>(jobs: &'a [Job], graph: &Graph) -> BTreeMap<&'a str, Vec<usize>> {
     let mut all: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (at, job) in jobs.iter().enumerate() {
-        let names: BTreeSet<&str> = [job.name.as_str(), plain(&job.name, graph)].into();
+        let names: BTreeSet<&str> = [job.name.as_str(), plain(job, graph)].into();
         for name in names {
             all.entry(name).or_default().push(at);
         }
@@ -50,10 +46,10 @@ pub(super) fn strangers(jobs: &[Job], graph: &Graph) -> Vec<String> {
         .copied()
         .filter(|need| !there.contains_key(need))
         .collect();
-    let others = jobs.iter().map(|job| job.name.as_str());
-    let others: Vec<&str> = others
-        .filter(|job| !named.contains(job) && !named.contains(plain(job, graph)))
-        .collect();
+    let others = jobs
+        .iter()
+        .filter(|job| !named.contains(job.name.as_str()) && !named.contains(plain(job, graph)));
+    let others: Vec<&str> = others.map(|job| job.name.as_str()).collect();
     let list = |all: &[&str]| {
         let more = all.len().saturating_sub(NAMED);
         let more = if more > 0 {
@@ -128,7 +124,7 @@ fn needed(
         return Vec::new();
     };
     let of = |name: &str| graph.get(name).into_iter().flatten().map(String::as_str);
-    let mut open: Vec<&str> = of(plain(&job.name, graph)).collect();
+    let mut open: Vec<&str> = of(plain(job, graph)).collect();
     let (mut seen, mut found) = (BTreeSet::new(), BTreeSet::new());
     while let Some(name) = open.pop() {
         if !seen.insert(name) {
@@ -147,7 +143,7 @@ fn needed(
 /// comes before `at`. If all times come from the CI system's clock, no later job counts.
 fn begun(jobs: &[Job], at: usize, all: &[usize]) -> Vec<usize> {
     let by_ci = jobs.iter().all(|job| job.apart > 0);
-    let name = |at: usize| jobs.get(at).map(|job| numberless(&job.name));
+    let name = |at: usize| jobs.get(at).map(Job::shared_name);
     let has_earlier = |candidate: usize| {
         all.iter()
             .any(|other| *other < at && name(*other) == name(candidate))

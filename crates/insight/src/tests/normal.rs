@@ -56,3 +56,30 @@ fn directories_of_other_checkouts_count_less_and_less() {
         is("/bin/gen > /inc/a.h", "/gen > /a.h")
     );
 }
+
+/// The least specific key is equal for command lines that differ only in facts of one run, and for scripts that were
+/// edited in the middle.
+#[test]
+fn processes_are_recognized_by_their_words() {
+    let key = |words: &[&str]| {
+        let words = words.iter().map(|word| (*word).to_owned());
+        let identity = Identity::Program(words.collect());
+        identity_key(&identity, false, "/home/ci/w/17/proj", &[4711])
+    };
+    for (one, other, want) in [
+        (&["sh", "/tmp/a1/x.sh"], &["sh", "/var/b2/x.sh"], true),
+        (&["gcc", "-I/tmp/a/inc"], &["gcc", "-I/var/b/inc"], true),
+        (&["make", "out.4711"], &["make", "out.4712"], false),
+    ] {
+        assert_eq!(key(one) == key(other), want, "{one:?} {other:?}");
+    }
+    let script = |middle: &str| {
+        format!("cd /home/ci/w/17/proj/src && make --no-print-directory {middle}CFLAGS=-O2 all install check")
+    };
+    let edited = script("--jobs=8 --keep-going ");
+    assert!(key(&["sh", "-c", &script("")]) == key(&["sh", "-c", &edited]));
+    assert!(key(&["sh", "-c", &script("")]) != key(&["sh", "-c", "make"]));
+    let comm = || "postgres".to_owned();
+    let by = |identity| identity_key(&identity, false, "/", &[]);
+    assert!(by(Identity::Server(comm())) != by(Identity::KernelThread(comm())));
+}

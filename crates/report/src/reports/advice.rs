@@ -13,7 +13,7 @@ use tr_insight::view::View;
 use tr_text::called::TR;
 use tr_text::page::{Page, Span};
 use tr_text::style::{Paint, Style};
-use tr_text::table::Table;
+use tr_text::table::{Sheet, Table};
 use tr_text::units;
 
 /// The largest number of processes that the text of a piece of advice names.
@@ -196,7 +196,7 @@ impl Report for AdviceReport<'_> {
         }))
     }
 
-    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        self.table().csv(&self.all.changes)
+    fn sheet(&self) -> Sheet {
+        self.table().sheet(&self.all.changes)
     }
 }

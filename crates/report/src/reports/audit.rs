@@ -6,7 +6,7 @@ use crate::output::Report;
 use tr_insight::audit::{Audit, Worst};
 use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
-use tr_text::table::{Cell, Table};
+use tr_text::table::{Cell, Sheet, Table};
 use tr_text::units;
 use tr_text::words::{RUN_QUEUE, UNKNOWN};
 
@@ -93,8 +93,8 @@ impl Report for Audit {
         None
     }
 
-    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        table().csv(&self.worst)
+    fn sheet(&self) -> Sheet {
+        table().sheet(&self.worst)
     }
 }
 

@@ -32,13 +32,16 @@ use tr_text::json;
 /// A time in nanoseconds as an exact decimal number, in a unit of `10^digits` ns.
 fn decimal(ns: u64, digits: u32) -> String {
     let unit = 10u64.pow(digits);
-    let text = format!(
-        "{}.{:0width$}",
-        ns / unit,
-        ns % unit,
-        width = digits as usize
-    );
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    let (whole, mut part, mut width) = (ns / unit, ns % unit, digits as usize);
+    if part == 0 {
+        return whole.to_string();
+    }
+    // No zero follows the last digit.
+    while part % 10 == 0 {
+        part /= 10;
+        width -= 1;
+    }
+    format!("{whole}.{part:0width$}")
 }
 
 fn string(value: &impl Serialize) -> io::Result<String> {

@@ -13,7 +13,7 @@ use tr_insight::who;
 use tr_text::called::TR;
 use tr_text::page::Page;
 use tr_text::style::Style;
-use tr_text::table::{Cell, Table};
+use tr_text::table::{Cell, Sheet, Table};
 use tr_text::units;
 
 pub struct Cpus {
@@ -116,8 +116,8 @@ impl Report for Cpus {
         }))
     }
 
-    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        self.table(&Style::PLAIN).csv(self.rows())
+    fn sheet(&self) -> Sheet {
+        self.table(&Style::PLAIN).sheet(self.rows())
     }
 }
 

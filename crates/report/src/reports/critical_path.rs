@@ -30,7 +30,7 @@ use tr_insight::{label, who};
 use tr_text::called::TR;
 use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
-use tr_text::table::{Cell, Table};
+use tr_text::table::{Cell, Sheet, Table};
 use tr_text::units;
 
 /// The largest number of programs for which the report prints how much faster the build would be without their
@@ -635,16 +635,16 @@ impl Report for PathReport<'_> {
         (asked && self.functions.is_none()).then(no_stacks)
     }
 
-    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
+    fn sheet(&self) -> Sheet {
         if self.view.ask.functions {
             let most = self.view.ask.most();
             return match &self.functions {
-                Some(functions) => functions.csv(most),
-                None => functions::csv(&Functions::default(), FunctionGroups::default(), most),
+                Some(functions) => functions.sheet(most),
+                None => functions::sheet(&Functions::default(), FunctionGroups::default(), most),
             };
         }
         let legs = self.found.iter().flat_map(|found| &found.legs);
-        self.legs().csv(legs)
+        self.legs().sheet(legs)
     }
 }
 

@@ -183,19 +183,19 @@ impl Report for Disk<'_> {
 
     /// The report on disks as CSV: for each process or group its row and its waits by disk, and at
     /// the end the requests of each disk.
-    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
+    fn sheet(&self) -> Sheet {
         let (table, disks, devices) = (self.table(), waited::disks(), self.devices.table());
-        let mut sheet = Sheet::new([table.keys(), disks.keys(), devices.keys()])?;
+        let mut sheet = Sheet::new([table.keys(), disks.keys(), devices.keys()]);
         for row in self.view.asked(&self.rows) {
-            sheet.add(&table, &row)?;
+            sheet.add(&table, &row);
             for wait in &row.waited {
-                sheet.add(&disks, &(&row.group, wait))?;
+                sheet.add(&disks, &(&row.group, wait));
             }
         }
         for device in self.devices.asked() {
-            sheet.add(&devices, &device)?;
+            sheet.add(&devices, &device);
         }
-        sheet.end()
+        sheet
     }
 }
 

@@ -15,7 +15,7 @@ use tr_text::escape;
 use tr_text::json;
 use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
-use tr_text::table::{Cell, Table};
+use tr_text::table::{Cell, Sheet, Table};
 use tr_text::words::OFF_CPU;
 
 pub struct Execs<'a> {
@@ -134,7 +134,7 @@ impl Report for Execs<'_> {
         Some(self.table(true).rows(self.view.asked(&self.rows)))
     }
 
-    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        self.table(true).csv(self.view.asked(&self.rows))
+    fn sheet(&self) -> Sheet {
+        self.table(true).sheet(self.view.asked(&self.rows))
     }
 }

@@ -15,7 +15,13 @@ const FEW: usize = 4;
 const PARENTS: usize = 4;
 /// The greatest width in columns of a failed process's name, where several failures share a line.
 const NAME: usize = 30;
-const LEAD: &str = "Failed   ";
+/// The first word of a line about a failure.
+const LEAD: &str = "Failed";
+/// The space between the first word of a line and the failure's name.
+const GAP: &str = "   ";
+
+/// The width in columns of the first word of a line with the space after it.
+const LEAD_WIDTH: usize = LEAD.len() + GAP.len();
 
 /// Writes a line for each failure (of a process, a step or a test) that matters, and how many others there were if
 /// COMMAND failed.
@@ -85,7 +91,7 @@ fn is_same_chain(one: &[Failure], other: &[Failure]) -> bool {
 }
 
 fn indent() -> String {
-    " ".repeat(LEAD.len())
+    " ".repeat(LEAD_WIDTH)
 }
 
 fn line(out: &mut Page, failure: &Failure, style: &Style) {
@@ -93,7 +99,7 @@ fn line(out: &mut Page, failure: &Failure, style: &Style) {
     let room = |fact: &str| {
         style
             .width
-            .saturating_sub(units::width(fact) + LEAD.len() + 3)
+            .saturating_sub(units::width(fact) + LEAD_WIDTH + 3)
     };
     let pid = pid.unwrap_or_default();
     let at = failure.at().map(|at| format!("at {at}"));
@@ -112,7 +118,7 @@ fn line(out: &mut Page, failure: &Failure, style: &Style) {
             .unwrap_or_else(|| failure.fact())
     };
     let fact = inside.unwrap_or_else(alone);
-    let lead = [Span::new(Paint::Bad, LEAD.trim_end()), "   ".into()];
+    let lead = [Span::new(Paint::Bad, LEAD), GAP.into()];
     let fact = [Span::from("   "), Span::new(Paint::Bad, fact)];
     out.named(lead, failure.name(), 12, fact);
     if let Some(at) = below {
@@ -124,7 +130,7 @@ fn line(out: &mut Page, failure: &Failure, style: &Style) {
 /// the names are shortened, or fewer parents are named.
 fn to_the_root(above: &[Failure], style: &Style) -> String {
     const ROOMS: [(usize, usize); 4] = [(30, PARENTS), (20, PARENTS), (12, PARENTS), (20, 2)];
-    let room = style.width.saturating_sub(LEAD.len());
+    let room = style.width.saturating_sub(LEAD_WIDTH);
     let (between, root) = above.split_at(above.len().saturating_sub(1));
     let text = |(length, most): (usize, usize)| {
         let name = |lead: &str, failed: &Failure| {

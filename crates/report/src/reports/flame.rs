@@ -13,6 +13,7 @@ use tr_insight::view::View;
 use tr_text::json::with;
 use tr_text::page::Page;
 use tr_text::style::Style;
+use tr_text::table::Sheet;
 use tr_text::units;
 
 /// The least number of a program's stack samples for which the report warns that its stacks are incomplete.
@@ -213,7 +214,7 @@ impl Report for Flame<'_> {
         ))
     }
 
-    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        functions::csv(&self.functions, self.groups(), self.view.ask.most())
+    fn sheet(&self) -> Sheet {
+        functions::sheet(&self.functions, self.groups(), self.view.ask.most())
     }
 }

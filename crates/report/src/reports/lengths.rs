@@ -22,7 +22,7 @@ use tr_insight::view::View;
 use tr_text::json::with;
 use tr_text::page::{Page, Span};
 use tr_text::style::{Paint, Style};
-use tr_text::table::Table;
+use tr_text::table::{Sheet, Table};
 
 /// The report `histogram` on the lengths of slices on a CPU, or `run-queue` on the lengths of waits for a CPU.
 /// With `--by` it draws a histogram for each group; otherwise it draws one for all and lists the programs.
@@ -198,8 +198,8 @@ impl Report for Lengths<'_> {
     }
 
     /// The report's histograms of lengths as CSV: those of the CPUs first, then those of the groups of threads.
-    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
+    fn sheet(&self) -> Sheet {
         let cpus = self.waits.as_ref().map(|waits| &waits.cpus);
-        hist::csv(cpus, self.view.asked(&self.lengths.groups))
+        hist::sheet(cpus, self.view.asked(&self.lengths.groups))
     }
 }

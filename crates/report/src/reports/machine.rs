@@ -12,7 +12,7 @@ use tr_text::json::with;
 use tr_text::page::Page;
 use tr_text::strips::{fit, shade};
 use tr_text::style::{Paint, Style};
-use tr_text::table::{Cell, Table};
+use tr_text::table::{Cell, Sheet, Table};
 use tr_text::units;
 use tr_text::words::{STALLED_CPU, STALLED_IO, STALLED_MEMORY};
 
@@ -264,7 +264,7 @@ impl Report for MachineReport<'_> {
         ))
     }
 
-    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        table(&self.view, false).csv(&self.figures.intervals)
+    fn sheet(&self) -> Sheet {
+        table(&self.view, false).sheet(&self.figures.intervals)
     }
 }

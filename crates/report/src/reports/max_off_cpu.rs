@@ -7,7 +7,7 @@ use tr_insight::label;
 use tr_insight::longest_off_cpu::{Longest, LongestOffCpu};
 use tr_text::page::Page;
 use tr_text::style::Style;
-use tr_text::table::{Cell, Table, Title};
+use tr_text::table::{Cell, Sheet, Table, Title};
 use tr_text::units;
 use tr_text::words::OFF_CPU;
 
@@ -74,7 +74,7 @@ impl Report for LongestOffCpu<'_> {
         }))
     }
 
-    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        table(self).csv(self.shown())
+    fn sheet(&self) -> Sheet {
+        table(self).sheet(self.shown())
     }
 }

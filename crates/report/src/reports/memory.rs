@@ -18,7 +18,7 @@ use tr_insight::query::By;
 use tr_insight::view::View;
 use tr_text::page::{Page, Span};
 use tr_text::style::{Paint, Style};
-use tr_text::table::{Cell, Table};
+use tr_text::table::{Cell, Sheet, Table};
 use tr_text::{escape, units};
 
 pub struct Memory<'a> {
@@ -232,7 +232,7 @@ impl Report for Memory<'_> {
         Some(tr_text::json::with(all.json(&&self.all), more))
     }
 
-    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        self.table().csv(self.view.asked(&self.rows))
+    fn sheet(&self) -> Sheet {
+        self.table().sheet(self.view.asked(&self.rows))
     }
 }

@@ -397,15 +397,15 @@ impl Report for Network<'_> {
         }))
     }
 
-    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
+    fn sheet(&self) -> Sheet {
         let (connections, lookups) = (self.connections(), self.lookups.table());
-        let mut sheet = Sheet::new([connections.keys(), lookups.keys()])?;
+        let mut sheet = Sheet::new([connections.keys(), lookups.keys()]);
         for connection in self.view.asked(&self.chosen) {
-            sheet.add(&connections, connection)?;
+            sheet.add(&connections, connection);
         }
         for lookup in self.lookups.asked() {
-            sheet.add(&lookups, &lookup)?;
+            sheet.add(&lookups, &lookup);
         }
-        sheet.end()
+        sheet
     }
 }

@@ -8,6 +8,7 @@ use tr_text::called::TR;
 use tr_text::escape;
 use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
+use tr_text::table::Sheet;
 
 pub struct NotKnown {
     /// The title of the report that cannot be made.
@@ -55,8 +56,8 @@ impl Report for NotKnown {
         Some(Value::Null)
     }
 
-    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        Ok(Vec::new())
+    fn sheet(&self) -> Sheet {
+        Sheet::default()
     }
 
     fn warning(&self, text: bool) -> Option<String> {

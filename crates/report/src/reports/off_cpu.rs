@@ -16,7 +16,7 @@ use tr_insight::view::View;
 use tr_insight::who;
 use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
-use tr_text::table::{Cell, Table};
+use tr_text::table::{Cell, Sheet, Table};
 use tr_text::units;
 use tr_text::words::OFF_CPU;
 
@@ -242,12 +242,12 @@ impl Report for OffCpu<'_> {
         }))
     }
 
-    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
+    fn sheet(&self) -> Sheet {
         let groups = self.view.asked(&self.waits.sums.groups);
         let rows = groups.flat_map(|(group, sums)| {
             let used = sums.used();
             used.map(move |(reason, sum)| (Some(group), reason, sum))
         });
-        self.sums(0, 0).csv(rows)
+        self.sums(0, 0).sheet(rows)
     }
 }

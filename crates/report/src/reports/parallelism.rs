@@ -17,7 +17,7 @@ use tr_insight::path;
 use tr_insight::view::View;
 use tr_text::page::{Page, Span};
 use tr_text::style::{Paint, Style};
-use tr_text::table::{Cell, Table};
+use tr_text::table::{Cell, Sheet, Table};
 use tr_text::units;
 
 pub struct ParallelismReport<'a> {
@@ -280,7 +280,7 @@ impl Report for ParallelismReport<'_> {
         Some(found.map_or(Value::Null, |found| self.document(found)))
     }
 
-    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
+    fn sheet(&self) -> Sheet {
         let found = self.found.iter();
         let time = |times: &[u64], n: usize| times.get(n).copied().unwrap_or(0);
         let rows = found.flat_map(|found| {
@@ -291,6 +291,6 @@ impl Report for ParallelismReport<'_> {
             .data("tasks", |(n, ..)| *n)
             .data("running_ns", |(_, running, _)| *running)
             .data("wanted_ns", |(.., wanted)| *wanted);
-        table.csv(rows)
+        table.sheet(rows)
     }
 }

@@ -13,6 +13,7 @@ use tr_text::called::TR;
 use tr_text::json::with;
 use tr_text::page::Page;
 use tr_text::style::Style;
+use tr_text::table::Sheet;
 use tr_text::units;
 
 pub struct PathFunctions {
@@ -102,8 +103,8 @@ impl PathFunctions {
         )
     }
 
-    /// The functions on the critical path as CSV, with the first `most` functions.
-    pub fn csv(&self, most: usize) -> Result<Vec<u8>, csv::Error> {
-        functions::csv(&self.functions, FunctionGroups::default(), most)
+    /// The functions on the critical path for CSV, with the first `most` functions.
+    pub fn sheet(&self, most: usize) -> Sheet {
+        functions::sheet(&self.functions, FunctionGroups::default(), most)
     }
 }

@@ -11,7 +11,7 @@ use tr_insight::who;
 use tr_text::json::text;
 use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
-use tr_text::table::Table;
+use tr_text::table::{Sheet, Table};
 use tr_text::units;
 use tr_text::words::STALLED_MEMORY;
 
@@ -148,11 +148,11 @@ impl Report for QualityReport<'_> {
         }))
     }
 
-    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
+    fn sheet(&self) -> Sheet {
         type Fact = (&'static str, String);
         let table = Table::<Fact>::unnamed()
             .data("fact", |(what, _)| *what)
             .data("value", |(_, value)| value.clone());
-        table.csv(self.facts())
+        table.sheet(self.facts())
     }
 }

@@ -9,7 +9,7 @@ use tr_insight::label;
 use tr_text::page::{Page, Span};
 use tr_text::strips::{fit, shade};
 use tr_text::style::{Paint, Style};
-use tr_text::table::Table;
+use tr_text::table::{Sheet, Table};
 use tr_text::units;
 
 /// The line below the strips of the processes' CPU time that shows where they begin and end, in seconds since the
@@ -128,7 +128,7 @@ impl Report for CpuSeries<'_> {
         }))
     }
 
-    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
+    fn sheet(&self) -> Sheet {
         let interval = self.interval;
         let table = Table::new("", |(line, _): &(&ProcessSeries<'_>, (u64, u64))| {
             label::label(line.process)
@@ -144,6 +144,6 @@ impl Report for CpuSeries<'_> {
         .data("on_cpu_ns", |(_, (_, ns))| *ns)
         .named("label");
         let lines = self.shown().into_iter();
-        table.csv(lines.flat_map(|line| line.values.iter().map(move |value| (line, *value))))
+        table.sheet(lines.flat_map(|line| line.values.iter().map(move |value| (line, *value))))
     }
 }

@@ -25,7 +25,7 @@ use tr_text::json::with;
 use tr_text::levels::Levels;
 use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
-use tr_text::table::{Cell, Table, Title};
+use tr_text::table::{Cell, Sheet, Table, Title};
 use tr_text::units;
 use tr_text::words::{OTHER_WAITS, RUN_QUEUE, UNKNOWN};
 
@@ -671,7 +671,7 @@ impl Report for StepsReport<'_> {
         }))
     }
 
-    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        self.table(true).csv(self.asked())
+    fn sheet(&self) -> Sheet {
+        self.table(true).sheet(self.asked())
     }
 }

@@ -14,7 +14,7 @@ use tr_insight::query::By;
 use tr_insight::view::View;
 use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
-use tr_text::table::{Cell, Table};
+use tr_text::table::{Cell, Sheet, Table};
 use tr_text::units;
 
 /// The number of rows of the report on system calls in text, unless `--top` is given.
@@ -188,7 +188,7 @@ impl Report for SystemCalls<'_> {
         }))
     }
 
-    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        self.table().csv(self.view.asked(&self.rows))
+    fn sheet(&self) -> Sheet {
+        self.table().sheet(self.view.asked(&self.rows))
     }
 }

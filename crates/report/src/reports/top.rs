@@ -1,7 +1,7 @@
 //! The first screen of a recording: the command, its duration and parallelism, the use of its time, failures,
 //! and the quality of the trace.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use serde_json::Value;
 use tr_analyze::critical_path::CriticalPath;
@@ -31,7 +31,7 @@ use tr_insight::{label, who};
 use tr_text::called::TR;
 use tr_text::page::{BarRow, Bars, Page, Span};
 use tr_text::style::{Paint, Style};
-use tr_text::table::{Cell, Table, Title};
+use tr_text::table::{Cell, Sheet, Table, Title};
 use tr_text::words::{BLOCKED, ON_CPU, RUN_QUEUE, SLEEP, SLEEP_OR_BLOCKED, UNKNOWN};
 use tr_text::{escape, units};
 
@@ -181,10 +181,10 @@ impl Report for Top<'_> {
         None
     }
 
-    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
+    fn sheet(&self) -> Sheet {
         let (rows, _) = self.rows(self.view.ask.most());
         let table = self.columns(&rows);
-        table.csv(&rows)
+        table.sheet(&rows)
     }
 }
 
@@ -319,26 +319,44 @@ impl Top<'_> {
     /// Puts the name of a step before the name of a process in the table, where several processes have one
     /// name and belong to different steps.
     fn name_by_steps(&self, rows: &mut [GroupRow], steps: &Steps) {
-        // The innermost step of the process. A process may be a step itself: if its name already contains the name of
-        // the step, the next step around it is taken.
-        let step_of = |row: &GroupRow| {
-            let own = steps.of_process(self.view.analysis, row.process?);
-            steps
-                .around(own)
-                .filter_map(|step| steps.list().get(step))
-                .find(|step| !row.name.contains(&*step.name))
-        };
-        let mut by_name: HashMap<String, HashSet<&str>> = HashMap::new();
-        for row in rows.iter() {
-            let found = by_name.entry(row.name.clone()).or_default();
-            found.insert(step_of(row).map_or("", |step| step.name.as_str()));
+        let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (at, row) in rows.iter().enumerate() {
+            by_name.entry(&row.name).or_default().push(at);
         }
-        for row in rows {
-            let differ = by_name.get(&row.name).is_some_and(|steps| steps.len() > 1);
-            if let Some(step) = step_of(row).filter(|_| differ) {
-                row.name = format!("{} › {}", step.name, row.name);
+        let mut named: Vec<(usize, &str)> = Vec::new();
+        for places in by_name.into_values().filter(|places| places.len() > 1) {
+            let same: Vec<&GroupRow> = places.iter().filter_map(|at| rows.get(*at)).collect();
+            let found = self.distinguishing(&same, steps);
+            let found = places.iter().copied().zip(found);
+            named.extend(found.filter_map(|(at, step)| Some((at, step?))));
+        }
+        for (at, step) in named {
+            if let Some(row) = rows.get_mut(at) {
+                row.name = format!("{step} › {}", row.name);
             }
         }
+    }
+
+    /// For each of several rows with one name, the name of the innermost step around its process that distinguishes it
+    /// from the others: not all of their processes are in a step of this name.
+    fn distinguishing<'s>(&self, rows: &[&GroupRow], steps: &'s Steps) -> Vec<Option<&'s str>> {
+        let around = |row: &&GroupRow| -> Vec<&'s str> {
+            let process = row.process;
+            let innermost = process.and_then(|ix| steps.of_process(self.view.analysis, ix));
+            let around = steps.around(innermost);
+            let around = around.filter_map(|step| steps.list().get(step));
+            around.map(|step| step.name.as_str()).collect()
+        };
+        let around: Vec<Vec<&str>> = rows.iter().map(around).collect();
+        let mut common = around.first().cloned().unwrap_or_default();
+        for names in &around {
+            common.retain(|name| names.contains(name));
+        }
+        let distinguishes = |name: &&str| !common.contains(name);
+        around
+            .into_iter()
+            .map(|names| names.into_iter().find(distinguishes))
+            .collect()
     }
 
     /// The rows of the groups that `--by` requests, with their times, as JSON.

@@ -21,7 +21,7 @@ use tr_insight::view::View;
 use tr_text::levels::Levels;
 use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
-use tr_text::table::{Cell, Table};
+use tr_text::table::{Cell, Sheet, Table};
 use tr_text::units;
 use tr_text::words::UNKNOWN;
 
@@ -353,7 +353,7 @@ impl Report for Tree<'_> {
         Some(self.rows().rows(self.nodes.ordered()))
     }
 
-    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        self.rows().csv(self.nodes.ordered())
+    fn sheet(&self) -> Sheet {
+        self.rows().sheet(self.nodes.ordered())
     }
 }

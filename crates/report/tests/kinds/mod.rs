@@ -68,7 +68,9 @@ fn json(analysis: &Analysis, kind: ReportKind) -> Value {
 
 /// The rows of a report's CSV by column.
 fn csv(analysis: &Analysis, kind: ReportKind) -> Vec<BTreeMap<String, String>> {
-    let csv = with(analysis, &ask(), |view| kind.make(view).csv().unwrap());
+    let csv = with(analysis, &ask(), |view| {
+        kind.make(view).sheet().csv().unwrap()
+    });
     let csv = String::from_utf8(csv).unwrap();
     let mut lines = csv.lines();
     let header: Vec<&str> = lines.next().unwrap().split(',').collect();
