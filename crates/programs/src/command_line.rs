@@ -471,10 +471,10 @@ pub fn label_of(argv: &Argv, comm: &Comm, forked: bool) -> String {
 pub fn words_of(argv: &Argv, comm: &Comm) -> Vec<String> {
     let args: Vec<&[u8]> = argv.args().collect();
     let Description { program, mut what } = read(&args, 0, Ask::Words);
-    if program.is_empty() {
+    if program.name().is_empty() {
         return vec![escape::raw(comm.bytes())];
     }
-    what.insert(0, program);
+    what.insert(0, program.to_string());
     what
 }
 
