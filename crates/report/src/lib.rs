@@ -13,3 +13,5 @@ pub mod reports;
 pub mod schemas;
 mod size;
 pub mod summary;
+pub mod untraced;
+pub mod warnings;

@@ -120,7 +120,7 @@ impl Summary {
         if let Some(reason) = untraced::reason(analysis) {
             return Summary {
                 command,
-                outcome: untraced::facts(analysis).join(" · "),
+                outcome: crate::untraced::facts(analysis).join(" · "),
                 warnings: vec![format!("not traced: {reason}")],
                 ..Summary::default()
             };
@@ -246,7 +246,7 @@ impl Summary {
             escape::code(&units::shorten(&self.command, NAME)),
             escape::markdown(&self.outcome)
         );
-        out += &warnings::markdown(&self.warnings);
+        out += &crate::warnings::markdown(&self.warnings);
         let failed = self.failed(escape::code, escape::markdown);
         for failure in &failed {
             let _ = writeln!(out, "- ❌ {failure}");
