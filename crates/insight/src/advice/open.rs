@@ -67,7 +67,7 @@ pub(super) fn waits(facts: &BuildFacts<'_>, covered: &[bool], polled: &[bool]) -
                 let process = facts.analysis.thread(segment.thread).process;
                 let (by, at) = sleeper(facts.analysis, process, segment.from);
                 let by = facts.groups.at(by, at).or(group);
-                by.map_or(String::new(), |group| facts.name(group))
+                by.map_or(String::new(), |group| facts.name(group).short().to_owned())
             }
             OpenKind::Outside => {
                 let outsider = segment.ended_by(facts.analysis);
@@ -153,6 +153,7 @@ pub(super) fn limit(facts: &BuildFacts<'_>) -> Option<OpenPoint> {
     let mut all = facts.all();
     let (group, _) = all.find(|(_, execution)| command_line::limits(&execution.program))?;
     let (name, time) = (facts.name(group), units::time(waits));
+    let name = name.short();
     (waits.saturating_mul(MUCH) >= facts.wall).then(|| OpenPoint {
         kind: OpenKind::Limit,
         ns: waits,
@@ -191,6 +192,7 @@ pub(super) fn one_by_one(
         return None;
     }
     let (name, program, count) = (facts.name(jobs.owner), jobs.program, jobs.count);
+    let name = name.short();
     let time = units::time(most);
     Some(OpenPoint {
         kind: OpenKind::Jobs,

@@ -326,17 +326,17 @@ impl Top<'_> {
             steps
                 .around(own)
                 .filter_map(|step| steps.list().get(step))
-                .find(|step| !row.name.contains(&*step.name))
+                .find(|step| !row.name.contains(step.name.short()))
         };
         let mut by_name: HashMap<String, HashSet<&str>> = HashMap::new();
         for row in rows.iter() {
             let found = by_name.entry(row.name.clone()).or_default();
-            found.insert(step_of(row).map_or("", |step| step.name.as_str()));
+            found.insert(step_of(row).map_or("", |step| step.name.short()));
         }
         for row in rows {
             let differ = by_name.get(&row.name).is_some_and(|steps| steps.len() > 1);
             if let Some(step) = step_of(row).filter(|_| differ) {
-                row.name = format!("{} › {}", step.name, row.name);
+                row.name = format!("{} › {}", step.name.short(), row.name);
             }
         }
     }
@@ -363,6 +363,8 @@ impl Top<'_> {
         };
         let table = Table::new("", |row: &&GroupRow| row.name.clone())
             .named("name")
+            .csv_only()
+            .json_data("name", |row| row.whole_name())
             .fact("count", "count", |row| Cell::Count(row.count))
             .shown(!single)
             .place(AFTER_TIMES + 5)

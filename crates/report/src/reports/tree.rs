@@ -287,6 +287,8 @@ impl Tree<'_> {
             })
             .data("program", move |row| label::program(process(row)))
             .named("label")
+            .csv_only()
+            .json_data("label", move |row| label::whole(process(row)))
     }
 }
 
