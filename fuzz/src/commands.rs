@@ -17,14 +17,13 @@ use tr_format::event::{CpuId, Tgid};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_insight::query::{By, Filter, Group, Sort};
-use tr_insight::warnings;
 use tr_insight::Recording;
 use tr_predict::{page, Predictor, Wanted};
 use tr_programs::outline::{Child, Outline, ScriptPart};
 use tr_report::reports::ci_tracer;
 use tr_report::reports::{Ask, ReportKind, View};
 use tr_report::summary::{Links, Summary};
-use tr_report::{html, json};
+use tr_report::{html, json, warnings};
 use tr_text::escape;
 use tr_text::style::Style;
 

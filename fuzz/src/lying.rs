@@ -293,7 +293,7 @@ fn ten_lines(view: &View<'_>, style: &Style) {
     summary.page(style, links).text(style);
     summary.markdown(links);
     if untraced::reason(view.analysis).is_some() {
-        untraced::page(view.analysis, "x").text(style);
+        tr_report::untraced::page(view.analysis, "x").text(style);
         json::untraced(view.recording, &mut std::io::sink()).unwrap();
     }
 }

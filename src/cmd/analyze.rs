@@ -12,10 +12,10 @@ use tr_format::meta::Extra;
 use tr_format::reader::Trace;
 use tr_insight::ci::Ci;
 use tr_insight::query::{By, Group, Sort};
+use tr_insight::untraced;
 use tr_insight::Recording;
-use tr_insight::{untraced, warnings};
 use tr_report::reports::{ci_tracer, Ask, ReportKind, View};
-use tr_report::{ci, json};
+use tr_report::{ci, json, warnings};
 use tr_text::escape;
 
 use crate::budget::Budget;
@@ -359,7 +359,7 @@ fn write(args: &Args, kinds: &[ReportKind], recording: &Recording, name: &str) -
             let texts = titled
                 .map(|(kind, (_, report))| report.page(&style).markdown(kind.title(), &style));
             let texts = texts.collect::<Vec<_>>().join("\n");
-            let warnings = warnings::markdown(&warnings::warnings(recording));
+            let warnings = warnings::markdown(&tr_insight::warnings::warnings(recording));
             open::print_text(&(warnings + &texts))
         }
         FormatArg::Json => {
@@ -387,11 +387,11 @@ fn untraced(args: &Args, recording: &Recording, name: &str) -> Option<ExitCode> 
     let reason = untraced::reason(analysis)?;
     match args.format {
         FormatArg::Text => {
-            let page = untraced::page(analysis, name);
+            let page = tr_report::untraced::page(analysis, name);
             Some(open::print_text(&page.text(&args.layout.style())))
         }
         FormatArg::Markdown => {
-            let page = untraced::page(analysis, name);
+            let page = tr_report::untraced::page(analysis, name);
             let style = args.layout.markdown();
             Some(open::print_text(&page.markdown("Not traced", &style)))
         }

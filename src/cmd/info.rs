@@ -12,7 +12,8 @@ use tr_format::scripts::RecordedScript;
 use tr_insight::exit::Exit;
 use tr_insight::warnings;
 use tr_insight::warnings::CUT;
-use tr_insight::{exit, untraced, who};
+use tr_insight::{exit, who};
+use tr_report::untraced::{usage_json, usage_lines};
 use tr_text::{escape, units};
 
 use crate::budget::Budget;
@@ -148,7 +149,7 @@ fn document(contents: &Contents) -> Value {
             (name.to_owned(), json!(known.name()))
         }).collect::<Map<_, _>>()),
         "degraded": degraded(contents),
-        "usage": untraced::usage_json(contents.usage()),
+        "usage": usage_json(contents.usage()),
         "start_unix_ns": meta.start_unix(),
         "duration_ns": contents.known_duration(),
         "cpus": meta.cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>(),
@@ -292,7 +293,7 @@ fn not_traced(lines: &mut Lines, contents: &Contents, reason: &str) {
     if let Some(status) = contents.summary.as_ref().and_then(|summary| summary.status) {
         lines.say("exit status", exit::words(status));
     }
-    for (name, value) in untraced::usage_lines(contents.usage()) {
+    for (name, value) in usage_lines(contents.usage()) {
         lines.say(name, value);
     }
 }
@@ -315,7 +316,7 @@ fn full_json(contents: &Contents) -> Value {
         "command": full.command.map(|command| json!({
             "exit": summary.status.map(Exit::from),
             "duration_ns": command.time.since(contents.meta.start),
-            "usage": untraced::usage_json(Some(command.usage)),
+            "usage": usage_json(Some(command.usage)),
         })),
     })
 }

@@ -120,7 +120,7 @@ fn tracks(view: &View<'_>, detail: u64, packets: &mut Packets<'_>) -> io::Result
             if let Some(status) = process.status.filter(|_| last) {
                 facts.push(words("exit", exit::words(status)));
             }
-            let name = command_line::label_of(&exec.argv, &exec.comm, false);
+            let name = command_line::whole_label_of(&exec.argv, &exec.comm, false);
             packets.slice(track, exec.start..exec.end, name, facts)?;
         }
     }
@@ -136,7 +136,12 @@ fn tracks(view: &View<'_>, detail: u64, packets: &mut Packets<'_>) -> io::Result
         let mut facts = vec![words("kind", step.kind.name().to_owned())];
         facts.extend(step.status.map(|status| words("exit", exit::words(status))));
         facts.extend(step.result.clone().map(|result| words("result", result)));
-        packets.slice(track, step.from..step.to, step.name.clone(), facts)?;
+        packets.slice(
+            track,
+            step.from..step.to,
+            step.name.whole().to_owned(),
+            facts,
+        )?;
     }
     critical_path(view, detail, packets)?;
     counters(analysis, packets)

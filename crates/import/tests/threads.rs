@@ -73,7 +73,7 @@ fn a_thread_with_the_name_of_a_test_is_the_test() {
     let steps = Steps::new(&analysis, &imports.spans);
     let tests = steps.list().iter();
     let tests = tests.filter(|step| step.thread != Some(ThreadIx(0)));
-    let names: Vec<&str> = tests.map(|step| step.name.as_str()).collect();
+    let names: Vec<&str> = tests.map(|step| step.name.whole()).collect();
     assert_eq!(names, ["unknown io::reads_a_file", "unknown io::writes"]);
 }
 

@@ -10,6 +10,7 @@ use serde::Serialize;
 use tr_analyze::model::{Analysis, KernelFigures, Thread, Times};
 
 use crate::label;
+use tr_text::phrase::Phrase;
 use tr_text::units;
 
 /// A comparison of two sources of the tasks' times: the recorded events, and the kernel's own counters. Only tasks that
@@ -270,7 +271,7 @@ impl RunQueueByKernel {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Worst {
     pub tid: u32,
-    pub label: String,
+    pub label: Phrase,
     /// The time that this task was on a CPU in nanoseconds, as computed from the recorded events.
     pub on_cpu_ns: u64,
     /// The time in nanoseconds in which the recorded events do not show the state of this task.
@@ -306,7 +307,7 @@ pub fn audit(analysis: &Analysis) -> Audit {
             (thread.times_by_events(), switches(thread, kernel));
         out.worst.push(Worst {
             tid: thread.tid.0,
-            label: label::label(analysis.process(thread.process)),
+            label: label::phrase(analysis.process(thread.process)),
             on_cpu_ns: times.on_cpu,
             unknown_ns: times.unknown,
             kernel_ns: kernel.sum_exec_runtime,

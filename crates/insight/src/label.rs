@@ -2,9 +2,11 @@
 
 use tr_analyze::containers::Called;
 use tr_analyze::model::{Process, Thread};
+use tr_format::event::{Argv, Comm};
 use tr_programs::command_line;
 use tr_programs::program_name::ProgramName;
-use tr_text::escape;
+use tr_text::phrase::Phrase;
+use tr_text::{escape, units};
 
 /// The name of the program that a process runs: its file or script, or a tool with its verb (`git clone`). For a
 /// process without arguments, it is the process's comm.
@@ -15,8 +17,19 @@ pub fn program(process: &Process) -> ProgramName {
     command_line::program_of(&process.argv, &process.comm)
 }
 
-/// The label of a process, such as `cc1 lparser.c`, `ld lua`, `make -C src` or `foo.py x`.
+/// The label of a process for people, such as `cc1 lparser.c`, `ld lua`, `make -C src` or `foo.py x`. The text of a
+/// script on its command line is shortened.
 pub fn label(process: &Process) -> String {
+    labelled(process, command_line::label_of)
+}
+
+/// The label of a process for machine formats, with the whole text of a script on its command line.
+pub fn whole(process: &Process) -> String {
+    labelled(process, command_line::whole_label_of)
+}
+
+/// The label of a process. `of_program` makes it from a command line, unless the process has another name.
+fn labelled(process: &Process, of_program: fn(&Argv, &Comm, bool) -> String) -> String {
     if process.role.kthread {
         return format!("[{}]", escape::raw(process.comm.bytes()));
     }
@@ -26,7 +39,23 @@ pub fn label(process: &Process) -> String {
     if process.role.shared {
         return server(process);
     }
-    command_line::label_of(&process.argv, &process.comm, process.execs.is_empty())
+    of_program(&process.argv, &process.comm, process.execs.is_empty())
+}
+
+/// The label of a process in both lengths.
+pub fn phrase(process: &Process) -> Phrase {
+    Phrase::new(whole(process), label(process))
+}
+
+/// The label of a program that a process executed, in both lengths.
+pub fn of_program(argv: &Argv, comm: &Comm, forked: bool) -> Phrase {
+    let whole = command_line::whole_label_of(argv, comm, forked);
+    Phrase::new(whole, command_line::label_of(argv, comm, forked))
+}
+
+/// The label of a process in both lengths. The one for people has at most `columns` columns.
+pub fn shortened(process: &Process, columns: usize) -> Phrase {
+    Phrase::new(whole(process), units::shorten(&label(process), columns))
 }
 
 /// The facts from which the label of a process is made. By them, a process is recognized in other recordings of the same
@@ -117,9 +146,15 @@ fn server_name(process: &Process) -> String {
     name.map_or_else(|| program.to_string(), str::to_owned)
 }
 
-/// The name of a thread: its comm with the label of its process.
+/// The name of a thread for people: its comm with the label of its process.
 pub fn thread(thread: &Thread, process: &Process) -> String {
     comm(thread) + &label(process)
+}
+
+/// The name of a thread in both lengths: its comm with the label of its process.
+pub fn thread_phrase(thread: &Thread, process: &Process) -> Phrase {
+    let comm = comm(thread);
+    Phrase::with([&phrase(process)], |[label]| format!("{comm}{label}"))
 }
 
 /// The comm of a thread as it is shown before the label of its process.

@@ -8,11 +8,12 @@ use tr_analyze::model::ThreadIx;
 use crate::label;
 use crate::query::{names, By};
 use crate::view::View;
+use tr_text::phrase::Phrase;
 
 /// The threads that one row of a report's table covers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Members {
-    pub name: String,
+    pub name: Phrase,
     /// The pid of the row's process if the row is one process, or the tid if the row is one thread.
     pub pid: Option<u32>,
     pub threads: Vec<ThreadIx>,
@@ -22,18 +23,18 @@ pub struct Members {
 pub fn members(view: &View<'_>, by: By) -> Vec<Members> {
     let analysis = view.analysis;
     let mut rows: Vec<Members> = Vec::new();
-    let mut places = BTreeMap::<String, usize>::new();
+    let mut places = BTreeMap::<Phrase, usize>::new();
     let name = names(view.recording, by, &view.ask.groups);
     for ix in view.chosen {
         let process = analysis.process(*ix);
         match by {
             By::Process => rows.push(Members {
-                name: label::label(process),
+                name: label::phrase(process),
                 pid: Some(process.pid.0),
                 threads: process.threads.clone(),
             }),
             By::Thread => rows.extend(process.threads.iter().map(|ix| Members {
-                name: label::thread(analysis.thread(*ix), process),
+                name: label::thread_phrase(analysis.thread(*ix), process),
                 pid: Some(analysis.thread(*ix).tid.0),
                 threads: vec![*ix],
             })),

@@ -12,6 +12,7 @@ use tr_programs::steps::StepKind;
 use crate::kinds;
 use crate::path;
 use crate::steps::{StepIx, Steps};
+use tr_text::phrase::Phrase;
 use tr_text::units;
 
 /// The time of the critical path in the steps of one name, or its time outside of any step for one use (see
@@ -19,7 +20,7 @@ use tr_text::units;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepShare {
     /// The title of the step, or the words for the use if the time is in no step.
-    pub name: String,
+    pub name: Phrase,
     /// Whether this share of the critical path is the time of a step, and not time in no step.
     pub is_step: bool,
     /// The time of these steps on the critical path, divided by kind.
@@ -98,7 +99,7 @@ impl PathBySteps {
                 };
                 let works = |step: &StepIx| holds.get(*step) == Some(&false) || is_unit(step);
                 let leaf = step.filter(works);
-                let title = leaf.and_then(|step| titles.get(step)).map(String::as_str);
+                let title = leaf.and_then(|step| titles.get(step)).map(Phrase::whole);
                 let program = || groups.at(analysis.thread(segment.thread).process, from);
                 let name = title.unwrap_or_else(|| match (segment.kind, program()) {
                     (TimeKind::OnCpu | TimeKind::RunQueue, Some(group)) => {
@@ -123,12 +124,12 @@ impl PathBySteps {
                 now = to;
             }
         }
-        out.add_up(owners);
+        out.add_up(owners, &titles);
         out
     }
 
     /// Sums up the segments of the critical path by the name of the step or, outside of any step, by their use.
-    fn add_up(&mut self, owners: Vec<(&str, Option<StepIx>)>) {
+    fn add_up(&mut self, owners: Vec<(&str, Option<StepIx>)>, titles: &[Phrase]) {
         #[derive(Default)]
         struct Sum {
             spent: ByKind,
@@ -153,15 +154,18 @@ impl PathBySteps {
             places.get(&key).copied().unwrap_or(0)
         };
         self.share_of = owners.iter().map(place).collect();
-        let share = |((name, is_step), sum): ((&str, bool), Sum)| StepShare {
-            name: name.to_owned(),
-            is_step,
-            spent: sum.spent,
-            count: if is_step {
-                sum.steps.len() as u64
-            } else {
-                sum.stays
-            },
+        let share = |((name, is_step), sum): ((&str, bool), Sum)| {
+            let title = sum.steps.first().and_then(|step| titles.get(*step));
+            StepShare {
+                name: title.cloned().unwrap_or_else(|| name.into()),
+                is_step,
+                spent: sum.spent,
+                count: if is_step {
+                    sum.steps.len() as u64
+                } else {
+                    sum.stays
+                },
+            }
         };
         self.shares = order.into_iter().map(share).collect();
     }

@@ -15,6 +15,7 @@ use crate::Recording;
 use crate::{exit, label};
 use tr_text::escape;
 use tr_text::named;
+use tr_text::phrase::Phrase;
 
 /// The user's conditions that select processes. A process is kept if it matches all of them.
 #[derive(Clone, Debug, Default)]
@@ -193,8 +194,10 @@ impl By {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupRow {
-    /// The name of the process, thread or group that the table row stands for.
+    /// The name of the process, thread or group that the table row stands for, for people.
     pub name: String,
+    /// The name in machine formats, if the one for people is shortened.
+    uncut_name: Option<String>,
     /// The process that a row of the table stands for; `None` if the row sums up several processes or is one thread.
     pub process: Option<ProcessIx>,
     /// The number of processes that a row of the table covers, or of threads if rows are made of threads.
@@ -215,6 +218,13 @@ pub struct GroupRow {
     pub status: Option<u32>,
     /// Whether a process in the table row was alive at the end of the recording.
     pub alive: bool,
+}
+
+impl GroupRow {
+    /// The name of the process, thread or group that the table row stands for, in machine formats.
+    pub fn whole_name(&self) -> &str {
+        self.uncut_name.as_deref().unwrap_or(&self.name)
+    }
 }
 
 impl Filter {
@@ -321,34 +331,38 @@ pub fn names<'a>(
     recording: &'a Recording,
     by: By,
     groups: &'a [Group],
-) -> Box<dyn Fn(ProcessIx) -> String + 'a> {
+) -> Box<dyn Fn(ProcessIx) -> Phrase + 'a> {
     let Recording {
         analysis, imports, ..
     } = recording;
     let process = |ix| analysis.process(ix);
     match by {
-        By::Process | By::Thread => Box::new(move |ix| label::label(process(ix))),
-        By::Program => Box::new(move |ix| label::program(process(ix)).to_string()),
-        By::Comm => Box::new(move |ix| escape::raw(process(ix).comm.bytes())),
+        By::Process | By::Thread => Box::new(move |ix| label::phrase(process(ix))),
+        By::Program => Box::new(move |ix| label::program(process(ix)).to_string().into()),
+        By::Comm => Box::new(move |ix| escape::raw(process(ix).comm.bytes()).into()),
         By::Cgroup => Box::new(move |ix| {
-            cgroup_path(analysis, process(ix)).map_or("unknown".into(), escape::raw)
+            let path = cgroup_path(analysis, process(ix));
+            path.map_or("unknown".into(), |path| escape::raw(path).into())
         }),
-        By::Group => Box::new(move |ix| group_of(analysis, process(ix), groups).to_owned()),
+        By::Group => Box::new(move |ix| group_of(analysis, process(ix), groups).into()),
         By::Step => {
             let steps = Steps::new(analysis, &imports.spans);
             Box::new(move |ix| {
                 let step = steps.of_process(analysis, ix);
                 let step = step.and_then(|step| steps.list().get(step));
-                step.map_or(NO_STEP, |step| &step.name).to_owned()
+                step.map_or(NO_STEP.into(), |step| step.name.clone())
             })
         }
         By::Container => {
             let names = container_names(analysis);
-            Box::new(move |ix| names[ix].clone().unwrap_or_else(|| NO_CONTAINER.to_owned()))
+            Box::new(move |ix| {
+                let name = names[ix].as_deref();
+                name.unwrap_or(NO_CONTAINER).into()
+            })
         }
         By::Depth => {
             let depths = depths(analysis);
-            Box::new(move |ix| format!("depth {}", depths[ix]))
+            Box::new(move |ix| format!("depth {}", depths[ix]).into())
         }
     }
 }
@@ -388,7 +402,8 @@ pub fn first_rows(
     let mut rows: Vec<GroupRow> = match by {
         By::Process => {
             let name = |ix| label::label(analysis.process(ix));
-            let named = |ix: ProcessIx| of_process(analysis, ix, name(ix));
+            let named =
+                |ix: ProcessIx| of_process(analysis, ix, label::phrase(analysis.process(ix)));
             let by_name = |a, b| name(a).cmp(&name(b));
             let first = first_places(analysis, processes, sort, most, by_name);
             return (first.into_iter().map(named).collect(), processes.len());
@@ -415,11 +430,12 @@ fn grouped(
 ) -> Vec<GroupRow> {
     let analysis = &recording.analysis;
     let name = names(recording, by, groups);
-    let mut named = BTreeMap::<String, GroupRow>::new();
+    let mut named = BTreeMap::<Phrase, GroupRow>::new();
     for ix in processes {
-        let row = of_process(analysis, *ix, name(*ix));
-        let Some(group) = named.get_mut(&row.name) else {
-            named.insert(row.name.clone(), row);
+        let name = name(*ix);
+        let row = of_process(analysis, *ix, name.clone());
+        let Some(group) = named.get_mut(&name) else {
+            named.insert(name, row);
             continue;
         };
         group.count += 1;
@@ -456,7 +472,7 @@ fn first_places(
 ) -> Vec<ProcessIx> {
     type Place = (Key, usize, ProcessIx);
     let keyed = |(nth, ix): (usize, &ProcessIx)| {
-        let row = of_process(analysis, *ix, String::new());
+        let row = of_process(analysis, *ix, Phrase::default());
         (key(sort, &row), nth, *ix)
     };
     let mut places: Vec<Place> = processes.iter().enumerate().map(keyed).collect();
@@ -484,10 +500,12 @@ fn key(sort: Sort, row: &GroupRow) -> Key {
     (first, row.start, row.pid)
 }
 
-fn of_process(analysis: &Analysis, ix: ProcessIx, name: String) -> GroupRow {
+fn of_process(analysis: &Analysis, ix: ProcessIx, name: Phrase) -> GroupRow {
     let process = analysis.process(ix);
+    let (name, uncut_name) = name.into_short();
     GroupRow {
         name,
+        uncut_name,
         process: Some(ix),
         count: 1,
         threads: process.threads.len() as u64,
@@ -504,19 +522,23 @@ fn of_process(analysis: &Analysis, ix: ProcessIx, name: String) -> GroupRow {
 
 fn of_threads(analysis: &Analysis, process: &Process) -> Vec<GroupRow> {
     let threads = process.threads.iter().map(|ix| analysis.thread(*ix));
-    let row = |thread: &Thread| GroupRow {
-        name: label::thread(thread, process),
-        process: None,
-        count: 1,
-        threads: 1,
-        pid: Some(thread.tid.0),
-        times: thread.times,
-        wall: thread.wall(),
-        max_rss: None,
-        tree_cpu: thread.times.on_cpu,
-        start: thread.start.since(analysis.meta.start),
-        status: thread.status,
-        alive: thread.alive,
+    let row = |thread: &Thread| {
+        let (name, uncut_name) = label::thread_phrase(thread, process).into_short();
+        GroupRow {
+            name,
+            uncut_name,
+            process: None,
+            count: 1,
+            threads: 1,
+            pid: Some(thread.tid.0),
+            times: thread.times,
+            wall: thread.wall(),
+            max_rss: None,
+            tree_cpu: thread.times.on_cpu,
+            start: thread.start.since(analysis.meta.start),
+            status: thread.status,
+            alive: thread.alive,
+        }
     };
     threads.map(row).collect()
 }

@@ -85,7 +85,7 @@ pub fn sums(recording: &Recording, path: &[Segment]) -> StepSums {
     let known = steps.list().iter().zip(&times.steps).enumerate();
     let counts = |step: &Step| !step.is_moment() || step.result.is_some();
     for (at, (step, times)) in known.filter(|(_, (step, _))| counts(step)) {
-        let key = (step.kind, stable(step.kind, &step.name));
+        let key = (step.kind, stable(step.kind, step.name.short()));
         let none = || StepSum::none(verdicts.are_known());
         let sum = sums.entry(key).or_insert_with(none);
         sum.count += 1;

@@ -22,6 +22,7 @@ use crate::steps::{Step, StepIx, Steps};
 use crate::who;
 use crate::Recording;
 use tr_programs::steps::StepKind;
+use tr_text::phrase::Phrase;
 
 /// A verdict names a part of a step's wall time only if the part is at least two fifths of the wall time and at least
 /// `LEAST` nanoseconds long. With these limits, `verdicts.py` found 160 of 165 planted faults, and reported a fault for
@@ -67,7 +68,7 @@ pub struct StepVerdict {
     pub queued: u64,
     /// The names of the tasks that had the CPUs or that the step waited for, with their times in nanoseconds, the
     /// longest first.
-    pub by: Vec<(String, u64)>,
+    pub by: Vec<(Phrase, u64)>,
     /// Whether the verdict is reported: the step failed or was slow because of something other than its own
     /// work or sleep.
     pub told: bool,
@@ -282,7 +283,8 @@ impl<'a> Judge<'a> {
                 Some(contention) if verdict.part == WallPart::Others => {
                     let path = own_path(paths, steps, at).unwrap_or_default();
                     let waits = divider.waits(at, &path);
-                    named(others(contention, analysis, waits).collect())
+                    let others = others(contention, analysis, waits);
+                    named(others.map(|(name, ns)| (name.into(), ns)).collect())
                 }
                 _ => divided.map_or_else(Vec::new, |divided| named(divided.by(verdict.part))),
             };
@@ -409,7 +411,7 @@ pub fn others(
 }
 
 /// Keeps the tasks of a list that a verdict names: those with the longest times, at most [`NAMES`].
-fn named(mut names: Vec<(String, u64)>) -> Vec<(String, u64)> {
+fn named(mut names: Vec<(Phrase, u64)>) -> Vec<(Phrase, u64)> {
     let sum = names
         .iter()
         .fold(0, |sum: u64, (_, ns)| sum.saturating_add(*ns));

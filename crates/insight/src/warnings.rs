@@ -14,8 +14,6 @@ use crate::audit::Doubt;
 use crate::Recording;
 use crate::{exit, label, now, untraced};
 use tr_text::called::TR;
-use tr_text::page::Page;
-use tr_text::style::Paint;
 use tr_text::{escape, units};
 
 /// The largest number of streams of events (such as the events of one CPU) that get a line of warning of their own for
@@ -258,25 +256,6 @@ pub fn is_lower_bound(analysis: &Analysis) -> bool {
     let times = &analysis.totals.times;
     let hidden = analysis.basis() == Basis::Events && is_much(times.unknown, times.sum());
     hidden || is_cut(analysis)
-}
-
-/// The warnings about a recording as text, with a blank line after them; empty if there are none.
-pub fn page(recording: &Recording) -> Page {
-    let mut out = Page::new();
-    for text in warnings(recording) {
-        out.wrapped(Paint::Bad, "! ", &text);
-    }
-    if !out.is_empty() {
-        out.blank();
-    }
-    out
-}
-
-/// The given warnings as Markdown, with a paragraph for each.
-pub fn markdown(warnings: &[String]) -> String {
-    let lines = warnings.iter();
-    let lines = lines.map(|text| format!("⚠️ {}\n\n", escape::markdown(text)));
-    lines.collect()
 }
 
 /// The sentences about the way in which a recording was made, and about the facts that it lacks.

@@ -172,7 +172,7 @@ pub fn named(analysis: &Analysis, who: Actor) -> Value {
         "kind": kind,
         "pid": found.map(|process| process.pid.0),
         "tid": tid,
-        "label": found.map(label::label),
+        "label": found.map(label::whole),
     })
 }
 

@@ -10,6 +10,7 @@ use tr_analyze::share;
 
 use tr_insight::Recording;
 use tr_insight::{exit, label, warnings, who};
+use tr_text::phrase::Phrase;
 use tr_text::units;
 
 #[derive(Clone, Debug, Default)]
@@ -65,7 +66,7 @@ impl Interval {
 /// The time that all processes with one name have on the critical path of a forecast's simulated run.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct ProgramOnPath {
-    pub name: String,
+    pub name: Phrase,
     /// The length of this part of the critical path in ns.
     pub ns: u64,
 }
@@ -206,10 +207,10 @@ pub(crate) fn warnings(recording: &Recording) -> Vec<String> {
 
 /// The parts of a simulated critical path, summed by the name of the process, longest first.
 pub(crate) fn parts(analysis: &Analysis, done: &Done) -> Vec<ProgramOnPath> {
-    let mut by_name: BTreeMap<String, u64> = BTreeMap::new();
+    let mut by_name: BTreeMap<Phrase, u64> = BTreeMap::new();
     for leg in &done.legs {
         let process = analysis.thread(leg.thread).process;
-        let name = label::label(analysis.process(process));
+        let name = label::phrase(analysis.process(process));
         let sum = by_name.entry(name).or_default();
         *sum = sum.saturating_add(leg.ns);
     }

@@ -106,7 +106,7 @@ pub(super) fn told(parts: &[ProgramOnPath], most: usize) -> String {
     let parts = parts.map(|part| {
         format!(
             "{} {}",
-            units::shorten(&part.name, 30),
+            units::shorten(part.name.short(), 30),
             units::time(part.ns)
         )
     });

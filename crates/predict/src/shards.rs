@@ -228,8 +228,8 @@ fn of_steps(costs: &Costs<'_>) -> Tests {
         }
         let recorded = costs.recorded(at);
         tests.add(Test {
-            file: ids::file_of_node(&step.name),
-            id: step.name.clone(),
+            file: ids::file_of_node(step.name.whole()),
+            id: step.name.whole().to_owned(),
             class: String::new(),
             cost: recorded.unwrap_or_else(|| costs.reported(step.wall(), Some(at), 1000)),
         });

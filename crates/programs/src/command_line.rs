@@ -12,7 +12,8 @@ use crate::words::{
 };
 use tr_format::event::{Argv, Comm};
 
-use tr_text::{escape, units};
+use tr_text::phrase::Phrase;
+use tr_text::{escape, phrase, units};
 
 /// The call in a Perl program's text by which it runs the tests of a module (`test_harness(`).
 const HARNESS: &str = "test_harness(";
@@ -39,7 +40,10 @@ struct Description {
 #[derive(Clone, Copy, Debug)]
 enum Ask {
     Program,
+    /// The label for people, in which the text of a script is shortened.
     Label,
+    /// The label for machine formats.
+    WholeLabel,
     /// The program's name and the words of the label as facts: the text of a script is whole and not in quotes.
     Words,
 }
@@ -48,7 +52,7 @@ impl Ask {
     fn what(self, what: impl FnOnce() -> Vec<String>) -> Vec<String> {
         match self {
             Ask::Program => Vec::new(),
-            Ask::Label | Ask::Words => what(),
+            Ask::Label | Ask::WholeLabel | Ask::Words => what(),
         }
     }
 }
@@ -257,7 +261,7 @@ fn interpreted(name: &str, rest: &[&[u8]], script: &Script, nested: u8, ask: Ask
             [option, text, ..] => {
                 let text = || match ask {
                     Ask::Words => escape::raw(text),
-                    Ask::Program | Ask::Label => short(text),
+                    Ask::Program | Ask::Label | Ask::WholeLabel => script_word(text, ask),
                 };
                 said(ask.what(|| vec![escape::raw(option), text()]))
             }
@@ -317,15 +321,27 @@ fn run(args: &[&[u8]], script: &Script, nested: u8, ask: Ask) -> Description {
     read(args, nested + 1, ask)
 }
 
-/// A script's text, as the label of a process shows it: on one line, shortened to [`TEXT`] columns,
-/// in quotes.
-fn short(script: &[u8]) -> String {
-    let script = script.get(..4 * TEXT * 4).unwrap_or(script);
+/// A script's text, as the label of a process shows it: on one line, in quotes. For people it is shortened to [`TEXT`]
+/// columns. In machine formats it is whole, up to [`phrase::LONGEST`] bytes: many processes can have the same script.
+fn script_word(script: &[u8], ask: Ask) -> String {
+    let is_whole = matches!(ask, Ask::WholeLabel);
+    // A little more is read than is kept, so that the end is seen to be missing.
+    let most = if is_whole {
+        2 * phrase::LONGEST
+    } else {
+        4 * TEXT * 4
+    };
+    let script = script.get(..most).unwrap_or(script);
     let words: Vec<&[u8]> = script
         .split(|b| b.is_ascii_whitespace())
         .filter(|word| !word.is_empty())
         .collect();
-    escape::in_quotes(&units::shorten(&escape::raw(&words.join(&b' ')), TEXT))
+    let text = escape::raw(&words.join(&b' '));
+    escape::in_quotes(&if is_whole {
+        phrase::bounded(&text)
+    } else {
+        units::shorten(&text, TEXT)
+    })
 }
 
 /// The name by which reports call the program that a command line runs: `foo.py` for
@@ -345,8 +361,14 @@ pub fn program_of(argv: &Argv, comm: &Comm) -> ProgramName {
 
 /// The label of a command line, without arguments that differ between machines: absolute paths and
 /// names of temporary files.
-pub fn portable_label(args: &[&[u8]]) -> String {
-    let Description { program, what } = read(args, 0, Ask::Label);
+pub fn portable_label(args: &[&[u8]]) -> Phrase {
+    let label = |ask| portable(read(args, 0, ask));
+    Phrase::new(label(Ask::WholeLabel), label(Ask::Label))
+}
+
+/// The label of a program without the arguments that differ between machines.
+fn portable(description: Description) -> String {
+    let Description { program, what } = description;
     let what = what
         .into_iter()
         .filter(|word| !is_of_machine(word.as_bytes()));
@@ -446,12 +468,21 @@ pub fn shim(filename: &[u8], args: &[&[u8]]) -> Option<&'static str> {
 /// The names of version managers that put shims into PATH.
 const SHIMS: [&str; 7] = ["pyenv", "rbenv", "nodenv", "goenv", "jenv", "plenv", "asdf"];
 
-/// The label of a process: its program and the arguments that matter. `forked` says that the
-/// process was only forked and shows its parent's command line; the label then ends with
+/// The label of a process for people: its program and the arguments that matter. The text of a script is shortened.
+/// `forked` says that the process was only forked and shows its parent's command line; the label then ends with
 /// `(forked)`.
 pub fn label_of(argv: &Argv, comm: &Comm, forked: bool) -> String {
+    label(argv, comm, forked, Ask::Label)
+}
+
+/// Like [`label_of`], but for machine formats: the text of a script is whole.
+pub fn whole_label_of(argv: &Argv, comm: &Comm, forked: bool) -> String {
+    label(argv, comm, forked, Ask::WholeLabel)
+}
+
+fn label(argv: &Argv, comm: &Comm, forked: bool, ask: Ask) -> String {
     let args: Vec<&[u8]> = argv.args().collect();
-    let Description { program, what } = read(&args, 0, Ask::Label);
+    let Description { program, what } = read(&args, 0, ask);
     if program.name().is_empty() {
         return escape::raw(comm.bytes());
     }
@@ -499,6 +530,28 @@ mod tests {
         sh -c 'jest'~-w~2 => sh | -c \"'jest' -w 2\"
         sh -c echo~'$x' => sh | -c 'echo '\\''$x'\\'''
         make -C src all => make | -C src all";
+
+    /// The label for people shortens the text of a script, the one for machine formats does not, unless the text is as
+    /// long as only a hostile one is.
+    #[test]
+    fn the_text_of_a_script_is_whole_in_machine_formats() {
+        let comm = Comm::new(b"bash");
+        for count in [2, 30, 5000] {
+            let script = vec!["it's"; count].join("  ");
+            let argv = Argv::from_args(["bash", "-c", &script]);
+            let text = vec!["it's"; count].join(" ");
+            let quoted = |text: &str| format!("bash -c {}", escape::in_quotes(text));
+            let short = label_of(&argv, &comm, false);
+            assert_eq!(short, quoted(&units::shorten(&text, TEXT)));
+            let whole = whole_label_of(&argv, &comm, true);
+            assert_eq!(whole, quoted(&phrase::bounded(&text)) + " (forked)");
+            assert!(whole.len() < 2 * phrase::LONGEST);
+            let args: Vec<&[u8]> = argv.args().collect();
+            let portable = portable_label(&args);
+            assert_eq!(portable.short(), short);
+            assert_eq!(portable.whole(), whole.trim_end_matches(" (forked)"));
+        }
+    }
 
     #[test]
     fn a_shim_is_known_by_its_place() {

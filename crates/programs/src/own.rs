@@ -6,14 +6,15 @@ use std::sync::OnceLock;
 use regex::{Regex, RegexBuilder};
 
 use crate::steps::{found, FoundStep, StepKind};
-use tr_text::{escape, units};
+use tr_text::escape;
+use tr_text::phrase::Phrase;
 
 /// The largest size in bytes of the compiled regular expression of a user's step rule.
 const LARGEST: usize = 1 << 20;
 /// The number of bytes at the beginning of a command line that are matched with the user's step
 /// rules.
 const SEEN: usize = 4096;
-/// The longest name, in columns, of a step that a user's rule names. Longer names are shortened.
+/// The longest name for people, in columns, of a step that a user's rule names. In machine formats it is whole.
 const WIDTH: usize = 120;
 
 /// The user's step rules, set once for this process. All analyses in a process use the same rules,
@@ -60,7 +61,7 @@ impl OwnRule {
         let mut name = String::new();
         groups.expand(&self.name, &mut name);
         let name = escape::raw(name.trim().as_bytes());
-        (!name.is_empty()).then(|| found(self.kind, units::shorten(&name, WIDTH)))?
+        (!name.is_empty()).then(|| found(self.kind, Phrase::name(&name, WIDTH)))?
     }
 }
 
@@ -101,7 +102,17 @@ mod tests {
             .iter()
             .map(|rule| OwnRule::parse(StepKind::Test, rule).unwrap());
         let args: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
-        by(&rules.collect::<Vec<_>>(), &args).map(|found| found.name)
+        by(&rules.collect::<Vec<_>>(), &args).map(|found| found.name.whole().to_owned())
+    }
+
+    /// A name made of a long command line is shortened for people alone.
+    #[test]
+    fn a_long_name_is_whole() {
+        let args: Vec<&[u8]> = vec![b"suite"; 40];
+        let rule = OwnRule::parse(StepKind::Test, "all of $1=^(.*)$").unwrap();
+        let name = by(&[rule], &args).unwrap().name;
+        assert_eq!(name.whole(), format!("all of {}", ["suite"; 40].join(" ")));
+        assert_eq!(tr_text::units::width(name.short()), WIDTH);
     }
 
     #[test]

@@ -8,12 +8,13 @@ use crate::command_line;
 use crate::outline::{Outline, Word};
 use crate::rules;
 use crate::words::{has, is_assignment, relative};
-use tr_text::{escape, units};
+use tr_text::phrase::Phrase;
+use tr_text::{escape, phrase, units};
 
 /// The largest number of commands that are read to name a recipe of make or ninja.
 const MOST: usize = 256;
 
-/// The longest name, in columns, that is given to a recipe of make or ninja.
+/// The longest name, in columns, that is given to a recipe of make or ninja for people.
 const WIDTH: usize = 60;
 
 /// The names of commands that only prepare something or print, separated by spaces. A recipe of
@@ -36,7 +37,7 @@ struct Command {
 /// The name that reports give to a recipe. `args` are the arguments of the process that make or ninja started. The
 /// recipe is named after the first of these that exists: a command that is no build step and does not just prepare
 /// something; a build step; the file that the recipe writes; any command.
-pub fn name(args: &[&[u8]]) -> Option<String> {
+pub fn name(args: &[&[u8]]) -> Option<Phrase> {
     let commands = match command_line::shell_text(args) {
         Some(script) => commands(script),
         None => vec![Command {
@@ -62,7 +63,7 @@ pub fn name(args: &[&[u8]]) -> Option<String> {
         return Some(
             escape::raw(relative(output))
                 .trim_start_matches("./")
-                .to_owned(),
+                .into(),
         );
     }
     commands
@@ -87,11 +88,10 @@ fn slices(words: &[Vec<u8>]) -> Vec<&[u8]> {
     words.iter().map(Vec::as_slice).collect()
 }
 
-fn of_command(command: &Command) -> String {
-    units::shorten(
-        &command_line::portable_label(&slices(&command.words)),
-        WIDTH,
-    )
+fn of_command(command: &Command) -> Phrase {
+    let label = command_line::portable_label(&slices(&command.words));
+    let short = units::shorten(label.short(), WIDTH);
+    Phrase::new(phrase::bounded(label.whole()), short)
 }
 
 /// The commands in the shell script of a recipe, without the commands inside `$(…)`.
@@ -155,9 +155,12 @@ mod tests {
             ("", ""),
         ] {
             let named = name(&[b"/bin/sh", b"-c", script.as_bytes()]);
-            assert_eq!(named.unwrap_or_default(), want, "{script}");
+            assert_eq!(named.unwrap_or_default().whole(), want, "{script}");
         }
-        let direct = |line: &str| name(&line.split(' ').map(str::as_bytes).collect::<Vec<_>>());
+        let direct = |line: &str| {
+            let args: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+            name(&args).map(|name| name.whole().to_owned())
+        };
         assert_eq!(direct("./run.sh 15").as_deref(), Some("run.sh 15"));
         assert_eq!(direct("mkdir -p /w/a").as_deref(), Some("mkdir -p"));
         // The shim of a version manager begins with `#!/usr/bin/env bash`.
@@ -174,10 +177,19 @@ mod tests {
 
     #[test]
     fn a_long_recipe_has_a_short_name() {
-        let script = format!("./x {}", "word ".repeat(1000));
-        let named = name(&[b"sh", b"-c", script.as_bytes()]).unwrap();
-        assert!(named.starts_with("x word word"), "{named}");
-        assert!(units::width(&named) <= WIDTH, "{named}");
+        for words in [20, 1000] {
+            let script = format!("./x{}", " word".repeat(words));
+            let named = name(&[b"sh", b"-c", script.as_bytes()]).unwrap();
+            assert!(named.short().starts_with("x word word"), "{named:?}");
+            assert!(units::width(named.short()) <= WIDTH, "{named:?}");
+            // The name in machine formats is whole, unless it is longer than any limit.
+            let whole = script.trim_start_matches("./");
+            if words == 20 {
+                assert_eq!(named.whole(), whole);
+            } else {
+                assert_eq!(named.whole(), phrase::bounded(whole));
+            }
+        }
     }
 
     #[test]

@@ -307,7 +307,7 @@ mod tests {
             let args: Vec<String> = args.split(' ').map(|arg| arg.replace('~', " ")).collect();
             let args: Vec<&[u8]> = args.iter().map(String::as_bytes).collect();
             let got = step(&args).map_or("-".to_owned(), |found| {
-                format!("{} | {}", found.kind.name(), found.name)
+                format!("{} | {}", found.kind.name(), found.name.whole())
             });
             if got != want.replace('~', " ") {
                 wrong.push(format!("{line}, not {got}"));

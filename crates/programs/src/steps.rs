@@ -4,6 +4,7 @@ use crate::job_tools::JOBS;
 use crate::tools::{KnownProgram, Role};
 use crate::words;
 use crate::words::has;
+use tr_text::phrase::Phrase;
 use tr_text::{called, escape, named};
 
 named! {
@@ -23,7 +24,7 @@ named! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundStep {
     pub kind: StepKind,
-    pub name: String,
+    pub name: Phrase,
     /// How the tests that this build step's command runs can be recognized, in addition to tests that the rules
     /// recognize by their own command lines.
     pub tests: Tests,
@@ -119,7 +120,7 @@ impl<'a> Line<'a> {
 
 impl FoundStep {
     /// A build step with this kind and name, and with the default for every other field.
-    pub fn new(kind: StepKind, name: impl Into<String>) -> FoundStep {
+    pub fn new(kind: StepKind, name: impl Into<Phrase>) -> FoundStep {
         FoundStep {
             kind,
             name: name.into(),
@@ -132,11 +133,11 @@ impl FoundStep {
     }
 }
 
-pub(crate) fn found(kind: StepKind, name: impl Into<String>) -> Option<FoundStep> {
+pub(crate) fn found(kind: StepKind, name: impl Into<Phrase>) -> Option<FoundStep> {
     Some(FoundStep::new(kind, name))
 }
 
-pub(crate) fn test_runner(name: impl Into<String>) -> Option<FoundStep> {
+pub(crate) fn test_runner(name: impl Into<Phrase>) -> Option<FoundStep> {
     Some(FoundStep {
         tests: Tests::Children,
         ..FoundStep::new(StepKind::Test, name)
@@ -144,7 +145,7 @@ pub(crate) fn test_runner(name: impl Into<String>) -> Option<FoundStep> {
 }
 
 /// The build step for a worker process of a test runner, with this name.
-pub(crate) fn worker(name: impl Into<String>) -> Option<FoundStep> {
+pub(crate) fn worker(name: impl Into<Phrase>) -> Option<FoundStep> {
     Some(FoundStep {
         worker: true,
         ..FoundStep::new(StepKind::Test, name)

@@ -44,7 +44,7 @@ fn table<'a>(
     let names = (width.saturating_sub(62) / 2).clamp(8, 40);
     let binaries = if by.is_some() { names } else { 2 * names };
     Table::new("function", |row: &&FunctionRow| row.name.function.clone())
-        .data("name", move |row| {
+        .phrase_data("name", move |row| {
             group(row).map(|group| group.name.clone())
         })
         .fact(id, "pid", move |row| {
@@ -75,7 +75,7 @@ fn table<'a>(
         })
         .place(2)
         .words(title, move |row| {
-            let name = group(row).map(|group| units::shorten(&group.name, names));
+            let name = group(row).map(|group| units::shorten(group.name.short(), names));
             name.map_or(Cell::Empty, Cell::Text)
         })
         .place(3)

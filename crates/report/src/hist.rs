@@ -108,7 +108,7 @@ pub fn sheet<'r>(
     let table = table
         .data("name", |row| match (row.cpu, row.group) {
             (Some(cpu), _) => cpu.0.to_string(),
-            (None, group) => group.map(|group| group.name.clone()).unwrap_or_default(),
+            (None, group) => group.map_or(String::new(), |group| group.name.short().to_owned()),
         })
         .data("pid", |row| row.group.and_then(|group| group.pid))
         .data("from_us", |row| row.bounds.map(|(from, _)| from))

@@ -14,3 +14,5 @@ pub mod reports;
 pub mod schemas;
 mod size;
 pub mod summary;
+pub mod untraced;
+pub mod warnings;

@@ -8,8 +8,8 @@ use tr_text::table::{Cell, Table};
 /// if the group is one process or one thread.
 pub fn table<'a, R: 'a>(by: By, of: fn(&R) -> &Members) -> Table<'a, R> {
     let id = if by == By::Thread { "tid" } else { "pid" };
-    Table::new(by.title(), move |row| of(row).name.clone())
-        .data("name", move |row| of(row).name.clone())
+    Table::new(by.title(), move |row| of(row).name.short().to_owned())
+        .phrase_data("name", move |row| Some(of(row).name.clone()))
         .fact(id, "pid", move |row| {
             of(row).pid.map_or(Cell::Empty, Cell::Id)
         })

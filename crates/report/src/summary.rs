@@ -26,6 +26,7 @@ use tr_insight::{exit, untraced, warnings, who};
 use tr_programs::steps::StepKind;
 use tr_text::called::TR;
 use tr_text::page::Page;
+use tr_text::phrase::Phrase;
 use tr_text::style::{Paint, Style};
 use tr_text::words::RUN_QUEUE_WAIT;
 use tr_text::{escape, units};
@@ -64,7 +65,7 @@ pub struct Summary {
     failures: Failures,
     /// The names and verdicts of tests that passed but were delayed more than the other tests of their suite, for
     /// example by waits for a CPU.
-    slow: Vec<(String, String)>,
+    slow: Vec<(Phrase, String)>,
     path: Option<Path>,
     steps: Vec<TimedPart>,
     /// The numbers of the job's tests and of the failed ones, including tests in runners' files that have no place in
@@ -120,7 +121,7 @@ impl Summary {
         if let Some(reason) = untraced::reason(analysis) {
             return Summary {
                 command,
-                outcome: untraced::facts(analysis).join(" · "),
+                outcome: crate::untraced::facts(analysis).join(" · "),
                 warnings: vec![format!("not traced: {reason}")],
                 ..Summary::default()
             };
@@ -201,7 +202,7 @@ impl Summary {
             out.wrapped(Paint::Bad, "Failed: ", &failure);
         }
         for (name, held) in self.slow.iter().take(MOST) {
-            let slow = format!("{}: {held}", units::shorten(name, NAME));
+            let slow = format!("{}: {held}", units::shorten(name.short(), NAME));
             out.wrapped(Paint::Plain, "Slow: ", &slow);
         }
         if let Some(verdict) = &self.verdict {
@@ -246,13 +247,13 @@ impl Summary {
             escape::code(&units::shorten(&self.command, NAME)),
             escape::markdown(&self.outcome)
         );
-        out += &warnings::markdown(&self.warnings);
+        out += &crate::warnings::markdown(&self.warnings);
         let failed = self.failed(escape::code, escape::markdown);
         for failure in &failed {
             let _ = writeln!(out, "- ❌ {failure}");
         }
         for (name, held) in self.slow.iter().take(MOST) {
-            let name = escape::code(&units::shorten(name, NAME));
+            let name = escape::code(&units::shorten(name.short(), NAME));
             let _ = writeln!(out, "- Slow: {name}: {}", escape::markdown(held));
         }
         if !failed.is_empty() || !self.slow.is_empty() {
@@ -296,24 +297,32 @@ impl Summary {
     /// Lines of text in the summary about the failures that matter. `name` and `text` are functions that escape names
     /// and other texts for the output.
     fn failed(&self, name: fn(&str) -> String, text: fn(&str) -> String) -> Vec<String> {
-        let label = |failed: &Failure| name(&units::shorten(&failed.name(), NAME));
+        let label = |failed: &Failure| name(&units::shorten(failed.name().short(), NAME));
         let told = &self.failures.told;
         let shown = told.iter().take(MOST);
-        let lines =
-            shown.map(|failed| {
-                let at = failed.at().map(|at| format!(" at {}", text(&at)));
-                let at = at.unwrap_or_default();
-                let mut words = vec![format!("{} {}{at}", label(failed), text(&failed.fact()))];
-                let above = failed.above.iter();
-                words.extend(above.map(|above| {
-                    format!("{}{} {}", above.lead(), label(above), text(&above.ended()))
-                }));
-                let held = failed
-                    .held_by()
-                    .into_iter()
-                    .map(|held| format!(": {}", text(&held)));
-                words.join(" → ") + &held.collect::<String>()
-            });
+        let lines = shown.map(|failed| {
+            let at = failed.at().map(|at| format!(" at {}", text(at.short())));
+            let at = at.unwrap_or_default();
+            let mut words = vec![format!(
+                "{} {}{at}",
+                label(failed),
+                text(failed.fact().short())
+            )];
+            let above = failed.above.iter();
+            words.extend(above.map(|above| {
+                format!(
+                    "{}{} {}",
+                    above.lead(),
+                    label(above),
+                    text(above.ended().short())
+                )
+            }));
+            let held = failed
+                .held_by()
+                .into_iter()
+                .map(|held| format!(": {}", text(held.short())));
+            words.join(" → ") + &held.collect::<String>()
+        });
         let mut lines: Vec<String> = lines.collect();
         if let Some(more @ 1..) = told.len().checked_sub(MOST) {
             let more = units::count(more as u64);
@@ -351,7 +360,11 @@ fn address(link: &str) -> String {
 
 fn said(advice: &Advice) -> String {
     let gain = advice.saves("at most");
-    format!("{}: {} (saves {gain})", advice.finding, advice.action)
+    format!(
+        "{}: {} (saves {gain})",
+        advice.finding.short(),
+        advice.action
+    )
 }
 
 /// The words for how COMMAND ended and how long it took, for example `exit 2 after 8.1 s`.
@@ -404,7 +417,7 @@ fn tests(steps: &Steps, recording: &Recording, fails: impl Fn(&Step) -> bool) ->
 
 /// The names and verdicts of the longest tests that passed although they were delayed more than the other tests of
 /// their suite.
-fn slow(judged: &StepVerdicts<'_>) -> Vec<(String, String)> {
+fn slow(judged: &StepVerdicts<'_>) -> Vec<(Phrase, String)> {
     let steps = &judged.steps;
     if steps.list().iter().all(|step| step.kind != StepKind::Test) {
         return Vec::new();
@@ -465,7 +478,7 @@ fn longest(wall: u64, list: &[Step], fails: impl Fn(&Step) -> bool) -> Vec<Timed
     by_length(&mut failed);
     let shown = found.into_iter().chain(failed.into_iter().take(MOST));
     let shown = shown.map(|(_, step)| TimedPart {
-        name: units::shorten(&step.name, NAME),
+        name: units::shorten(step.name.short(), NAME),
         ns: step.wall(),
         failed: fails(step),
     });
@@ -480,7 +493,7 @@ mod tests {
 
     fn step(name: &str, parent: Option<usize>, ms: u64, failed: bool) -> Step {
         Step {
-            name: name.to_owned(),
+            name: name.into(),
             kind: StepKind::Test,
             parent,
             depth: 0,

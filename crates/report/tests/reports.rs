@@ -538,7 +538,7 @@ fn a_span_is_in_the_nearest_common_ancestor_of_its_ends() {
     };
     let mut found: HashMap<String, Option<ProcessIx>> = HashMap::new();
     for step in Steps::new(&analysis, &[]).list() {
-        found.insert(step.name.clone(), step.process);
+        found.insert(step.name.whole().to_owned(), step.process);
     }
     let mut apart = 0;
     for at in (0..400).step_by(2) {

@@ -115,7 +115,7 @@ fn tree(analysis: &Analysis) -> String {
     let lines = steps.list().iter().map(|step| {
         let indent = "  ".repeat(step.depth);
         let unknown = if step.has_work { "" } else { " ?" };
-        let (kind, name) = (step.kind.name(), &step.name);
+        let (kind, name) = (step.kind.name(), step.name.whole());
         format!(
             "{indent}{kind} {name} {}-{}{unknown}\n",
             step.from.0, step.to.0
@@ -166,11 +166,11 @@ target make all 0-900
     let steps = Steps::new(&analysis, &[]);
     let name = |at: u32| {
         let step = steps.of_process(&analysis, ProcessIx(at)).unwrap();
-        steps.list()[step].name.clone()
+        steps.list()[step].name.whole().to_owned()
     };
     assert_eq!([name(2), name(3), name(7)], ["a.o", "a.o", "x --fast"]);
     let shell = steps.at(ThreadIx(1), Ktime(11)).unwrap();
-    assert_eq!(steps.list()[shell].name, "make all");
+    assert_eq!(steps.list()[shell].name.whole(), "make all");
 
     // The filter and the rows of groups use the same steps.
     let filter = Filter {
@@ -340,6 +340,34 @@ fn the_processes_of_a_mark_are_found_by_its_name() {
     assert!(steps.whole_name("three › in").is_none());
 }
 
+/// A step with a long name is found by the whole name, which machine formats have, and by the one for people.
+#[test]
+fn a_step_is_found_by_its_whole_name_and_by_the_short_one() {
+    let analysis = built(&[
+        (None, 0, 900, &[(0, "ctest")]),
+        (
+            Some(0),
+            10,
+            500,
+            &[(
+                10,
+                "sh -c ./check~--of~the~first~parser~--with~all~its~inputs~--and~--every~--option~--there~is",
+            )],
+        ),
+        (Some(0), 510, 800, &[(510, "/w/x --fast")]),
+    ]);
+    let steps = Steps::new(&analysis, &[]);
+    let mut names = steps.list().iter().map(|step| &step.name);
+    let long = names.find(|name| name.short() != name.whole()).unwrap();
+    assert!(long.short().contains('…') && !long.whole().contains('…'));
+    for name in [long.whole(), long.short()] {
+        let found = steps.whole_name(name).expect(name);
+        let inside = steps.processes_in(&analysis, found);
+        let found: Vec<_> = analysis.process_ids().filter(|ix| inside[*ix]).collect();
+        assert_eq!(found, [ProcessIx(1)], "{name}");
+    }
+}
+
 /// A test in a runner's report counts by its own result, however its worker process ended. Suites and workers do not
 /// count as tests.
 #[test]
@@ -465,7 +493,7 @@ fn times_add_up() {
                 processes += times.processes;
             }
             let spent = times.spent.unwrap();
-            assert_eq!(spent.sum(), step.wall(), "{name}: {}", step.name);
+            assert_eq!(spent.sum(), step.wall(), "{name}: {}", step.name.whole());
             // Time that other tasks took can only explain waits of the step's own threads.
             let times = times.times.unwrap();
             let waits = times.sleep + times.blocked + times.unknown;
@@ -473,7 +501,7 @@ fn times_add_up() {
             assert!(
                 others <= waits,
                 "{name}: {}: {others} of {waits}",
-                step.name
+                step.name.whole()
             );
             assert!(spent.of(TimeKind::OnCpu) <= times.on_cpu + times.unknown);
             all_others += others;
@@ -530,7 +558,7 @@ fn the_time_that_no_inner_step_explains() {
         let at = steps
             .list()
             .iter()
-            .position(|step| step.name.contains(name));
+            .position(|step| step.name.whole().contains(name));
         rest[at.unwrap()]
     };
     assert_eq!([of("make"), of("a.o"), of("b.o")], [500, 300, 200]);
@@ -586,9 +614,14 @@ fn path_by_step_adds_up(analysis: &Analysis, steps: &Steps, times: &AllTimes, pa
         }
         let of_name = (0..titles.len()).filter(|at| !holds[*at] && titles[*at] == share.name);
         let on_path: Vec<u64> = of_name.map(|at| times.steps[at].on_path).collect();
-        assert_eq!(share.time(), on_path.iter().sum::<u64>(), "{}", share.name);
+        assert_eq!(
+            share.time(),
+            on_path.iter().sum::<u64>(),
+            "{}",
+            share.name.whole()
+        );
         let count = on_path.iter().filter(|ns| **ns > 0).count();
-        assert_eq!(share.count, count as u64, "{}", share.name);
+        assert_eq!(share.count, count as u64, "{}", share.name.whole());
     }
 }
 
@@ -617,10 +650,13 @@ fn a_unit_that_holds_its_link_has_its_name_on_the_path() {
         .list()
         .iter()
         .zip(&holds)
-        .any(|(step, holds)| *holds && step.name == "derive"));
+        .any(|(step, holds)| *holds && step.name.whole() == "derive"));
     let found = PathBySteps::new(&analysis, &groups(&analysis), &steps, &path);
     let time = |name: &str| -> u64 {
-        let named = found.shares.iter().filter(|share| share.name == name);
+        let named = found
+            .shares
+            .iter()
+            .filter(|share| share.name.whole() == name);
         named.map(|share| share.time()).sum()
     };
     assert!(time("derive") > 0);

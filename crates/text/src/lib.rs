@@ -8,6 +8,7 @@ pub mod json;
 pub mod levels;
 pub mod names;
 pub mod page;
+pub mod phrase;
 pub mod pictures;
 pub mod strings;
 pub mod strips;

@@ -4,10 +4,13 @@
 mod cell;
 mod grid;
 
+use std::rc::Rc;
+
 use csv::StringRecord;
 use serde_json::{Map, Value};
 
 use crate::escape;
+use crate::phrase::Phrase;
 use crate::style::{Paint, Style};
 pub use cell::Cell;
 use grid::{left, GridRow, Heading};
@@ -171,6 +174,23 @@ impl<'a, R> Table<'a, R> {
     ) -> Table<'a, R> {
         self.data(key, value)
             .with(|column| column.media = Media::Csv)
+    }
+
+    /// Adds a text of each row to the table that is whole in JSON and short in CSV, as in tables for people.
+    #[must_use]
+    pub fn phrase_data(
+        self,
+        key: &str,
+        phrase: impl Fn(&R) -> Option<Phrase> + 'a,
+    ) -> Table<'a, R> {
+        let phrase = Rc::new(phrase);
+        let whole = Rc::clone(&phrase);
+        self.csv_data(key, move |row| {
+            phrase(row).map(|text| text.short().to_owned())
+        })
+        .json_data(key, move |row| {
+            whole(row).map(|text| text.whole().to_owned())
+        })
     }
 
     fn add(mut self, title: &str, key: Option<String>, content: Content<'a, R>) -> Table<'a, R> {
@@ -402,5 +422,25 @@ fn plain(value: &Value) -> String {
         Value::String(text) => escape::cell(text),
         Value::Bool(is) => u8::from(*is).to_string(),
         value => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_phrase_is_whole_in_json_and_short_in_csv() {
+        let table = Table::unnamed().phrase_data("task", |name: &Option<&str>| {
+            name.map(|name| Phrase::name(name, 9))
+        });
+        let rows = [Some("a-generator-of-code"), Some("ld"), None];
+        let csv = String::from_utf8(table.csv(rows).unwrap()).unwrap();
+        assert_eq!(
+            csv.lines().collect::<Vec<_>>(),
+            ["task", "a-ge…code", "ld", "\"\""]
+        );
+        let whole = serde_json::json!([{"task": rows[0]}, {"task": "ld"}, {"task": null}]);
+        assert_eq!(table.rows(rows), whole);
     }
 }

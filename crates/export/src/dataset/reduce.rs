@@ -292,7 +292,7 @@ fn processes(
         Process {
             run: run.to_owned(),
             program: label::program(process).to_string(),
-            label: label::label(process),
+            label: label::whole(process),
             argv_key: key(&normal_arguments(process.argv.args(), &cwd, &pids)),
             pid: process.pid.0.into(),
             start_ns: process.start.since(analysis.start),

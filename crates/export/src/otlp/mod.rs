@@ -344,7 +344,7 @@ impl<'a> Spans<'a> {
         };
         let parent = self.around(inside, step.parent);
         let name = match (step.kind, execution) {
-            (StepKind::Test | StepKind::Job | StepKind::Mark, _) => step.name.clone(),
+            (StepKind::Test | StepKind::Job | StepKind::Mark, _) => step.name.whole().to_owned(),
             (_, Some(process)) => label::program(self.view.analysis.process(process)).to_string(),
             (kind, None) => kind.name().to_owned(),
         };
@@ -368,7 +368,7 @@ impl<'a> Spans<'a> {
                 ["failure", "success"],
             ),
         };
-        span.attributes.push(text(name, &step.name));
+        span.attributes.push(text(name, step.name.whole()));
         if name == TASK_NAME {
             span.attributes.push(text(TASK_ID, &hex(&span.span_id)));
             let ci = Ci::new(&self.view.analysis.meta);

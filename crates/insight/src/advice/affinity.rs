@@ -10,6 +10,7 @@ use tr_format::event::CpuId;
 use super::candidate::{Advice, AdviceKind, Candidate, Gain};
 use super::facts::{BuildFacts, STRAY};
 use super::rating::WORTH;
+use tr_text::phrase::Phrase;
 
 /// A program (such as `taskset`) that restricts the whole build to some of the machine's CPUs.
 pub(super) struct Affinity {
@@ -63,7 +64,9 @@ impl Affinity {
         let enough = self.gain >= WORTH && self.gain.saturating_mul(kind.least()) >= self.own;
         let (name, cpus) = (facts.name(self.group), self.cpus);
         let candidate = Candidate {
-            finding: format!("{name} allows {cpus} of {} CPUs", facts.cpus),
+            finding: Phrase::with([&name], |[name]| {
+                format!("{name} allows {cpus} of {} CPUs", facts.cpus)
+            }),
             action: "leave it out, or allow more CPUs".into(),
             evidence: vec![self.group],
             ..Candidate::of(kind)

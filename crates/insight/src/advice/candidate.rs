@@ -7,6 +7,7 @@ use tr_analyze::schedule::{Change, Jobs};
 use tr_analyze::what_if::Without;
 use tr_format::event::Ktime;
 use tr_text::named;
+use tr_text::phrase::Phrase;
 use tr_text::units;
 
 use super::nap::Superfluous;
@@ -52,7 +53,7 @@ named! {
 pub struct Advice {
     pub kind: AdviceKind,
     /// The evidence for the advised change, in words: the tasks and their time.
-    pub finding: String,
+    pub finding: Phrase,
     pub action: String,
     /// The least wall time in nanoseconds that the advised change saves; 0 if no least is known. `gain` is the most
     /// that it saves.
@@ -82,7 +83,7 @@ impl Advice {
 /// A change of a build that a rule of advice proposes. Its gain is not computed yet.
 pub(crate) struct Candidate {
     pub(super) kind: AdviceKind,
-    pub(super) finding: String,
+    pub(super) finding: Phrase,
     pub(super) action: String,
     /// The part of the recorded time that a simulation leaves out to find how much the proposed change can save.
     pub(super) without: Without,
@@ -117,7 +118,7 @@ impl Candidate {
     pub(super) fn of(kind: AdviceKind) -> Candidate {
         Candidate {
             kind,
-            finding: String::new(),
+            finding: Phrase::default(),
             action: String::new(),
             without: Without::own(|_, _| false, None),
             cap: 0,

@@ -21,6 +21,7 @@ use super::candidate::{Advice, Candidate, Gain};
 use crate::ancestors::from_parents_to_children;
 use crate::Recording;
 use crate::{course, exit, label};
+use tr_text::phrase::Phrase;
 use tr_text::units;
 
 /// The largest number of characters of a program's name in the evidence for a line of advice.
@@ -262,15 +263,15 @@ impl<'a> BuildFacts<'a> {
         }
     }
 
-    /// A short name of an execution of a program for people: its label, such as `cc1 main.c`, or only the program's
-    /// name if the label is long.
-    pub fn name(&self, group: Group) -> String {
+    /// The name of an execution of a program in a sentence: its label, such as `cc1 main.c`, or only the program's name
+    /// if the label is long.
+    pub fn name(&self, group: Group) -> Phrase {
         let label = self.label(group);
         match self.execution(group) {
             Some(it) if units::width(&label) > NAME => {
-                units::shorten(&it.program.to_string(), NAME)
+                Phrase::name(&it.program.to_string(), NAME)
             }
-            _ => label,
+            _ => label.into(),
         }
     }
 
@@ -289,10 +290,16 @@ impl<'a> BuildFacts<'a> {
         &self,
         first: Group,
         all: impl IntoIterator<Item = Group>,
-    ) -> (String, &'static str) {
+    ) -> (Phrase, &'static str) {
         match self.runs(all) {
             0 | 1 => (self.name(first), "s"),
-            n => (format!("{} and {} more", self.name(first), n - 1), ""),
+            n => {
+                let more = n - 1;
+                let names = Phrase::with([&self.name(first)], |[name]| {
+                    format!("{name} and {more} more")
+                });
+                (names, "")
+            }
         }
     }
 

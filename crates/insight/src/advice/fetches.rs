@@ -17,6 +17,7 @@ use super::candidate::{AdviceKind, Candidate};
 use super::facts::BuildFacts;
 use crate::label;
 use crate::network::{Host, Remotes};
+use tr_text::phrase::Phrase;
 use tr_text::units;
 
 /// A bound of the work: at most this many DNS queries before a wait are searched for one without an answer. Likewise,
@@ -162,14 +163,16 @@ fn held_back(facts: &BuildFacts<'_>, waited: &[Waited]) -> Option<Candidate> {
     }
     let (name, s) = facts.names(*groups.first()?, groups.iter().copied());
     let sender = senders.first().map_or("the other end".into(), |thread| {
-        label::label(analysis.process(analysis.thread(*thread).process))
+        label::phrase(analysis.process(analysis.thread(*thread).process))
     });
     Some(Candidate {
-        finding: format!(
-            "{name} wait{s} {}, {} times, for data of {sender}, which TCP holds back until a delayed acknowledgement",
-            units::time(sum),
-            units::count(count as u64)
-        ),
+        finding: Phrase::with([&name, &sender], |[name, sender]| {
+            format!(
+                "{name} wait{s} {}, {} times, for data of {sender}, which TCP holds back until a delayed acknowledgement",
+                units::time(sum),
+                units::count(count as u64)
+            )
+        }),
         action: "send each message in one write, or set TCP_NODELAY".into(),
         without: Without::own(
             |kind, _| kind == TimeKind::Network,
@@ -206,12 +209,16 @@ pub(super) fn fetches(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             let who: BTreeSet<Silent> = fetches.iter().filter_map(|fetch| fetch.silent).collect();
             let (who, action) = silence(&who, &Remotes::new(facts.analysis, &waited));
             (
-                format!("{name} wait{s} {time} without an answer from {who}"),
+                Phrase::with([&name], |[name]| {
+                    format!("{name} wait{s} {time} without an answer from {who}")
+                }),
                 action,
             )
         } else {
             (
-                format!("{name} wait{s} {time} for the network"),
+                Phrase::with([&name], |[name]| {
+                    format!("{name} wait{s} {time} for the network")
+                }),
                 "keep in a cache what it fetches".into(),
             )
         };

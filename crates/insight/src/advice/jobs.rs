@@ -18,6 +18,7 @@ use super::facts::BuildFacts;
 use super::job_limit::{limit, told_makes, waits_for_slots, Limit};
 use super::machine::starved_within;
 use super::work::names_directory;
+use tr_text::phrase::Phrase;
 use tr_text::units;
 
 /// The least number of jobs that ran one after the other for which advice is given, and the least length of each such
@@ -320,7 +321,9 @@ impl Order {
             units::time(row.length),
         );
         Some(Candidate {
-            finding: format!("{name} runs {count} checks one after the other, {length}"),
+            finding: Phrase::with([&name], |[name]| {
+                format!("{name} runs {count} checks one after the other, {length}")
+            }),
             action: "run them at once, as none writes what another one reads".into(),
             without: Without::own(|_, _| true, Some(facts.below(&row.others))),
             cap: row.cap,
@@ -349,7 +352,9 @@ impl Order {
         let count = units::count(row.groups.len() as u64);
         let length = units::time(row.length);
         Some(Candidate {
-            finding: format!("{name} runs {count} {program} one after the other, {length}"),
+            finding: Phrase::with([&name], |[name]| {
+                format!("{name} runs {count} {program} one after the other, {length}")
+            }),
             action: format!("{action}, if they are targets of their own"),
             without: Without::own(|_, _| true, Some(facts.below(&row.others))),
             cap: row.cap,
@@ -367,7 +372,7 @@ impl Order {
     /// The words for commands that ran one after the other, such as `4 commands of lint.sh`.
     pub fn text(&self, facts: &BuildFacts<'_>) -> String {
         let count = units::count(self.row.groups.len() as u64);
-        format!("{count} commands of {}", facts.name(self.row.owner))
+        format!("{count} commands of {}", facts.name(self.row.owner).short())
     }
 }
 
@@ -542,11 +547,13 @@ fn of_rows(facts: &BuildFacts<'_>, program: &ProgramName, rows: &[Row]) -> Optio
         AdviceKind::FewJobs
     };
     Some(Candidate {
-        finding: format!(
-            "{name} run{s} {} × {program} {at_once}, {}",
-            units::count(all().count() as u64),
-            units::time(length)
-        ),
+        finding: Phrase::with([&name], |[name]| {
+            format!(
+                "{name} run{s} {} × {program} {at_once}, {}",
+                units::count(all().count() as u64),
+                units::time(length)
+            )
+        }),
         action: parent
             .filter(|_| !first.inherits && !first.by_load)
             .map(|known| known.change(facts.cpus))

@@ -16,6 +16,7 @@ use super::facts::BuildFacts;
 use super::nap::LOOP;
 use crate::timeout::{ran, timed_out};
 use crate::{exit, label};
+use tr_text::phrase::Phrase;
 use tr_text::units;
 
 /// A bound of the work: at most `THREADS` threads of a process are searched, and at most `PARTS` entries in the
@@ -89,11 +90,12 @@ pub(super) fn killed_after_grace(facts: &BuildFacts<'_>) -> Vec<(ProcessIx, Cand
         let owner = facts.groups.at(sender.process, killed.end)?;
         let groups = facts.groups_of(&own);
         let candidate = Candidate {
-            finding: format!(
-                "{} waits {} for the end of {}, and kills it",
-                facts.name(owner),
-                units::time(killed.end.since(from)),
-                label::label(killed)
+            finding: Phrase::with(
+                [&facts.name(owner), &label::phrase(killed)],
+                |[owner, killed_name]| {
+                    let time = units::time(killed.end.since(from));
+                    format!("{owner} waits {time} for the end of {killed_name}, and kills it")
+                },
             ),
             action: "find out why the first signal does not end it".into(),
             without: Without::own(is_wait, Some(facts.set(groups.iter().copied()))),
@@ -131,10 +133,9 @@ pub(super) fn given_up_at_once(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         groups.push(by);
         let (name, time) = (facts.name(by), units::time(timeout.length()));
         Some(Candidate {
-            finding: format!(
-                "{name} waits {time} for {}, until its time-out, and kills it",
-                label::label(process)
-            ),
+            finding: Phrase::with([&name, &label::phrase(process)], |[name, child]| {
+                format!("{name} waits {time} for {child}, until its time-out, and kills it")
+            }),
             action: "use a shorter time-out, or find out why it does not end".into(),
             without: Without::own(is_wait, Some(facts.set(groups.iter().copied()))),
             cap: ns.min(timeout.length()),
@@ -160,11 +161,9 @@ pub(super) fn ended_by_limit(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         let process = analysis.process(execution.process);
         let child = process.children.first()?;
         Some(Candidate {
-            finding: format!(
-                "timeout ends {} after {}",
-                label::label(analysis.process(*child)),
-                units::time(ran(process))
-            ),
+            finding: Phrase::with([&label::phrase(analysis.process(*child))], |[child]| {
+                format!("timeout ends {child} after {}", units::time(ran(process)))
+            }),
             action: "find out why it does not end, or use a shorter limit".into(),
             without: Without::own(is_wait, Some(below)),
             cap,

@@ -188,7 +188,7 @@ impl WithheldTime {
             _ => finding,
         };
         let candidate = Candidate {
-            finding,
+            finding: finding.into(),
             action,
             without: Without::own(|kind, _| kind == TimeKind::RunQueue, None),
             cap: gain,
@@ -309,14 +309,14 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let all = |own| Without::own(own, None);
     vec![
         Candidate {
-            finding: format!("the hypervisor takes {} of CPU time", units::time(stolen)),
+            finding: format!("the hypervisor takes {} of CPU time", units::time(stolen)).into(),
             action: "use a host with less load".into(),
             without: all(|kind, _| kind == TimeKind::OnCpu),
             cap: stolen,
             ..Candidate::of(AdviceKind::Stolen)
         },
         Candidate {
-            finding: format!("tasks wait {} for memory", units::time(stalled)),
+            finding: format!("tasks wait {} for memory", units::time(stalled)).into(),
             action: "give it more memory, or run fewer jobs".into(),
             without: all(|kind, _| {
                 matches!(

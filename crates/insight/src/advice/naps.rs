@@ -24,6 +24,7 @@ use super::polls;
 use super::rhythm::{is_long, is_paced};
 use crate::timeout::timed_out;
 use crate::{exit, label};
+use tr_text::phrase::Phrase;
 use tr_text::units;
 
 /// The least number of unequal sleeps that count as tries to get what another process has, such as a database's lock.
@@ -242,14 +243,14 @@ fn stops(facts: &BuildFacts<'_>, process: ProcessIx, slept: &[Nap]) -> Option<Ca
     let went = of.wall().saturating_sub(ns).max(1);
     let cap = share(of.times.on_cpu, ns, went).min(ns);
     let groups = facts.groups_of(&BTreeSet::from([child]));
-    let (name, label) = (facts.name(first.by), label::label(of));
+    let (name, label) = (facts.name(first.by), label::phrase(of));
     let all = slept.iter().map(|nap| nap.group).chain(groups);
     let all: BTreeSet<Group> = all.collect();
     Some(Candidate {
-        finding: format!(
-            "{name} stops {label} for {}, and sleeps meanwhile",
-            units::time(ns)
-        ),
+        finding: Phrase::with([&name, &label], |[name, label]| {
+            let time = units::time(ns);
+            format!("{name} stops {label} for {time}, and sleeps meanwhile")
+        }),
         action: "let it run, or raise its limit".into(),
         without: Without::own(
             |kind, _| matches!(kind, TimeKind::Sleep | TimeKind::Stopped),
@@ -266,13 +267,15 @@ fn stops(facts: &BuildFacts<'_>, process: ProcessIx, slept: &[Nap]) -> Option<Ca
 /// child. Such sleeps are a time-out, unless the process also checked for something else.
 fn until_kill(facts: &BuildFacts<'_>, slept: &[Nap], child: &Process) -> Option<Candidate> {
     let (first, sum) = (slept.first()?, sum(slept));
-    let (name, child) = (facts.name(first.by), label::label(child));
+    let (name, child) = (facts.name(first.by), label::phrase(child));
     Some(Candidate {
-        finding: format!(
-            "{name} sleeps {}, {} times, and then kills {child}",
-            units::time(sum),
-            units::count(slept.len() as u64),
-        ),
+        finding: Phrase::with([&name, &child], |[name, child]| {
+            format!(
+                "{name} sleeps {}, {} times, and then kills {child}",
+                units::time(sum),
+                units::count(slept.len() as u64),
+            )
+        }),
         action: "use a shorter time-out, or find out why it does not end".into(),
         without: Without::own(
             |kind, _| kind == TimeKind::Sleep,
@@ -315,12 +318,14 @@ fn off_path(facts: &BuildFacts<'_>) -> Option<Candidate> {
         .filter(|beside| program(beside) == program(longest))
         .collect();
     let (name, s) = facts.names(longest.by, same.iter().map(|beside| beside.by));
-    let (finding, action) = Pauses::Plain.words(&name, s, &units::time(longest.ns), "");
+    let time = units::time(longest.ns);
     let groups = same.iter().flat_map(|beside| &beside.groups);
     let groups: BTreeSet<Group> = groups.copied().collect();
     Some(Candidate {
-        finding,
-        action: action.into(),
+        finding: Phrase::with([&name], |[name]| {
+            Pauses::Plain.finding(name, s, &time, "")
+        }),
+        action: Pauses::Plain.action().into(),
         without: Without::own(
             |kind, _| kind == TimeKind::Sleep,
             Some(facts.set(groups.iter().copied())),
@@ -399,7 +404,9 @@ fn with_sleeps_beside(
             .chain(longest.groups.iter().copied()),
     );
     Some(Candidate {
-        finding: format!("{}, while {name} sleeps {time}", alone.finding),
+        finding: Phrase::with([&alone.finding, &name], |[alone, name]| {
+            format!("{alone}, while {name} sleeps {time}")
+        }),
         action: "wait for events, unless the times are meant".into(),
         without: Without::own(|kind, _| kind == TimeKind::Sleep, Some(of)),
         cap: alone.cap,
@@ -503,7 +510,9 @@ fn of_naps(
                 };
                 // Much shorter sleeps do not belong to the loop, so `count` leaves them out.
                 let count = naps.iter().map(|naps| naps.count).sum();
-                format!("{name} check{s} every {interval}{}", times(count))
+                Phrase::with([&name], |[name]| {
+                    format!("{name} check{s} every {interval}{}", times(count))
+                })
             },
             "check more often, or wait for the event",
             caps.fold(0, u64::saturating_add).min(sum),
@@ -520,18 +529,18 @@ fn of_naps(
             match awaited.filter(|process| process.status == Some(0)) {
                 Some(process) => (
                     AdviceKind::Sleep,
-                    format!(
-                        "{name} sleep{s} {time}{times}, until {} ends",
-                        label::label(process)
-                    ),
+                    Phrase::with([&name, &label::phrase(process)], |[name, awaited]| {
+                        format!("{name} sleep{s} {time}{times}, until {awaited} ends")
+                    }),
                     "let it end earlier, or hold its lock or file for less time",
                     cap,
                 ),
                 None => {
                     let pauses = Pauses::of(facts, &slept);
                     unless_meant = pauses.may_be_meant();
-                    let (finding, action) = pauses.words(&name, s, &time, &times);
-                    (AdviceKind::Sleep, finding, action, cap)
+                    let finding =
+                        Phrase::with([&name], |[name]| pauses.finding(name, s, &time, &times));
+                    (AdviceKind::Sleep, finding, pauses.action(), cap)
                 }
             }
         }

@@ -68,7 +68,7 @@ pub(super) fn waits(facts: &BuildFacts<'_>, covered: &[bool], polled: &[bool]) -
                 let process = facts.analysis.thread(segment.thread).process;
                 let (by, at) = sleeper(facts.analysis, process, segment.from);
                 let by = facts.groups.at(by, at).or(group);
-                by.map_or(String::new(), |group| facts.name(group))
+                by.map_or(String::new(), |group| facts.name(group).short().to_owned())
             }
             OpenKind::Outside => {
                 let outsider = segment.ended_by(facts.analysis);
@@ -154,6 +154,7 @@ pub(super) fn limit(facts: &BuildFacts<'_>) -> Option<OpenPoint> {
     let mut all = facts.all();
     let (group, _) = all.find(|(_, execution)| execution.program.limits())?;
     let (name, time) = (facts.name(group), units::time(waits));
+    let name = name.short();
     (waits.saturating_mul(MUCH) >= facts.wall).then(|| OpenPoint {
         kind: OpenKind::Limit,
         ns: waits,
@@ -192,6 +193,7 @@ pub(super) fn one_by_one(
         return None;
     }
     let (name, program, count) = (facts.name(jobs.owner), jobs.program, jobs.count);
+    let name = name.short();
     let time = units::time(most);
     Some(OpenPoint {
         kind: OpenKind::Jobs,
@@ -297,7 +299,10 @@ pub(super) fn deadline(facts: &BuildFacts<'_>, deadline: &Deadline) -> Option<Op
     (deadline.queued.saturating_mul(MUCH) >= facts.wall).then(|| OpenPoint {
         kind: OpenKind::Sleep,
         ns: deadline.length,
-        text: format!("a timer of {time} in {name}, on which others have no effect: not judged"),
+        text: format!(
+            "a timer of {time} in {}, on which others have no effect: not judged",
+            name.short()
+        ),
     })
 }
 

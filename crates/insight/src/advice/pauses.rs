@@ -146,48 +146,46 @@ impl Pauses {
         )
     }
 
-    /// The finding and the action of a line of advice. `name` is the name of the program, and `s` the ending of its
-    /// verb. `time` says how long the program slept, and `times` says after a comma how often.
-    pub fn words(self, name: &str, s: &str, time: &str, times: &str) -> (String, &'static str) {
+    /// The finding of a line of advice. `name` is the name of the program, and `s` the ending of its verb. `time` is the
+    /// text for how long the program slept, and `times` has after a comma how often.
+    pub fn finding(self, name: &str, s: &str, time: &str, times: &str) -> String {
         match self {
-            Pauses::AfterTries => (
-                format!("{name} sleep{s} {time}{times}, after tries that fail"),
-                "find out why they fail, or sleep for less",
+            Pauses::AfterTries => format!("{name} sleep{s} {time}{times}, after tries that fail"),
+            Pauses::UntilChildrenEnd => {
+                format!("{name} sleep{s} {time}{times}, until children of it have ended")
+            }
+            Pauses::Longer => format!("{name} sleep{s} {time}{times}, longer each time"),
+            Pauses::BeforeFailure => format!("{name} sleep{s} {time}{times}, and then fail{s}"),
+            Pauses::TimeOutsAtEnd => {
+                format!("{name} wait{s} {time} for timers or time-outs{times}, and then end{s}")
+            }
+            Pauses::TimeOutsAfterParent => format!(
+                "{name} wait{s} {time} for timers or time-outs{times} after its parent woke it, and then end{s}"
             ),
-            Pauses::UntilChildrenEnd => (
-                format!("{name} sleep{s} {time}{times}, until children of it have ended"),
-                "wait for their ends, not for a time",
-            ),
-            Pauses::Longer => (
-                format!("{name} sleep{s} {time}{times}, longer each time"),
-                "find out why its tries fail, or sleep for less, unless the time is meant",
-            ),
-            Pauses::BeforeFailure => (
-                format!("{name} sleep{s} {time}{times}, and then fail{s}"),
-                "find out why what it waits for does not come, or give up sooner",
-            ),
-            Pauses::TimeOutsAtEnd => (
-                format!("{name} wait{s} {time} for timers or time-outs{times}, and then end{s}"),
-                "cancel the timers, if nothing needs them any more, or find out why an answer does not come",
-            ),
-            Pauses::TimeOutsAfterParent => (
-                format!(
-                    "{name} wait{s} {time} for timers or time-outs{times} after its parent woke it, and then end{s}"
-                ),
-                "end at once, if that was the signal to end",
-            ),
-            Pauses::TimeOuts => (
-                format!("{name} wait{s} {time} for timers or time-outs{times}"),
-                "wait for less, or find out what does not come, unless the time is meant",
-            ),
-            Pauses::NothingRuns => (
-                format!("{name} sleep{s} {time}{times}, and nothing else runs"),
-                "find out why, or sleep for less, unless the time is meant",
-            ),
-            Pauses::Plain => (
-                format!("{name} sleep{s} {time}{times}"),
-                "wait for an event, unless the time is meant",
-            ),
+            Pauses::TimeOuts => format!("{name} wait{s} {time} for timers or time-outs{times}"),
+            Pauses::NothingRuns => format!("{name} sleep{s} {time}{times}, and nothing else runs"),
+            Pauses::Plain => format!("{name} sleep{s} {time}{times}"),
+        }
+    }
+
+    /// The action of a line of advice.
+    pub fn action(self) -> &'static str {
+        match self {
+            Pauses::AfterTries => "find out why they fail, or sleep for less",
+            Pauses::UntilChildrenEnd => "wait for their ends, not for a time",
+            Pauses::Longer => "find out why its tries fail, or sleep for less, unless the time is meant",
+            Pauses::BeforeFailure => {
+                "find out why what it waits for does not come, or give up sooner"
+            }
+            Pauses::TimeOutsAtEnd => {
+                "cancel the timers, if nothing needs them any more, or find out why an answer does not come"
+            }
+            Pauses::TimeOutsAfterParent => "end at once, if that was the signal to end",
+            Pauses::TimeOuts => {
+                "wait for less, or find out what does not come, unless the time is meant"
+            }
+            Pauses::NothingRuns => "find out why, or sleep for less, unless the time is meant",
+            Pauses::Plain => "wait for an event, unless the time is meant",
         }
     }
 }

@@ -13,6 +13,7 @@ use tr_programs::tools::{Family, Role};
 
 use super::candidate::{AdviceKind, Candidate};
 use super::facts::BuildFacts;
+use tr_text::phrase::Phrase;
 use tr_text::{escape, units};
 
 /// The time in ns that pytest-xdist's controller works for each test that it hands out to a worker. Measured by
@@ -54,7 +55,7 @@ const SLOW: u64 = 5;
 /// The divisor of the critical path's time without waits for a CPU: the slowest test gets advice if it takes a tenth of
 /// that time or more. A guess: advice on a shorter test gains less than other lines.
 const DOMINATES: u64 = 10;
-/// The largest number of characters of a test's name in a line of advice.
+/// The largest width in columns, for people, of a test's name in a line of advice.
 const TEST: usize = 48;
 
 /// Advice on the slowest test in a test runner's result file, if this test is much longer than the others and long
@@ -95,14 +96,13 @@ fn slowest_test(facts: &BuildFacts<'_>) -> Option<Candidate> {
     if own.saturating_mul(DOMINATES) < facts.worked {
         return None;
     }
-    let name = units::shorten(&escape::raw(&slowest.name), TEST);
+    let name = Phrase::name(&escape::raw(&slowest.name), TEST);
     let (count, time) = (units::count(tests.len() as u64), units::time(own));
     Some(Candidate {
-        finding: if proven {
-            format!("test {name}, the slowest of {count}, takes {time}")
-        } else {
-            format!("test {name}, the slowest of {count}, takes {time} by its runner's file")
-        },
+        finding: Phrase::with([&name], |[name]| {
+            let source = if proven { "" } else { " by its runner's file" };
+            format!("test {name}, the slowest of {count}, takes {time}{source}")
+        }),
         action: "make it faster, or divide it".into(),
         without: Without::own(|_, _| true, Some(below)),
         cap: own,
@@ -153,10 +153,10 @@ fn in_one_process(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         }
         let name = facts.name(group);
         Some(Candidate {
-            finding: format!(
-                "{name} runs its tests one after the other, {}",
-                units::time(time)
-            ),
+            finding: Phrase::with([&name], |[name]| {
+                let time = units::time(time);
+                format!("{name} runs its tests one after the other, {time}")
+            }),
             action: action.into(),
             without: Without::own(
                 |kind, _| matches!(kind, TimeKind::OnCpu | TimeKind::Sleep),
@@ -206,10 +206,10 @@ fn in_threads(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         let least = longest.max(worked.div_ceil(facts.cpus));
         let (name, count) = (facts.name(group), units::count(tests.len() as u64));
         Some(Candidate {
-            finding: format!(
-                "{name} runs its {count} tests one after the other, {}",
-                units::time(time)
-            ),
+            finding: Phrase::with([&name], |[name]| {
+                let time = units::time(time);
+                format!("{name} runs its {count} tests one after the other, {time}")
+            }),
             action: "run them at once, if independent (--test-threads, RUST_TEST_THREADS)".into(),
             without: Without::own(|kind, _| kind != TimeKind::RunQueue, Some(set)),
             cap: time.saturating_sub(least),

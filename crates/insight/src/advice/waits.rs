@@ -14,6 +14,7 @@ use super::candidate::{AdviceKind, Candidate};
 use super::facts::{add, BuildFacts};
 use super::{fetches, naps};
 use crate::memory;
+use tr_text::phrase::Phrase;
 use tr_text::units;
 
 pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
@@ -85,7 +86,9 @@ fn disk(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         }
         let (sum, longest) = facts.longest(&by_group)?;
         let (name, s) = facts.names(longest, by_group.keys().copied());
-        let finding = format!("{name} wait{s} {} {what}", units::time(sum));
+        let finding = Phrase::with([&name], |[name]| {
+            format!("{name} wait{s} {} {what}", units::time(sum))
+        });
         if syncs >= SYNCS {
             return Some(transactions(facts, finding, action, by_group));
         }
@@ -115,7 +118,7 @@ fn disk(facts: &BuildFacts<'_>) -> Vec<Candidate> {
 /// work between the calls also becomes less, so it counts for the largest possible gain.
 fn transactions(
     facts: &BuildFacts<'_>,
-    finding: String,
+    finding: Phrase,
     action: &str,
     by_group: BTreeMap<Group, u64>,
 ) -> Candidate {
@@ -170,14 +173,14 @@ fn locks(facts: &BuildFacts<'_>) -> Option<Candidate> {
     let (waiter, s) = facts.names(longest, waited.keys().copied());
     let held = facts
         .longest(&holders)
-        .map_or(String::new(), |(_, holder)| {
-            format!(" of {}", facts.name(holder))
+        .map_or(Phrase::default(), |(_, holder)| {
+            Phrase::with([&facts.name(holder)], |[holder]| format!(" of {holder}"))
         });
     // Most of the time, the program did not get the lock before its time-out.
     let gives_up = until_timeout > sum / 2;
     let (held, action) = if gives_up {
         (
-            ", until its time-out".to_owned(),
+            ", until its time-out".into(),
             "find out who holds it, or give up sooner, unless the time is meant",
         )
     } else {
@@ -187,7 +190,9 @@ fn locks(facts: &BuildFacts<'_>) -> Option<Candidate> {
         )
     };
     Some(Candidate {
-        finding: format!("{waiter} wait{s} {} for a lock{held}", units::time(sum)),
+        finding: Phrase::with([&waiter, &held], |[waiter, held]| {
+            format!("{waiter} wait{s} {} for a lock{held}", units::time(sum))
+        }),
         action: action.into(),
         unless_meant: gives_up,
         without: Without {

@@ -23,6 +23,7 @@ use super::facts::{add, BuildFacts};
 use super::quartiles::Quartiles;
 use crate::exit;
 use crate::normal::{argument, Paths};
+use tr_text::phrase::Phrase;
 use tr_text::units;
 
 /// The divisor of the critical path's time without waits for a CPU: a single task that runs alone for a tenth of this
@@ -88,7 +89,9 @@ fn linkers(facts: &BuildFacts<'_>) -> Option<Candidate> {
     let known = changes::known(&facts.execution(longest)?.program)?;
     let (name, s) = facts.names(longest, on_path.keys().copied());
     Some(Candidate {
-        finding: format!("{name} link{s} for {}", units::time(sum)),
+        finding: Phrase::with([&name], |[name]| {
+            format!("{name} link{s} for {}", units::time(sum))
+        }),
         action: known.action.into(),
         // The change applies to linkers that are not on the critical path as well.
         without: Without::work(all),
@@ -134,10 +137,12 @@ fn phase(facts: &BuildFacts<'_>, role: Role, kind: AdviceKind) -> Vec<Candidate>
         }
         let name = match facts.runs(roots.iter().copied()) {
             0 | 1 => facts.name(*roots.first()?),
-            many => format!("{many} × {program}"),
+            many => format!("{many} × {program}").into(),
         };
         Some(Candidate {
-            finding: format!("{name} takes {}", units::time(whole)),
+            finding: Phrase::with([&name], |[name]| {
+                format!("{name} takes {}", units::time(whole))
+            }),
             action: changes::of_role(role).into(),
             without,
             cap: time,
@@ -206,19 +211,25 @@ fn alone(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         let (kind, finding, action, cap) = match last {
             Some((at, gain)) => (
                 AdviceKind::Last,
-                format!("{name}, the longest, starts {} late", units::time(at)),
+                Phrase::with([&name], |[name]| {
+                    format!("{name}, the longest, starts {} late", units::time(at))
+                }),
                 "start it first, or split it",
                 gain.min(cap),
             ),
             _ if tests => (
                 AdviceKind::Last,
-                format!("{name} tests alone for {}", units::time(alone)),
+                Phrase::with([&name], |[name]| {
+                    format!("{name} tests alone for {}", units::time(alone))
+                }),
                 "start its longest test first, or split it",
                 cap - cap / facts.cpus,
             ),
             _ => (
                 AdviceKind::Alone,
-                format!("{name} runs alone for {}", units::time(alone)),
+                Phrase::with([&name], |[name]| {
+                    format!("{name} runs alone for {}", units::time(alone))
+                }),
                 match role {
                     Some(Role::Compiler) => {
                         "split it, or start it earlier, if it needs no result of the work before"
@@ -460,11 +471,17 @@ fn repeated(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             [Some((earlier, later))] if compiler => {
                 let (earlier, later) = (facts.label(*earlier), facts.label(*later));
                 (
-                    format!("{later} compiles again what {earlier} compiled: {name}, {work}"),
+                    Phrase::with([&name], |[name]| {
+                        format!("{later} compiles again what {earlier} compiled: {name}, {work}")
+                    }),
                     "find out why it is out of date, or ",
                 )
             }
-            _ => (format!("{name} repeat{s} {work} of work"), ""),
+            _ => {
+                let finding =
+                    Phrase::with([&name], |[name]| format!("{name} repeat{s} {work} of work"));
+                (finding, "")
+            }
         };
         Some(Candidate {
             finding,
@@ -657,11 +674,13 @@ fn answers(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         let (name, s) = facts.names(*groups.first()?, groups.iter().copied());
         let each = units::time(sum / (lengths.len() as u64).max(1));
         Some(Candidate {
-            finding: format!(
-                "{name} compute{s} {} for {} requests, {each} each",
-                units::time(sum),
-                units::count(lengths.len() as u64)
-            ),
+            finding: Phrase::with([&name], |[name]| {
+                format!(
+                    "{name} compute{s} {} for {} requests, {each} each",
+                    units::time(sum),
+                    units::count(lengths.len() as u64)
+                )
+            }),
             action: "keep what they share".into(),
             without: Without::work(facts.set(groups.iter().copied())),
             cap: again,
@@ -856,11 +875,13 @@ fn short(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         let time = facts.on_path(&set, |kind, _| kind != TimeKind::Sleep);
         let name = facts.name(owner);
         Some(Candidate {
-            finding: format!(
-                "{name} starts {program} {} times, {} each",
-                units::count(count),
-                units::time(sum / count)
-            ),
+            finding: Phrase::with([&name], |[name]| {
+                format!(
+                    "{name} starts {program} {} times, {} each",
+                    units::count(count),
+                    units::time(sum / count)
+                )
+            }),
             action: "do it in one program".into(),
             without: Without::own(|kind, _| kind != TimeKind::Sleep, Some(set)),
             cap: time,
@@ -931,11 +952,13 @@ fn start_ups(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         let each = works.iter().copied().fold(0, u64::saturating_add) / count as u64;
         let name = facts.name(owner);
         Some(Candidate {
-            finding: format!(
-                "{name} starts {program} {} times, {} of CPU time each whatever its arguments are",
-                units::count(count as u64),
-                units::time(each)
-            ),
+            finding: Phrase::with([&name], |[name]| {
+                format!(
+                    "{name} starts {program} {} times, {} of CPU time each whatever its arguments are",
+                    units::count(count as u64),
+                    units::time(each)
+                )
+            }),
             action: if warms_up {
                 "give all files to one call, if none needs another one's result".into()
             } else {

@@ -284,7 +284,7 @@ fn without(
     let is_own = |kind: TimeKind, _| !matches!(kind, TimeKind::RunQueue | TimeKind::Sleep);
     let time = facts.on_path(&set, is_own);
     Candidate {
-        finding: finding(units::time(time)),
+        finding: finding(units::time(time)).into(),
         action: action.into(),
         without: Without::own(|kind, _| kind != TimeKind::Sleep, Some(set)),
         cap: time,
@@ -383,7 +383,8 @@ fn cold_cache(facts: &BuildFacts<'_>) -> Option<Candidate> {
         finding: format!(
             "the compiler's cache had no hit for {files} files, {}",
             units::time(time)
-        ),
+        )
+        .into(),
         action: "keep its directory from build to build (CCACHE_DIR, SCCACHE_DIR)".into(),
         without: Without::work(set),
         cap: time,

@@ -17,13 +17,11 @@ use super::scripts;
 use crate::memory::limit;
 use crate::timeout::timed_out;
 use crate::{exit, label, query};
+use tr_text::phrase::Phrase;
 use tr_text::{escape, units};
 
 /// The word before the name of a failure that is one of several possible reasons.
 pub const PERHAPS: &str = "perhaps ";
-
-/// The largest width in columns of the name of the program that a stopped process was waiting for.
-const AWAITED: usize = 40;
 
 /// The divisor of the life of a worker process that was stopped after a time-out. If another worker of its pool ended
 /// successfully during the last tenth of this life, the pool was only being closed, and the stopped worker did not
@@ -69,14 +67,14 @@ pub enum FailureEnd {
         status: u32,
         /// The label of the program that the stopped process was waiting for; `None` if it waited for none, or if its
         /// own command line already names that program.
-        awaited: Option<String>,
+        awaited: Option<Phrase>,
     },
     /// The program itself exceeded its time limit, and reported that by this exit status.
     TimedOut {
         status: u32,
         /// The label of the program that the process was waiting for; `None` if it waited for none, or if its own
         /// command line already names that program.
-        awaited: Option<String>,
+        awaited: Option<Phrase>,
     },
     /// The kernel killed the failed process for lack of memory. The sizes are in bytes.
     OutOfMemory {
@@ -88,22 +86,21 @@ pub enum FailureEnd {
     Reported(String),
 }
 
-impl std::fmt::Display for FailureEnd {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl FailureEnd {
+    /// The words for the way in which a process or step ended, such as `exit 1` or `killed: out of memory`.
+    pub fn text(&self) -> Phrase {
         match self {
-            FailureEnd::Failed => f.write_str("failed"),
-            FailureEnd::Status(status) => f.write_str(&exit::words(*status)),
+            FailureEnd::Failed => "failed".into(),
+            FailureEnd::Status(status) => exit::words(*status).into(),
             FailureEnd::Unstarted { status, program } => {
                 let reason = if status::code(*status) == Some(126) {
                     "not executable"
                 } else {
                     "no such program"
                 };
-                write!(f, "{} ({reason}", exit::words(*status))?;
-                if let Some(program) = program {
-                    write!(f, ": {program}")?;
-                }
-                f.write_str(")")
+                let program = program.as_deref().map(|program| format!(": {program}"));
+                let program = program.unwrap_or_default();
+                format!("{} ({reason}{program})", exit::words(*status)).into()
             }
             FailureEnd::Stopped {
                 by,
@@ -113,37 +110,42 @@ impl std::fmt::Display for FailureEnd {
             } => {
                 let perhaps = if *is_proven { "" } else { PERHAPS };
                 let status = exit::signal_or_code(*status);
-                write!(f, "{perhaps}stopped by {by} ({status}){}", waiting(awaited))
+                while_waiting(&format!("{perhaps}stopped by {by} ({status})"), awaited)
             }
             FailureEnd::TimedOut { status, awaited } => {
                 let status = exit::signal_or_code(*status);
-                write!(f, "timed out ({status}){}", waiting(awaited))
+                while_waiting(&format!("timed out ({status})"), awaited)
             }
             FailureEnd::OutOfMemory {
                 container,
                 resident,
                 limit,
             } => {
-                match container {
-                    Some(container) => write!(f, "killed in {container}: out of memory")?,
-                    None => f.write_str("killed: out of memory")?,
-                }
-                match (resident.map(units::bytes), limit.map(units::bytes)) {
-                    (Some(resident), Some(limit)) => write!(f, " at {resident} of {limit}"),
-                    (Some(resident), None) => write!(f, " at {resident}"),
-                    (None, Some(limit)) => write!(f, ", limit {limit}"),
-                    (None, None) => Ok(()),
-                }
+                let killed = match container {
+                    Some(container) => format!("killed in {container}: out of memory"),
+                    None => "killed: out of memory".into(),
+                };
+                let amounts = match (resident.map(units::bytes), limit.map(units::bytes)) {
+                    (Some(resident), Some(limit)) => format!(" at {resident} of {limit}"),
+                    (Some(resident), None) => format!(" at {resident}"),
+                    (None, Some(limit)) => format!(", limit {limit}"),
+                    (None, None) => String::new(),
+                };
+                (killed + &amounts).into()
             }
-            FailureEnd::Reported(result) => f.write_str(result),
+            FailureEnd::Reported(result) => result.as_str().into(),
         }
     }
 }
 
-/// The words for the program that a stopped process was waiting for; empty if there is none.
-fn waiting(awaited: &Option<String>) -> String {
-    let name = awaited.as_deref().map(|name| units::shorten(name, AWAITED));
-    name.map_or(String::new(), |name| format!(" while it waited for {name}"))
+/// The words for the end of a stopped process, and for the program that it was waiting for, if there is one.
+fn while_waiting(end: &str, awaited: &Option<Phrase>) -> Phrase {
+    match awaited {
+        Some(awaited) => Phrase::with([awaited], |[awaited]| {
+            format!("{end} while it waited for {awaited}")
+        }),
+        None => end.into(),
+    }
 }
 
 impl<'a> ProcessEnds<'a> {

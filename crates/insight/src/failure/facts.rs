@@ -9,25 +9,26 @@ use super::ends::{FailureEnd, PERHAPS};
 use super::texts::{ScriptLine, Statement};
 use crate::steps::{Step, StepIx, Steps};
 use crate::verdicts::StepVerdict;
+use tr_text::phrase::Phrase;
 use tr_text::units;
 
-/// The largest width in columns of a script's statement that a report of a failure shows.
+/// The largest width in columns of a script's statement in a report of a failure for people.
 const STATEMENT: usize = 60;
 
 /// The process or the step that failed. A process is shown by its label, and a step by its name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FailedTask {
     /// The recorded COMMAND itself, which failed because of another failure.
-    Command(String),
-    Process(String),
+    Command(Phrase),
+    Process(Phrase),
     /// A failed process that is not a descendant of COMMAND.
-    ProcessOfOthers(String),
-    Step(String),
+    ProcessOfOthers(Phrase),
+    Step(Phrase),
 }
 
 impl Default for FailedTask {
     fn default() -> FailedTask {
-        FailedTask::Step(String::new())
+        FailedTask::Step(Phrase::default())
     }
 }
 
@@ -35,16 +36,18 @@ impl Default for FailedTask {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
     /// The name of the step that was held back, if it is another step than the failed one.
-    pub step: Option<String>,
+    pub step: Option<Phrase>,
     pub verdict: StepVerdict,
 }
 
-impl std::fmt::Display for Held {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if let Some(step) = &self.step {
-            write!(f, "{step}: ")?;
+impl Held {
+    /// The words for the cause of the delay, after the name of the step that was held back.
+    fn text(&self) -> Phrase {
+        let verdict = self.verdict.text();
+        match &self.step {
+            Some(step) => Phrase::with([step], |[step]| format!("{step}: {verdict}")),
+            None => verdict.into(),
         }
-        f.write_str(&self.verdict.text())
     }
 }
 
@@ -92,53 +95,62 @@ impl Failure {
         }
     }
 
-    /// The name of the process or step that failed, for people.
-    pub fn name(&self) -> String {
+    /// The name of the process or step that failed.
+    pub fn name(&self) -> Phrase {
         match &self.task {
             FailedTask::Command(name) | FailedTask::Process(name) | FailedTask::Step(name) => {
                 name.clone()
             }
-            FailedTask::ProcessOfOthers(name) => format!("{name} (not COMMAND's)"),
+            FailedTask::ProcessOfOthers(name) => {
+                Phrase::with([name], |[name]| format!("{name} (not COMMAND's)"))
+            }
         }
     }
 
     /// How the process or step ended, in words such as `exit 1` or `killed: out of memory`.
-    pub fn ended(&self) -> String {
+    pub fn ended(&self) -> Phrase {
         let descendants = if self.with_descendants {
             " with those below it"
         } else {
             ""
         };
         let hidden = if self.is_hidden { " all the same" } else { "" };
-        format!("{}{descendants}{hidden}", self.end)
+        Phrase::with([&self.end.text()], |[end]| {
+            format!("{end}{descendants}{hidden}")
+        })
     }
 
     /// The cause that delayed the failed process or step. The cause is given only if a time limit was exceeded, because
     /// only then can the delay be the reason for the failure.
-    pub fn held_by(&self) -> Option<String> {
-        let held = self.held.as_ref().filter(|_| self.was_late);
-        held.map(Held::to_string)
+    pub fn held_by(&self) -> Option<Phrase> {
+        self.held_whenever().filter(|_| self.was_late)
+    }
+
+    /// Like [`Failure::held_by`], but also if no time limit was exceeded.
+    pub fn held_whenever(&self) -> Option<Phrase> {
+        self.held.as_ref().map(Held::text)
     }
 
     /// The place of the failure in a shell script: `build.sh:42`, or with the statement by which the script itself
     /// failed, `build.sh:12: [ -s out ]`. `None` for a script of a single line, where the place says nothing.
-    pub fn at(&self) -> Option<String> {
+    pub fn at(&self) -> Option<Phrase> {
         if let Some(Statement { place, text }) = &self.statement {
-            let text = units::shorten(text, STATEMENT);
-            return Some(format!("{place}: {text}"));
+            let text = Phrase::name(text, STATEMENT);
+            return Some(Phrase::with([&text], |[text]| format!("{place}: {text}")));
         }
         let place = self.place.as_ref();
         let place = place.filter(|place| place.script.is_some() || place.line > 1);
-        place.map(ScriptLine::to_string)
+        place.map(|place| place.to_string().into())
     }
 
     /// The sentence that says how the failed process or step ended, and when. A failed test whose place in time is not
     /// known is described without a time.
-    pub fn fact(&self) -> String {
+    pub fn fact(&self) -> Phrase {
         if self.after == 0 {
             return self.ended();
         }
-        format!("{} after {}", self.ended(), units::time(self.after))
+        let after = units::time(self.after);
+        Phrase::with([&self.ended()], |[ended]| format!("{ended} after {after}"))
     }
 }
 

@@ -6,11 +6,15 @@ use super::finder::Finder;
 use super::passes::{passes, passes_status, program, Passes, DEEP};
 use crate::timeout::timed_out;
 use crate::{exit, label};
+use tr_text::phrase::Phrase;
+
+/// The largest width in columns, for people, of the name of the program that a stopped process was waiting for.
+const AWAITED: usize = 40;
 
 impl Finder<'_> {
     /// The label of the innermost program that a process was waiting for when it was stopped. `None` if the process is
     /// no shell, no wrapper and no `timeout`, or if it only waited for the program that its own command line names.
-    pub(super) fn awaited(&self, stopped: ProcessIx) -> Option<String> {
+    pub(super) fn awaited(&self, stopped: ProcessIx) -> Option<Phrase> {
         let mut at = stopped;
         let mut is_named = false;
         for _ in 0..DEEP {
@@ -23,7 +27,7 @@ impl Finder<'_> {
             at = next;
         }
         let is_other = at != stopped && is_named;
-        is_other.then(|| label::label(self.analysis.process(at)))
+        is_other.then(|| label::shortened(self.analysis.process(at), AWAITED))
     }
 
     /// The child that a process was waiting for when it was stopped: the last child that it started, if the same signal

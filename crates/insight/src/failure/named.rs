@@ -7,9 +7,9 @@ use crate::steps::{Step, StepIx};
 use crate::timeout::ran;
 use crate::{label, who};
 use tr_analyze::model::ProcessIx;
-use tr_text::units;
+use tr_text::phrase::Phrase;
 
-/// The largest width in columns of COMMAND's name at the end of a chain of failures.
+/// The largest width in columns of COMMAND's name at the end of a chain of failures for people.
 const COMMAND: usize = 30;
 
 impl Finder<'_> {
@@ -17,7 +17,7 @@ impl Finder<'_> {
     pub(super) fn name_command(&self, failure: &mut Failure) {
         if self.root.is_some() && failure.process == self.root {
             let headline = who::headline(&self.analysis.meta);
-            failure.task = FailedTask::Command(units::shorten(&headline, COMMAND));
+            failure.task = FailedTask::Command(Phrase::name(&headline, COMMAND));
             failure.is_hidden = failure.process.is_some_and(|ix| !self.fails(ix));
         }
     }
@@ -34,7 +34,7 @@ impl Finder<'_> {
 
     pub(super) fn process(&self, ix: ProcessIx) -> Failure {
         let process = self.analysis.process(ix);
-        let name = label::label(process);
+        let name = label::phrase(process);
         Failure {
             task: if self.sure.own.has(ix) {
                 FailedTask::Process(name)

@@ -9,6 +9,7 @@ use super::*;
 use crate::label;
 use crate::steps::{Step, Steps};
 use tr_programs::steps::StepKind;
+use tr_text::phrase::Phrase;
 
 /// A process in a recording that a test constructs: the index of its parent, its command line, and its raw exit status.
 /// A process without a command line executes nothing.
@@ -82,7 +83,8 @@ fn cause(text: &str, status: u32, rows: &[Row]) -> (String, bool, String) {
         panic!("{cause:?}");
     };
     let is_certain = !cause.above.iter().any(|above| above.perhaps);
-    (name.clone(), is_certain, cause.at().unwrap_or_default())
+    let at = cause.at().unwrap_or_default();
+    (name.short().to_owned(), is_certain, at.short().to_owned())
 }
 
 #[test]
@@ -152,7 +154,7 @@ fn a_program_that_is_not_there_has_the_name_in_the_script() {
     let tests = Tests::new(&analysis, &steps);
     let finder = Finder::new(&analysis, ProcessEnds::new(&analysis), tests, None);
     let end = finder.process(ProcessIx(1)).ended();
-    assert_eq!(end, "exit 127 (no such program: nothing)");
+    assert_eq!(end.short(), "exit 127 (no such program: nothing)");
 }
 
 /// With `--workspaces`, npm runs the script of each package and goes on with the next package after a failure, so the
@@ -322,7 +324,7 @@ fn a_runner_fails_because_of_its_tests() {
         let runner = ProcessIx(1);
         let test = |name: &str| {
             let failed = Failure {
-                task: FailedTask::Step(name.to_owned()),
+                task: FailedTask::Step(name.into()),
                 end: FailureEnd::Reported("failed".to_owned()),
                 process: Some(runner),
                 ..Failure::default()
@@ -338,10 +340,10 @@ fn a_runner_fails_because_of_its_tests() {
             let above = found.failed.above.iter().map(Failure::name);
             (found.failed.name(), above.collect(), found.is_command)
         });
-        let shown: Vec<(String, Vec<String>, bool)> = shown.collect();
+        let shown: Vec<(Phrase, Vec<Phrase>, bool)> = shown.collect();
         let row = |name: &str, above: &[&str], is_command| {
-            let above = above.iter().map(|name| (*name).to_owned()).collect();
-            (name.to_owned(), above, is_command)
+            let above = above.iter().map(|name| Phrase::from(*name)).collect();
+            (Phrase::from(name), above, is_command)
         };
         let expected = if is_above {
             let above = ["pytest -q"];
@@ -385,4 +387,36 @@ fn failures_beyond_the_reported_ones_are_led_to_alike() {
         .filter(|ix| !is_driver(ix) && ix.0 > 0 && is_led(ix))
         .count();
     assert_eq!((led, first), (jobs as usize, 0));
+}
+
+/// Facts hold whole names. Only the texts for people are shortened.
+#[test]
+fn a_failure_has_whole_names() {
+    let long = "very-long-name-of-a-generator ".repeat(5);
+    let awaited = Some(Phrase::name(&long, 40));
+    let failure = Failure {
+        task: FailedTask::ProcessOfOthers(Phrase::name(&long, 30)),
+        end: FailureEnd::TimedOut { status: 9, awaited },
+        after: 1_000_000_000,
+        statement: Some(Statement {
+            place: ScriptLine {
+                script: Some("build.sh".into()),
+                line: 7,
+            },
+            text: long.clone(),
+        }),
+        ..Failure::default()
+    };
+    let texts = [failure.name(), failure.fact(), failure.at().unwrap()];
+    for text in &texts {
+        assert!(text.whole().contains(&long), "{text:?}");
+        assert!(
+            text.short().contains('…') && text.short().len() < 120,
+            "{text:?}"
+        );
+    }
+    let [name, fact, at] = texts;
+    assert!(name.short().ends_with(" (not COMMAND's)"));
+    assert!(fact.short().ends_with(" after 1.00 s"), "{fact:?}");
+    assert!(at.short().starts_with("build.sh:7: very-long"), "{at:?}");
 }

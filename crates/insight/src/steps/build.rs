@@ -19,6 +19,7 @@ use tr_programs::rules;
 use tr_programs::steps::StepKind;
 use tr_programs::steps::{FoundStep, Tests};
 use tr_text::escape;
+use tr_text::phrase::Phrase;
 
 pub(super) fn steps(analysis: &Analysis, imported: &[Imported]) -> Steps {
     let spans = spans::spans(analysis, imported);
@@ -305,7 +306,9 @@ impl Build<'_> {
         let end_of = |ix: &ThreadIx| self.analysis.thread(*ix).end;
         let last = process.threads.iter().rev().copied().max_by_key(end_of);
         let program = found.script.then(|| self.first_program(process));
-        let name = program.flatten().map(|program| format!("run {program}"));
+        let name = program
+            .flatten()
+            .map(|program| Phrase::with([&program], |[program]| format!("run {program}")));
         Some(self.add(Step {
             name: name.unwrap_or(found.name),
             kind: found.kind,
@@ -366,7 +369,7 @@ impl Build<'_> {
 
     /// The first program that a script starts. The step of the script is named after it, because a runner gives
     /// scripts random numbers as names, which differ between runs.
-    fn first_program(&self, script: &Process) -> Option<String> {
+    fn first_program(&self, script: &Process) -> Option<Phrase> {
         let children = script.children.iter().map(|ix| self.analysis.process(*ix));
         let exec = children
             .filter(|child| child.start >= script.start)
@@ -379,7 +382,7 @@ impl Build<'_> {
         let process = span.process.map(|ix| self.analysis.process(ix));
         let whole = process.filter(|_| span.whole);
         let step = self.add(Step {
-            name: escape::raw(&span.name),
+            name: escape::raw(&span.name).into(),
             kind: span.kind,
             parent: around,
             depth: 0,
@@ -447,7 +450,7 @@ impl Build<'_> {
         if threads && parent.is_none_or(|parent| parent == leader) {
             if let Some(name) = named_test(analysis.thread(leader), is) {
                 let step = self.add(Step {
-                    name,
+                    name: name.into(),
                     kind: StepKind::Test,
                     parent: around,
                     depth: 0,

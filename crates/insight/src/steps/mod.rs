@@ -20,6 +20,7 @@ use tr_programs::steps::StepKind;
 
 use crate::exit;
 use crate::imports::TOLERATED;
+use tr_text::phrase::Phrase;
 use tr_text::units;
 
 /// The index of a step in the list of the recording's steps ([`Steps::list`]).
@@ -27,7 +28,7 @@ pub type StepIx = usize;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    pub name: String,
+    pub name: Phrase,
     pub kind: StepKind,
     /// The step that directly contains this step; `None` for an outermost step. In the list, it comes before this step.
     pub parent: Option<StepIx>,
@@ -254,21 +255,22 @@ impl Steps {
         std::iter::successors(step, |at| self.list.get(*at)?.parent)
     }
 
-    /// The title of each step for people: its name. If other steps have an equal name, the name of the step around it
-    /// comes first.
-    pub fn titles(&self) -> Vec<String> {
+    /// The title of each step: its name. If other steps have an equal name, the name of the step around it comes first.
+    pub fn titles(&self) -> Vec<Phrase> {
         let mut parents: HashMap<&str, Option<StepIx>> = HashMap::new();
         let mut shared: HashSet<&str> = HashSet::new();
         for step in &self.list {
-            let parent = *parents.entry(&step.name).or_insert(step.parent);
+            let parent = *parents.entry(step.name.short()).or_insert(step.parent);
             if parent != step.parent {
-                shared.insert(&step.name);
+                shared.insert(step.name.short());
             }
         }
         let title = |step: &Step| {
             let around = step.parent.and_then(|parent| self.list.get(parent));
-            match around.filter(|_| shared.contains(step.name.as_str())) {
-                Some(around) => format!("{} › {}", around.name, step.name),
+            match around.filter(|_| shared.contains(step.name.short())) {
+                Some(around) => Phrase::with([&around.name, &step.name], |[around, name]| {
+                    format!("{around} › {name}")
+                }),
                 None => step.name.clone(),
             }
         };
@@ -355,11 +357,11 @@ impl Steps {
         let holders = all().filter(|(at, step)| is_test(step) && holds.get(*at) == Some(&true));
         // Some worker processes of a test runner run no test. A worker is not a test, even if no test is inside it. It
         // has the same name as workers that ran tests, so it is recognized by this name.
-        let runners: BTreeSet<&str> = holders.map(|(_, step)| step.name.as_str()).collect();
+        let runners: BTreeSet<&str> = holders.map(|(_, step)| step.name.short()).collect();
         all().filter(move |(at, step)| {
             let is_suite = step.place_error != Some(0);
             let is_runner = holds.get(*at) == Some(&true)
-                || runners.contains(step.name.as_str())
+                || runners.contains(step.name.short())
                 || step.is_worker;
             is_test(step) && (step.result.is_some() || !is_suite && !is_runner)
         })

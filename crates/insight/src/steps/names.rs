@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::{Step, Steps};
 use tr_analyze::model::Analysis;
+use tr_text::phrase::Phrase;
 
 /// The character that replaces the middle of a shortened name.
 const CUT: char = '…';
@@ -17,23 +18,27 @@ impl Steps {
     /// The full name of the steps that a user means by `name`, which is a step's name or title, or a shortened name.
     /// `None` if no step's name fits, or if several names fit the shortened name.
     pub fn whole_name<'a>(&'a self, name: &'a str) -> Option<&'a str> {
-        let names: BTreeSet<&str> = self.list.iter().map(|step| step.name.as_str()).collect();
-        if names.contains(name) || self.titles().iter().any(|title| title == name) {
+        if self.are_named(name).contains(&true) {
             return Some(name);
         }
         let (head, tail) = name.split_once(CUT)?;
         let is_long = |whole: &str| whole.len() >= head.len() + tail.len();
-        let fits =
-            |whole: &&&str| is_long(whole) && whole.starts_with(head) && whole.ends_with(tail);
+        let fits = |name: &&&Phrase| {
+            let whole = name.whole();
+            is_long(whole) && whole.starts_with(head) && whole.ends_with(tail)
+        };
+        let names: BTreeSet<&Phrase> = self.list.iter().map(|step| &step.name).collect();
         let mut fitting = names.iter().filter(fits);
         let first = fitting.next();
-        first.filter(|_| fitting.next().is_none()).copied()
+        first
+            .filter(|_| fitting.next().is_none())
+            .map(|name| name.short())
     }
 
     /// The names of at most `most` steps that are similar to the given name, the most similar first.
     pub fn similar_names(&self, name: &str, most: usize) -> Vec<&str> {
         let wanted = pairs(name);
-        let names: BTreeSet<&str> = self.list.iter().map(|step| step.name.as_str()).collect();
+        let names: BTreeSet<&str> = self.list.iter().map(|step| step.name.short()).collect();
         let mut similar: Vec<(usize, &str)> = names
             .into_iter()
             .map(|known| (similarity(&wanted, known), known))
@@ -44,11 +49,17 @@ impl Steps {
         similar.into_iter().map(|(_, name)| name).collect()
     }
 
-    /// For each step of the recording, whether it has this name or this title.
+    /// For each step of the recording, whether it has this name or this title. The name may be the whole one of machine
+    /// formats, or the one for people.
     pub fn are_named(&self, name: &str) -> Vec<bool> {
         let all = self.list.iter().zip(self.titles());
-        all.map(|(step, title)| step.name == name || title == name)
-            .collect()
+        all.map(|(step, title)| {
+            let names = [&step.name, &title];
+            names
+                .into_iter()
+                .any(|own| [own.whole(), own.short()].contains(&name))
+        })
+        .collect()
     }
 
     /// The first step with this name that covers only a part of its process's time; `None` if a step with this name

@@ -6,6 +6,7 @@ use tr_programs::job_tools::Starts;
 use tr_programs::recipes;
 use tr_programs::rules;
 use tr_programs::table;
+use tr_text::phrase::Phrase;
 
 /// The length in nanoseconds of the shortest recipe of make or ninja that is a step. Every build has many shorter ones
 /// (`mkdir`, `rm`, `touch`). A guess: with a smaller limit, such recipes would fill the list of steps.
@@ -15,7 +16,7 @@ const MOST: usize = 64;
 
 /// The name of the step for a recipe of make or ninja, if less than half of the recipe's time is in programs that are
 /// steps by themselves. `process` is the child that runs the recipe.
-pub(super) fn name(analysis: &Analysis, process: &Process) -> Option<String> {
+pub(super) fn name(analysis: &Analysis, process: &Process) -> Option<Phrase> {
     let wall = process.wall();
     if wall < SHORTEST || !is_recipe(analysis, process) {
         return None;

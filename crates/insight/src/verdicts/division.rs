@@ -22,6 +22,7 @@ use crate::parts::{PartTimes, WallPart};
 use crate::steps::times::OwnSegment;
 use crate::steps::{StepIx, Steps};
 use crate::who;
+use tr_text::phrase::Phrase;
 
 /// The largest number of entries in a parent's timeline that are examined to find out what the parent did while one of
 /// its children lived. A bound of the work.
@@ -39,7 +40,7 @@ const SHORT: u64 = 1_000_000;
 #[derive(Clone, Debug, Default)]
 pub(super) struct StepParts {
     pub times: PartTimes,
-    pub(super) by: BTreeMap<(WallPart, String), u64>,
+    pub(super) by: BTreeMap<(WallPart, Phrase), u64>,
     /// The time in nanoseconds of the step's uninterruptible waits. The part `Other` includes this time.
     pub(super) blocked: u64,
     /// The time in nanoseconds that the step waited in run queues while its own tasks had the CPUs. The part `Work`
@@ -56,12 +57,12 @@ pub(super) struct StepParts {
 
 impl StepParts {
     /// The names of the tasks that the step waited for in one part of its wall time, with the times in nanoseconds.
-    pub fn by(&self, part: WallPart) -> Vec<(String, u64)> {
+    pub fn by(&self, part: WallPart) -> Vec<(Phrase, u64)> {
         let by = self.by.iter().filter(|((of, _), _)| *of == part);
         by.map(|((_, name), ns)| (name.clone(), *ns)).collect()
     }
 
-    fn add_by(&mut self, part: WallPart, name: Option<String>, ns: u64) {
+    fn add_by(&mut self, part: WallPart, name: Option<Phrase>, ns: u64) {
         self.times.add(part, ns);
         if let Some(name) = name {
             let sum = self.by.entry((part, name)).or_default();
@@ -271,7 +272,7 @@ impl<'a> Divider<'a> {
         let last = run
             .last()
             .map(|(segment, _)| self.analysis.thread(segment.thread).process);
-        let name = last.map(|process| label::label(self.analysis.process(process)));
+        let name = last.map(|process| label::phrase(self.analysis.process(process)));
         let awaited = then.and_then(|(segment, _)| self.awaited(segment.thread, segment.from));
         let unknown = run
             .iter()
@@ -310,7 +311,7 @@ impl<'a> Divider<'a> {
                 } else {
                     WallPart::Network
                 };
-                divided.add_by(part, server.or(host), ns);
+                divided.add_by(part, server.or(host).map(Phrase::from), ns);
             }
             WallPart::Outside => {
                 let by = segment
@@ -321,7 +322,7 @@ impl<'a> Divider<'a> {
                     Some(WaitReason::Socket) => WallPart::Server,
                     _ => WallPart::Outside,
                 };
-                divided.add_by(part, by, ns);
+                divided.add_by(part, by.map(Phrase::from), ns);
             }
             part => {
                 let sum = match segment.kind {

@@ -35,7 +35,7 @@ impl StepVerdict {
         let mut text = format!("{share} of its {wall} went to {}", self.part.title());
         if !self.by.is_empty() {
             let by = self.by.iter();
-            let by = by.map(|(name, ns)| format!("{name} {}", units::time(*ns)));
+            let by = by.map(|(name, ns)| format!("{} {}", name.short(), units::time(*ns)));
             text += &format!(" ({})", by.collect::<Vec<_>>().join(", "));
         }
         if self.part.is_starved() {

@@ -73,10 +73,11 @@ pub struct Nodes(HashMap<String, String>);
 impl Nodes {
     pub fn new(steps: &Steps) -> Nodes {
         let tests = steps.list().iter();
-        let tests = tests.filter(|step| step.kind == StepKind::Test && step.name.contains("::"));
+        let tests =
+            tests.filter(|step| step.kind == StepKind::Test && step.name.whole().contains("::"));
         Nodes(
             tests
-                .map(|step| (dotted(&step.name), step.name.clone()))
+                .map(|step| (dotted(step.name.whole()), step.name.whole().to_owned()))
                 .collect(),
         )
     }

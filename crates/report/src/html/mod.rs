@@ -25,6 +25,7 @@ use tr_analyze::critical_path;
 use tr_analyze::model::Analysis;
 
 use crate::packed::text;
+use crate::untraced::{origin, usage_lines};
 use tr_insight::ci::Ci;
 use tr_insight::Recording;
 use tr_insight::{untraced, who};
@@ -117,11 +118,11 @@ fn page(scripts: &str, title: &str, body: &str, parts: &[(&str, &str)]) -> Strin
 
 fn untraced_page(analysis: &Analysis, file: &str, reason: &str) -> String {
     let command = escape::html(&who::headline(&analysis.meta));
-    let usage = untraced::usage_lines(untraced::usage(analysis));
+    let usage = usage_lines(untraced::usage(analysis));
     let usage = usage
         .iter()
         .map(|(name, value)| format!("<p>{name}: {}</p>", escape::html(value)));
-    let mut facts = untraced::facts(analysis);
+    let mut facts = crate::untraced::facts(analysis);
     facts.extend(Ci::new(&analysis.meta).words());
     let reason = escape::html(reason);
     let parts = [
@@ -129,10 +130,7 @@ fn untraced_page(analysis: &Analysis, file: &str, reason: &str) -> String {
         ("command", &command),
         ("facts", &escape::html(&facts.join(" · "))),
         ("usage", &usage.collect::<String>()),
-        (
-            "origin",
-            &escape::html(&untraced::origin(analysis, file).join(" · ")),
-        ),
+        ("origin", &escape::html(&origin(analysis, file).join(" · "))),
     ];
     page("", &command, UNTRACED, &parts)
 }

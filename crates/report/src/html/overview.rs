@@ -98,7 +98,7 @@ object! {
         more: usize = failures.told.len().saturating_sub(FAILURES),
         // The number of failures whose consequences are not recorded, and the first of these failures.
         unclear: usize = failures.unclear,
-        beside: Vec<String> = failures.beside.iter().map(|failed| format!("{} {}", failed.name(), failed.ended())).collect(),
+        beside: Vec<String> = failures.beside.iter().map(|failed| format!("{} {}", failed.name().short(), failed.ended().short())).collect(),
         command: bool = failures.command.is_some(),
         tolerated: usize = failures.tolerated,
         // The processes that failed without consequences, including processes outside of COMMAND.
@@ -109,17 +109,17 @@ object! {
 
     FailureRow(failed: &Failure) {
         process: Option<u32> = failed.process.map(|ix| ix.0),
-        name: String = failed.name(),
-        end: String = failed.ended(),
+        name: String = failed.name().short().to_owned(),
+        end: String = failed.ended().short().to_owned(),
         after: u64 = failed.after,
         above: Vec<FailureRow> = failed.above.iter().map(FailureRow::new).collect(),
         // Whether a failure in the list `above` may have another cause than the previous failure in the chain of
         // failures.
         perhaps: bool = failed.perhaps,
         // The circumstance that delayed the failed process.
-        held: Option<String> = failed.held_by(),
+        held: Option<String> = failed.held_by().map(|held| held.short().to_owned()),
         // The line of the script that ran the failed process, or the statement by which the script ended.
-        at: Option<String> = failed.at(),
+        at: Option<String> = failed.at().map(|at| at.short().to_owned()),
     }
 
     VerdictRow(verdict: &BuildVerdict) {
@@ -132,7 +132,7 @@ object! {
 
     // A change that would save time.
     Change(analysis: &Analysis, advice: &Advice) {
-        text: String = format!("{}: {}", advice.finding, advice.action),
+        text: String = format!("{}: {}", advice.finding.short(), advice.action),
         gain: u64 = advice.gain,
         from: u64 = advice.from.since(analysis.meta.start),
         to: u64 = advice.to.since(analysis.meta.start),

@@ -26,7 +26,7 @@ object! {
     // The time on the critical path that belongs to all steps with one name. For time outside of steps: the time of one
     // program, or of another group such as unknown time.
     Owner(share: &StepShare) {
-        name: String = share.name.clone(),
+        name: String = share.name.short().to_owned(),
         step: bool = share.is_step,
         // The number of steps with this name. For a program, the number of separate parts of the path that belong to
         // it.

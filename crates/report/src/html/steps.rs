@@ -15,6 +15,7 @@ use tr_insight::steps::Step;
 use tr_insight::verdicts::{StepVerdict, StepVerdicts};
 use tr_insight::Recording;
 use tr_insight::{exit, imports, kinds, label};
+use tr_text::phrase::Phrase;
 use tr_text::strings::Strings;
 use tr_text::units;
 
@@ -33,7 +34,7 @@ const WHOLE: u64 = 1000;
 struct StepRow<'a> {
     step: &'a Step,
     /// The title of the step in the HTML report, if it differs from the step's name.
-    title: Option<&'a String>,
+    title: Option<&'a Phrase>,
     /// The row, in the table of steps, of the step that contains this one.
     parent: Option<u32>,
     times: &'a StepTimes,
@@ -49,9 +50,9 @@ struct StepRow<'a> {
 }
 
 columns!(Steps(analysis: &Analysis, row: &StepRow<'_>, strings: &mut Strings) {
-    name: u32 = strings.add(row.step.name.clone()),
+    name: u32 = strings.add(row.step.name.short().to_owned()),
     // The part of the name that is shown after the name of the step around it; `None` if the whole name is shown.
-    title: Option<u32> = row.title.map(|title| strings.add(title.clone())),
+    title: Option<u32> = row.title.map(|title| strings.add(title.short().to_owned())),
     kind: u32 = strings.add(row.step.kind.title().to_owned()),
     parent: Option<u32> = row.parent,
     process: Option<u32> = row.step.process.map(|ix| ix.0),
@@ -215,7 +216,7 @@ impl<'a> Chosen<'a> {
             let tool = program.and_then(|program| program.tool());
             tool.is_some_and(|tool| tool.tells_tests)
         });
-        untold.map(|step| step.name.clone())
+        untold.map(|step| step.name.short().to_owned())
     }
 
     /// The row, in the HTML report's table of steps, of the innermost step that a process was in when it ended.
@@ -270,7 +271,9 @@ impl<'a> Chosen<'a> {
                 let parent = step.parent.and_then(|parent| *self.row_of.get(parent)?);
                 let told = StepRow {
                     step,
-                    title: titles.get(*at).filter(|title| **title != step.name),
+                    title: titles
+                        .get(*at)
+                        .filter(|title| title.short() != step.name.short()),
                     parent,
                     times,
                     course: times_of.courses.get(*at).map_or(&[], Vec::as_slice),

@@ -51,7 +51,7 @@ impl<'a> AdviceReport<'a> {
                 let processes = advice.processes.iter().take(PIDS);
                 processes.map(pid).collect::<Vec<u32>>()
             })
-            .data("finding", |advice| advice.finding.clone())
+            .phrase_data("finding", |advice| Some(advice.finding.clone()))
             .data("action", |advice| advice.action.clone())
     }
 
@@ -116,7 +116,7 @@ fn verdict(out: &mut Page, advised: &BuildAdvice) {
 }
 
 fn line(out: &mut Page, advice: &Advice, gain: &str) {
-    let text = format!("{}: {}", advice.finding, advice.action);
+    let text = format!("{}: {}", advice.finding.short(), advice.action);
     out.wrapped(Paint::Plain, &format!("  {gain}  "), &text);
 }
 

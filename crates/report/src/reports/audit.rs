@@ -102,7 +102,7 @@ impl Report for Audit {
 /// figures.
 fn table<'a>() -> Table<'a, &'a Worst> {
     Table::new("the largest differences", |worst: &&Worst| {
-        worst.label.clone()
+        worst.label.short().to_owned()
     })
     .fact("events", "on_cpu_ns", |worst| Cell::Time(worst.on_cpu_ns))
     .fact(UNKNOWN, "unknown_ns", |worst| Cell::Time(worst.unknown_ns))

@@ -12,7 +12,6 @@ use tr_analyze::programs::{Group, Groups, Program, Programs};
 use tr_analyze::timeline::Bucket;
 use tr_analyze::what_if::{self, Free, Limits};
 use tr_format::event::Ktime;
-use tr_programs::command_line;
 
 use super::path_functions::PathFunctions;
 use super::path_shares::{all_by_steps, is_by_step, PathShares};
@@ -29,6 +28,7 @@ use tr_insight::view::View;
 use tr_insight::{label, who};
 use tr_text::called::TR;
 use tr_text::page::Page;
+use tr_text::phrase::Phrase;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Sheet, Table};
 use tr_text::units;
@@ -174,19 +174,19 @@ impl<'a> PathReport<'a> {
         }
     }
 
-    fn who(&self, leg: &Leg) -> String {
+    fn who(&self, leg: &Leg) -> Phrase {
         self.label(leg.thread, leg.program)
     }
 
     /// The label of the program that the process of a thread was running at the time `at`.
-    fn label_at(&self, thread: ThreadIx, at: Ktime) -> String {
+    fn label_at(&self, thread: ThreadIx, at: Ktime) -> Phrase {
         let analysis = self.view.analysis;
         let process = analysis.thread(thread).process;
         let program = self.programs.at(analysis, process, at);
         self.label(thread, program)
     }
 
-    fn label(&self, thread: ThreadIx, program: Option<Program>) -> String {
+    fn label(&self, thread: ThreadIx, program: Option<Program>) -> Phrase {
         let analysis = self.view.analysis;
         let (thread, process) = who::thread(analysis, thread);
         // In a process with several threads, the label has the thread's name, unless it is that of the process.
@@ -201,10 +201,10 @@ impl<'a> PathReport<'a> {
             Some((executed.execs.get(at as usize)?, forked))
         });
         let label = match exec {
-            Some((exec, forked)) => command_line::label_of(&exec.argv, &exec.comm, forked),
-            None => label::label(process),
+            Some((exec, forked)) => label::of_program(&exec.argv, &exec.comm, forked),
+            None => label::phrase(process),
         };
-        comm + &label
+        Phrase::with([&label], |[label]| format!("{comm}{label}"))
     }
 
     fn group_at(&self, thread: ThreadIx, at: Ktime) -> Option<Group> {
@@ -220,8 +220,8 @@ impl<'a> PathReport<'a> {
             let named = legs.map(|(leg, share)| NamedLeg {
                 leg,
                 is_step: true,
-                name: share.name.clone(),
-                short: share.name.clone(),
+                name: share.name.short().to_owned(),
+                short: share.name.short().to_owned(),
             });
             return named.collect();
         }
@@ -230,7 +230,7 @@ impl<'a> PathReport<'a> {
             NamedLeg {
                 leg: *leg,
                 is_step: false,
-                name: self.who(leg),
+                name: self.who(leg).short().to_owned(),
                 short: group.map_or(String::new(), |group| self.groups.name(group)),
             }
         };
@@ -404,7 +404,7 @@ impl<'a> PathReport<'a> {
                 }
                 let label = self.label_at(stay.thread, stay.at);
                 let room = style.width.saturating_sub(room + 40).max(16);
-                format!("; then {} decides", units::shorten(&label, room))
+                format!("; then {} decides", units::shorten(label.short(), room))
             });
             let line = format!("{name}  {} faster{decides}", least_time(gain));
             out.sentence("  ", &line);
@@ -435,7 +435,7 @@ impl<'a> PathReport<'a> {
     fn legs(&self) -> Table<'_, &Leg> {
         let basis = self.view.analysis.basis();
         let found = |leg: &&Leg| who::thread(self.view.analysis, leg.thread);
-        let mut table = Table::new("", |leg: &&Leg| self.who(leg))
+        let mut table = Table::new("", |leg: &&Leg| self.who(leg).short().to_owned())
             .data("from_ns", |leg| self.view.since(leg.from))
             .data("to_ns", |leg| self.view.since(leg.to))
             .csv_data("length_ns", |leg| leg.length());
@@ -457,14 +457,14 @@ impl<'a> PathReport<'a> {
                 Then::Waited => "waited",
                 Then::Awaited => "awaited",
             })
-            .named("label")
-            .csv_key("name")
+            .csv_data("name", |leg| self.who(leg).short().to_owned())
+            .json_data("label", |leg| self.who(leg).whole().to_owned())
     }
 
     /// The table of the critical path's time by step with the columns of JSON.
     fn steps(&self) -> Table<'_, &StepShare> {
         let basis = self.view.analysis.basis();
-        let mut table = Table::new("", |share: &&StepShare| share.name.clone())
+        let mut table = Table::new("", |share: &&StepShare| share.name.short().to_owned())
             .data("is_step", |share| share.is_step)
             .data("count", |share| share.count)
             .data("time_ns", |share| share.time());
@@ -472,7 +472,7 @@ impl<'a> PathReport<'a> {
             let key = format!("{}_ns", column.name);
             table = table.data(key, move |share| column.told(&share.spent, basis));
         }
-        table.named("name")
+        table.phrase_data("name", |share| Some(share.name.clone()))
     }
 
     fn path(&self, found: &FoundPath) -> Value {

@@ -38,7 +38,7 @@ pub(super) fn failed(out: &mut Page, view: &View<'_>, judged: &StepVerdicts<'_>,
     while let Some((_, failure)) = shown.next() {
         line(out, failure, style);
         if let Some(held) = held.take_if(|reason| failure.held_by().as_ref() == Some(reason)) {
-            out.wrapped(Paint::Dim, &indent(), &held);
+            out.wrapped(Paint::Dim, &indent(), held.short());
         }
         // If several failures in a row led to the same failures, these are printed once, after the last one.
         let is_last = shown
@@ -59,8 +59,8 @@ pub(super) fn failed(out: &mut Page, view: &View<'_>, judged: &StepVerdicts<'_>,
         let name = |failed: &Failure| {
             format!(
                 "{} {}",
-                units::shorten(&failed.name(), NAME),
-                failed.ended()
+                units::shorten(failed.name().short(), NAME),
+                failed.ended().short()
             )
         };
         let mut beside: Vec<String> = beside.map(name).collect();
@@ -102,25 +102,27 @@ fn line(out: &mut Page, failure: &Failure, style: &Style) {
             .saturating_sub(units::width(fact) + LEAD_WIDTH + 3)
     };
     let pid = pid.unwrap_or_default();
-    let at = failure.at().map(|at| format!("at {at}"));
-    let before = |at: &String| format!("{} {at}", failure.fact());
-    let with_pid = failure.fact() + &pid;
+    let at = failure.at().map(|at| format!("at {}", at.short()));
+    let ending = failure.fact();
+    let ending = ending.short();
+    let before = |at: &String| format!("{ending} {at}");
+    let with_pid = format!("{ending}{pid}");
     // On a narrow terminal, the pid is left out before the name is cut, and the line of the script is printed on a line
     // of its own.
     let inside = at.as_ref().map(|at| format!("{with_pid} {at}"));
     let facts = [inside, at.as_ref().map(before)];
-    let fits = |fact: &String| room(fact) >= 20.min(units::width(&failure.name()));
+    let fits = |fact: &String| room(fact) >= 20.min(units::width(failure.name().short()));
     let inside = facts.into_iter().flatten().find(fits);
     let below = at.filter(|_| inside.is_none());
     let alone = || {
         Some(with_pid)
             .filter(fits)
-            .unwrap_or_else(|| failure.fact())
+            .unwrap_or_else(|| ending.to_owned())
     };
     let fact = inside.unwrap_or_else(alone);
     let lead = [Span::new(Paint::Bad, LEAD), GAP.into()];
     let fact = [Span::from("   "), Span::new(Paint::Bad, fact)];
-    out.named(lead, failure.name(), 12, fact);
+    out.named(lead, failure.name().short(), 12, fact);
     if let Some(at) = below {
         out.wrapped(Paint::Plain, &indent(), &at);
     }
@@ -134,8 +136,8 @@ fn to_the_root(above: &[Failure], style: &Style) -> String {
     let (between, root) = above.split_at(above.len().saturating_sub(1));
     let text = |(length, most): (usize, usize)| {
         let name = |lead: &str, failed: &Failure| {
-            let name = units::shorten(&failed.name(), length);
-            format!("{lead}{name} {}", failed.ended())
+            let name = units::shorten(failed.name().short(), length);
+            format!("{lead}{name} {}", failed.ended().short())
         };
         let own = |failed: &Failure| name(failed.lead(), failed);
         let mut names: Vec<String> = between.iter().take(most).map(own).collect();

@@ -128,7 +128,7 @@ fn programs(view: &View<'_>, groups: &[Members]) -> Vec<SampledProgram> {
     let stacks = &view.analysis.stacks;
     let place = places(groups);
     let named = groups.iter().map(|group| SampledProgram {
-        name: group.name.clone(),
+        name: group.name.short().to_owned(),
         ..SampledProgram::default()
     });
     let mut programs: Vec<SampledProgram> = named.collect();

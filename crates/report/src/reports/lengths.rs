@@ -121,7 +121,7 @@ impl<'a> Lengths<'a> {
     fn draw(&self, out: &mut Page, style: &Style) {
         for (group, hist) in self.lengths.groups.iter().take(self.view.ask.top) {
             let pid = group.pid.map(|pid| format!(" ({pid})")).unwrap_or_default();
-            let [name, pid] = [&group.name, &pid].map(|text| Span::new(Paint::Bold, text));
+            let [name, pid] = [group.name.short(), &pid].map(|text| Span::new(Paint::Bold, text));
             out.blank();
             out.named::<Span, _>([], name, 0, [pid]);
             out.items("", hist::summary(hist, self.what()));

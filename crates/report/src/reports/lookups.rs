@@ -138,7 +138,7 @@ impl<'a> Lookups<'a> {
             .data("pid", move |lookup| {
                 process(lookup).map(|process| process.pid.0)
             })
-            .data("process", move |lookup| process(lookup).map(label::label))
+            .phrase_data("process", move |lookup| process(lookup).map(label::phrase))
             .csv_data("direction", |_| "dns")
             .data("server", |lookup| lookup.query.server.to_string())
             .csv_key("remote")

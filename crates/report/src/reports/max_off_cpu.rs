@@ -33,6 +33,8 @@ fn table<'t, 'a>(found: &'t LongestOffCpu<'a>) -> Table<'t, &'t Longest<'a>> {
         .data("whole", |row| row.piece.whole_wait())
         .fact("times", "count", |row| Cell::Count(row.count))
         .named("process")
+        .csv_only()
+        .json_data("process", |row| label::whole(row.process))
 }
 
 impl Report for LongestOffCpu<'_> {

@@ -206,7 +206,7 @@ impl Report for Memory<'_> {
             let process = analysis.process(kill.process);
             json!({
                 "pid": process.pid.0,
-                "process": label::label(process),
+                "process": label::whole(process),
                 "at_ns": self.view.since(kill.at),
                 "resident_bytes": kill.resident,
             })

@@ -191,10 +191,12 @@ impl<'a> Network<'a> {
         let analysis = self.view.analysis;
         let process =
             move |(ix, _): &NetworkRow<'_, Option<ProcessIx>>| ix.map(|ix| analysis.process(ix));
-        let label = move |row: &NetworkRow<'_, Option<ProcessIx>>| process(row).map(label::label);
-        let name = move |row: &NetworkRow<'_, _>| label(row).unwrap_or_else(|| "unknown".into());
+        let label = move |row: &NetworkRow<'_, Option<ProcessIx>>| process(row).map(label::phrase);
+        let name = move |row: &NetworkRow<'_, _>| {
+            process(row).map_or_else(|| "unknown".into(), label::label)
+        };
         let table = Table::new("process", name)
-            .data("process", label)
+            .phrase_data("process", label)
             .fact("pid", "pid", move |row| {
                 Cell::known(process(row), |process| Cell::Id(process.pid.0))
             })
@@ -274,8 +276,8 @@ impl<'a> Network<'a> {
             .data("tid", |connection| {
                 connection.thread.map(|ix| analysis.thread(ix).tid.0)
             })
-            .data("process", move |connection| {
-                process(connection).map(|ix| label::label(analysis.process(ix)))
+            .phrase_data("process", move |connection| {
+                process(connection).map(|ix| label::phrase(analysis.process(ix)))
             })
             .data(
                 "direction",

@@ -69,7 +69,9 @@ impl<'a> OffCpu<'a> {
         Table::new("ended, or CPU taken, by", by)
             .data("pid", move |waited| found(waited).1.pid.0)
             .data("tid", move |waited| found(waited).0.tid.0)
-            .data("process", move |waited| label::label(found(waited).1))
+            .phrase_data("process", move |waited| {
+                Some(label::phrase(found(waited).1))
+            })
             .fact("from", "start_ns", |waited| {
                 Cell::At(self.view.since(waited.stretch.from))
             })
@@ -102,7 +104,9 @@ impl<'a> OffCpu<'a> {
             sum.longest.map(|waited| of(self, &waited))
         };
         Table::new("", name)
-            .csv_data("name", |(group, ..)| group.map(|group| group.name.clone()))
+            .csv_data("name", |(group, ..)| {
+                group.map(|group| group.name.short().to_owned())
+            })
             .csv_data("pid", |(group, ..)| group.and_then(|group| group.pid))
             .data("reason", |(_, reason, _)| reason.name())
             .fact("time", "total_ns", |(.., sum)| Cell::Time(sum.total))

@@ -1,7 +1,6 @@
 //! The report on how many tasks ran or wanted to run at once, and on tasks that ran alone.
 
 use std::cmp::Reverse;
-use tr_programs::command_line;
 use tr_programs::program_name::ProgramName;
 
 use serde_json::{json, Value};
@@ -13,9 +12,11 @@ use tr_analyze::programs::Groups;
 use crate::output::Report;
 use tr_insight::cpu_demand::machines_of_use;
 use tr_insight::kinds;
+use tr_insight::label;
 use tr_insight::path;
 use tr_insight::view::View;
 use tr_text::page::{Page, Span};
+use tr_text::phrase::Phrase;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Sheet, Table};
 use tr_text::units;
@@ -108,18 +109,18 @@ impl<'a> ParallelismReport<'a> {
 
     /// The label of the program that the process was running in a time in which it ran alone, while all other
     /// recorded tasks waited.
-    fn who(&self, alone: &Alone) -> String {
+    fn who(&self, alone: &Alone) -> Phrase {
         let execs = self.view.analysis.process(alone.process).execs.iter();
         let exec = execs.rev().find(|exec| exec.start <= alone.from);
         match exec {
-            Some(exec) => command_line::label_of(&exec.argv, &exec.comm, false),
-            None => format!("{} (forked)", self.groups.name(alone.group)),
+            Some(exec) => label::of_program(&exec.argv, &exec.comm, false),
+            None => format!("{} (forked)", self.groups.name(alone.group)).into(),
         }
     }
 
     fn alone_table(&self) -> Table<'_, &Alone> {
         let title = "longest alone: no other task was runnable";
-        Table::new(title, |alone: &&Alone| self.who(alone))
+        Table::new(title, |alone: &&Alone| self.who(alone).short().to_owned())
             .fact("from", "from_ns", |alone| {
                 Cell::At(self.view.since(alone.from))
             })
@@ -129,7 +130,7 @@ impl<'a> ParallelismReport<'a> {
             .fact("pid", "pid", |alone| {
                 Cell::Id(self.view.analysis.process(alone.process).pid.0)
             })
-            .named("label")
+            .phrase_data("label", |alone| Some(self.who(alone)))
     }
 
     fn alone(&self, out: &mut Page, found: &Parallelism) {

@@ -53,7 +53,7 @@ impl PathShares {
         let (rows, beside): (Vec<BarRow>, usize) = match self {
             PathShares::Step(found) => {
                 let row = |share: &StepShare| BarRow {
-                    name: share.name.clone(),
+                    name: share.name.short().to_owned(),
                     time: share.time(),
                     note: share.waited().unwrap_or_else(|| times(share)),
                 };

@@ -114,7 +114,7 @@ impl Report for CpuSeries<'_> {
         let processes = self.shown().into_iter().map(|line| {
             json!({
                 "pid": line.process.pid.0,
-                "label": label::label(line.process),
+                "label": label::whole(line.process),
                 "start_ns": self.view.since(line.process.start),
                 "on_cpu_ns": line.process.times.on_cpu,
                 "values": line.values,

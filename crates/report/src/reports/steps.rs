@@ -313,7 +313,7 @@ impl<'a> StepsReport<'a> {
             let room = style.width.saturating_sub(units::width(&spent) + 14);
             let failed = if self.failed(step) { " failed" } else { "" };
             let room = room.saturating_sub(failed.len()).max(20);
-            let name = units::shorten(&step.name, room) + failed;
+            let name = units::shorten(step.name.short(), room) + failed;
             let text = format!("{wall}  {name}: {spent}");
             out.painted_sentence(Paint::bad_if(self.failed(step)), &lead, &text);
         }
@@ -335,7 +335,7 @@ impl<'a> StepsReport<'a> {
         let title = Title::top("Failed or slow while held back", HELD, told.len());
         out.painted(Paint::Bold, &title.to_string());
         for (_, step, verdict) in told.into_iter().take(HELD) {
-            let name = units::shorten(&step.name, style.width.max(40) / 2);
+            let name = units::shorten(step.name.short(), style.width.max(40) / 2);
             let failed = if self.failed(step) { " failed" } else { "" };
             let text = format!("{name}{failed}: {}", verdict.text());
             out.wrapped(Paint::bad_if(self.failed(step)), "    ", &text);
@@ -359,7 +359,7 @@ impl<'a> StepsReport<'a> {
             return;
         }
         for (runner, how) in EACH_TEST {
-            if all().any(|step| step.kind == StepKind::Test && step.name == *runner) {
+            if all().any(|step| step.kind == StepKind::Test && step.name.whole() == *runner) {
                 out.line("For each test (docs/steps.md#marks-from-inside-a-program):");
                 out.line(&format!("    {how}"));
             }
@@ -447,7 +447,9 @@ impl<'a> StepsReport<'a> {
             .data("parent", step(|step| json!(step.parent)))
             .data("depth", step(|step| json!(step.depth)))
             .data("kind", step(|step| json!(step.kind.name())))
-            .data("name", step(|step| json!(step.name)))
+            .phrase_data("name", |line| {
+                line.step.map(|(_, step, _)| step.name.clone())
+            })
             .data("pid", |line| {
                 let process = line.step.and_then(|(_, step, _)| step.process);
                 process.map(|ix| self.view.analysis.process(ix).pid.0)
@@ -529,11 +531,11 @@ impl<'a> StepsReport<'a> {
         };
         if step.is_moment() {
             let at = units::at(self.view.since(step.from));
-            return format!("{joints}{} at {at} s", step.name);
+            return format!("{joints}{} at {at} s", step.name.short());
         }
         match step.result.as_deref() {
-            None | Some("passed" | "ok") => format!("{joints}{}", step.name),
-            Some(result) => format!("{joints}{} ({result})", step.name),
+            None | Some("passed" | "ok") => format!("{joints}{}", step.name.short()),
+            Some(result) => format!("{joints}{} ({result})", step.name.short()),
         }
     }
 }

@@ -101,7 +101,7 @@ impl<'a> SystemCalls<'a> {
     fn table(&self) -> Table<'_, &CallRow> {
         let (whole, grouped) = (self.all.ns, self.by.is_some());
         let last = move |row: &&CallRow| match self.group(row) {
-            Some(group) => group.name.clone(),
+            Some(group) => group.name.short().to_owned(),
             None if grouped => String::new(),
             None => row.name.clone(),
         };
@@ -109,7 +109,7 @@ impl<'a> SystemCalls<'a> {
         let each = |row: &&CallRow| row.sum.ns.checked_div(row.sum.count).unwrap_or(0) / 1000;
         let seconds = |row: &&CallRow| Cell::Text(format!("{:.6}", row.sum.ns as f64 / 1e9));
         Table::new(self.by.map_or("syscall", By::title), last)
-            .data("name", |row| {
+            .phrase_data("name", |row| {
                 self.group(row).map(|group| group.name.clone())
             })
             .fact("pid", "pid", |row| {

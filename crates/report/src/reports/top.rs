@@ -11,6 +11,7 @@ use crate::encode::{self, ShownTimes, TimeColumn, AFTER_TIMES};
 use crate::output::Report;
 use crate::reports::{advice, critical_path, failed, path_shares};
 use crate::size;
+use crate::warnings;
 use tr_insight::advice::advise;
 use tr_insight::ci::Ci;
 use tr_insight::course;
@@ -25,7 +26,6 @@ use tr_insight::size::RunnerSize;
 use tr_insight::steps::Steps;
 use tr_insight::verdicts::StepVerdicts;
 use tr_insight::view::View;
-use tr_insight::warnings;
 use tr_insight::warnings::{is_blank, lost, recorded};
 use tr_insight::{label, who};
 use tr_text::called::TR;
@@ -345,7 +345,7 @@ impl Top<'_> {
             let innermost = process.and_then(|ix| steps.of_process(self.view.analysis, ix));
             let around = steps.around(innermost);
             let around = around.filter_map(|step| steps.list().get(step));
-            around.map(|step| step.name.as_str()).collect()
+            around.map(|step| step.name.short()).collect()
         };
         let around: Vec<Vec<&str>> = rows.iter().map(around).collect();
         let mut common = around.first().cloned().unwrap_or_default();
@@ -381,6 +381,8 @@ impl Top<'_> {
         };
         let table = Table::new("", |row: &&GroupRow| row.name.clone())
             .named("name")
+            .csv_only()
+            .json_data("name", |row| row.whole_name())
             .fact("count", "count", |row| Cell::Count(row.count))
             .shown(!single)
             .place(AFTER_TIMES + 5)

@@ -289,6 +289,8 @@ impl Tree<'_> {
                 label::program(process(row)).to_string()
             })
             .named("label")
+            .csv_only()
+            .json_data("label", move |row| label::whole(process(row)))
     }
 }
 

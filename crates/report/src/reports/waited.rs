@@ -41,10 +41,12 @@ fn table<'a, T: 'a>(
         Some(what) => label(what),
         None => "not known".to_owned(),
     };
-    let table = Table::new("", |(group, _): &WaitedRow<'_, T>| group.name.clone())
-        .named("name")
-        .csv_only()
-        .csv_data("pid", |(group, _)| group.pid);
+    let table = Table::new("", |(group, _): &WaitedRow<'_, T>| {
+        group.name.short().to_owned()
+    })
+    .named("name")
+    .csv_only()
+    .csv_data("pid", |(group, _)| group.pid);
     own(table)
         .fact("waits", "waits", |(_, wait)| Cell::Count(wait.count))
         .csv_key("io_waits")

@@ -164,7 +164,7 @@ fn bars(
     drawn.sort_unstable_by_key(|(at, step, _)| (step.from, *at));
     let since = |time: Ktime| time.since(analysis.start) / 1_000_000;
     let bars = drawn.into_iter().map(|(_, step, own)| Bar {
-        name: units::shorten(&step.name, NAME),
+        name: units::shorten(step.name.short(), NAME),
         from: since(step.from),
         to: since(step.to),
         failed: fails(step),

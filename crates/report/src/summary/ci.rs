@@ -20,11 +20,12 @@ impl Summary {
     fn held(&self) -> impl Iterator<Item = (String, String)> + '_ {
         let failed = self.failures.told.iter();
         let failed = failed.filter_map(|failed| {
-            let held = failed.held.as_ref()?;
-            Some((failed.name(), format!("{}; {held}", failed.fact())))
+            let held = failed.held_whenever()?;
+            let text = format!("{}; {}", failed.fact().short(), held.short());
+            Some((failed.name().short().to_owned(), text))
         });
         let slow = self.slow.iter();
-        failed.chain(slow.map(|(name, held)| (name.clone(), format!("slow; {held}"))))
+        failed.chain(slow.map(|(name, held)| (name.short().to_owned(), format!("slow; {held}"))))
     }
 
     /// The warnings of the summary about delayed tests and steps, as workflow commands of GitHub Actions.
@@ -103,7 +104,7 @@ mod tests {
 
     fn summary(name: &str) -> Summary {
         Summary {
-            slow: vec![(name.to_owned(), "50 %\n::error::x".to_owned())],
+            slow: vec![(name.into(), "50 %\n::error::x".into())],
             ..Summary::default()
         }
     }

@@ -52,7 +52,7 @@ impl Summary {
         let advice = self.advice.iter().take(members).map(|advice| {
             json!({
                 "kind": advice.kind.name(),
-                "finding": text(&advice.finding),
+                "finding": text(advice.finding.whole()),
                 "action": text(&advice.action),
                 "gain_at_least_ns": advice.at_least,
                 "gain_ns": advice.gain,
@@ -60,10 +60,11 @@ impl Summary {
         });
         let machine = self.machine.iter().take(members);
         let machine = machine.map(
-            |advice| json!({ "kind": advice.kind.name(), "finding": text(&advice.finding), "ns": advice.gain }),
+            |advice| json!({ "kind": advice.kind.name(), "finding": text(advice.finding.whole()), "ns": advice.gain }),
         );
         let slow = self.slow.iter().take(members);
-        let slow = slow.map(|(name, held)| json!({ "name": text(name), "verdict": text(held) }));
+        let slow =
+            slow.map(|(name, held)| json!({ "name": text(name.whole()), "verdict": text(held) }));
         let path = self
             .path
             .as_ref()
@@ -105,13 +106,13 @@ impl Summary {
 fn failure(failed: &Failure, members: usize) -> Value {
     let above = failed.above.iter().take(members);
     json!({
-        "name": text(&failed.name()),
-        "end": text(&failed.ended()),
+        "name": text(failed.name().whole()),
+        "end": text(failed.ended().whole()),
         "after_ns": failed.after,
         "pid": failed.pid,
-        "above": above.map(|failed| text(&failed.name())).collect::<Vec<_>>(),
+        "above": above.map(|failed| text(failed.name().whole())).collect::<Vec<_>>(),
         "perhaps": failed.above.iter().any(|failed| failed.perhaps),
-        "held_back": failed.held_by().as_deref().map(text),
+        "held_back": failed.held_by().map(|held| text(held.whole())),
         "at": failed.place.as_ref().map(place),
         "statement": failed.statement.as_ref().map(|statement| {
             json!({ "at": place(&statement.place), "text": text(&statement.text) })

@@ -20,7 +20,10 @@ impl<'s> CaseSteps<'s> {
         let mut by_name: HashMap<String, VecDeque<StepIx>> = HashMap::new();
         for (at, step) in steps.list().iter().enumerate() {
             if step.kind == StepKind::Test {
-                by_name.entry(dotted(&step.name)).or_default().push_back(at);
+                by_name
+                    .entry(dotted(step.name.whole()))
+                    .or_default()
+                    .push_back(at);
             }
         }
         let cases = suites.into_iter().flat_map(|suite| &suite.cases);
