@@ -144,7 +144,7 @@ impl Display for Refusal {
 /// A way to remove the reason why the kernel refuses tracing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remedy {
-    /// What the command of the remedy changes.
+    /// The kind of change that the command of the remedy makes.
     pub kind: RemedyKind,
     /// A phrase that says what the remedy does.
     pub purpose: &'static str,
