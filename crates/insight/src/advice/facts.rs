@@ -268,9 +268,7 @@ impl<'a> BuildFacts<'a> {
     pub fn name(&self, group: Group) -> Phrase {
         let label = self.label(group);
         match self.execution(group) {
-            Some(it) if units::width(&label) > NAME => {
-                Phrase::name(&it.program.to_string(), NAME)
-            }
+            Some(it) if units::width(&label) > NAME => Phrase::name(&it.program.to_string(), NAME),
             _ => label.into(),
         }
     }

@@ -322,9 +322,7 @@ fn off_path(facts: &BuildFacts<'_>) -> Option<Candidate> {
     let groups = same.iter().flat_map(|beside| &beside.groups);
     let groups: BTreeSet<Group> = groups.copied().collect();
     Some(Candidate {
-        finding: Phrase::with([&name], |[name]| {
-            Pauses::Plain.finding(name, s, &time, "")
-        }),
+        finding: Phrase::with([&name], |[name]| Pauses::Plain.finding(name, s, &time, "")),
         action: Pauses::Plain.action().into(),
         without: Without::own(
             |kind, _| kind == TimeKind::Sleep,
