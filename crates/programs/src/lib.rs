@@ -5,6 +5,7 @@
 
 pub mod changes;
 pub mod checks;
+pub mod clocks;
 pub mod command_line;
 pub mod compilation;
 pub mod job_tools;

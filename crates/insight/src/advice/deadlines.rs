@@ -10,6 +10,7 @@ use tr_analyze::timeline::Bucket;
 use tr_format::event::Ktime;
 
 use super::facts::BuildFacts;
+use super::open::MUCH;
 
 /// The largest number of threads, and of entries in the timeline of a thread, that are searched. A bound of the work.
 const THREADS: usize = 50;
@@ -27,6 +28,37 @@ pub(super) struct Deadline {
     /// The time in nanoseconds for which the critical path waited for a CPU while the timer ran. The timer ends at the
     /// same time if these waits are missing.
     pub queued: u64,
+}
+
+/// An execution on the critical path that measures for a set time.
+pub(super) struct Measurement {
+    pub group: Group,
+    /// The time in nanoseconds that the execution takes on the critical path.
+    pub length: u64,
+    /// The part of this time for which it waited for a CPU.
+    pub queued: u64,
+}
+
+/// The execution that measures for a set time, if one takes a tenth of the critical path. If there are several, the
+/// longest one.
+pub(super) fn measurement(facts: &BuildFacts<'_>) -> Option<Measurement> {
+    let mut times: BTreeMap<Group, Measurement> = BTreeMap::new();
+    for (segment, group, _) in facts.segments() {
+        let Some(group) = group else { continue };
+        let own = times.entry(group).or_insert(Measurement {
+            group,
+            length: 0,
+            queued: 0,
+        });
+        own.length = own.length.saturating_add(segment.length());
+        if segment.kind == TimeKind::RunQueue {
+            own.queued = own.queued.saturating_add(segment.length());
+        }
+    }
+    let long = times.into_values();
+    let long = long.filter(|own| own.length.saturating_mul(MUCH) >= facts.wall);
+    let long = long.filter(|own| facts.measures_by_clock(own.group));
+    long.max_by_key(|own| own.length)
 }
 
 /// The timer that covers most of the critical path's waits for a CPU, if a program set it before it did other work.

@@ -14,6 +14,7 @@ use tr_analyze::programs::{Group, Groups};
 use tr_analyze::timeline::Bucket;
 use tr_analyze::what_if::{self, Limits, Without};
 use tr_format::event::{CpuId, Ktime, Reason};
+use tr_programs::clocks;
 use tr_programs::program_name::ProgramName;
 use tr_programs::tools::{Family, Role};
 
@@ -230,6 +231,11 @@ impl<'a> BuildFacts<'a> {
     pub fn args(&self, group: Group) -> Vec<&'a [u8]> {
         let exec = self.exec(group);
         exec.map_or(Vec::new(), |exec| exec.argv.args().collect())
+    }
+
+    /// Whether an execution measures for a set time, as a benchmark does, so that it takes as long on free CPUs.
+    pub fn measures_by_clock(&self, group: Group) -> bool {
+        clocks::measures_by_clock(&self.args(group))
     }
 
     /// The role of an execution's program, such as a compiler, a linker or a test runner.

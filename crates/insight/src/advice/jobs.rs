@@ -478,9 +478,6 @@ fn row(
         idle = idle.saturating_add(facts.idle(from, job.to));
         until = until.max(job.to);
     }
-    if idle.saturating_mul(2) < length {
-        return None;
-    }
     let work: u64 = jobs
         .iter()
         .map(|job| job.on_cpu)
@@ -493,6 +490,10 @@ fn row(
         .copied()
         .filter(|group| *group != slowest.group);
     let mostly_wait = work.saturating_mul(2) < length.saturating_sub(starved);
+    // Jobs that mostly wait need no idle CPU to run at once.
+    if !mostly_wait && idle.saturating_mul(2) < length {
+        return None;
+    }
     let by_load = limit == Limit::Load;
     let known = changes::known(&facts.execution(owner)?.program);
     let number = known.is_some_and(|known| known.takes_jobs()) && !by_load;

@@ -52,7 +52,7 @@ pub use combined::Combined;
 use facts::BuildFacts;
 use machine::WithheldTime;
 use nap::Superfluous;
-use rating::{distinct, polled, rated};
+use rating::{distinct, polled, rated, Assumed};
 pub use verdict::{Blame, BuildVerdict, OpenKind, OpenPoint};
 use verdict::{CpuOwners, Mostly};
 
@@ -163,6 +163,7 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
     let unproven: Changes = 1 << candidates.len();
     let sleeps: Changes = unproven << 1;
     let last: Changes = sleeps << 1;
+    let assumed = Assumed { unproven, sleeps };
     let order = jobs::order_of_all(facts, &orders);
     let changes = candidates.iter().map(Candidate::change);
     let changes = changes.chain([rating::without_unproven_waits(), rating::without_sleeps()]);
@@ -173,13 +174,16 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
     let affinity = Affinity::of(facts, &schedule, own);
     let limited = affinity.as_ref().map_or(own, |affinity| affinity.own);
     let mut withheld = WithheldTime::new(facts, limited);
-    let (rated, silenced) = rated(facts, candidates, &schedule, own, unproven, &withheld)?;
+    let (rated, silenced) = rated(facts, candidates, &schedule, own, assumed, &withheld)?;
     let (mut kept, covered) = distinct(facts, rated);
     withheld.add_polled(facts, &polled, superfluous.ns);
     let deadline = deadlines::deadline(facts);
-    if let Some(deadline) = &deadline {
-        withheld.keep(deadline.queued);
-    }
+    let measurement = deadlines::measurement(facts);
+    let by_clock = [
+        deadline.as_ref().map(|deadline| deadline.queued),
+        measurement.as_ref().map(|own| own.queued),
+    ];
+    withheld.keep(by_clock.into_iter().flatten().max().unwrap_or(0));
     let alone = facts.wall.saturating_sub(withheld.lost());
     // The threads of a program that wait for each other's CPUs make the simulated time longer than the build's own.
     let longest = alone.saturating_add(superfluous.guessed);
@@ -227,7 +231,10 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
     let bound = nothing.map(|(_, bound)| bound);
     let saved = has_own.then_some(together);
     let mut points = open::waits(facts, &covered, &polled);
-    points.extend(deadline.and_then(|deadline| open::deadline(facts, &deadline)));
+    // A program that measures for a set time has timers for that time.
+    let other_timer = deadline.filter(|_| measurement.is_none());
+    points.extend(other_timer.and_then(|deadline| open::deadline(facts, &deadline)));
+    points.extend(measurement.map(|own| open::measurement(facts, &own)));
     points.extend(open::limit(facts).filter(|_| affinity.is_none()));
     points.extend(silenced.map(|jobs| open::jobs(&jobs, &withheld)));
     if !points.iter().any(|point| point.kind == OpenKind::Jobs) {

@@ -64,7 +64,7 @@ pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             to: segment.to,
             ran: queued.map_or(segment.to, |queued| queued.to),
         };
-        if is_beside_work(facts, &slept) {
+        if is_beside_work(facts, &slept) || facts.measures_by_clock(by) {
             works = true;
         } else if !is_tools(facts, &slept) {
             by_process.entry(process).or_default().push(slept);
@@ -382,6 +382,10 @@ fn with_sleeps_beside(
         .into_values()
         .filter(|beside| !own.contains(&beside.by))
         .max_by_key(|beside| (beside.ns, std::cmp::Reverse(beside.by)))?;
+    // Between naps that are far apart, other processes sleep for reasons of their own.
+    if sum(slept.iter().copied()).saturating_mul(2) < to.since(from) {
+        return None;
+    }
     // Sleeps of another process count only if they take at least half of the time, because shorter ones do not decide
     // how long this process sleeps.
     if longest.ns.saturating_mul(2) < to.since(from) {

@@ -8,7 +8,7 @@ use tr_analyze::programs::sleeper;
 use tr_analyze::share;
 use tr_analyze::Analysis;
 
-use super::deadlines::Deadline;
+use super::deadlines::{Deadline, Measurement};
 use super::facts::BuildFacts;
 use super::jobs::{OneByOne, Order};
 use super::machine::WithheldTime;
@@ -22,7 +22,7 @@ use tr_text::units;
 /// The divisor that decides when waits that no rule of advice has judged are named as an open point: if they take a
 /// tenth or more of the critical path's time without waits for a CPU. The other open points use this divisor, too. A
 /// guess, and a promise to readers: "no change is known" leaves less than a tenth unexplained.
-const MUCH: u64 = 10;
+pub(super) const MUCH: u64 = 10;
 /// The divisor that decides when one kind of unjudged wait is named: if it takes a fifth or more of the time of all
 /// unjudged waits. A guess that keeps the list of open points short.
 const PART: u64 = 5;
@@ -304,6 +304,20 @@ pub(super) fn deadline(facts: &BuildFacts<'_>, deadline: &Deadline) -> Option<Op
             name.short()
         ),
     })
+}
+
+/// The open point of the verdict (a part of the build that no rule has judged) for a program that measures for a set
+/// time.
+pub(super) fn measurement(facts: &BuildFacts<'_>, own: &Measurement) -> OpenPoint {
+    let (name, time) = (facts.name(own.group), units::time(own.length));
+    OpenPoint {
+        kind: OpenKind::Measurement,
+        ns: own.length,
+        text: format!(
+            "{} measures for a set time ({time}): not judged",
+            name.short()
+        ),
+    }
 }
 
 /// The open point of the verdict (a part of the build that no rule has judged) for sleeps beside the critical path, if

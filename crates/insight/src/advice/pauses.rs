@@ -100,7 +100,7 @@ impl Pauses {
         if follow_failures(facts, process, &long) {
             return Pauses::AfterTries;
         }
-        if waits_for_children(facts, slept) {
+        if waits_for_children(facts, &long) {
             return Pauses::UntilChildrenEnd;
         }
         let lengths: Vec<u64> = long.iter().map(Nap::length).collect();

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use tr_analyze::critical_path::{NoPath, TimeKind};
 use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
-use tr_analyze::schedule::{Change, Changes, Effect, Schedule};
+use tr_analyze::schedule::{Change, Changes, Effect, Jobs, Schedule};
+use tr_analyze::timeline::{Bucket, Wait};
 use tr_analyze::what_if::Without;
 use tr_programs::tools::Role;
 
@@ -25,17 +26,18 @@ const FIFTH: u64 = 5;
 
 /// The proposed changes that save enough for a line of advice. Some changes are not shown because other tasks have the
 /// CPUs; the one of them that saves most is also returned. `own` is the simulated time of the build without changes, in
-/// nanoseconds. `unproven` is the change [`without_unproven_waits`] of the schedule, as a set of changes.
+/// nanoseconds.
 pub(super) fn rated(
     facts: &BuildFacts<'_>,
     candidates: Vec<Candidate>,
     schedule: &Schedule,
     own: u64,
-    unproven: Changes,
+    assumed: Assumed,
     withheld: &WithheldTime,
 ) -> Result<(Vec<RatedCandidate>, Option<Silenced>), NoPath> {
     let mut rated: Vec<RatedCandidate> = Vec::new();
     let mut silenced: Option<Silenced> = None;
+    let mut checkers: BTreeSet<ProcessIx> = BTreeSet::new();
     // A change that only divides or moves work saves at most `spare`, because the CPUs still need the time for all
     // work.
     let spare = if candidates.iter().any(|candidate| candidate.stays) {
@@ -61,7 +63,12 @@ pub(super) fn rated(
         let bit: Changes = 1 << number;
         // Without a sleep, another task may go on earlier whose wait has no proven cause.
         let most = match candidate.kind {
-            AdviceKind::Sleep | AdviceKind::Poll => bit | unproven,
+            AdviceKind::Sleep | AdviceKind::Poll => bit | assumed.unproven,
+            // Jobs that run at once also end earlier for a program that checks for their ends.
+            _ if checks_for_jobs(facts, &candidate) => {
+                checkers.extend(candidate.jobs.iter().map(|jobs| jobs.owner));
+                bit | assumed.sleeps
+            }
             _ => bit,
         };
         let saved = |changes, effect| own.saturating_sub(schedule.wall(changes, effect));
@@ -108,7 +115,59 @@ pub(super) fn rated(
             });
         }
     }
+    // The sleeps between such checks end when the jobs do, so they are no change of their own.
+    let is_checker = |group: &Group| {
+        let execution = facts.execution(*group);
+        execution.is_some_and(|execution| checkers.contains(&execution.process))
+    };
+    let is_check = |rated: &RatedCandidate| {
+        rated.candidate.kind == AdviceKind::Sleep && rated.candidate.evidence.iter().any(is_checker)
+    };
+    let has_jobs = rated.iter().any(|rated| !rated.candidate.jobs.is_empty());
+    rated.retain(|rated| !has_jobs || !is_check(rated));
     Ok((rated, silenced))
+}
+
+/// Changes of the schedule that are assumed together with a proposed change where the most that it saves is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Assumed {
+    /// The change [`without_unproven_waits`].
+    pub unproven: Changes,
+    /// The change [`without_sleeps`].
+    pub sleeps: Changes,
+}
+
+/// The largest number of entries in a thread's timeline that are searched for sleeps. This bounds the work.
+const PARTS: usize = 100_000;
+/// How many times a program looks during one job whether it has ended, if its sleeps in between are no change of their
+/// own. A guess: of fewer sleeps, the last one is a tenth of the job's length or more.
+const OFTEN: usize = 10;
+
+/// Whether the program that started the jobs of a proposed change looks again and again whether a job has ended: while
+/// the jobs run, it sleeps for most of the time, or waits for a CPU between its sleeps.
+fn checks_for_jobs(facts: &BuildFacts<'_>, candidate: &Candidate) -> bool {
+    let checks = |jobs: &Jobs| {
+        let owner = facts.analysis.process(jobs.owner);
+        let (Some(thread), Some(timeline)) = (owner.threads.first(), &facts.analysis.timeline)
+        else {
+            return false;
+        };
+        let parts = timeline.since(*thread, jobs.from).take(PARTS);
+        let (mut waits, mut sleeps) = (0u64, 0usize);
+        for part in parts.take_while(|part| part.from < jobs.to) {
+            let is_sleep = part.doing == Bucket::Wait(Wait::Sleep)
+                && facts.analysis.wait_end(*thread, &part).is_timer();
+            sleeps += usize::from(is_sleep);
+            if is_sleep || matches!(part.doing, Bucket::RunQueue { .. }) {
+                waits = waits.saturating_add(part.length());
+            }
+        }
+        // The time from the start of the first job to that of the last one is the time of all jobs but one.
+        let earlier = candidate.evidence.len().saturating_sub(1);
+        sleeps >= OFTEN * earlier.max(1)
+            && waits.saturating_mul(2) > jobs.to.since(jobs.from)
+    };
+    candidate.jobs.iter().any(checks)
 }
 
 /// The change to another number of jobs that would save time, but is not advised because other tasks or a quota have

@@ -28,6 +28,8 @@ named! {
         Sleep = "sleep", "sleep";
         /// The sleep would be on the critical path if the build had free CPUs.
         SleepBeside = "sleep-beside", "sleep beside the critical path";
+        /// A program that measures for a set time, such as a benchmark.
+        Measurement = "measurement", "a measurement";
         Outside = "outside", "waits for tasks that are not recorded";
         Unknown = "unknown", "waits of unknown cause";
         /// The recording does not show who wrote to the terminal: a worker of the kernel passes on what is written.
@@ -257,9 +259,9 @@ impl BuildVerdict {
         if not_judged.fold(0, u64::saturating_add) > self.alone / 2 {
             return format!("{alone} of its own, mostly waits that are not judged");
         }
-        // The bound holds only for the recorded order and number of jobs, so it is not shown if one of these was not
-        // judged.
-        let as_recorded = [OpenKind::Jobs, OpenKind::Order];
+        // The bound holds only for the recorded order and number of jobs, and for work that ends when it is done, so it is
+        // not shown if one of these was not judged.
+        let as_recorded = [OpenKind::Jobs, OpenKind::Order, OpenKind::Measurement];
         let bound = self
             .bound
             .filter(|_| !as_recorded.iter().any(|kind| self.is_open(*kind)));

@@ -188,6 +188,7 @@ fn alone(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         if alone.saturating_mul(ALONE) < facts.worked
             || tests && !beside_workers(facts, group, execution)
             || has_peers(facts, group)
+            || facts.measures_by_clock(group)
         {
             return None;
         }

@@ -471,3 +471,68 @@ fn a_timer_that_was_set_before_the_work_is_no_shorter_on_free_cpus() {
         "{text}"
     );
 }
+
+/// COMMAND signals its child, which waits in a poll, and then waits for the child's end. The child handles the signal but
+/// waits again until its time-out, and then ends.
+#[test]
+fn a_program_that_waits_on_after_a_signal_of_its_parent_can_end_at_once() {
+    let mut hand = command(1_500);
+    starts(&mut hand, 10, 2, 11, 1);
+    becomes_on(&mut hand, 1, 11, 3, "/w/collector");
+    polls(&mut hand, (11, 1), 5, 5_000);
+    wakes(&mut hand, 10, 100, (11, 1));
+    sleeps(&mut hand, (10, 0), 101, (Reason::Child, SLEEPS));
+    polls(&mut hand, (11, 1), 102, 900);
+    wakes(&mut hand, 0, 1_002, (11, 1));
+    ends_for_command(&mut hand, 11, 1, 1_005);
+    ends(&mut hand, (10, 0), 1_010, 0);
+    let text = advice(&analyzed(&hand));
+    let words =
+        "after its parent woke it, and then ends: end at once, if that was the signal to end";
+    assert!(text.contains(words), "{text}");
+}
+
+/// A program sleeps for most of COMMAND's time. It is either a benchmark with a set length or any other program.
+#[test]
+fn a_measurement_for_a_set_time_is_not_judged() {
+    for (program, is_measurement) in [("/w/pgbench -T 1 db", true), ("/w/pgbench -t 9 db", false)] {
+        let mut hand = command(1_500);
+        starts(&mut hand, 10, 2, 11, 1);
+        becomes_on(&mut hand, 1, 11, 3, program);
+        sleeps(&mut hand, (10, 0), 5, (Reason::Child, SLEEPS));
+        for nap in 0..3 {
+            naps(&mut hand, (11, 1), 10 + 310 * nap, 310 + 310 * nap);
+        }
+        ends_for_command(&mut hand, 11, 1, 1_000);
+        ends(&mut hand, (10, 0), 1_005, 0);
+        let text = advice(&analyzed(&hand));
+        let words = "measures for a set time";
+        assert_eq!(text.contains(words), is_measurement, "{text}");
+        assert_eq!(text.contains("What to change"), !is_measurement, "{text}");
+    }
+}
+
+/// COMMAND starts three programs one after the other, which mostly wait, and looks every few milliseconds whether the
+/// current one has ended.
+#[test]
+fn a_program_that_often_looks_at_its_jobs_can_run_them_at_once() {
+    let mut hand = command(1_500);
+    for job in 0..3 {
+        let (pid, at) = (11 + job, 10 + 310 * i64::from(job));
+        starts(&mut hand, 10, at, pid, 1);
+        becomes_on(&mut hand, 1, pid, at + 1, &format!("/w/drain host{job}"));
+        polls(&mut hand, (pid, 1), at + 2, 300);
+        for nap in 0..30 {
+            naps(&mut hand, (10, 0), at + 2 + 10 * nap, at + 10 + 10 * nap);
+        }
+        wakes(&mut hand, 0, at + 302, (pid, 1));
+        ends(&mut hand, (pid, 1), at + 303, 0);
+    }
+    ends(&mut hand, (10, 0), 945, 0);
+    let text = advice(&analyzed(&hand));
+    assert!(
+        text.contains("runs 3 × drain one after the other"),
+        "{text}"
+    );
+    assert!(!text.contains("sleeps"), "{text}");
+}
