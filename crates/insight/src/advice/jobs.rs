@@ -68,8 +68,9 @@ fn children<'f>(facts: &'f BuildFacts<'_>) -> BTreeMap<Group, Vec<NamedJob<'f>>>
     let mut by_owner: BTreeMap<Group, Vec<NamedJob<'f>>> = BTreeMap::new();
     for (group, execution) in facts.all() {
         let process = facts.analysis.process(execution.process);
-        // Each process counts once: by its first program.
-        let first = execution.exec.is_none_or(|exec| exec == 0);
+        // Each process counts once: by its first program, or by its work as a copy of its parent if it executed none.
+        let executes = !facts.analysis.process(execution.process).execs.is_empty();
+        let first = execution.exec == executes.then_some(0);
         let (Some(owner), Some((program, _)), true) =
             (execution.owner, main.get(&execution.process), first)
         else {

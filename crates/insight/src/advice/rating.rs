@@ -164,8 +164,7 @@ fn checks_for_jobs(facts: &BuildFacts<'_>, candidate: &Candidate) -> bool {
         }
         // The time from the start of the first job to that of the last one is the time of all jobs but one.
         let earlier = candidate.evidence.len().saturating_sub(1);
-        sleeps >= OFTEN * earlier.max(1)
-            && waits.saturating_mul(2) > jobs.to.since(jobs.from)
+        sleeps >= OFTEN * earlier.max(1) && waits.saturating_mul(2) > jobs.to.since(jobs.from)
     };
     candidate.jobs.iter().any(checks)
 }
