@@ -869,7 +869,7 @@ fn nothing_has_a_word() {
             .find(|line| line.starts_with("Verdict  "))
             .unwrap();
         assert!(
-            verdict.contains(" % of what 2 CPUs allow; nothing stands out"),
+            verdict.contains(" % of what 2 CPUs allow in this order; nothing stands out"),
             "{text}"
         );
     }

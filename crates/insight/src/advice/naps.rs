@@ -369,9 +369,22 @@ fn with_sleeps_beside(
         slept.iter().map(|nap| nap.from).min()?,
         slept.iter().map(|nap| nap.to).max()?,
     );
+    // A program that only waits for its last timer waits for no other process.
+    let own_naps: Vec<Nap> = slept.iter().map(|nap| **nap).collect();
+    if Pauses::of(facts, &own_naps).is_last() {
+        return None;
+    }
     let own: BTreeSet<Group> = slept.iter().flat_map(|nap| [nap.group, nap.by]).collect();
+    // The parent of a process, and its ancestors, wait for the process and not the other way round.
+    let processes = own.iter().filter_map(|group| facts.execution(*group));
+    let above: BTreeSet<ProcessIx> = processes
+        .flat_map(|execution| facts.analysis.lineage(execution.process))
+        .collect();
     let all = facts.all().filter(|(group, execution)| {
-        execution.start < to && execution.end > from && !own.contains(group)
+        execution.start < to
+            && execution.end > from
+            && !own.contains(group)
+            && !above.contains(&execution.process)
     });
     let mut by_sleeper: BTreeMap<ProcessIx, Beside> = BTreeMap::new();
     let groups: Vec<Group> = all.take(BESIDE.0).map(|(group, _)| group).collect();

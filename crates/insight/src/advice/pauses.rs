@@ -146,6 +146,11 @@ impl Pauses {
         )
     }
 
+    /// Whether the program ended right after these sleeps, so that they were the last thing it waited for.
+    pub fn is_last(self) -> bool {
+        matches!(self, Pauses::TimeOutsAtEnd | Pauses::TimeOutsAfterParent)
+    }
+
     /// The finding of a line of advice. `name` is the name of the program, and `s` the ending of its verb. `time` is the
     /// text for how long the program slept, and `times` has after a comma how often.
     pub fn finding(self, name: &str, s: &str, time: &str, times: &str) -> String {

@@ -269,7 +269,7 @@ impl BuildVerdict {
             let share = bound.saturating_mul(100) / self.alone.max(1);
             let allow = units::plural(self.cpus, "CPU allows", "CPUs allow");
             return format!(
-                "its own {alone} are at {} % of what {allow}{}",
+                "its own {alone} are at {} % of what {allow} in this order{}",
                 share.min(100),
                 nothing("; nothing stands out"),
             );
