@@ -111,7 +111,7 @@ pub(super) fn waits_for_children(facts: &BuildFacts<'_>, slept: &[Nap]) -> bool 
     });
     let ended: Vec<&[Nap]> = ended.collect();
     let naps = ended.iter().copied().flatten();
-    // Of many short naps for each child, only the last one could be shorter.
+    // If there are many short naps for each child, only the last one could be shorter.
     let few = ended.iter().map(|naps| naps.len()).sum::<usize>() <= ended.len() * FEW;
     ended.len() > 1 && few && nap::sum(naps).saturating_mul(2) > nap::sum(slept)
 }
