@@ -5,7 +5,7 @@ use std::fmt::Write;
 use tr_analyze::model::Analysis;
 
 use super::Summary;
-use tr_insight::job_figures::{job_figures, FigureUnit, JobFigure};
+use tr_insight::job_figures::{job_figures, FigureName, FigureUnit, JobFigure};
 use tr_text::escape;
 
 /// The largest number of warnings about delayed steps. GitHub shows ten warnings for each step of a job.
@@ -44,7 +44,7 @@ impl Summary {
     pub fn metrics(&self, analysis: &Analysis) -> String {
         let mut out = String::new();
         let limit = self.limit.map(|ns| JobFigure {
-            name: "limit",
+            name: FigureName::single("limit"),
             unit: FigureUnit::Seconds,
             value: ns,
             about: "Limit of the job's time",
@@ -58,7 +58,7 @@ impl Summary {
                 FigureUnit::Bytes => ("_bytes", figure.value.to_string()),
                 FigureUnit::Cpus => ("", figure.value.to_string()),
             };
-            let name = format!("tr_{}{suffix}", figure.name);
+            let name = format!("tr_{}{suffix}", figure.name.joined("_"));
             let _ = writeln!(out, "# TYPE {name} gauge\n{name} {value}");
         }
         let _ = writeln!(out, "# TYPE tr_held_back gauge");
