@@ -168,7 +168,8 @@ fn units_of_the_log_of_cargo_are_its_processes() {
     let log = include_bytes!("../../../fixtures/spans/cargo.jsonl");
     let placed = Placed::new(analysis, log);
     assert_eq!((placed.import.spans, placed.import.placed), (4, 4));
-    assert_eq!(placed.import.tool.as_deref(), Some("rustc 1.95.0"));
+    let tool = placed.import.tool.as_ref().unwrap();
+    assert_eq!((tool.tool, &*tool.version), ("rustc", "1.95.0"));
     for (name, part) in [
         ("small-package v1.2.3", " src/lib.rs"),
         ("small-package v1.2.3 small-package \"bin\"", "src/main.rs"),

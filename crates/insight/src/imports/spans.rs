@@ -8,6 +8,7 @@ mod named;
 use std::collections::HashMap;
 
 use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx};
+use tr_programs::versions::ToolVersion;
 use tr_programs::words;
 use tr_text::units;
 
@@ -36,8 +37,8 @@ pub struct Spans {
     pub is_part: bool,
     /// A note that some parts of the imported file are not spans and were left out.
     pub note: Option<String>,
-    /// The name and the version of the tool that wrote the file, if the file has them.
-    pub tool: Option<String>,
+    /// The tool that wrote the file, with its version, if the file has it.
+    pub tool: Option<ToolVersion>,
 }
 
 /// A span in a file of another tool: a named piece of work with a beginning and an end.
