@@ -19,7 +19,7 @@ use tr_insight::path_steps::PathBySteps;
 use tr_insight::query;
 use tr_insight::query::{By, Filter, Sort};
 use tr_insight::steps::times::{AllTimes, Fineness, StepTimes};
-use tr_insight::steps::Steps;
+use tr_insight::steps::{StepTitle, Steps};
 use tr_insight::verdicts::{JudgedTimes, Verdicts};
 use tr_insight::Recording;
 use tr_programs::steps::StepKind;
@@ -27,6 +27,7 @@ use tr_report::reports::{Ask, ReportKind, View};
 use tr_sim::config::Config;
 use tr_sim::program::World;
 use tr_sim::scenario;
+use tr_text::phrase::Phrase;
 use tr_text::style::Style;
 
 /// A line that describes a process for a test: its parent's index, its beginning, its end, and the programs that it
@@ -605,7 +606,8 @@ fn path_by_step_adds_up(analysis: &Analysis, steps: &Steps, times: &AllTimes, pa
     let shares: u64 = found.shares.iter().map(|share| share.time()).sum();
     let legs: u64 = found.legs().map(|(leg, _)| leg.length()).sum();
     assert_eq!((shares, legs), (path.length(), path.length()));
-    let (titles, holds) = (steps.titles(), steps.holders());
+    let titles: Vec<Phrase> = steps.titles().iter().map(StepTitle::phrase).collect();
+    let holds = steps.holders();
     let is_holding_unit = |at: usize| holds[at] && steps.list()[at].kind == StepKind::Unit;
     for share in found.shares.iter().filter(|share| share.is_step) {
         // The time of a unit that contains another step includes that step's time.

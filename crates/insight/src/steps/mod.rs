@@ -94,6 +94,26 @@ impl Step {
     }
 }
 
+/// The names by which people tell a step from others. Steps with equal titles are shown as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StepTitle<'a> {
+    /// The name of the step around this step, if other steps have an equal name.
+    pub around: Option<&'a Phrase>,
+    pub name: &'a Phrase,
+}
+
+impl StepTitle<'_> {
+    /// The title in words: the name of the step around this step comes first.
+    pub fn phrase(&self) -> Phrase {
+        match self.around {
+            Some(around) => Phrase::with([around, self.name], |[around, name]| {
+                format!("{around} › {name}")
+            }),
+            None => self.name.clone(),
+        }
+    }
+}
+
 /// The largest number of levels of steps inside each other. A step inside more steps than this is listed without its
 /// work, because the time of a step is computed once for each step around it, and a program can set a hundred thousand
 /// nested marks.
@@ -255,8 +275,8 @@ impl Steps {
         std::iter::successors(step, |at| self.list.get(*at)?.parent)
     }
 
-    /// The title of each step: its name. If other steps have an equal name, the name of the step around it comes first.
-    pub fn titles(&self) -> Vec<Phrase> {
+    /// The title of each step: its name and, if other steps have an equal name, the name of the step around it.
+    pub fn titles(&self) -> Vec<StepTitle<'_>> {
         let mut parents: HashMap<&str, Option<StepIx>> = HashMap::new();
         let mut shared: HashSet<&str> = HashSet::new();
         for step in &self.list {
@@ -265,16 +285,15 @@ impl Steps {
                 shared.insert(step.name.short());
             }
         }
-        let title = |step: &Step| {
+        let titles = self.list.iter().map(|step| {
             let around = step.parent.and_then(|parent| self.list.get(parent));
-            match around.filter(|_| shared.contains(step.name.short())) {
-                Some(around) => Phrase::with([&around.name, &step.name], |[around, name]| {
-                    format!("{around} › {name}")
-                }),
-                None => step.name.clone(),
+            let around = around.filter(|_| shared.contains(step.name.short()));
+            StepTitle {
+                around: around.map(|around| &around.name),
+                name: &step.name,
             }
-        };
-        self.list.iter().map(title).collect()
+        });
+        titles.collect()
     }
 
     /// For each step, whether it contains another step that has work of its own.
