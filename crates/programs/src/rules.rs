@@ -152,6 +152,7 @@ fn github(line: &Line) -> Option<FoundStep> {
     let name = is.then(|| id.get(..8))??;
     Some(FoundStep {
         script: true,
+        stable_name: Some("run"),
         ..FoundStep::new(StepKind::Job, format!("run {name}"))
     })
 }
@@ -165,11 +166,20 @@ fn ansible_module(line: &Line) -> Option<FoundStep> {
     )
 }
 
+/// The beginning of the names of directories in which Jenkins keeps the scripts of a job's steps. A random number
+/// follows it.
+const DURABLE: &str = "durable-";
+
 fn jenkins(line: &Line) -> Option<FoundStep> {
     let mut parts = line.path.rsplit('/');
     let script = parts.next()?.starts_with("script.sh");
-    let place = parts.next().filter(|place| place.starts_with("durable-"))?;
-    script.then(|| found(StepKind::Job, escape::raw(place.as_bytes())))?
+    let place = parts.next()?;
+    let id = place.strip_prefix(DURABLE)?;
+    let is_random = id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    script.then(|| FoundStep {
+        stable_name: is_random.then_some(DURABLE),
+        ..FoundStep::new(StepKind::Job, escape::raw(place.as_bytes()))
+    })
 }
 
 fn cargo_test(line: &Line) -> Option<FoundStep> {
@@ -292,6 +302,21 @@ fn named_test(line: &Line) -> Option<FoundStep> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_with_random_numbers_have_a_stable_part() {
+        let stable = |line: &str| {
+            let args: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+            step(&args).and_then(|found| found.stable_name)
+        };
+        let github = "bash -e /w/_temp/9f8e7d6c-aaaa-bbbb-cccc-0123456789ab.sh";
+        assert_eq!(stable(github), Some("run"));
+        let jenkins = |place: &str| stable(&format!("sh -xe /j/a@tmp/{place}/script.sh"));
+        assert_eq!(jenkins("durable-9f8e7d6c"), Some("durable-"));
+        assert_eq!(jenkins("durable-build"), None);
+        // The words of a command line are a name of the user.
+        assert_eq!(stable("npm run 9f8e7d6c"), None);
+    }
 
     #[test]
     fn every_rule_reads_the_command_lines_it_was_made_for() {

@@ -25,6 +25,9 @@ named! {
 pub struct FoundStep {
     pub kind: StepKind,
     pub name: Phrase,
+    /// The part of the name that is equal in all runs of a CI job, if a random number follows it. Otherwise, the whole
+    /// name is equal in all runs.
+    pub stable_name: Option<&'static str>,
     /// How the tests that this build step's command runs can be recognized, in addition to tests that the rules
     /// recognize by their own command lines.
     pub tests: Tests,
@@ -124,6 +127,7 @@ impl FoundStep {
         FoundStep {
             kind,
             name: name.into(),
+            stable_name: None,
             tests: Tests::None,
             nests: false,
             script: false,

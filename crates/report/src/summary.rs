@@ -494,6 +494,7 @@ mod tests {
     fn step(name: &str, parent: Option<usize>, ms: u64, failed: bool) -> Step {
         Step {
             name: name.into(),
+            stable_name: None,
             kind: StepKind::Test,
             parent,
             depth: 0,

@@ -407,6 +407,41 @@ fn tests_count_as_their_report_has_them() {
     assert_eq!((tests.len(), failed), (4, 2), "{tests:?}");
 }
 
+/// A step whose name has a random number is compared with other runs by the rest of the name. A script that started a
+/// program has that program's name.
+#[test]
+fn random_numbers_belong_to_no_stable_name() {
+    const GITHUB: &str = "bash -e /w/_temp/9f8e7d6c-aaaa-bbbb-cccc-0123456789ab.sh";
+    let analysis = built(&[
+        (None, 0, 900, &[(0, "agent")]),
+        (Some(0), 10, 20, &[(10, GITHUB)]),
+        (Some(0), 30, 80, &[(30, GITHUB)]),
+        (Some(2), 40, 70, &[(40, "lint src")]),
+        (
+            Some(0),
+            90,
+            99,
+            &[(90, "sh -xe /j/a@tmp/durable-9f8e7d6c/script.sh")],
+        ),
+    ]);
+    let steps = Steps::new(&analysis, &[]);
+    let names: Vec<_> = steps
+        .list()
+        .iter()
+        .map(|step| (step.name.whole(), step.stable_name()))
+        .collect();
+    let names: Vec<_> = names
+        .iter()
+        .map(|(name, stable)| (*name, stable.whole()))
+        .collect();
+    let want = [
+        ("run 9f8e7d6c", "run"),
+        ("run lint src", "run lint src"),
+        ("durable-9f8e7d6c", "durable-"),
+    ];
+    assert_eq!(names, want);
+}
+
 #[test]
 fn threads_of_a_test_binary_are_tests() {
     let mut analysis = built(&[

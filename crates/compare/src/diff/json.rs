@@ -20,6 +20,7 @@ use tr_insight::demands::Demand;
 use tr_insight::exit::Exit;
 use tr_insight::loads::Load;
 use tr_programs::program_name::ProgramName;
+use tr_text::phrase::Phrase;
 use tr_text::{json, object};
 
 object! {
@@ -111,7 +112,7 @@ object! {
 
     OneStep(step: &StepChange) {
         kind: &'static str = step.kind.name(),
-        name: String = step.name.clone(),
+        name: Phrase = step.name.clone(),
         base_steps: u64 = step.count.base,
         new_steps: u64 = step.count.new,
         wall: Value = value(&step.wall),

@@ -310,6 +310,7 @@ impl Build<'_> {
             .flatten()
             .map(|program| Phrase::with([&program], |[program]| format!("run {program}")));
         Some(self.add(Step {
+            stable_name: found.stable_name.filter(|_| name.is_none()),
             name: name.unwrap_or(found.name),
             kind: found.kind,
             parent: around,
@@ -383,6 +384,7 @@ impl Build<'_> {
         let whole = process.filter(|_| span.whole);
         let step = self.add(Step {
             name: escape::raw(&span.name).into(),
+            stable_name: None,
             kind: span.kind,
             parent: around,
             depth: 0,
@@ -451,6 +453,7 @@ impl Build<'_> {
             if let Some(name) = named_test(analysis.thread(leader), is) {
                 let step = self.add(Step {
                     name: name.into(),
+                    stable_name: None,
                     kind: StepKind::Test,
                     parent: around,
                     depth: 0,

@@ -29,6 +29,9 @@ pub type StepIx = usize;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     pub name: Phrase,
+    /// The part of the name that is equal in all runs of a CI job, if it is not the whole name
+    /// ([`FoundStep::stable_name`](tr_programs::steps::FoundStep::stable_name)).
+    pub stable_name: Option<&'static str>,
     pub kind: StepKind,
     /// The step that directly contains this step; `None` for an outermost step. In the list, it comes before this step.
     pub parent: Option<StepIx>,
@@ -63,6 +66,12 @@ pub struct Step {
 }
 
 impl Step {
+    /// The name under which the step is compared with steps of other runs.
+    pub fn stable_name(&self) -> Phrase {
+        self.stable_name
+            .map_or_else(|| self.name.clone(), Phrase::from)
+    }
+
     pub fn wall(&self) -> u64 {
         self.to.since(self.from)
     }

@@ -95,6 +95,7 @@ fn tests_inside_many_steps_have_figures() {
 fn step(kind: StepKind, status: u32) -> Step {
     Step {
         name: "x".into(),
+        stable_name: None,
         kind,
         parent: None,
         depth: 0,

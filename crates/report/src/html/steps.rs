@@ -324,6 +324,7 @@ mod tests {
     fn step(wall: u64) -> Step {
         Step {
             name: "test".into(),
+            stable_name: None,
             kind: StepKind::Test,
             parent: None,
             depth: 0,
