@@ -29,7 +29,7 @@ object! {
         base: Vec<OneRun> = diff.base.iter().map(OneRun::new).collect(),
         new: Vec<OneRun> = diff.new.iter().map(OneRun::new).collect(),
         left_out: Vec<OneRun> = diff.left_out.iter().map(OneRun::new).collect(),
-        conclusion: String = conclusion::sentence(diff),
+        conclusion: Phrase = conclusion::sentence(diff),
         failure: Option<String> = ends::failure(diff),
         statistic: Statistic = Statistic::of(diff.base.len(), diff.new.len()),
         warnings: Vec<String> = warnings::warnings(diff),
@@ -87,7 +87,7 @@ object! {
     OneChange(change: &Change) {
         what: &'static str = change.kind.name(),
         program: String = change.program.to_string(),
-        label: String = change.label.clone(),
+        label: Phrase = change.label.clone(),
         above: Vec<String> = change.above.iter().map(ProgramName::to_string).collect(),
         base_runs: usize = change.runs.base,
         new_runs: usize = change.runs.new,

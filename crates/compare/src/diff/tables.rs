@@ -281,7 +281,7 @@ fn show_processes(diff: &Diff, to: &mut impl Medium, kind: ChangeKind) {
     };
     let wall =
         |side: &BTreeMap<Figure, u64>| Cell::known(side.get(&Figure::Wall).copied(), Cell::Time);
-    let table = Table::new("", |change: &&Change| change.label.clone())
+    let table = Table::new("", |change: &&Change| change.label.short().to_owned())
         .column("base", |change| wall(&change.base))
         .shown(both)
         .column("new", |change| wall(&change.new))
