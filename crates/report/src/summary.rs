@@ -49,7 +49,7 @@ pub struct Links<'a> {
 /// The facts about a job that `tr summary` prints. Their texts are not escaped.
 #[derive(Default)]
 pub struct Summary {
-    command: String,
+    command: Phrase,
     outcome: String,
     facts: Vec<String>,
     warnings: Vec<String>,
@@ -92,7 +92,7 @@ impl Path {
     fn words(&self) -> Vec<String> {
         let words = self.parts.iter().map(|part| {
             let share = units::share(part.ns, self.whole);
-            format!("{} {} ({share})", part.name, units::time(part.ns))
+            format!("{} {} ({share})", part.name.short(), units::time(part.ns))
         });
         words.collect()
     }
@@ -100,7 +100,7 @@ impl Path {
 
 /// The name and the time of a part of the critical path or of a step, as a summary lists it.
 struct TimedPart {
-    name: String,
+    name: Phrase,
     ns: u64,
     failed: bool,
 }
@@ -108,7 +108,7 @@ struct TimedPart {
 impl TimedPart {
     fn words(&self) -> String {
         let failed = if self.failed { ", failed" } else { "" };
-        format!("{} {}{failed}", self.name, units::time(self.ns))
+        format!("{} {}{failed}", self.name.short(), units::time(self.ns))
     }
 }
 
@@ -117,7 +117,7 @@ impl Summary {
     /// ([`Options::timeline`](tr_analyze::Options::timeline)).
     pub fn new(view: &View<'_>) -> Summary {
         let analysis = view.analysis;
-        let command = units::shorten(&who::headline(&analysis.meta), 2 * NAME);
+        let command = Phrase::name(&who::headline(&analysis.meta), 2 * NAME);
         if let Some(reason) = untraced::reason(analysis) {
             return Summary {
                 command,
@@ -169,7 +169,7 @@ impl Summary {
     pub fn with_chart(mut self, view: &View<'_>) -> Summary {
         let steps = Steps::new(view.analysis, &view.recording.imports.spans);
         let path = path::path_of(view).ok();
-        let title = self.command.clone();
+        let title = self.command.short().to_owned();
         let fails = |step: &Step| self.failures.counts(step);
         let chart = Chart::new(view.analysis, title, &steps, path.as_ref(), fails);
         self.chart = Some(chart);
@@ -194,7 +194,7 @@ impl Summary {
             out.wrapped(Paint::Bad, "! ", warning);
         }
         let room = style.width.saturating_sub(units::width(&self.outcome) + 2);
-        let command = units::shorten(&self.command, room.max(NAME / 2));
+        let command = units::shorten(self.command.short(), room.max(NAME / 2));
         let head = format!("{command}: {}", self.outcome);
         out.wrapped(Paint::Bold, "", &head);
         out.items("", &self.facts);
@@ -244,7 +244,7 @@ impl Summary {
         let _ = writeln!(
             out,
             "### {}: {}\n",
-            escape::code(&units::shorten(&self.command, NAME)),
+            escape::code(&units::shorten(self.command.short(), NAME)),
             escape::markdown(&self.outcome)
         );
         out += &crate::warnings::markdown(&self.warnings);
@@ -398,7 +398,7 @@ fn parts(analysis: &Analysis, path: &CriticalPath) -> Path {
     let groups = path::groups(analysis);
     let shares = path::shares(analysis, &groups, path);
     let parts = shares.iter().take(MOST).map(|share| TimedPart {
-        name: units::shorten(&share.name, NAME),
+        name: Phrase::name(&share.name, NAME),
         ns: share.time,
         failed: false,
     });
@@ -478,7 +478,10 @@ fn longest(wall: u64, list: &[Step], fails: impl Fn(&Step) -> bool) -> Vec<Timed
     by_length(&mut failed);
     let shown = found.into_iter().chain(failed.into_iter().take(MOST));
     let shown = shown.map(|(_, step)| TimedPart {
-        name: units::shorten(step.name.short(), NAME),
+        name: Phrase::new(
+            step.name.whole().to_owned(),
+            units::shorten(step.name.short(), NAME),
+        ),
         ns: step.wall(),
         failed: fails(step),
     });
