@@ -5,7 +5,7 @@ mod ci;
 mod json;
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
 use tr_analyze::critical_path::CriticalPath;
@@ -18,7 +18,7 @@ use tr_insight::path;
 use tr_insight::servers;
 use tr_insight::shares::CpuShares;
 use tr_insight::size::RunnerSize;
-use tr_insight::steps::{Step, Steps};
+use tr_insight::steps::{Step, StepIx, Steps};
 use tr_insight::verdicts::StepVerdicts;
 use tr_insight::view::View;
 use tr_insight::Recording;
@@ -63,9 +63,10 @@ pub struct Summary {
     /// The advice about the machine, such as about time that other tasks took from the build.
     machine: Vec<Advice>,
     failures: Failures,
-    /// The names and verdicts of tests that passed but were delayed more than the other tests of their suite, for
-    /// example by waits for a CPU.
-    slow: Vec<(Phrase, String)>,
+    /// The files of the failed tests in `failures`, as far as they are known.
+    files: BTreeMap<StepIx, String>,
+    /// The tests that passed but were delayed more than the other tests of their suite, for example by waits for a CPU.
+    slow: Vec<SlowTest>,
     path: Option<Path>,
     steps: Vec<TimedPart>,
     /// The numbers of the job's tests and of the failed ones, including tests in runners' files that have no place in
@@ -79,6 +80,15 @@ pub struct Summary {
     /// The time limit of the CI job in nanoseconds, with which the summary compares the recorded time; `None` if none
     /// is given.
     limit: Option<u64>,
+}
+
+/// A test that passed but was delayed.
+struct SlowTest {
+    name: Phrase,
+    /// The path of the file that the test is in, if it is known.
+    file: Option<String>,
+    /// The verdict on the test in words.
+    held: String,
 }
 
 struct Path {
@@ -153,6 +163,7 @@ impl Summary {
             advice,
             combined,
             machine,
+            files: files(&failures, &all.steps),
             slow: slow(&all),
             path: path.as_ref().map(|path| parts(analysis, path)),
             steps: longest(analysis.wall(), all.steps.list(), fails),
@@ -201,8 +212,8 @@ impl Summary {
         for failure in self.failed(|name| name.to_owned(), |text| text.to_owned()) {
             out.wrapped(Paint::Bad, "Failed: ", &failure);
         }
-        for (name, held) in self.slow.iter().take(MOST) {
-            let slow = format!("{}: {held}", units::shorten(name.short(), NAME));
+        for test in self.slow.iter().take(MOST) {
+            let slow = format!("{}: {}", units::shorten(test.name.short(), NAME), test.held);
             out.wrapped(Paint::Plain, "Slow: ", &slow);
         }
         if let Some(verdict) = &self.verdict {
@@ -252,9 +263,9 @@ impl Summary {
         for failure in &failed {
             let _ = writeln!(out, "- ❌ {failure}");
         }
-        for (name, held) in self.slow.iter().take(MOST) {
-            let name = escape::code(&units::shorten(name.short(), NAME));
-            let _ = writeln!(out, "- Slow: {name}: {}", escape::markdown(held));
+        for test in self.slow.iter().take(MOST) {
+            let name = escape::code(&units::shorten(test.name.short(), NAME));
+            let _ = writeln!(out, "- Slow: {name}: {}", escape::markdown(&test.held));
         }
         if !failed.is_empty() || !self.slow.is_empty() {
             out.push('\n');
@@ -415,9 +426,16 @@ fn tests(steps: &Steps, recording: &Recording, fails: impl Fn(&Step) -> bool) ->
     tests.fold(unplaced, TestCount::and)
 }
 
-/// The names and verdicts of the longest tests that passed although they were delayed more than the other tests of
-/// their suite.
-fn slow(judged: &StepVerdicts<'_>) -> Vec<(Phrase, String)> {
+/// The known files of the failed tests among the failures, by the step of each test.
+fn files(failures: &Failures, steps: &Steps) -> BTreeMap<StepIx, String> {
+    let failed = failures.told.iter().filter_map(|failed| failed.step);
+    failed
+        .filter_map(|step| Some((step, steps.list().get(step)?.file.clone()?)))
+        .collect()
+}
+
+/// The longest tests that passed although they were delayed more than the other tests of their suite.
+fn slow(judged: &StepVerdicts<'_>) -> Vec<SlowTest> {
     let steps = &judged.steps;
     if steps.list().iter().all(|step| step.kind != StepKind::Test) {
         return Vec::new();
@@ -432,10 +450,15 @@ fn slow(judged: &StepVerdicts<'_>) -> Vec<(Phrase, String)> {
         .filter_map(|(at, step)| Some((Reverse(step.wall()), at, verdicts.told(at)?)))
         .collect();
     slow.sort_unstable_by_key(|(wall, at, _)| (*wall, *at));
-    let named = slow
-        .into_iter()
-        .filter_map(|(_, at, verdict)| Some((steps.list().get(at)?.name.clone(), verdict.text())));
-    named.collect()
+    let tests = slow.into_iter().filter_map(|(_, at, verdict)| {
+        let step = steps.list().get(at)?;
+        Some(SlowTest {
+            name: step.name.clone(),
+            file: step.file.clone(),
+            held: verdict.text(),
+        })
+    });
+    tests.collect()
 }
 
 /// The steps that the summary lists: the longest steps, and the failed ones among the others. A step that takes at
@@ -498,6 +521,7 @@ mod tests {
         Step {
             name: name.into(),
             stable_name: None,
+            file: None,
             kind: StepKind::Test,
             parent,
             depth: 0,

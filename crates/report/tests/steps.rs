@@ -386,6 +386,7 @@ fn tests_count_as_their_report_has_them() {
         to: Ktime(to),
         kind: ImportedKind::Test,
         name: name.as_bytes().into(),
+        file: None,
         result,
         process: ProcessIx(1),
         thread: None,

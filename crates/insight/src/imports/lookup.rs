@@ -218,6 +218,7 @@ pub fn imported(
         to,
         kind,
         name: name.into(),
+        file: None,
         result: None,
         process,
         thread: None,

@@ -271,6 +271,7 @@ impl Spans {
                 let at = (owner.process, (life.start, life.end));
                 all.push(Imported {
                     whole: true,
+                    file: span.file(),
                     result: span.result,
                     ..imported(span.kind(self), span.name.as_bytes(), at)
                 });
@@ -284,6 +285,7 @@ impl Spans {
             let other = span.tid.filter(|tid| Some(*tid) != span.pid);
             all.push(Imported {
                 thread: other.and_then(|tid| lookup.thread(owner.process, tid)),
+                file: span.file(),
                 result: span.result,
                 error,
                 doubt: is_off.then_some(Doubt::Off(error)),
@@ -299,6 +301,12 @@ impl Spans {
 }
 
 impl Span {
+    /// The file that the test is in, if the span is a test whose name begins with a file.
+    fn file(&self) -> Option<Box<str>> {
+        let file = words::file_of_test(&self.name).filter(|_| self.is_test);
+        file.map(Box::from)
+    }
+
     fn kind(&self, file: &Spans) -> ImportedKind {
         if self.is_test {
             ImportedKind::Test

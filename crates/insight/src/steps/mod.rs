@@ -32,6 +32,9 @@ pub struct Step {
     /// The part of the name that is equal in all runs of a CI job, if it is not the whole name
     /// ([`FoundStep::stable_name`](tr_programs::steps::FoundStep::stable_name)).
     pub stable_name: Option<&'static str>,
+    /// The path of the file that the test is in, as the test runner or the command line has it, if the step is a test
+    /// whose file is known.
+    pub file: Option<String>,
     pub kind: StepKind,
     /// The step that directly contains this step; `None` for an outermost step. In the list, it comes before this step.
     pub parent: Option<StepIx>,

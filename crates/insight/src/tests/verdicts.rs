@@ -96,6 +96,7 @@ fn step(kind: StepKind, status: u32) -> Step {
     Step {
         name: "x".into(),
         stable_name: None,
+        file: None,
         kind,
         parent: None,
         depth: 0,

@@ -325,6 +325,7 @@ mod tests {
         Step {
             name: "test".into(),
             stable_name: None,
+            file: None,
             kind: StepKind::Test,
             parent: None,
             depth: 0,

@@ -96,8 +96,8 @@ impl Summary {
             |advice| json!({ "kind": advice.kind.name(), "finding": text(advice.finding.whole()), "ns": advice.gain }),
         );
         let slow = self.slow.iter().take(members);
-        let slow =
-            slow.map(|(name, held)| json!({ "name": text(name.whole()), "verdict": text(held) }));
+        let slow = slow
+            .map(|test| json!({ "name": text(test.name.whole()), "verdict": text(&test.held) }));
         let path = self
             .path
             .as_ref()
