@@ -458,3 +458,15 @@ fn times_of_events_are_numbers_or_texts() {
         Some("not read: 2 events without a time")
     );
 }
+
+/// Bazel writes its version into its profile, with a word before it.
+#[test]
+fn a_profile_of_bazel_has_its_version() {
+    let profile = br#"{"otherData":{"bazel_version":"release 7.4.1"},"traceEvents":[
+        {"ph":"X","name":"a","ts":1,"dur":2,"pid":1,"tid":1}]}"#;
+    let Some(File::Spans(spans)) = read(profile).unwrap() else {
+        panic!("no spans");
+    };
+    let tool = spans.tool.unwrap();
+    assert_eq!((tool.tool, &*tool.version), ("bazel", "7.4.1"));
+}

@@ -52,7 +52,7 @@ fn longest_wait(spent: &ByKind) -> Option<String> {
     is_much.then(|| format!("{} {}", kinds::title(longest), units::time(ns)))
 }
 
-/// What a part of the critical path belongs to. A step and a program are different owners, also if they have one name.
+/// The owner of a part of the critical path. A step and a program are different owners, also if they have one name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Owner<'a> {
     /// The steps with this title.
