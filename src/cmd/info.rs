@@ -145,8 +145,8 @@ fn document(contents: &Contents) -> Value {
         "command": command(contents),
         "not_traced": meta.not_traced,
         "method": traced.then(|| meta.recorded_by()),
-        "facts": traced.then(|| facts(meta).into_iter().map(|(name, known)| {
-            (name.to_owned(), json!(known.name()))
+        "facts": traced.then(|| facts(meta).into_iter().map(|fact| {
+            (fact.key.to_owned(), json!(fact.known.name()))
         }).collect::<Map<_, _>>()),
         "degraded": degraded(contents),
         "usage": usage_json(contents.usage()),
@@ -398,18 +398,28 @@ fn file(lines: &mut Lines, contents: &Contents) {
     }
 }
 
-fn facts(meta: &Metadata) -> [(&'static str, Known); 8] {
+/// A kind of facts in a recording, and how facts of this kind were recorded.
+struct FactKind {
+    /// The name of the kind in JSON.
+    key: &'static str,
+    /// The name of the kind in text.
+    title: &'static str,
+    known: Known,
+}
+
+fn facts(meta: &Metadata) -> [FactKind; 8] {
     let facts = meta.facts();
     [
-        ("switches", facts.switches),
-        ("wakings", facts.wakings),
-        ("run_queue", facts.run_queue),
-        ("blocked", facts.blocked),
-        ("life_times", facts.life_times),
-        ("argv", facts.argv),
-        ("codes", facts.codes),
-        ("memory", facts.memory),
+        ("switches", "switches", facts.switches),
+        ("wakings", "wakings", facts.wakings),
+        ("run_queue", "run queue", facts.run_queue),
+        ("blocked", "blocked", facts.blocked),
+        ("life_times", "life times", facts.life_times),
+        ("argv", "argv", facts.argv),
+        ("codes", "codes", facts.codes),
+        ("memory", "memory", facts.memory),
     ]
+    .map(|(key, title, known)| FactKind { key, title, known })
 }
 
 /// Adds lines to the output of `tr info`: the method of recording, the source of each kind of fact, and the tasks and
@@ -419,8 +429,8 @@ fn method(lines: &mut Lines, contents: &Contents) {
     lines.say("method", safe(meta.recorded_by()));
     for known in Known::ALL {
         let facts = facts(meta);
-        let kinds = facts.iter().filter(|(_, how)| *how == known);
-        let kinds: Vec<String> = kinds.map(|(name, _)| name.replace('_', " ")).collect();
+        let kinds = facts.iter().filter(|fact| fact.known == known);
+        let kinds: Vec<&str> = kinds.map(|fact| fact.title).collect();
         if !kinds.is_empty() {
             lines.say("", format!("{:<12}{}", known.name(), kinds.join(", ")));
         }

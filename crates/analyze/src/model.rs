@@ -170,6 +170,8 @@ pub struct Imported {
     pub kind: ImportedKind,
     /// The name of the imported span in the other tool's file.
     pub name: Box<[u8]>,
+    /// The path of the file that the test is in, if the imported span is a test and the other tool's file has it.
+    pub file: Option<Box<str>>,
     /// The result of the test, if the imported span is a test; otherwise `None`.
     pub result: Option<&'static str>,
     pub process: ProcessIx,

@@ -19,6 +19,7 @@ use tr_insight::exit;
 use tr_insight::step_sums;
 use tr_insight::Recording;
 use tr_text::page::Page;
+use tr_text::phrase::Phrase;
 use tr_text::{escape, units};
 
 /// The difference in ns that is assumed between the clocks of two machines with network time, unless a recording proves
@@ -44,7 +45,7 @@ struct Gain {
 pub struct StepOnPath {
     kind: &'static str,
     /// The name that the job's steps of this kind share, without the parts that differ between runs.
-    name: String,
+    name: Phrase,
     /// The time in ns that all steps of this kind and name have on the critical path of their job.
     ns: u64,
 }
@@ -397,7 +398,7 @@ impl Pipeline {
                     units::time(step.ns),
                     "",
                     step.kind,
-                    step.name
+                    step.name.short()
                 )]);
             }
         }

@@ -3,6 +3,7 @@
 
 use serde::Deserialize;
 use tr_insight::imports::cargo::{Timings, Unit, UnitPart};
+use tr_insight::imports::ToolVersion;
 
 use crate::error::Error;
 
@@ -15,9 +16,6 @@ const RUSTC: &[u8] = b"<td>rustc:</td><td>rustc ";
 /// The largest number of compiled units that are read from a timing file of cargo. The largest
 /// workspaces have some thousands.
 pub(crate) const MOST: usize = 20_000;
-
-/// The length in bytes of the longest compiler version that is read from cargo's timing page.
-const MOST_VERSION: usize = 32;
 
 /// A compiled unit as the script in cargo's timing page has it, with times in seconds.
 #[derive(Deserialize)]
@@ -92,15 +90,12 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Option<Timings>, Error> {
     }))
 }
 
-/// The name and the version of the compiler in the table of cargo's timing page: `rustc 1.95.0`.
-fn rustc(page: &[u8]) -> Option<String> {
+/// The version of the compiler in the table of cargo's timing page.
+fn rustc(page: &[u8]) -> Option<ToolVersion> {
     let at = page.windows(RUSTC.len()).position(|part| part == RUSTC)?;
-    let version = page.get(at + RUSTC.len()..)?;
-    let is_version = |byte: &&u8| byte.is_ascii_alphanumeric() || b".-+".contains(byte);
-    let version: Vec<u8> = version.iter().take_while(is_version).copied().collect();
-    let version = String::from_utf8(version).ok()?;
-    let some = (1..=MOST_VERSION).contains(&version.len());
-    some.then(|| format!("rustc {version}"))
+    let rest = page.get(at + RUSTC.len()..)?;
+    let cell = rest.split(|byte| *byte == b'<').next()?;
+    ToolVersion::read("rustc", std::str::from_utf8(cell).ok()?)
 }
 
 /// The nanoseconds of a time in seconds from a timing file of cargo; 0 if it is no valid time.

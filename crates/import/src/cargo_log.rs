@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use tr_insight::imports::cargo::{Timings, Unit, UnitPart};
+use tr_insight::imports::ToolVersion;
 
 use crate::cargo::{ns, MOST};
 use crate::error::Error;
@@ -91,7 +92,9 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Timings, Error> {
             what: format!("line {}: {error}", at + 1),
         })?;
         match event {
-            Event::BuildStarted { rustc_version } => rustc = Some(format!("rustc {rustc_version}")),
+            Event::BuildStarted { rustc_version } => {
+                rustc = ToolVersion::read("rustc", &rustc_version);
+            }
             Event::UnitRegistered(unit) => drop(started.insert(unit.index, unit.unit())),
             Event::UnitStarted(moment) => {
                 if let Some(unit) = started.get_mut(&moment.index) {

@@ -11,6 +11,7 @@ use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, MapAccess, SeqAccess
 use serde::Deserialize;
 use serde_json::Value;
 use tr_insight::imports::spans::{Clock, Span, Spans, WORD, WORDS};
+use tr_insight::imports::ToolVersion;
 use tr_text::units;
 
 use crate::encoding;
@@ -424,7 +425,8 @@ pub(crate) fn read_object(bytes: &[u8]) -> Result<Option<Spans>, Error> {
     };
     let version = document.other.as_ref();
     let version = version.and_then(|other| other.get("bazel_version")?.as_str());
-    let tool = version.map(|version| format!("bazel {}", version.trim_start_matches("release ")));
+    let tool = version
+        .and_then(|version| ToolVersion::read("bazel", version.trim_start_matches("release ")));
     let spans = spans(events, document.begin_us.is_some())?;
     Ok(spans.map(|spans| Spans {
         clock,

@@ -168,7 +168,8 @@ fn units_of_the_log_of_cargo_are_its_processes() {
     let log = include_bytes!("../../../fixtures/spans/cargo.jsonl");
     let placed = Placed::new(analysis, log);
     assert_eq!((placed.import.spans, placed.import.placed), (4, 4));
-    assert_eq!(placed.import.tool.as_deref(), Some("rustc 1.95.0"));
+    let tool = placed.import.tool.as_ref().unwrap();
+    assert_eq!((tool.tool, &*tool.version), ("rustc", "1.95.0"));
     for (name, part) in [
         ("small-package v1.2.3", " src/lib.rs"),
         ("small-package v1.2.3 small-package \"bin\"", "src/main.rs"),
@@ -456,4 +457,16 @@ fn times_of_events_are_numbers_or_texts() {
         spans.note.as_deref(),
         Some("not read: 2 events without a time")
     );
+}
+
+/// Bazel writes its version into its profile, with a word before it.
+#[test]
+fn a_profile_of_bazel_has_its_version() {
+    let profile = br#"{"otherData":{"bazel_version":"release 7.4.1"},"traceEvents":[
+        {"ph":"X","name":"a","ts":1,"dur":2,"pid":1,"tid":1}]}"#;
+    let Some(File::Spans(spans)) = read(profile).unwrap() else {
+        panic!("no spans");
+    };
+    let tool = spans.tool.unwrap();
+    assert_eq!((tool.tool, &*tool.version), ("bazel", "7.4.1"));
 }

@@ -11,6 +11,7 @@ pub mod spans;
 mod unplaced;
 
 use tr_analyze::model::{Analysis, Doubt, Imported};
+pub use tr_programs::versions::ToolVersion;
 use tr_text::{escape, units};
 
 use lookup::Lookup;
@@ -62,8 +63,8 @@ pub struct Import {
     /// The reason why the imported file, or a part of it, has no place in the recording, or an assumption that was
     /// made about the times in the file.
     pub note: Option<String>,
-    /// The name and the version of the tool that wrote the file, if the file has them: `rustc 1.88.0`.
-    pub tool: Option<String>,
+    /// The tool that the file is about, with its version, if the file has it.
+    pub tool: Option<ToolVersion>,
 }
 
 /// The imported spans: the spans from files of other tools that were matched with a process and time of a recording.

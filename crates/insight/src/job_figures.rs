@@ -16,22 +16,52 @@ pub enum FigureUnit {
     Cpus,
 }
 
+/// The name of a figure of a job, without its unit. Each export joins both parts in its own way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FigureName {
+    /// The subject that several figures have in common, such as `memory`; `None` if the figure is the only one.
+    pub group: Option<&'static str>,
+    /// The name of the figure in its group, in words with underscores.
+    pub name: &'static str,
+}
+
+impl FigureName {
+    /// The name of a figure in no group.
+    pub const fn single(name: &'static str) -> FigureName {
+        FigureName { group: None, name }
+    }
+
+    const fn of(group: &'static str, name: &'static str) -> FigureName {
+        FigureName {
+            group: Some(group),
+            name,
+        }
+    }
+
+    /// The name of the figure after its group, with this text between them.
+    pub fn joined(self, between: &str) -> String {
+        match self.group {
+            Some(group) => format!("{group}{between}{}", self.name),
+            None => self.name.to_owned(),
+        }
+    }
+}
+
 /// A figure of a whole recorded job, such as its CPU time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobFigure {
-    /// The name of the job's figure in words with underscores, without its unit.
-    pub name: &'static str,
+    pub name: FigureName,
     pub unit: FigureUnit,
     pub value: u64,
     pub about: &'static str,
 }
 
 /// The name of the figure for a job's CPU time. OpenTelemetry has its own name for it.
-pub const CPU: &str = "cpu";
+pub const CPU: FigureName = FigureName::single("cpu");
 /// The name of the figure for the bytes that a job read from disks.
-pub const DISK_READ: &str = "disk_read";
+pub const DISK_READ: FigureName = FigureName::of("disk", "read");
 /// The name of the figure for the bytes that a job wrote to disks.
-pub const DISK_WRITTEN: &str = "disk_written";
+pub const DISK_WRITTEN: FigureName = FigureName::of("disk", "written");
 
 /// The known figures of a whole recorded job. `size` is the proposed size of the job's runner.
 pub fn job_figures(analysis: &Analysis, size: Option<&RunnerSize>) -> Vec<JobFigure> {
@@ -54,7 +84,7 @@ pub fn job_figures(analysis: &Analysis, size: Option<&RunnerSize>) -> Vec<JobFig
     };
     let all = [
         figure(
-            "wall",
+            FigureName::single("wall"),
             Seconds,
             Some(analysis.wall()),
             "Wall time of the job",
@@ -66,61 +96,61 @@ pub fn job_figures(analysis: &Analysis, size: Option<&RunnerSize>) -> Vec<JobFig
             "CPU time of all processes",
         ),
         figure(
-            "run_queue",
+            FigureName::single("run_queue"),
             Seconds,
             queued,
             "Waits of all threads for a CPU",
         ),
         figure(
-            "run_queue_others",
+            FigureName::of("run_queue", "others"),
             Seconds,
             others.map(|(division, _)| division.others),
             "Waits of all threads for a CPU that tasks of others had",
         ),
         figure(
-            "memory_at_least",
+            FigureName::of("memory", "at_least"),
             Bytes,
             memory.map(|memory| memory.at_least),
             "Lower bound of the peak of all processes' memory",
         ),
         figure(
-            "memory_at_most",
+            FigureName::of("memory", "at_most"),
             Bytes,
             memory.and_then(|memory| memory.at_most),
             "Upper bound of the peak of all processes' memory",
         ),
         figure(
-            "memory_available",
+            FigureName::of("memory", "available"),
             Bytes,
             memory.and_then(|memory| memory.available),
             "Memory that the job could use",
         ),
         figure(
-            "memory_enough",
+            FigureName::of("memory", "enough"),
             Bytes,
             memory.and_then(|memory| memory.enough),
             "Smallest size of memory that would do",
         ),
         figure(
-            "cpus_wanted_p90",
+            FigureName::of("cpus", "wanted_p90"),
             Cpus,
             cpus.map(|cpus| cpus.wanted),
             "CPUs that the job could use at most for 90 % of the time",
         ),
         figure(
-            "cpus_enough",
+            FigureName::of("cpus", "enough"),
             Cpus,
             cpus.map(|cpus| cpus.enough),
             "Smallest number of CPUs that would do",
         ),
         figure(
-            "disk_free_at_least",
+            FigureName::of("disk", "free_at_least"),
             Bytes,
             disk.map(|disk| disk.free_at_least),
             "Least free space of the file system that the job began in",
         ),
         figure(
-            "disk_used_peak",
+            FigureName::of("disk", "used_peak"),
             Bytes,
             disk.map(|disk| disk.used_peak),
             "Free space at the start less the least free space",

@@ -8,7 +8,6 @@ use regex::{Captures, Regex};
 use tr_analyze::model::{Analysis, Process};
 
 use crate::label::Identity;
-use tr_programs::steps::StepKind;
 
 /// The part of the paths in arguments that is kept when arguments are compared, from the largest part to the smallest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,17 +163,6 @@ pub fn pids(analysis: &Analysis, process: &Process) -> Vec<u32> {
     let all = std::iter::once(process).chain(above.map(|ix| analysis.process(ix)));
     let pids = all.flat_map(|process| [process.pid.0, process.ns_pid.0]);
     pids.take(2 * GENERATIONS).collect()
-}
-
-/// The name of a step without the part that differs between runs of one CI job, such as a random number.
-pub fn stable(kind: StepKind, name: &str) -> String {
-    let cut = |lead: &str| {
-        let rest = name.strip_prefix(lead)?;
-        let id = rest.len() == 8 && rest.bytes().all(|byte| byte.is_ascii_hexdigit());
-        id.then(|| lead.trim_end().to_owned())
-    };
-    let cut = (kind == StepKind::Job).then(|| cut("run ").or_else(|| cut("durable-")));
-    cut.flatten().unwrap_or_else(|| name.to_owned())
 }
 
 #[cfg(test)]

@@ -1,17 +1,16 @@
 //! Divides the critical path by steps. A step is a unit that people know, such as a compiled file, a target or a test.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::critical_path::{CriticalPath, Leg, Segment, Then};
 use tr_analyze::kinds::{ByKind, TimeKind};
 use tr_analyze::model::Analysis;
-use tr_analyze::programs::Groups;
+use tr_analyze::programs::{Group, Groups};
 use tr_programs::steps::StepKind;
 
 use crate::kinds;
-use crate::path;
-use crate::steps::{StepIx, Steps};
+use crate::path::{self, PathUse};
+use crate::steps::{StepIx, StepTitle, Steps};
 use tr_text::phrase::Phrase;
 use tr_text::units;
 
@@ -53,6 +52,17 @@ fn longest_wait(spent: &ByKind) -> Option<String> {
     is_much.then(|| format!("{} {}", kinds::title(longest), units::time(ns)))
 }
 
+/// The owner of a part of the critical path. A step and a program are different owners, also if they have one name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Owner<'a> {
+    /// The steps with this title.
+    Step(StepTitle<'a>),
+    /// A program that was on a CPU or waited for one, outside of any step.
+    Program(Group),
+    /// Any other use of time outside of any step.
+    Use(PathUse),
+}
+
 /// The critical path of a build, with its segments divided where a thread goes from one step to the next one.
 #[derive(Clone, Debug, Default)]
 pub struct PathBySteps {
@@ -74,11 +84,6 @@ impl PathBySteps {
         path: &CriticalPath,
     ) -> PathBySteps {
         let (uses, parts) = path::with_parts(analysis, groups, path);
-        let names: BTreeMap<_, _> = uses.iter().map(|share| (share.part, &share.name)).collect();
-        let programs: Vec<String> = (0..)
-            .take(groups.count())
-            .map(|group| groups.name(group))
-            .collect();
         let titles = steps.titles();
         let holds = steps.holders();
         let count = path.segments.len();
@@ -87,7 +92,7 @@ impl PathBySteps {
             part_of: Vec::with_capacity(count),
             ..PathBySteps::default()
         };
-        let mut owners: Vec<(&str, Option<StepIx>)> = Vec::with_capacity(count);
+        let mut owners: Vec<(Owner, Option<StepIx>)> = Vec::with_capacity(count);
         for (at, (segment, part)) in path.segments.iter().zip(&parts).enumerate() {
             let mut take = |from, to, step: Option<StepIx>| {
                 // The time counts for the innermost step only if no other step is inside that step, because a step with
@@ -99,14 +104,13 @@ impl PathBySteps {
                 };
                 let works = |step: &StepIx| holds.get(*step) == Some(&false) || is_unit(step);
                 let leaf = step.filter(works);
-                let title = leaf.and_then(|step| titles.get(step)).map(Phrase::whole);
+                let title = leaf.and_then(|step| titles.get(step)).copied();
                 let program = || groups.at(analysis.thread(segment.thread).process, from);
-                let name = title.unwrap_or_else(|| match (segment.kind, program()) {
-                    (TimeKind::OnCpu | TimeKind::RunQueue, Some(group)) => {
-                        programs.get(group as usize).map_or("", String::as_str)
-                    }
-                    _ => names.get(part).map_or("", |name| name.as_str()),
-                });
+                let outside = || match (segment.kind, program()) {
+                    (TimeKind::OnCpu | TimeKind::RunQueue, Some(group)) => Owner::Program(group),
+                    _ => Owner::Use(*part),
+                };
+                let owner = title.map_or_else(outside, Owner::Step);
                 let last = to == segment.to;
                 out.segments.push(Segment {
                     from,
@@ -116,7 +120,7 @@ impl PathBySteps {
                     ..*segment
                 });
                 out.part_of.push(at);
-                owners.push((name, leaf));
+                owners.push((owner, leaf));
             };
             let mut now = segment.from;
             for (to, step) in steps.between(analysis, segment.thread, segment.from, segment.to) {
@@ -124,40 +128,40 @@ impl PathBySteps {
                 now = to;
             }
         }
-        out.add_up(owners, &titles);
+        let names: BTreeMap<_, _> = uses.iter().map(|share| (share.part, &share.name)).collect();
+        out.add_up(&owners, |owner| match owner {
+            Owner::Step(title) => title.phrase(),
+            Owner::Program(group) => groups.name(group).into(),
+            Owner::Use(part) => names.get(&part).map_or("", |name| name.as_str()).into(),
+        });
         out
     }
 
-    /// Sums up the segments of the critical path by the name of the step or, outside of any step, by their use.
-    fn add_up(&mut self, owners: Vec<(&str, Option<StepIx>)>, titles: &[Phrase]) {
+    /// Sums up the segments of the critical path by owner. `owners` has for each segment its owner and, if that is a
+    /// step, the index of this step. `name` returns the name of an owner.
+    fn add_up<'a>(
+        &mut self,
+        owners: &[(Owner<'a>, Option<StepIx>)],
+        name: impl Fn(Owner<'a>) -> Phrase,
+    ) {
         #[derive(Default)]
         struct Sum {
             spent: ByKind,
             steps: BTreeSet<StepIx>,
             stays: u64,
         }
-        // A step and a program may have the same name, so the key also says which of the two it is.
-        let mut sums: BTreeMap<(&str, bool), Sum> = BTreeMap::new();
+        let mut sums: BTreeMap<Owner, Sum> = BTreeMap::new();
         let mut last = None;
-        for (segment, (name, step)) in self.segments.iter().zip(&owners) {
-            let key = (*name, step.is_some());
-            let sum = sums.entry(key).or_default();
+        for (segment, (owner, step)) in self.segments.iter().zip(owners) {
+            let sum = sums.entry(*owner).or_default();
             sum.spent.add(segment.kind, segment.length());
             sum.steps.extend(*step);
-            sum.stays += u64::from(last.replace(key) != Some(key));
+            sum.stays += u64::from(last.replace(owner) != Some(owner));
         }
-        let mut order: Vec<_> = sums.into_iter().collect();
-        order.sort_unstable_by_key(|(key, sum)| (Reverse(sum.spent.sum()), *key));
-        let places: BTreeMap<_, _> = order.iter().map(|(key, _)| *key).zip(0..).collect();
-        let place = |(name, step): &(&str, Option<StepIx>)| {
-            let key = (*name, step.is_some());
-            places.get(&key).copied().unwrap_or(0)
-        };
-        self.share_of = owners.iter().map(place).collect();
-        let share = |((name, is_step), sum): ((&str, bool), Sum)| {
-            let title = sum.steps.first().and_then(|step| titles.get(*step));
-            StepShare {
-                name: title.cloned().unwrap_or_else(|| name.into()),
+        let share = |(owner, sum): (Owner<'a>, Sum)| {
+            let is_step = matches!(owner, Owner::Step(_));
+            let share = StepShare {
+                name: name(owner),
                 is_step,
                 spent: sum.spent,
                 count: if is_step {
@@ -165,9 +169,19 @@ impl PathBySteps {
                 } else {
                     sum.stays
                 },
-            }
+            };
+            (owner, share)
         };
-        self.shares = order.into_iter().map(share).collect();
+        let mut order: Vec<(Owner, StepShare)> = sums.into_iter().map(share).collect();
+        order.sort_by(|(_, a), (_, b)| {
+            let names = || a.name.whole().cmp(b.name.whole());
+            let kinds = || a.is_step.cmp(&b.is_step);
+            b.time().cmp(&a.time()).then_with(names).then_with(kinds)
+        });
+        let places: BTreeMap<_, _> = order.iter().map(|(owner, _)| *owner).zip(0..).collect();
+        let place = |owner: &Owner| places.get(owner).copied().unwrap_or(0);
+        self.share_of = owners.iter().map(|(owner, _)| place(owner)).collect();
+        self.shares = order.into_iter().map(|(_, share)| share).collect();
     }
 
     /// The longest kind of wait on the whole critical path, in words; `None` if it is less than a tenth of the
@@ -216,6 +230,9 @@ impl PathBySteps {
 
 #[cfg(test)]
 mod tests {
+    use tr_analyze::model::ThreadIx;
+    use tr_format::event::Ktime;
+
     use super::*;
 
     fn path(shares: &[(bool, u64)]) -> PathBySteps {
@@ -263,5 +280,39 @@ mod tests {
         };
         assert_eq!(step.waited().as_deref(), Some("disk 30 ms"));
         assert_eq!(program.waited(), None);
+    }
+
+    /// A step in another one, and a step whose own name looks like the title of the first, are different steps.
+    #[test]
+    fn steps_with_equal_words_are_told_apart() {
+        let [around, name, whole] = ["a", "b", "a › b"].map(Phrase::from);
+        let inner = StepTitle {
+            around: Some(&around),
+            name: &name,
+        };
+        let other = StepTitle {
+            around: None,
+            name: &whole,
+        };
+        assert_eq!(inner.phrase(), other.phrase());
+        let owners = [(Owner::Step(inner), Some(1)), (Owner::Step(other), Some(2))];
+        let mut path = PathBySteps {
+            segments: (0..2)
+                .map(|at| Segment {
+                    from: Ktime(at),
+                    to: Ktime(at + 1),
+                    thread: ThreadIx(0),
+                    program: None,
+                    kind: TimeKind::OnCpu,
+                    then: Then::Same,
+                    then_inferred: false,
+                    inferred: false,
+                })
+                .collect(),
+            ..PathBySteps::default()
+        };
+        path.add_up(&owners, |_| whole.clone());
+        assert_eq!(path.shares.len(), 2);
+        assert_ne!(path.share_of.first(), path.share_of.last());
     }
 }

@@ -6,13 +6,13 @@ use tr_analyze::critical_path::Segment;
 use tr_analyze::kinds::{ByKind, TimeKind};
 use tr_analyze::model::Times;
 
-use super::normal::stable;
 use super::parts::{PartTimes, WallPart};
 use super::verdicts::{StepVerdict, StepVerdicts};
 use crate::kinds::is_told;
 use crate::steps::Step;
 use crate::Recording;
 use tr_programs::steps::StepKind;
+use tr_text::phrase::Phrase;
 
 /// The sums over all steps of one kind and name in one run, in nanoseconds. A sum is `None` if it is not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,8 +71,8 @@ impl StepSum {
     }
 }
 
-/// The sums over the steps of one recording, by the kind and name of the steps.
-pub type StepSums = BTreeMap<(StepKind, String), StepSum>;
+/// The sums over the steps of one recording, by the kind of the steps and the name that is equal in all runs.
+pub type StepSums = BTreeMap<(StepKind, Phrase), StepSum>;
 
 /// Sums up the steps of a recording by kind and name. `path` is the recording's critical path. A step that is a moment
 /// (the mark of a point in time) counts only if it has a result.
@@ -85,7 +85,7 @@ pub fn sums(recording: &Recording, path: &[Segment]) -> StepSums {
     let known = steps.list().iter().zip(&times.steps).enumerate();
     let counts = |step: &Step| !step.is_moment() || step.result.is_some();
     for (at, (step, times)) in known.filter(|(_, (step, _))| counts(step)) {
-        let key = (step.kind, stable(step.kind, step.name.short()));
+        let key = (step.kind, step.stable_name());
         let none = || StepSum::none(verdicts.are_known());
         let sum = sums.entry(key).or_insert_with(none);
         sum.count += 1;

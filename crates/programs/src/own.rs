@@ -5,7 +5,8 @@ use std::sync::OnceLock;
 
 use regex::{Regex, RegexBuilder};
 
-use crate::steps::{found, FoundStep, StepKind};
+use crate::steps::{FoundStep, StepKind};
+use crate::words;
 use tr_text::escape;
 use tr_text::phrase::Phrase;
 
@@ -61,7 +62,11 @@ impl OwnRule {
         let mut name = String::new();
         groups.expand(&self.name, &mut name);
         let name = escape::raw(name.trim().as_bytes());
-        (!name.is_empty()).then(|| found(self.kind, Phrase::name(&name, WIDTH)))?
+        let file = words::file_of_test(&name).map(str::to_owned);
+        (!name.is_empty()).then(|| FoundStep {
+            file: file.filter(|_| self.kind == StepKind::Test),
+            ..FoundStep::new(self.kind, Phrase::name(&name, WIDTH))
+        })
     }
 }
 

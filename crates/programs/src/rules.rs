@@ -3,7 +3,7 @@
 
 use crate::command_line;
 use crate::own;
-use crate::steps::{found, test_runner, worker, FoundStep, Line, Read, StepKind, Tests};
+use crate::steps::{found, test_in, test_runner, worker, FoundStep, Line, Read, StepKind, Tests};
 use crate::table;
 use crate::tools::{Label, PROGRAM};
 use crate::words;
@@ -152,6 +152,7 @@ fn github(line: &Line) -> Option<FoundStep> {
     let name = is.then(|| id.get(..8))??;
     Some(FoundStep {
         script: true,
+        stable_name: Some("run"),
         ..FoundStep::new(StepKind::Job, format!("run {name}"))
     })
 }
@@ -165,11 +166,20 @@ fn ansible_module(line: &Line) -> Option<FoundStep> {
     )
 }
 
+/// The beginning of the names of directories in which Jenkins keeps the scripts of a job's steps. A random number
+/// follows it.
+const DURABLE: &str = "durable-";
+
 fn jenkins(line: &Line) -> Option<FoundStep> {
     let mut parts = line.path.rsplit('/');
     let script = parts.next()?.starts_with("script.sh");
-    let place = parts.next().filter(|place| place.starts_with("durable-"))?;
-    script.then(|| found(StepKind::Job, escape::raw(place.as_bytes())))?
+    let place = parts.next()?;
+    let id = place.strip_prefix(DURABLE)?;
+    let is_random = id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    script.then(|| FoundStep {
+        stable_name: is_random.then_some(DURABLE),
+        ..FoundStep::new(StepKind::Job, escape::raw(place.as_bytes()))
+    })
 }
 
 fn cargo_test(line: &Line) -> Option<FoundStep> {
@@ -216,7 +226,7 @@ fn gitlab_script(line: &Line) -> Option<FoundStep> {
 fn perl_test(line: &Line) -> Option<FoundStep> {
     let perl = line.all.first()?.ends_with(b"perl");
     let is = perl && line.name.ends_with(".t") && line.all.len() > 1;
-    is.then(|| found(StepKind::Test, escape::raw(line.path.as_bytes())))?
+    is.then(|| test_in(line.path.as_bytes(), escape::raw(line.path.as_bytes())))?
 }
 
 fn node_test(line: &Line) -> Option<FoundStep> {
@@ -271,7 +281,7 @@ fn named_test(line: &Line) -> Option<FoundStep> {
     let text = |text: &str| escape::raw(text.as_bytes());
     if ["t", "test", "tests"].contains(&directory) {
         let name = format!("{directory}/{name}");
-        return found(StepKind::Test, text(&name));
+        return test_in(line.path.as_bytes(), text(&name));
     }
     let starts = ["test_", "test-"]
         .iter()
@@ -286,12 +296,49 @@ fn named_test(line: &Line) -> Option<FoundStep> {
     ]
     .iter();
     let is = starts || ends.any(|end| name.ends_with(end));
-    is.then(|| found(StepKind::Test, text(name)))?
+    is.then(|| test_in(line.path.as_bytes(), text(name)))?
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The name of a test has only the last directory, and its file the whole path.
+    #[test]
+    fn tests_have_the_files_of_their_command_lines() {
+        let file = |line: &str| {
+            let args: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+            step(&args).and_then(|found| found.file)
+        };
+        for (line, want) in [
+            ("sh -e sub/tests/wait.sh 1", Some("sub/tests/wait.sh")),
+            ("python3 -u test_net.py", Some("test_net.py")),
+            ("perl -w -I lib sub/t/b.t", Some("sub/t/b.t")),
+            (
+                "bash /usr/lib/bats-core/bats-exec-test -x sub/b.bats test_b 1 1 1",
+                Some("sub/b.bats"),
+            ),
+            ("prove t/a.t", None),
+            ("bash sub/build.sh", None),
+        ] {
+            assert_eq!(file(line).as_deref(), want, "{line}");
+        }
+    }
+
+    #[test]
+    fn names_with_random_numbers_have_a_stable_part() {
+        let stable = |line: &str| {
+            let args: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+            step(&args).and_then(|found| found.stable_name)
+        };
+        let github = "bash -e /w/_temp/9f8e7d6c-aaaa-bbbb-cccc-0123456789ab.sh";
+        assert_eq!(stable(github), Some("run"));
+        let jenkins = |place: &str| stable(&format!("sh -xe /j/a@tmp/{place}/script.sh"));
+        assert_eq!(jenkins("durable-9f8e7d6c"), Some("durable-"));
+        assert_eq!(jenkins("durable-build"), None);
+        // The words of a command line are a name of the user.
+        assert_eq!(stable("npm run 9f8e7d6c"), None);
+    }
 
     #[test]
     fn every_rule_reads_the_command_lines_it_was_made_for() {

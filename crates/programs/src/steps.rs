@@ -25,6 +25,12 @@ named! {
 pub struct FoundStep {
     pub kind: StepKind,
     pub name: Phrase,
+    /// The part of the name that is equal in all runs of a CI job, if a random number follows it. Otherwise, the whole
+    /// name is equal in all runs.
+    pub stable_name: Option<&'static str>,
+    /// The path of the file that the test is in, as the command line has it, if the build step is a test whose file is
+    /// known.
+    pub file: Option<String>,
     /// How the tests that this build step's command runs can be recognized, in addition to tests that the rules
     /// recognize by their own command lines.
     pub tests: Tests,
@@ -124,6 +130,8 @@ impl FoundStep {
         FoundStep {
             kind,
             name: name.into(),
+            stable_name: None,
+            file: None,
             tests: Tests::None,
             nests: false,
             script: false,
@@ -135,6 +143,14 @@ impl FoundStep {
 
 pub(crate) fn found(kind: StepKind, name: impl Into<Phrase>) -> Option<FoundStep> {
     Some(FoundStep::new(kind, name))
+}
+
+/// The build step for a test with this name, which is in the file at this path.
+pub(crate) fn test_in(file: &[u8], name: impl Into<Phrase>) -> Option<FoundStep> {
+    Some(FoundStep {
+        file: Some(escape::raw(file)),
+        ..FoundStep::new(StepKind::Test, name)
+    })
 }
 
 pub(crate) fn test_runner(name: impl Into<Phrase>) -> Option<FoundStep> {

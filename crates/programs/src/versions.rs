@@ -1,6 +1,8 @@
 //! Finds the versions of build tools in recorded command lines, where the path of a program or an
 //! argument contains them.
 
+use std::fmt;
+
 use crate::table;
 use crate::tools::Version;
 
@@ -8,11 +10,32 @@ use crate::tools::Version;
 /// They lie in this directory of the Go installation.
 const GO_TOOLS: &str = "/pkg/tool/";
 
-/// The given name as a static string, if it is the name of a tool whose versions are found in
-/// recordings.
-pub fn called(name: &str) -> Option<&'static str> {
-    let mut versions = table::rows().filter_map(|tool| tool.version);
-    versions.find_map(|version| (version.called == name).then_some(version.called))
+/// The length in bytes of the longest version that is read from another tool's file.
+const LONGEST: usize = 32;
+
+/// A build tool and its version, such as gcc 12.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ToolVersion {
+    pub tool: &'static str,
+    pub version: String,
+}
+
+impl ToolVersion {
+    /// The version of a tool with which a text of another tool begins: `1.95.0` of `1.95.0 (59807616e)`. Returns `None`
+    /// if the text does not begin with a version.
+    pub fn read(tool: &'static str, text: &str) -> Option<ToolVersion> {
+        let is_version = |c: char| c.is_ascii_alphanumeric() || ".-+".contains(c);
+        let end = text.find(|c| !is_version(c)).unwrap_or(text.len());
+        let version = text.get(..end)?.to_owned();
+        let is_some = (1..=LONGEST).contains(&version.len());
+        is_some.then_some(ToolVersion { tool, version })
+    }
+}
+
+impl fmt::Display for ToolVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.tool, self.version)
+    }
 }
 
 /// Where paths and arguments contain the version of the program with exactly this name; `None` if
@@ -35,7 +58,7 @@ fn named(file: &str) -> (&str, &str) {
 
 /// The name and the version of the build tool, if the path of the executed program or its arguments
 /// contain a version.
-pub fn of(path: &[u8], args: &[&[u8]]) -> Option<(&'static str, String)> {
+pub fn of(path: &[u8], args: &[&[u8]]) -> Option<ToolVersion> {
     let path = std::str::from_utf8(path).ok()?;
     let mut parts = path.rsplit('/');
     let file = parts.next()?;
@@ -50,7 +73,10 @@ pub fn of(path: &[u8], args: &[&[u8]]) -> Option<(&'static str, String)> {
     let version = value(args, places.argument)
         .or_else(|| home(&parts.collect::<Vec<_>>(), places.homes))
         .or_else(of_file)?;
-    Some((places.called, version))
+    Some(ToolVersion {
+        tool: places.called,
+        version,
+    })
 }
 
 /// The tool's version in the value of this argument, without letters before its first digit.
@@ -116,7 +142,7 @@ mod tests {
     fn a_path_or_an_argument_tells_the_version() {
         let said = |line: &str| {
             let args: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
-            of(args.first()?, &args).map(|(name, version)| format!("{name} {version}"))
+            of(args.first()?, &args).map(|found| found.to_string())
         };
         for (line, want) in [
             (
@@ -172,6 +198,19 @@ mod tests {
             ("/opt/unknown-1.2/bin/frobnicate", None),
         ] {
             assert_eq!(said(line).as_deref(), want, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_text_begins_with_the_version() {
+        let read = |text: &str| ToolVersion::read("x", text).map(|found| found.version);
+        assert_eq!(read("1.95.0 (59807616e)").as_deref(), Some("1.95.0"));
+        assert_eq!(
+            read("1.96.0-nightly<td>").as_deref(),
+            Some("1.96.0-nightly")
+        );
+        for text in ["", "\u{1b}[1m8", &"1".repeat(LONGEST + 1)] {
+            assert_eq!(read(text), None, "{text}");
         }
     }
 }

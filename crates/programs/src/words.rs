@@ -13,6 +13,14 @@ const SOURCES: [&str; 36] = [
 /// execnet). The worker reads its actual program from a pipe.
 pub const XDIST: &[u8] = b"import sys;exec(eval(sys.stdin.readline()))";
 
+/// The path of the file with which the name of a test begins, as other programs and users write such names:
+/// `tests/test_a.py::test_b`, `t/a.t`. `None` if the name begins with no file.
+pub fn file_of_test(name: &str) -> Option<&str> {
+    let path = name.split("::").next()?.split(' ').next()?;
+    let (_, suffix) = path.rsplit_once('.')?;
+    (!suffix.is_empty() && !suffix.contains('/')).then_some(path)
+}
+
 /// The last part of a path, which is the name of the file.
 pub fn base(path: &str) -> &str {
     path.rsplit('/')

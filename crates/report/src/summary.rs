@@ -5,7 +5,7 @@ mod ci;
 mod json;
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
 use tr_analyze::critical_path::CriticalPath;
@@ -18,7 +18,7 @@ use tr_insight::path;
 use tr_insight::servers;
 use tr_insight::shares::CpuShares;
 use tr_insight::size::RunnerSize;
-use tr_insight::steps::{Step, Steps};
+use tr_insight::steps::{Step, StepIx, Steps};
 use tr_insight::verdicts::StepVerdicts;
 use tr_insight::view::View;
 use tr_insight::Recording;
@@ -49,7 +49,7 @@ pub struct Links<'a> {
 /// The facts about a job that `tr summary` prints. Their texts are not escaped.
 #[derive(Default)]
 pub struct Summary {
-    command: String,
+    command: Phrase,
     outcome: String,
     facts: Vec<String>,
     warnings: Vec<String>,
@@ -63,9 +63,10 @@ pub struct Summary {
     /// The advice about the machine, such as about time that other tasks took from the build.
     machine: Vec<Advice>,
     failures: Failures,
-    /// The names and verdicts of tests that passed but were delayed more than the other tests of their suite, for
-    /// example by waits for a CPU.
-    slow: Vec<(Phrase, String)>,
+    /// The files of the failed tests in `failures`, as far as they are known.
+    files: BTreeMap<StepIx, String>,
+    /// The tests that passed but were delayed more than the other tests of their suite, for example by waits for a CPU.
+    slow: Vec<SlowTest>,
     path: Option<Path>,
     steps: Vec<TimedPart>,
     /// The numbers of the job's tests and of the failed ones, including tests in runners' files that have no place in
@@ -81,6 +82,15 @@ pub struct Summary {
     limit: Option<u64>,
 }
 
+/// A test that passed but was delayed.
+struct SlowTest {
+    name: Phrase,
+    /// The path of the file that the test is in, if it is known.
+    file: Option<String>,
+    /// The verdict on the test in words.
+    held: String,
+}
+
 struct Path {
     title: &'static str,
     /// The length in nanoseconds of the critical path, of which the shares in percent are computed.
@@ -92,7 +102,7 @@ impl Path {
     fn words(&self) -> Vec<String> {
         let words = self.parts.iter().map(|part| {
             let share = units::share(part.ns, self.whole);
-            format!("{} {} ({share})", part.name, units::time(part.ns))
+            format!("{} {} ({share})", part.name.short(), units::time(part.ns))
         });
         words.collect()
     }
@@ -100,7 +110,7 @@ impl Path {
 
 /// The name and the time of a part of the critical path or of a step, as a summary lists it.
 struct TimedPart {
-    name: String,
+    name: Phrase,
     ns: u64,
     failed: bool,
 }
@@ -108,7 +118,7 @@ struct TimedPart {
 impl TimedPart {
     fn words(&self) -> String {
         let failed = if self.failed { ", failed" } else { "" };
-        format!("{} {}{failed}", self.name, units::time(self.ns))
+        format!("{} {}{failed}", self.name.short(), units::time(self.ns))
     }
 }
 
@@ -117,7 +127,7 @@ impl Summary {
     /// ([`Options::timeline`](tr_analyze::Options::timeline)).
     pub fn new(view: &View<'_>) -> Summary {
         let analysis = view.analysis;
-        let command = units::shorten(&who::headline(&analysis.meta), 2 * NAME);
+        let command = Phrase::name(&who::headline(&analysis.meta), 2 * NAME);
         if let Some(reason) = untraced::reason(analysis) {
             return Summary {
                 command,
@@ -153,6 +163,7 @@ impl Summary {
             advice,
             combined,
             machine,
+            files: files(&failures, &all.steps),
             slow: slow(&all),
             path: path.as_ref().map(|path| parts(analysis, path)),
             steps: longest(analysis.wall(), all.steps.list(), fails),
@@ -169,7 +180,7 @@ impl Summary {
     pub fn with_chart(mut self, view: &View<'_>) -> Summary {
         let steps = Steps::new(view.analysis, &view.recording.imports.spans);
         let path = path::path_of(view).ok();
-        let title = self.command.clone();
+        let title = self.command.short().to_owned();
         let fails = |step: &Step| self.failures.counts(step);
         let chart = Chart::new(view.analysis, title, &steps, path.as_ref(), fails);
         self.chart = Some(chart);
@@ -194,15 +205,15 @@ impl Summary {
             out.wrapped(Paint::Bad, "! ", warning);
         }
         let room = style.width.saturating_sub(units::width(&self.outcome) + 2);
-        let command = units::shorten(&self.command, room.max(NAME / 2));
+        let command = units::shorten(self.command.short(), room.max(NAME / 2));
         let head = format!("{command}: {}", self.outcome);
         out.wrapped(Paint::Bold, "", &head);
         out.items("", &self.facts);
         for failure in self.failed(|name| name.to_owned(), |text| text.to_owned()) {
             out.wrapped(Paint::Bad, "Failed: ", &failure);
         }
-        for (name, held) in self.slow.iter().take(MOST) {
-            let slow = format!("{}: {held}", units::shorten(name.short(), NAME));
+        for test in self.slow.iter().take(MOST) {
+            let slow = format!("{}: {}", units::shorten(test.name.short(), NAME), test.held);
             out.wrapped(Paint::Plain, "Slow: ", &slow);
         }
         if let Some(verdict) = &self.verdict {
@@ -244,7 +255,7 @@ impl Summary {
         let _ = writeln!(
             out,
             "### {}: {}\n",
-            escape::code(&units::shorten(&self.command, NAME)),
+            escape::code(&units::shorten(self.command.short(), NAME)),
             escape::markdown(&self.outcome)
         );
         out += &crate::warnings::markdown(&self.warnings);
@@ -252,9 +263,9 @@ impl Summary {
         for failure in &failed {
             let _ = writeln!(out, "- ❌ {failure}");
         }
-        for (name, held) in self.slow.iter().take(MOST) {
-            let name = escape::code(&units::shorten(name.short(), NAME));
-            let _ = writeln!(out, "- Slow: {name}: {}", escape::markdown(held));
+        for test in self.slow.iter().take(MOST) {
+            let name = escape::code(&units::shorten(test.name.short(), NAME));
+            let _ = writeln!(out, "- Slow: {name}: {}", escape::markdown(&test.held));
         }
         if !failed.is_empty() || !self.slow.is_empty() {
             out.push('\n');
@@ -398,7 +409,7 @@ fn parts(analysis: &Analysis, path: &CriticalPath) -> Path {
     let groups = path::groups(analysis);
     let shares = path::shares(analysis, &groups, path);
     let parts = shares.iter().take(MOST).map(|share| TimedPart {
-        name: units::shorten(&share.name, NAME),
+        name: Phrase::name(&share.name, NAME),
         ns: share.time,
         failed: false,
     });
@@ -415,9 +426,16 @@ fn tests(steps: &Steps, recording: &Recording, fails: impl Fn(&Step) -> bool) ->
     tests.fold(unplaced, TestCount::and)
 }
 
-/// The names and verdicts of the longest tests that passed although they were delayed more than the other tests of
-/// their suite.
-fn slow(judged: &StepVerdicts<'_>) -> Vec<(Phrase, String)> {
+/// The known files of the failed tests among the failures, by the step of each test.
+fn files(failures: &Failures, steps: &Steps) -> BTreeMap<StepIx, String> {
+    let failed = failures.told.iter().filter_map(|failed| failed.step);
+    failed
+        .filter_map(|step| Some((step, steps.list().get(step)?.file.clone()?)))
+        .collect()
+}
+
+/// The longest tests that passed although they were delayed more than the other tests of their suite.
+fn slow(judged: &StepVerdicts<'_>) -> Vec<SlowTest> {
     let steps = &judged.steps;
     if steps.list().iter().all(|step| step.kind != StepKind::Test) {
         return Vec::new();
@@ -432,10 +450,15 @@ fn slow(judged: &StepVerdicts<'_>) -> Vec<(Phrase, String)> {
         .filter_map(|(at, step)| Some((Reverse(step.wall()), at, verdicts.told(at)?)))
         .collect();
     slow.sort_unstable_by_key(|(wall, at, _)| (*wall, *at));
-    let named = slow
-        .into_iter()
-        .filter_map(|(_, at, verdict)| Some((steps.list().get(at)?.name.clone(), verdict.text())));
-    named.collect()
+    let tests = slow.into_iter().filter_map(|(_, at, verdict)| {
+        let step = steps.list().get(at)?;
+        Some(SlowTest {
+            name: step.name.clone(),
+            file: step.file.clone(),
+            held: verdict.text(),
+        })
+    });
+    tests.collect()
 }
 
 /// The steps that the summary lists: the longest steps, and the failed ones among the others. A step that takes at
@@ -478,7 +501,10 @@ fn longest(wall: u64, list: &[Step], fails: impl Fn(&Step) -> bool) -> Vec<Timed
     by_length(&mut failed);
     let shown = found.into_iter().chain(failed.into_iter().take(MOST));
     let shown = shown.map(|(_, step)| TimedPart {
-        name: units::shorten(step.name.short(), NAME),
+        name: Phrase::new(
+            step.name.whole().to_owned(),
+            units::shorten(step.name.short(), NAME),
+        ),
         ns: step.wall(),
         failed: fails(step),
     });
@@ -494,6 +520,8 @@ mod tests {
     fn step(name: &str, parent: Option<usize>, ms: u64, failed: bool) -> Step {
         Step {
             name: name.into(),
+            stable_name: None,
+            file: None,
             kind: StepKind::Test,
             parent,
             depth: 0,

@@ -5,6 +5,7 @@ use serde_json::{json, Value};
 use tr_analyze::model::Analysis;
 use tr_format::meta::Usage;
 
+use crate::ci;
 use tr_insight::ci::Ci;
 use tr_insight::{exit, untraced, who};
 use tr_text::page::{Page, Span};
@@ -45,7 +46,7 @@ pub fn page(analysis: &Analysis, file: &str) -> Page {
     out.items("", facts(analysis));
     out.items("", origin(analysis, file));
     let reason = untraced::reason(analysis).unwrap_or_default();
-    out.items("CI   ", Ci::new(&analysis.meta).words());
+    out.items("CI   ", ci::words(&Ci::new(&analysis.meta)));
     out.blank();
     out.wrapped(Paint::Bad, "Not traced   ", &reason);
     if usage.is_some() {

@@ -19,7 +19,7 @@ use tr_insight::path_steps::PathBySteps;
 use tr_insight::query;
 use tr_insight::query::{By, Filter, Sort};
 use tr_insight::steps::times::{AllTimes, Fineness, StepTimes};
-use tr_insight::steps::Steps;
+use tr_insight::steps::{StepTitle, Steps};
 use tr_insight::verdicts::{JudgedTimes, Verdicts};
 use tr_insight::Recording;
 use tr_programs::steps::StepKind;
@@ -27,6 +27,7 @@ use tr_report::reports::{Ask, ReportKind, View};
 use tr_sim::config::Config;
 use tr_sim::program::World;
 use tr_sim::scenario;
+use tr_text::phrase::Phrase;
 use tr_text::style::Style;
 
 /// A line that describes a process for a test: its parent's index, its beginning, its end, and the programs that it
@@ -385,6 +386,7 @@ fn tests_count_as_their_report_has_them() {
         to: Ktime(to),
         kind: ImportedKind::Test,
         name: name.as_bytes().into(),
+        file: None,
         result,
         process: ProcessIx(1),
         thread: None,
@@ -404,6 +406,41 @@ fn tests_count_as_their_report_has_them() {
     let tests: Vec<_> = steps.tests().map(|(_, step)| step).collect();
     let failed = tests.iter().filter(|step| step.failed()).count();
     assert_eq!((tests.len(), failed), (4, 2), "{tests:?}");
+}
+
+/// A step whose name has a random number is compared with other runs by the rest of the name. A script that started a
+/// program has that program's name.
+#[test]
+fn random_numbers_belong_to_no_stable_name() {
+    const GITHUB: &str = "bash -e /w/_temp/9f8e7d6c-aaaa-bbbb-cccc-0123456789ab.sh";
+    let analysis = built(&[
+        (None, 0, 900, &[(0, "agent")]),
+        (Some(0), 10, 20, &[(10, GITHUB)]),
+        (Some(0), 30, 80, &[(30, GITHUB)]),
+        (Some(2), 40, 70, &[(40, "lint src")]),
+        (
+            Some(0),
+            90,
+            99,
+            &[(90, "sh -xe /j/a@tmp/durable-9f8e7d6c/script.sh")],
+        ),
+    ]);
+    let steps = Steps::new(&analysis, &[]);
+    let names: Vec<_> = steps
+        .list()
+        .iter()
+        .map(|step| (step.name.whole(), step.stable_name()))
+        .collect();
+    let names: Vec<_> = names
+        .iter()
+        .map(|(name, stable)| (*name, stable.whole()))
+        .collect();
+    let want = [
+        ("run 9f8e7d6c", "run"),
+        ("run lint src", "run lint src"),
+        ("durable-9f8e7d6c", "durable-"),
+    ];
+    assert_eq!(names, want);
 }
 
 #[test]
@@ -605,7 +642,8 @@ fn path_by_step_adds_up(analysis: &Analysis, steps: &Steps, times: &AllTimes, pa
     let shares: u64 = found.shares.iter().map(|share| share.time()).sum();
     let legs: u64 = found.legs().map(|(leg, _)| leg.length()).sum();
     assert_eq!((shares, legs), (path.length(), path.length()));
-    let (titles, holds) = (steps.titles(), steps.holders());
+    let titles: Vec<Phrase> = steps.titles().iter().map(StepTitle::phrase).collect();
+    let holds = steps.holders();
     let is_holding_unit = |at: usize| holds[at] && steps.list()[at].kind == StepKind::Unit;
     for share in found.shares.iter().filter(|share| share.is_step) {
         // The time of a unit that contains another step includes that step's time.

@@ -9,6 +9,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::run::{Figures, Proc, Run, WAYS};
 use tr_programs::program_name::ProgramName;
+use tr_text::phrase::Phrase;
 
 /// A slot: one process of the build, to which the corresponding processes of several runs are matched.
 #[derive(Clone, Debug)]
@@ -18,7 +19,7 @@ pub struct Slot {
     /// The name of the program of this slot's process, from the last run that has the process.
     pub program: ProgramName,
     /// The label of this slot's process, from the last run that has the process.
-    pub label: String,
+    pub label: Phrase,
     /// The figures (times and memory) of this slot's process in each run; `None` for a run that does not have the
     /// process.
     pub runs: Vec<Option<Figures>>,
@@ -62,7 +63,7 @@ pub fn align(runs: &[&Run]) -> Vec<Slot> {
                     slots.push(Slot {
                         parent,
                         program: ProgramName::default(),
-                        label: String::new(),
+                        label: Phrase::default(),
                         runs: vec![None; runs.len()],
                         commands: 0,
                         keys: process.keys,

@@ -13,6 +13,7 @@ use super::spread::median;
 use super::Diff;
 use tr_programs::steps::StepKind;
 use tr_text::named;
+use tr_text::phrase::Phrase;
 
 named! {
     pub enum Service {
@@ -120,14 +121,14 @@ fn whole(runs: &[Run]) -> Vec<Row> {
 
 /// The wall times of the longest steps, as medians over the runs. Only steps that all runs have are included.
 fn steps(runs: &[Run]) -> Vec<Row> {
-    let mut walls: BTreeMap<&(StepKind, String), Vec<u64>> = BTreeMap::new();
+    let mut walls: BTreeMap<&(StepKind, Phrase), Vec<u64>> = BTreeMap::new();
     for (key, sum) in runs.iter().flat_map(|run| &run.steps) {
         walls.entry(key).or_default().push(sum.wall);
     }
     walls.retain(|_, walls| walls.len() == runs.len());
     let steps = walls.into_iter().filter_map(|((kind, name), walls)| {
         Some(Row {
-            name: format!("{} {name}", kind.name()),
+            name: format!("{} {}", kind.name(), name.whole()),
             measure: LATENCY,
             figure: Measured::of(&walls)?,
         })

@@ -9,6 +9,7 @@ use super::spread::{percent, signed, Difference, SpreadVerdict};
 use super::Diff;
 use super::{commands, ends, methods};
 use tr_insight::demands::Demand;
+use tr_text::phrase::Phrase;
 use tr_text::units;
 
 /// The cause of a part of the difference between two builds, in words that say whether it made the build slower
@@ -61,14 +62,15 @@ fn relative(judged: &Difference) -> String {
 
 /// The conclusion in one sentence: that a build failed, that a recording is incomplete, or the verdict on the
 /// wall time with its cause and the process that changed most.
-pub(super) fn sentence(diff: &Diff) -> String {
+pub(super) fn sentence(diff: &Diff) -> Phrase {
     let Some(wall) = diff.whole(Figure::Wall) else {
         return "The wall times cannot be compared".into();
     };
     if let Some(failure) = ends::no_build(diff) {
         let [base, new] = [wall.base, wall.new].map(units::time);
         let failure = units::sentence(&failure);
-        return format!("{failure}; the wall times, {base} and {new}, measure no whole build");
+        return format!("{failure}; the wall times, {base} and {new}, measure no whole build")
+            .into();
     }
     let change = match wall.difference() {
         0 => None,
@@ -86,19 +88,21 @@ pub(super) fn sentence(diff: &Diff) -> String {
         (Some(change), SpreadVerdict::Outside | SpreadVerdict::Unknown) => change,
         (change, _) => {
             let inside = change.map(|_| figures);
-            return same_wall(diff, wall, inside);
+            return same_wall(diff, wall, inside).into();
         }
     };
     if let Some(methods) = methods::mixed(diff).or_else(|| commands::strangers(diff)) {
-        return format!("{word}: {figures}; {methods}");
+        return format!("{word}: {figures}; {methods}").into();
     }
     let cause = cause(diff).map_or(String::new(), |cause| format!(": {cause}"));
     let most = match diff.causes.whose() {
-        Some(Whose::Machine | Whose::Unclear) => String::new(),
+        Some(Whose::Machine | Whose::Unclear) => Phrase::default(),
         _ => most(diff, kind),
     };
     let against = against(diff).map_or(String::new(), |but| format!("; {but}"));
-    format!("{word}: {figures}{cause}{most}{against}")
+    Phrase::with([&most], |[most]| {
+        format!("{word}: {figures}{cause}{most}{against}")
+    })
 }
 
 /// A clause which says that the build's own time changed in the opposite direction of the wall time, with the
@@ -250,7 +254,7 @@ fn doubt_of(diff: &Diff, share: &Share) -> String {
 
 /// A clause about the process whose wall time changed most. COMMAND itself is left out, because its time is that
 /// of the whole run.
-fn most(diff: &Diff, kind: ChangeKind) -> String {
+fn most(diff: &Diff, kind: ChangeKind) -> Phrase {
     let several = diff.matched > 1;
     let only = match kind {
         ChangeKind::Slower => ChangeKind::New,
@@ -261,14 +265,16 @@ fn most(diff: &Diff, kind: ChangeKind) -> String {
         let side = change.kind == kind || change.kind == only;
         side && !change.through && change.size() > 0 && (!several || !change.above.is_empty())
     });
-    most.map_or(String::new(), |most| {
+    most.map_or(Phrase::default(), |most| {
         let by = signed(most.value(Figure::Wall), units::time);
         let only = if most.kind == only {
             format!(" ({})", only.title())
         } else {
             String::new()
         };
-        format!("; most of all {}{only} {by} of wall time", most.label)
+        Phrase::with([&most.label], |[label]| {
+            format!("; most of all {label}{only} {by} of wall time")
+        })
     })
 }
 

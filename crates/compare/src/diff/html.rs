@@ -52,7 +52,7 @@ pub fn render(diff: &Diff) -> String {
     }
     tables::show_functions(diff, &mut Page(&mut body));
     let title = html(&commands::title(diff, usize::MAX));
-    let verdict = html(&conclusion::sentence(diff));
+    let verdict = html(conclusion::sentence(diff).short());
     verdict_page(&title, &verdict, &body)
 }
 

@@ -20,6 +20,7 @@ use tr_insight::demands::Demand;
 use tr_insight::exit::Exit;
 use tr_insight::loads::Load;
 use tr_programs::program_name::ProgramName;
+use tr_text::phrase::Phrase;
 use tr_text::{json, object};
 
 object! {
@@ -28,7 +29,7 @@ object! {
         base: Vec<OneRun> = diff.base.iter().map(OneRun::new).collect(),
         new: Vec<OneRun> = diff.new.iter().map(OneRun::new).collect(),
         left_out: Vec<OneRun> = diff.left_out.iter().map(OneRun::new).collect(),
-        conclusion: String = conclusion::sentence(diff),
+        conclusion: Phrase = conclusion::sentence(diff),
         failure: Option<String> = ends::failure(diff),
         statistic: Statistic = Statistic::of(diff.base.len(), diff.new.len()),
         warnings: Vec<String> = warnings::warnings(diff),
@@ -86,7 +87,7 @@ object! {
     OneChange(change: &Change) {
         what: &'static str = change.kind.name(),
         program: String = change.program.to_string(),
-        label: String = change.label.clone(),
+        label: Phrase = change.label.clone(),
         above: Vec<String> = change.above.iter().map(ProgramName::to_string).collect(),
         base_runs: usize = change.runs.base,
         new_runs: usize = change.runs.new,
@@ -111,7 +112,7 @@ object! {
 
     OneStep(step: &StepChange) {
         kind: &'static str = step.kind.name(),
-        name: String = step.name.clone(),
+        name: Phrase = step.name.clone(),
         base_steps: u64 = step.count.base,
         new_steps: u64 = step.count.new,
         wall: Value = value(&step.wall),

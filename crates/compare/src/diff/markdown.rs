@@ -81,7 +81,11 @@ pub fn render(diff: &Diff) -> String {
     } else {
         ""
     };
-    let _ = writeln!(out, "{sign}**{}**\n", markdown(&conclusion::sentence(diff)));
+    let _ = writeln!(
+        out,
+        "{sign}**{}**\n",
+        markdown(conclusion::sentence(diff).short())
+    );
     if let Some(text) = conclusion::explanation(diff) {
         let _ = writeln!(out, "**{}**\n", markdown(&text));
     }

@@ -9,6 +9,7 @@ use super::run::{Figure, Figures};
 use super::spread::{self, Difference, PerSide, SpreadVerdict};
 use tr_programs::program_name::ProgramName;
 use tr_text::named;
+use tr_text::phrase::Phrase;
 
 named! {
     /// The kind of the difference of a process between two builds: slower, faster, new or gone. The tables are in this
@@ -26,7 +27,7 @@ named! {
 pub(super) struct Change {
     pub kind: ChangeKind,
     pub program: ProgramName,
-    pub label: String,
+    pub label: Phrase,
     /// The names of the programs of the process's nearest ancestors, the outermost first.
     pub above: Vec<ProgramName>,
     /// For each side of the comparison, the number of its runs in which the process exists.

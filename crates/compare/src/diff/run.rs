@@ -26,6 +26,7 @@ use tr_insight::{kinds, label, who};
 use tr_programs::program_name::ProgramName;
 use tr_text::escape;
 use tr_text::named;
+use tr_text::phrase::Phrase;
 
 named! {
     /// A figure by which builds are compared, of a whole recording or of one process in it.
@@ -108,7 +109,7 @@ pub struct Proc {
     /// processes with an equal hash count as the same process of the build.
     pub keys: [u64; WAYS],
     pub program: ProgramName,
-    pub label: String,
+    pub label: Phrase,
     pub figures: Figures,
 }
 
@@ -229,7 +230,7 @@ impl Run {
                 parent: process.parent.and_then(|parent| place[parent]),
                 keys: keys(process, &cwd, &pids(analysis, process)),
                 program: label::program(process),
-                label: label::label(process),
+                label: label::phrase(process),
                 figures: Figures::new(
                     process.wall(),
                     &process.times,

@@ -9,13 +9,14 @@ use super::spread::{median, Difference, PerSide, SpreadVerdict};
 use tr_insight::parts::WallPart;
 use tr_insight::step_sums::StepSum;
 use tr_programs::steps::StepKind;
+use tr_text::phrase::Phrase;
 
 /// The difference between the base and the new runs in the steps that have one kind and name, summed up in
 /// each run.
 #[derive(Clone, Debug)]
 pub struct StepChange {
     pub kind: StepKind,
-    pub name: String,
+    pub name: Phrase,
     /// For each side of the comparison, the median of the number of steps with this kind and name in a
     /// run.
     pub count: PerSide<u64>,
@@ -63,7 +64,7 @@ pub fn changes(sides: Sides<'_>, ask: &Ask) -> Vec<StepChange> {
     changes
 }
 
-type Key = (StepKind, String);
+type Key = (StepKind, Phrase);
 
 fn change(sides: Sides<'_>, key: &Key, ask: &Ask) -> Option<StepChange> {
     let told =

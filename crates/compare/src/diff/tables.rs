@@ -281,7 +281,7 @@ fn show_processes(diff: &Diff, to: &mut impl Medium, kind: ChangeKind) {
     };
     let wall =
         |side: &BTreeMap<Figure, u64>| Cell::known(side.get(&Figure::Wall).copied(), Cell::Time);
-    let table = Table::new("", |change: &&Change| change.label.clone())
+    let table = Table::new("", |change: &&Change| change.label.short().to_owned())
         .column("base", |change| wall(&change.base))
         .shown(both)
         .column("new", |change| wall(&change.new))
@@ -320,7 +320,7 @@ fn show_processes(diff: &Diff, to: &mut impl Medium, kind: ChangeKind) {
 }
 
 fn show_steps(diff: &Diff, to: &mut impl Medium) {
-    let table = Table::new("", |step: &&StepChange| step.name.clone())
+    let table = Table::new("", |step: &&StepChange| step.name.short().to_owned())
         .column("base", |step| Cell::Time(step.wall.base))
         .column("new", |step| Cell::Time(step.wall.new))
         .column("wall", |step| time(Some(&step.wall)))
@@ -335,7 +335,7 @@ fn show_steps(diff: &Diff, to: &mut impl Medium) {
 fn show_verdicts(diff: &Diff, to: &mut impl Medium) {
     let told = |step: &&StepChange| step.fails_now() || step.more.is_some();
     let rows = diff.steps.iter().filter(told);
-    let name = |step: &&StepChange| format!("{}: {}", step.name, verdict_of(step));
+    let name = |step: &&StepChange| format!("{}: {}", step.name.short(), verdict_of(step));
     let table = Table::new("", name).column("wall", |step| time(Some(&step.wall)));
     let title = frame("failed or slower now", Some("step"));
     show(diff, to, title, table, rows);

@@ -36,7 +36,7 @@ pub fn page(diff: &Diff, style: &Style) -> Page {
         Some(_) => Paint::Bad,
         None => Paint::Bold,
     };
-    out.wrapped(paint, "", &conclusion::sentence(diff));
+    out.wrapped(paint, "", conclusion::sentence(diff).short());
     if let Some(text) = conclusion::explanation(diff) {
         out.wrapped(Paint::Bold, "", &text);
     }

@@ -186,7 +186,8 @@ impl Pipeline {
             .column("of all", |job| Cell::Share(job.length(), self.length))
             .words("its longest steps", |job| {
                 let steps = job.steps.iter().take(SHOWN);
-                let steps = steps.map(|step| format!("{} {}", units::time(step.ns), step.name));
+                let steps =
+                    steps.map(|step| format!("{} {}", units::time(step.ns), step.name.short()));
                 Cell::from(steps.collect::<Vec<_>>().join(" · "))
             })
             .shown(self.jobs.iter().any(|job| !job.steps.is_empty()));

@@ -211,7 +211,7 @@ fn steps(recording: &Recording, path: Option<&CriticalPath>, run: &str) -> (Vec<
         Step {
             run: run.to_owned(),
             kind: kind.name().to_owned(),
-            name,
+            name: name.whole().to_owned(),
             count: sum.count,
             failed: sum.failed,
             wall_ns: sum.wall,

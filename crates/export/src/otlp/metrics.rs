@@ -128,8 +128,9 @@ impl Job {
             job_figures::CPU => {
                 metric("process.cpu.time", unit, figure.about, counter(vec![point]))
             }
+            // The rules of the conventions put a dot after the group: `memory.at_least`.
             name => {
-                let name = format!("tr.{}", named(name));
+                let name = format!("tr.{}", name.joined("."));
                 metric(&name, unit, figure.about, gauge(point))
             }
         };
@@ -174,17 +175,6 @@ impl Job {
             is_monotonic: false,
         });
         metric(name, unit, about, sum)
-    }
-}
-
-/// The name that a figure of a job has as an OpenTelemetry metric, with dots by the rules of the conventions:
-/// `memory.at_least`.
-fn named(name: &str) -> String {
-    let groups = ["run_queue_", "memory_", "cpus_", "disk_"];
-    let group = groups.iter().find(|group| name.starts_with(*group));
-    match group.and_then(|group| name.split_at_checked(group.len())) {
-        Some((group, rest)) => format!("{}.{rest}", group.trim_end_matches('_')),
-        None => name.to_owned(),
     }
 }
 

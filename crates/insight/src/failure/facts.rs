@@ -73,7 +73,7 @@ pub struct Failure {
     /// The time in the recording at which the process or step failed.
     pub(super) at: Ktime,
     /// The step of the recording that failed; `None` if the failure is that of a process and not of a step.
-    pub(super) step: Option<StepIx>,
+    pub step: Option<StepIx>,
     /// The cause that delayed the failed process or step while it ran, with the evidence.
     pub held: Option<Held>,
     /// Whether a time limit ended the failed process or step, so that a delay can be the reason for the failure.

@@ -287,6 +287,8 @@ fn a_test_fails_by_its_own_result() {
     let worker = ProcessIx(7);
     let of_worker = |status: Option<u32>, result: Option<&str>| Step {
         name: "test".into(),
+        stable_name: None,
+        file: None,
         kind: StepKind::Test,
         parent: None,
         depth: 0,

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use tr_analyze::model::{Imported, ImportedKind, ProcessIx};
 use tr_format::event::Argv;
 use tr_programs::tools::Family;
+use tr_programs::versions::ToolVersion;
 
 use super::align::{align, Span};
 use super::lookup::{imported, is_of, signed, Lookup, Placed};
@@ -13,8 +14,8 @@ use super::lookup::{imported, is_of, signed, Lookup, Placed};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timings {
     pub units: Vec<Unit>,
-    /// The version of the compiler that cargo used, such as `rustc 1.88.0`.
-    pub rustc: Option<String>,
+    /// The version of the compiler that cargo used.
+    pub rustc: Option<ToolVersion>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

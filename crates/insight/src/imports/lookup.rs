@@ -7,6 +7,7 @@ use tr_analyze::model::{Analysis, Imported, ImportedKind, Process, ProcessIx, Th
 use tr_format::event::Ktime;
 use tr_programs::table;
 use tr_programs::tools::Family;
+use tr_programs::versions::ToolVersion;
 
 use super::unplaced::TestCount;
 
@@ -184,8 +185,8 @@ pub struct Placed {
     /// analyzed time.
     pub failed_elsewhere: Vec<String>,
     pub note: Option<String>,
-    /// The name and the version of the tool that wrote the imported file.
-    pub tool: Option<String>,
+    /// The tool that the imported file is about, with its version.
+    pub tool: Option<ToolVersion>,
 }
 
 impl Placed {
@@ -217,6 +218,7 @@ pub fn imported(
         to,
         kind,
         name: name.into(),
+        file: None,
         result: None,
         process,
         thread: None,

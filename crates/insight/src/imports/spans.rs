@@ -8,6 +8,7 @@ mod named;
 use std::collections::HashMap;
 
 use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx};
+use tr_programs::versions::ToolVersion;
 use tr_programs::words;
 use tr_text::units;
 
@@ -36,8 +37,8 @@ pub struct Spans {
     pub is_part: bool,
     /// A note that some parts of the imported file are not spans and were left out.
     pub note: Option<String>,
-    /// The name and the version of the tool that wrote the file, if the file has them.
-    pub tool: Option<String>,
+    /// The tool that wrote the file, with its version, if the file has it.
+    pub tool: Option<ToolVersion>,
 }
 
 /// A span in a file of another tool: a named piece of work with a beginning and an end.
@@ -270,6 +271,7 @@ impl Spans {
                 let at = (owner.process, (life.start, life.end));
                 all.push(Imported {
                     whole: true,
+                    file: span.file(),
                     result: span.result,
                     ..imported(span.kind(self), span.name.as_bytes(), at)
                 });
@@ -283,6 +285,7 @@ impl Spans {
             let other = span.tid.filter(|tid| Some(*tid) != span.pid);
             all.push(Imported {
                 thread: other.and_then(|tid| lookup.thread(owner.process, tid)),
+                file: span.file(),
                 result: span.result,
                 error,
                 doubt: is_off.then_some(Doubt::Off(error)),
@@ -298,6 +301,12 @@ impl Spans {
 }
 
 impl Span {
+    /// The file that the test is in, if the span is a test whose name begins with a file.
+    fn file(&self) -> Option<Box<str>> {
+        let file = words::file_of_test(&self.name).filter(|_| self.is_test);
+        file.map(Box::from)
+    }
+
     fn kind(&self, file: &Spans) -> ImportedKind {
         if self.is_test {
             ImportedKind::Test

@@ -277,7 +277,11 @@ impl Build<'_> {
             || n == 0 && self.tests_of_parent(process) == Tests::Children && !rules::knows(&args);
         let found = rules::step(&args).or_else(|| {
             let name = || command_line::portable_label(&args);
-            is_test().then(|| FoundStep::new(StepKind::Test, name()))
+            let path = command_line::without_interpreter(&args).first();
+            is_test().then(|| FoundStep {
+                file: path.map(|path| escape::raw(path)),
+                ..FoundStep::new(StepKind::Test, name())
+            })
         });
         let found = found.or_else(|| {
             let recipe = (n == 0).then(|| recipe::name(self.analysis, process))?;
@@ -310,7 +314,9 @@ impl Build<'_> {
             .flatten()
             .map(|program| Phrase::with([&program], |[program]| format!("run {program}")));
         Some(self.add(Step {
+            stable_name: found.stable_name.filter(|_| name.is_none()),
             name: name.unwrap_or(found.name),
+            file: found.file,
             kind: found.kind,
             parent: around,
             depth: 0,
@@ -383,6 +389,8 @@ impl Build<'_> {
         let whole = process.filter(|_| span.whole);
         let step = self.add(Step {
             name: escape::raw(&span.name).into(),
+            stable_name: None,
+            file: span.file.clone(),
             kind: span.kind,
             parent: around,
             depth: 0,
@@ -451,6 +459,8 @@ impl Build<'_> {
             if let Some(name) = named_test(analysis.thread(leader), is) {
                 let step = self.add(Step {
                     name: name.into(),
+                    stable_name: None,
+                    file: None,
                     kind: StepKind::Test,
                     parent: around,
                     depth: 0,

@@ -29,6 +29,12 @@ pub type StepIx = usize;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     pub name: Phrase,
+    /// The part of the name that is equal in all runs of a CI job, if it is not the whole name
+    /// ([`FoundStep::stable_name`](tr_programs::steps::FoundStep::stable_name)).
+    pub stable_name: Option<&'static str>,
+    /// The path of the file that the test is in, as the test runner or the command line has it, if the step is a test
+    /// whose file is known.
+    pub file: Option<String>,
     pub kind: StepKind,
     /// The step that directly contains this step; `None` for an outermost step. In the list, it comes before this step.
     pub parent: Option<StepIx>,
@@ -63,6 +69,12 @@ pub struct Step {
 }
 
 impl Step {
+    /// The name under which the step is compared with steps of other runs.
+    pub fn stable_name(&self) -> Phrase {
+        self.stable_name
+            .map_or_else(|| self.name.clone(), Phrase::from)
+    }
+
     pub fn wall(&self) -> u64 {
         self.to.since(self.from)
     }
@@ -91,6 +103,26 @@ impl Step {
     /// (automake, "Scripts-based Testsuites"; meson).
     fn skipped(&self) -> bool {
         self.kind == StepKind::Test && self.status.and_then(exit::code) == Some(77)
+    }
+}
+
+/// The names by which people tell a step from others. Steps with equal titles are shown as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StepTitle<'a> {
+    /// The name of the step around this step, if other steps have an equal name.
+    pub around: Option<&'a Phrase>,
+    pub name: &'a Phrase,
+}
+
+impl StepTitle<'_> {
+    /// The title in words: the name of the step around this step comes first.
+    pub fn phrase(&self) -> Phrase {
+        match self.around {
+            Some(around) => Phrase::with([around, self.name], |[around, name]| {
+                format!("{around} › {name}")
+            }),
+            None => self.name.clone(),
+        }
     }
 }
 
@@ -255,8 +287,8 @@ impl Steps {
         std::iter::successors(step, |at| self.list.get(*at)?.parent)
     }
 
-    /// The title of each step: its name. If other steps have an equal name, the name of the step around it comes first.
-    pub fn titles(&self) -> Vec<Phrase> {
+    /// The title of each step: its name and, if other steps have an equal name, the name of the step around it.
+    pub fn titles(&self) -> Vec<StepTitle<'_>> {
         let mut parents: HashMap<&str, Option<StepIx>> = HashMap::new();
         let mut shared: HashSet<&str> = HashSet::new();
         for step in &self.list {
@@ -265,16 +297,15 @@ impl Steps {
                 shared.insert(step.name.short());
             }
         }
-        let title = |step: &Step| {
+        let titles = self.list.iter().map(|step| {
             let around = step.parent.and_then(|parent| self.list.get(parent));
-            match around.filter(|_| shared.contains(step.name.short())) {
-                Some(around) => Phrase::with([&around.name, &step.name], |[around, name]| {
-                    format!("{around} › {name}")
-                }),
-                None => step.name.clone(),
+            let around = around.filter(|_| shared.contains(step.name.short()));
+            StepTitle {
+                around: around.map(|around| &around.name),
+                name: &step.name,
             }
-        };
-        self.list.iter().map(title).collect()
+        });
+        titles.collect()
     }
 
     /// For each step, whether it contains another step that has work of its own.

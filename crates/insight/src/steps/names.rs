@@ -54,10 +54,9 @@ impl Steps {
     pub fn are_named(&self, name: &str) -> Vec<bool> {
         let all = self.list.iter().zip(self.titles());
         all.map(|(step, title)| {
-            let names = [&step.name, &title];
-            names
-                .into_iter()
-                .any(|own| [own.whole(), own.short()].contains(&name))
+            let title = title.phrase();
+            let mut names = [&step.name, &title].into_iter();
+            names.any(|own| [own.whole(), own.short()].contains(&name))
         })
         .collect()
     }

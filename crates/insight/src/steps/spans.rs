@@ -11,6 +11,7 @@ use tr_format::event::{self, Ktime, Point, Tid};
 
 use tr_programs::steps::Mark;
 use tr_programs::steps::StepKind;
+use tr_programs::words;
 
 /// A named span of time in a recording: between two marks, from another tool's file, or a moment without a length.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +21,9 @@ pub(super) struct Span {
     /// Whether the end of the span was recorded. The mark of a moment, which has no length, counts as ended.
     pub ended: bool,
     pub name: Vec<u8>,
+    /// The path of the file that the span's test is in: the one that the other tool's file has, or the beginning of a
+    /// mark's name.
+    pub file: Option<String>,
     pub kind: StepKind,
     /// The result that a program gave in the mark of the span; empty if it gave none.
     pub result: Vec<u8>,
@@ -86,6 +90,7 @@ impl Span {
             to: end.time.max(from),
             ended: end.is_known,
             name: name.to_vec(),
+            file: words::file_of_test(&String::from_utf8_lossy(name)).map(str::to_owned),
             kind: StepKind::Mark,
             result: Vec::new(),
             process,
@@ -318,6 +323,7 @@ fn of_files<'a>(
             ImportedKind::Test => StepKind::Test,
             ImportedKind::Span => StepKind::Mark,
         },
+        file: imported.file.as_deref().map(str::to_owned),
         result: imported.result.unwrap_or_default().as_bytes().to_vec(),
         thread: imported.thread,
         is_of_file: true,
@@ -501,6 +507,7 @@ mod tests {
             to: Ktime(to),
             kind: ImportedKind::Test,
             name: b"x".as_slice().into(),
+            file: None,
             result: Some("passed"),
             process: ProcessIx(0),
             thread: None,

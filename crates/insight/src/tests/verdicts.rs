@@ -95,6 +95,8 @@ fn tests_inside_many_steps_have_figures() {
 fn step(kind: StepKind, status: u32) -> Step {
     Step {
         name: "x".into(),
+        stable_name: None,
+        file: None,
         kind,
         parent: None,
         depth: 0,

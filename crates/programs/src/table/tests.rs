@@ -3,7 +3,9 @@
 
 use crate::job_tools::{JobTool, Starts, Untold, JOBS};
 use crate::program_name::WORKER;
-use crate::steps::{call, found, in_directory, test_runner, worker, FoundStep, Line, StepKind};
+use crate::steps::{
+    call, found, in_directory, test_in, test_runner, worker, FoundStep, Line, StepKind,
+};
 use crate::tools::{version, Change, Family, KnownProgram, Label, Role, Worker, PROGRAM};
 use tr_text::escape;
 
@@ -224,17 +226,15 @@ fn bats_place(line: &Line) -> Option<usize> {
 }
 
 fn bats_file(line: &Line) -> Option<FoundStep> {
-    found(
-        StepKind::Test,
-        escape::raw(line.args.get(bats_place(line)?)?),
-    )
+    let file = line.args.get(bats_place(line)?)?;
+    test_in(file, escape::raw(file))
 }
 
 fn bats_test(line: &Line) -> Option<FoundStep> {
     let at = bats_place(line)?;
     let (file, test) = (line.args.get(at)?, line.args.get(at + 1)?);
     let name = format!("{} {}", escape::raw(file), escape::raw(test));
-    found(StepKind::Test, name)
+    test_in(file, name)
 }
 
 fn pytest(_: &Line) -> Option<FoundStep> {
@@ -247,7 +247,8 @@ fn unittest(line: &Line) -> Option<FoundStep> {
 }
 
 fn automake_test(line: &Line) -> Option<FoundStep> {
-    let test = found(StepKind::Test, escape::raw(line.value("--test-name")?))?;
+    let name = line.value("--test-name")?;
+    let test = test_in(name, escape::raw(name))?;
     let all = line.all.iter().position(|arg| *arg == b"--");
     // If the test is expected to fail, a failure of its program does not mean that the test failed.
     let expected = line.value("--expect-failure") == Some(b"yes");

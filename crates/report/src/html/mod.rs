@@ -24,6 +24,7 @@ use sha2::{Digest, Sha256};
 use tr_analyze::critical_path;
 use tr_analyze::model::Analysis;
 
+use crate::ci;
 use crate::packed::text;
 use crate::untraced::{origin, usage_lines};
 use tr_insight::ci::Ci;
@@ -123,7 +124,7 @@ fn untraced_page(analysis: &Analysis, file: &str, reason: &str) -> String {
         .iter()
         .map(|(name, value)| format!("<p>{name}: {}</p>", escape::html(value)));
     let mut facts = crate::untraced::facts(analysis);
-    facts.extend(Ci::new(&analysis.meta).words());
+    facts.extend(ci::words(&Ci::new(&analysis.meta)));
     let reason = escape::html(reason);
     let parts = [
         ("reason", reason.as_str()),

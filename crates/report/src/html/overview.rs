@@ -5,6 +5,7 @@ use tr_analyze::critical_path;
 use tr_analyze::model::{self, Analysis};
 use tr_format::meta::Scope;
 
+use crate::ci;
 use tr_insight::advice::{programs, Advice, BuildVerdict};
 use tr_insight::ci::Ci;
 use tr_insight::failure::{Failure, Failures};
@@ -56,7 +57,7 @@ object! {
         // Whether nothing is known about the recorded processes.
         blank: bool = warnings::is_blank(analysis),
         // The identifiers of the CI run, in words.
-        ci: Vec<String> = Ci::new(&analysis.meta).words(),
+        ci: Vec<String> = ci::words(&Ci::new(&analysis.meta)),
         // Whether every task of the machine was recorded.
         all: bool = analysis.meta.scope == Scope::All,
         // The analyzed span of time, in ns since the start of the recording.

@@ -11,7 +11,7 @@ use tr_programs::steps::StepKind;
 use crate::html::digits::Digits;
 use tr_insight::failure::Failures;
 use tr_insight::steps::times::{CoursePart, Fineness, StepTimes};
-use tr_insight::steps::Step;
+use tr_insight::steps::{Step, StepTitle};
 use tr_insight::verdicts::{StepVerdict, StepVerdicts};
 use tr_insight::Recording;
 use tr_insight::{exit, imports, kinds, label};
@@ -264,7 +264,7 @@ impl<'a> Chosen<'a> {
         let inside = steps.list().iter().filter(|step| step.to > step.from);
         let holds: BTreeSet<usize> = inside.filter_map(|step| step.parent).collect();
         let verdicts = self.judged.verdicts();
-        let titles = steps.titles();
+        let titles: Vec<Phrase> = steps.titles().iter().map(StepTitle::phrase).collect();
         let mut columns = Steps::default();
         for (row, at) in (0..).zip(&self.rows) {
             if let Some((step, times)) = steps.list().get(*at).zip(times_of.steps.get(*at)) {
@@ -324,6 +324,8 @@ mod tests {
     fn step(wall: u64) -> Step {
         Step {
             name: "test".into(),
+            stable_name: None,
+            file: None,
             kind: StepKind::Test,
             parent: None,
             depth: 0,

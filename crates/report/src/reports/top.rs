@@ -7,6 +7,7 @@ use serde_json::Value;
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::Analysis;
 
+use crate::ci;
 use crate::encode::{self, ShownTimes, TimeColumn, AFTER_TIMES};
 use crate::output::Report;
 use crate::reports::{advice, critical_path, failed, path_shares};
@@ -250,7 +251,7 @@ fn trace(out: &mut Page, view: &View) {
     if analysis.meta.origin.is_some() {
         out.items("Recorded   ", recorded(analysis));
     }
-    out.items("CI   ", Ci::new(meta).words());
+    out.items("CI   ", ci::words(&Ci::new(meta)));
 }
 
 fn bars(out: &mut Page, programs: &[GroupRow]) {

@@ -5,36 +5,54 @@ use std::fmt::Write;
 use tr_analyze::model::Analysis;
 
 use super::Summary;
-use tr_insight::job_figures::{job_figures, FigureUnit, JobFigure};
+use tr_insight::job_figures::{job_figures, FigureName, FigureUnit, JobFigure};
 use tr_text::escape;
 
 /// The largest number of warnings about delayed steps. GitHub shows ten warnings for each step of a job.
 const ANNOTATIONS: usize = 10;
 /// The largest number of a summary's metrics about single tests.
 const TESTS: usize = 50;
-/// The greatest length in bytes of a test's file name in an annotation.
+/// The greatest length in bytes of the path of a test's file in an annotation.
 const FILE: usize = 200;
 
+/// A step or test that something delayed, as annotations show it.
+struct HeldStep<'a> {
+    name: String,
+    /// The path of the file that the test is in, if it is known.
+    file: Option<&'a str>,
+    /// How the step ended, and what delayed it.
+    reason: String,
+}
+
 impl Summary {
-    /// The steps and tests that something delayed, as names with their reasons. Those that failed come first.
-    fn held(&self) -> impl Iterator<Item = (String, String)> + '_ {
+    /// The steps and tests that something delayed. Those that failed come first.
+    fn held(&self) -> impl Iterator<Item = HeldStep<'_>> + '_ {
         let failed = self.failures.told.iter();
         let failed = failed.filter_map(|failed| {
             let held = failed.held_whenever()?;
-            let text = format!("{}; {}", failed.fact().short(), held.short());
-            Some((failed.name().short().to_owned(), text))
+            let file = failed.step.and_then(|step| self.files.get(&step));
+            Some(HeldStep {
+                name: failed.name().short().to_owned(),
+                file: file.map(String::as_str),
+                reason: format!("{}; {}", failed.fact().short(), held.short()),
+            })
         });
-        let slow = self.slow.iter();
-        failed.chain(slow.map(|(name, held)| (name.short().to_owned(), format!("slow; {held}"))))
+        let slow = self.slow.iter().map(|test| HeldStep {
+            name: test.name.short().to_owned(),
+            file: test.file.as_deref(),
+            reason: format!("slow; {}", test.held),
+        });
+        failed.chain(slow)
     }
 
     /// The warnings of the summary about delayed tests and steps, as workflow commands of GitHub Actions.
     pub fn github(&self) -> String {
         let mut out = String::new();
-        for (name, held) in self.held().take(ANNOTATIONS) {
-            let file = file(&name).map(|name| format!("file={},", property(name)));
+        for held in self.held().take(ANNOTATIONS) {
+            let file = held.file.and_then(file);
+            let file = file.map(|file| format!("file={},", property(file)));
             let file = file.unwrap_or_default();
-            let text = format!("{name}: {held}");
+            let text = format!("{}: {}", held.name, held.reason);
             let _ = writeln!(out, "::warning {file}title=Held back::{}", data(&text));
         }
         out
@@ -44,7 +62,7 @@ impl Summary {
     pub fn metrics(&self, analysis: &Analysis) -> String {
         let mut out = String::new();
         let limit = self.limit.map(|ns| JobFigure {
-            name: "limit",
+            name: FigureName::single("limit"),
             unit: FigureUnit::Seconds,
             value: ns,
             about: "Limit of the job's time",
@@ -58,14 +76,14 @@ impl Summary {
                 FigureUnit::Bytes => ("_bytes", figure.value.to_string()),
                 FigureUnit::Cpus => ("", figure.value.to_string()),
             };
-            let name = format!("tr_{}{suffix}", figure.name);
+            let name = format!("tr_{}{suffix}", figure.name.joined("_"));
             let _ = writeln!(out, "# TYPE {name} gauge\n{name} {value}");
         }
         let _ = writeln!(out, "# TYPE tr_held_back gauge");
         let _ = writeln!(out, "tr_held_back {}", self.held().count());
         let _ = writeln!(out, "# TYPE tr_test_held_back gauge");
-        for (name, _) in self.held().take(TESTS) {
-            let name = escape::text(name.as_bytes())
+        for held in self.held().take(TESTS) {
+            let name = escape::text(held.name.as_bytes())
                 .replace('\\', "\\\\")
                 .replace('"', "\\\"");
             // GitLab takes the text after `#` for a comment, and then reads no line of the file.
@@ -76,15 +94,15 @@ impl Summary {
     }
 }
 
-/// The path of the file that a test is in, if the test's name begins with one: `tests/test_a.py::test_b`,
-/// `t/a.t`.
-fn file(name: &str) -> Option<&str> {
-    let path = name.split("::").next()?.split(' ').next()?;
-    let safe = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+/// The path of a test's file as GitHub shows it beside the source: relative to the directory of the project, which is
+/// taken to be the one that the test ran in. `None` for any other path, and for a program without a source.
+fn file(path: &str) -> Option<&str> {
+    let path = path.trim_start_matches("./");
+    let is_safe = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
     let (_, suffix) = path.rsplit_once('.')?;
-    let relative = !path.starts_with('/') && path.split('/').all(|part| part != "..");
-    let known = !suffix.is_empty() && !suffix.contains('/') && path.len() <= FILE;
-    (known && relative && path.chars().all(safe)).then_some(path)
+    let is_relative = !path.starts_with('/') && path.split('/').all(|part| part != "..");
+    let is_known = !suffix.is_empty() && !suffix.contains('/') && path.len() <= FILE;
+    (is_known && is_relative && path.chars().all(is_safe)).then_some(path)
 }
 
 /// Escapes the text of a workflow command of GitHub Actions, so that no text of a recording can end the command
@@ -100,11 +118,16 @@ fn property(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::SlowTest;
     use super::*;
 
     fn summary(name: &str) -> Summary {
         Summary {
-            slow: vec![(name.into(), "50 %\n::error::x".into())],
+            slow: vec![SlowTest {
+                name: name.into(),
+                file: Some("t/a.py".into()),
+                held: "50 %\n::error::x".into(),
+            }],
             ..Summary::default()
         }
     }
@@ -122,8 +145,8 @@ mod tests {
     fn only_relative_files_are_files() {
         let files = [
             "t/a.t",
-            "x.bats test_a",
-            "test_a.py::b[x]",
+            "./sub/x.bats",
+            "a.py::b",
             "/etc/passwd.x",
             "../a.b",
             "pytest",
@@ -133,8 +156,8 @@ mod tests {
         let found = files.map(file);
         let wanted = [
             Some("t/a.t"),
-            Some("x.bats"),
-            Some("test_a.py"),
+            Some("sub/x.bats"),
+            None,
             None,
             None,
             None,

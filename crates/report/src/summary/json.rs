@@ -18,23 +18,56 @@ const BYTES: usize = 8 << 10;
 /// The largest number of members in each list of the summary's JSON. It is reduced if the document gets too
 /// large.
 const MEMBERS: usize = 10;
-/// The greatest width in columns of a text in the summary's JSON document.
+/// The greatest width in columns of a text in the summary's JSON document, if the document is too large even with one
+/// member in each list.
 const TEXT: usize = 200;
 
-impl Summary {
-    /// The summary as a JSON document. If the document would be too long, its lists are shortened.
-    pub fn json(&self, analysis: &Analysis) -> std::io::Result<String> {
-        let mut members = MEMBERS;
-        loop {
-            let text = document(&self.document(analysis, members), false)?;
-            if text.len() <= BYTES || members == 0 {
-                return Ok(text);
-            }
-            members -= 1;
+/// The limits by which the summary's JSON document is kept small.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// The largest number of members in each list.
+    members: usize,
+    /// The greatest width of a text in columns; `None` if all texts are whole.
+    columns: Option<usize>,
+}
+
+impl Limits {
+    fn text(self, text: &str) -> String {
+        match self.columns {
+            Some(columns) => units::shorten(text, columns),
+            None => text.to_owned(),
         }
     }
+}
 
-    fn document(&self, analysis: &Analysis, members: usize) -> Value {
+impl Summary {
+    /// The summary as a JSON document. If the document would be too long, its lists are shortened. Texts are shortened
+    /// only if a document with one member in each list is still too long.
+    pub fn json(&self, analysis: &Analysis) -> std::io::Result<String> {
+        let whole = (1..=MEMBERS).rev().map(|members| Limits {
+            members,
+            columns: None,
+        });
+        let short = (1..=MEMBERS).rev().map(|members| Limits {
+            members,
+            columns: Some(TEXT),
+        });
+        for limits in whole.chain(short) {
+            let text = document(&self.document(analysis, limits), false)?;
+            if text.len() <= BYTES {
+                return Ok(text);
+            }
+        }
+        let least = Limits {
+            members: 0,
+            columns: Some(TEXT),
+        };
+        document(&self.document(analysis, least), false)
+    }
+
+    fn document(&self, analysis: &Analysis, limits: Limits) -> Value {
+        let members = limits.members;
+        let text = |text: &str| limits.text(text);
         let blank = warnings::is_blank(analysis);
         let known = |value: Option<u64>| value.filter(|_| !blank);
         let times = &analysis.totals.times;
@@ -44,11 +77,11 @@ impl Summary {
         };
         let timed = |all: &[TimedPart]| -> Vec<Value> {
             let all = all.iter().take(members);
-            all.map(|timed| json!({ "name": text(&timed.name), "ns": timed.ns, "failed": timed.failed }))
+            all.map(|timed| json!({ "name": text(timed.name.whole()), "ns": timed.ns, "failed": timed.failed }))
                 .collect()
         };
         let failures = self.failures.told.iter().take(members);
-        let failures = failures.map(|failed| failure(failed, members));
+        let failures = failures.map(|failed| failure(failed, limits));
         let advice = self.advice.iter().take(members).map(|advice| {
             json!({
                 "kind": advice.kind.name(),
@@ -63,8 +96,8 @@ impl Summary {
             |advice| json!({ "kind": advice.kind.name(), "finding": text(advice.finding.whole()), "ns": advice.gain }),
         );
         let slow = self.slow.iter().take(members);
-        let slow =
-            slow.map(|(name, held)| json!({ "name": text(name.whole()), "verdict": text(held) }));
+        let slow = slow
+            .map(|test| json!({ "name": text(test.name.whole()), "verdict": text(&test.held) }));
         let path = self
             .path
             .as_ref()
@@ -73,7 +106,7 @@ impl Summary {
         let TestCount { all: tests, failed } = self.tests;
         let mut document = json!({
             "schema": "tr.summary/1",
-            "command": text(&self.command),
+            "command": text(self.command.whole()),
             "outcome": text(&self.outcome),
             "exit": status.map(Exit::from),
             "wall_ns": known(Some(analysis.wall())),
@@ -103,8 +136,13 @@ impl Summary {
     }
 }
 
-fn failure(failed: &Failure, members: usize) -> Value {
-    let above = failed.above.iter().take(members);
+fn failure(failed: &Failure, limits: Limits) -> Value {
+    let above = failed.above.iter().take(limits.members);
+    let text = |text: &str| limits.text(text);
+    let place = |place: &ScriptLine| {
+        let script = place.script.as_deref().map(text);
+        json!({ "script": script, "line": place.line })
+    };
     json!({
         "name": text(failed.name().whole()),
         "end": text(failed.ended().whole()),
@@ -120,10 +158,44 @@ fn failure(failed: &Failure, members: usize) -> Value {
     })
 }
 
-fn place(place: &ScriptLine) -> Value {
-    json!({ "script": place.script.as_deref().map(text), "line": place.line })
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tr_text::phrase::Phrase;
 
-fn text(text: &str) -> String {
-    units::shorten(text, TEXT)
+    fn json(command: &str, steps: &[&str]) -> (usize, Value) {
+        let part = |name: &&str| TimedPart {
+            name: Phrase::name(name, 20),
+            ns: 1,
+            failed: false,
+        };
+        let summary = Summary {
+            command: Phrase::name(command, 20),
+            steps: steps.iter().map(part).collect(),
+            ..Summary::default()
+        };
+        let text = summary.json(&Analysis::default()).unwrap();
+        (text.len(), serde_json::from_str(&text).unwrap())
+    }
+
+    #[test]
+    fn names_are_whole_and_rows_are_left_out() {
+        let (command, name) = ("make ".repeat(60), "x".repeat(3000));
+        let (_, document) = json(&command, &["a.o", "gather --all --verbose src"]);
+        assert_eq!(document["command"], command);
+        assert_eq!(document["steps"][1]["name"], "gather --all --verbose src");
+        let (size, document) = json(&command, &[name.as_str(); 3]);
+        let steps = document["steps"].as_array().unwrap();
+        assert!(size <= BYTES && steps.len() == 2, "{size}");
+        assert_eq!(steps[0]["name"], name);
+    }
+
+    /// JSON writes a quotation mark as two bytes, so the longest name of them is too large for a document.
+    #[test]
+    fn names_are_cut_where_one_row_is_too_large() {
+        let name = "\"".repeat(4096);
+        let (size, document) = json("make", &[&name, "a.o"]);
+        assert!(size <= BYTES, "{size}");
+        assert_eq!(document["steps"][1]["name"], "a.o");
+    }
 }

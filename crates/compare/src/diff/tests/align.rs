@@ -8,7 +8,7 @@ fn run(processes: &[(Option<usize>, u64, u64)]) -> Run {
         parent: *parent,
         keys: [*exact, *exact, *exact, *label],
         program: ProgramName::new(label.to_string()),
-        label: format!("{exact}"),
+        label: format!("{exact}").into(),
         figures: Figures::default(),
     };
     Run {
@@ -28,7 +28,7 @@ fn pairs(base: &Run, new: &Run) -> Vec<(bool, bool, String)> {
                 .get(at)
                 .is_some_and(|run: &Option<_>| run.is_some())
         };
-        (there(0), there(1), slot.label.clone())
+        (there(0), there(1), slot.label.short().to_owned())
     };
     slots.iter().map(row).collect()
 }

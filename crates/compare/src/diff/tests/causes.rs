@@ -136,7 +136,7 @@ fn others_on_the_new_side_are_the_runner() {
         let new = new.work(work).beside(12_000);
         for runs in [1, 2, 4] {
             let diff = diff(&base, &new, runs);
-            let first = conclusion::sentence(&diff);
+            let first = conclusion::sentence(&diff).into_short().0;
             assert!(first.ends_with(": the runner, not your change"), "{first}");
             let second = conclusion::explanation(&diff).unwrap();
             assert!(
@@ -160,7 +160,7 @@ fn others_on_the_new_side_are_the_runner() {
     }
     // Here the base is the busy side, so the machine became quieter.
     let busy = made(&[(WallPart::Others, 5500)]).beside(12_000);
-    let first = conclusion::sentence(&diff(&busy, &base, 4));
+    let first = conclusion::sentence(&diff(&busy, &base, 4)).into_short().0;
     assert!(
         first.starts_with("Faster: ") && first.ends_with(": the runner, not your change"),
         "{first}"
@@ -179,7 +179,7 @@ fn cpu_time_that_neighbours_may_cost_is_no_proof() {
     assert_eq!(whose(&new(6300).beside(2000)), Some(Whose::Build));
     let unclear = diff(&base, &new(4300).beside(2000), 4);
     assert_eq!(fails(&unclear), None);
-    let first = conclusion::sentence(&unclear);
+    let first = conclusion::sentence(&unclear).into_short().0;
     assert!(
         first.ends_with(
             ": the runner, perhaps also the build: CPU time +23 %, p = 0.029, as tasks beside it can make it"
@@ -215,7 +215,7 @@ fn a_quieter_machine_excuses_no_slower_build() {
     ];
     for (new, said) in slower {
         let diff = diff(&busy, &new, 4);
-        let first = conclusion::sentence(&diff);
+        let first = conclusion::sentence(&diff).into_short().0;
         assert!(first.starts_with("Faster: "), "{first}");
         let but = format!("the runner, not your change; but {said}");
         assert!(first.contains(&but), "{first}");
@@ -225,13 +225,20 @@ fn a_quieter_machine_excuses_no_slower_build() {
     let disk = made(&[(WallPart::Disk, 500)]);
     for new in [made(&[]), disk] {
         let diff = diff(&busy, &new, 4);
-        assert_eq!(fails(&diff), Some(false), "{}", conclusion::sentence(&diff));
+        assert_eq!(
+            fails(&diff),
+            Some(false),
+            "{}",
+            conclusion::sentence(&diff).into_short().0
+        );
     }
     // Here the build became faster, while other tasks took more of the CPUs.
     let faster = made(&[(WallPart::Others, 5500), (WallPart::Work, 1000)])
         .work(2500)
         .beside(12_000);
-    let first = conclusion::sentence(&diff(&made(&[]), &faster, 4));
+    let first = conclusion::sentence(&diff(&made(&[]), &faster, 4))
+        .into_short()
+        .0;
     let but = "not your change; but CPU time of its own −1.00 s";
     assert!(
         first.starts_with("Slower: ") && first.contains(but),
@@ -252,7 +259,7 @@ fn a_busier_machine_excuses_no_build_that_works_twice_as_long() {
     };
     for runs in [1, 2, 4] {
         let diff = diff(&made(&[]), &busy(7000), runs);
-        let first = conclusion::sentence(&diff);
+        let first = conclusion::sentence(&diff).into_short().0;
         assert!(
             first.ends_with("the build (more CPU time of its own) and the runner"),
             "{first}"
@@ -288,7 +295,7 @@ fn what_others_take_of_more_work_is_no_cause() {
         "{others}"
     );
     assert_eq!(both.causes.whose(), Some(Whose::Both));
-    let first = conclusion::sentence(&both);
+    let first = conclusion::sentence(&both).into_short().0;
     assert!(
         first.contains(": the build (more CPU time of its own) and the runner"),
         "{first}"
@@ -475,7 +482,7 @@ fn unknown_work_is_no_order() {
     assert_eq!(of((4, 1), 4).0, [DifferenceCause::Work]);
     let (named, diff) = of((2, 1), 1);
     assert_eq!((named, fails(&diff)), (vec![], Some(true)));
-    let first = conclusion::sentence(&diff);
+    let first = conclusion::sentence(&diff).into_short().0;
     assert!(
         first.contains(": too much of its CPU time is unknown"),
         "{first}"
@@ -491,7 +498,7 @@ fn unknown_work_is_no_order() {
     assert_eq!(causes(&diff), [DifferenceCause::Others]);
     assert_eq!(diff.causes.whose(), Some(Whose::Unclear));
     assert_eq!(fails(&diff), None);
-    let first = conclusion::sentence(&diff);
+    let first = conclusion::sentence(&diff).into_short().0;
     assert!(
         first
             .ends_with(": the runner, perhaps also the build: too much of its CPU time is unknown"),
@@ -557,7 +564,7 @@ fn waits_for_servers_of_this_machine_are_nobodys() {
     let base = made(&[(WallPart::Network, 100), (WallPart::Outside, 100)]).near();
     let of = |new: &Made| {
         let diff = diff(&base, new, 4);
-        let first = conclusion::sentence(&diff);
+        let first = conclusion::sentence(&diff).into_short().0;
         let (_, cause) = first.split_once("): ").unwrap_or_default();
         (cause.to_owned(), diff.causes.whose(), fails(&diff))
     };
@@ -623,6 +630,8 @@ fn waits_for_memory_are_in_the_first_line() {
         }
         let [base, new] = sides;
         conclusion::sentence(&compare(base, new, Figure::Wall, false))
+            .into_short()
+            .0
     };
     let same = first(1 << 30);
     assert!(
@@ -651,7 +660,7 @@ fn cpu_time_is_told_where_the_wall_time_does_not_differ() {
         diff.whole(Figure::Wall).unwrap().verdict,
         SpreadVerdict::Inside
     );
-    let first = conclusion::sentence(&diff);
+    let first = conclusion::sentence(&diff).into_short().0;
     assert!(
         first.starts_with("No difference of the wall time beyond normal variation: "),
         "{first}"
@@ -659,7 +668,9 @@ fn cpu_time_is_told_where_the_wall_time_does_not_differ() {
     assert!(first.contains("; but CPU time +33 %, p = 0.029"), "{first}");
     assert_eq!(causes(&diff), [DifferenceCause::Work]);
     let (base, again) = (noisy(1500, &others), noisy(1500, &[3000, 20, 2000, 500]));
-    let first = conclusion::sentence(&compare(base, again, Figure::Wall, false));
+    let first = conclusion::sentence(&compare(base, again, Figure::Wall, false))
+        .into_short()
+        .0;
     assert!(
         first.starts_with("No difference beyond normal variation: "),
         "{first}"
@@ -706,7 +717,7 @@ fn another_cpu_model_leaves_the_code_in_doubt() {
     for (times, model, whose, fail) in cases {
         let (base, new) = (on(made(&[]), "A"), on(slower(times), model));
         let diff = compare(base, new, Figure::Wall, false);
-        let told = conclusion::sentence(&diff);
+        let told = conclusion::sentence(&diff).into_short().0;
         assert_eq!(diff.causes.whose(), Some(whose), "{model} {told}");
         assert_eq!(fails(&diff), fail, "{model} {told}");
         let doubt = told.contains("as another CPU model can make it");
@@ -725,7 +736,7 @@ fn another_number_of_cpus_is_not_the_builds() {
     let serial = || made(&[(WallPart::Work, 3000)]);
     let told = |new, cpus| {
         let diff = of(new, cpus, Figure::Wall);
-        let first = conclusion::sentence(&diff);
+        let first = conclusion::sentence(&diff).into_short().0;
         let (_, cause) = first.split_once("): ").unwrap_or_default();
         (cause.to_owned(), diff.causes.whose(), fails(&diff))
     };
@@ -766,7 +777,9 @@ fn another_number_of_cpus_is_not_the_builds() {
         noisy([9, 8000, 800, 4000], 2000, 2),
         noisy([20, 5000, 300, 2000], 3000, 1),
     );
-    let first = conclusion::sentence(&compare(base, new, Figure::Wall, false));
+    let first = conclusion::sentence(&compare(base, new, Figure::Wall, false))
+        .into_short()
+        .0;
     assert!(
         first.contains("; but less of its work runs at once, on 1 CPU instead of 2 (+42 %"),
         "{first}"
@@ -782,7 +795,10 @@ fn other_methods_are_not_compared() {
     }
     let diff = compare(base.clone(), new.clone(), Figure::Wall, false);
     assert_eq!((causes(&diff), fails(&diff)), (Vec::new(), None));
-    assert!(conclusion::sentence(&diff).ends_with("; not the same method: bpf and ptrace"));
+    assert!(conclusion::sentence(&diff)
+        .into_short()
+        .0
+        .ends_with("; not the same method: bpf and ptrace"));
     assert!(diff.whole(Figure::OnCpu).is_some() && diff.whole(Figure::RunQueue).is_none());
     // The method sudo attaches the same BPF programs as the method bpf.
     new[0].method = "sudo".into();

@@ -5,8 +5,9 @@ use crate::diff::machine::tests;
 use crate::diff::run::Proc;
 use crate::diff::run::{Figure, Figures};
 use crate::diff::Ask;
-use crate::diff::{commands, gate, warnings};
+use crate::diff::{commands, conclusion, gate, json, warnings};
 use tr_programs::program_name::ProgramName;
+use tr_text::phrase::Phrase;
 
 /// A run of COMMAND, which has a command line and a key, with processes below it that have the given keys.
 fn run(command: (&str, u64), below: &[u64]) -> Run {
@@ -14,7 +15,7 @@ fn run(command: (&str, u64), below: &[u64]) -> Run {
         parent,
         keys: [key; 4],
         program: ProgramName::new(format!("program {key}")),
-        label: format!("process {key}"),
+        label: format!("process {key}").into(),
         figures: Figures::default(),
     };
     let (command, key) = command;
@@ -51,6 +52,36 @@ fn commands_with_nothing_in_common_are_not_judged() {
         run
     };
     assert!(gate::judge(&diff(shell(1), shell(2))).unwrap().is_err());
+}
+
+/// JSON is a machine format, so it has the whole label of a process, also in its sentences.
+#[test]
+fn json_has_whole_labels_and_text_has_short_ones() {
+    let run = |wall| {
+        let mut run = run(("make", 1), &[3]);
+        let times = tr_analyze::model::Times::default();
+        run.figures = Figures::new(wall, &times, None, None);
+        run.processes[1].figures = run.figures;
+        run.processes[1].label = Phrase::name("python3 gather --all --verbose", 20);
+        run
+    };
+    let diff = diff(run(1_000_000_000), run(9_000_000_000));
+    let json = json::render(&diff).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        value["changes"][0]["label"],
+        "python3 gather --all --verbose"
+    );
+    let sentence = conclusion::sentence(&diff);
+    assert_eq!(value["conclusion"], sentence.whole());
+    assert!(sentence
+        .whole()
+        .contains("; most of all python3 gather --all --verbose "));
+    assert!(
+        !sentence.short().contains("gather --all --verbose"),
+        "{}",
+        sentence.short()
+    );
 }
 
 #[test]

@@ -158,6 +158,7 @@ impl Placer<'_> {
         let error = within.and_then(|times| times.error).unwrap_or(0);
         self.placed.spans.push(Imported {
             whole: within.is_none(),
+            file: case.attributes.test_file(),
             result: Some(case.result),
             error: error.unsigned_abs(),
             doubt: within.and_then(|times| times.doubt),
@@ -170,18 +171,18 @@ impl Placer<'_> {
     fn own_suite(&mut self, suite: &Suite, process: ProcessIx) {
         let life = self.lookup.analysis.process(process);
         let at = (process, (life.start, life.end));
-        let mut add = |name: &str, result: Option<&'static str>| {
+        let mut add = |name: &str, attributes: &Attributes, result: Option<&'static str>| {
             self.placed.spans.push(Imported {
                 whole: true,
+                file: attributes.test_file(),
                 result,
                 ..imported(ImportedKind::Test, name.as_bytes(), at)
             });
         };
-        let name = &suite.attributes.name;
         match &suite.cases[..] {
-            [only] => add(&suite.title_of(only), Some(only.result)),
+            [only] => add(&suite.title_of(only), &only.attributes, Some(only.result)),
             _ => {
-                add(name, None);
+                add(&suite.attributes.name, &suite.attributes, None);
                 self.placed.parts += 1;
                 self.placed.add_note("tests without a time of the day");
             }
@@ -297,6 +298,7 @@ impl Placer<'_> {
             });
         Guess {
             span: Imported {
+                file: attributes.test_file(),
                 result,
                 ..imported(ImportedKind::Test, name, at)
             },

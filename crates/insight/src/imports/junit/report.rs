@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use crate::imports::lookup::Placed;
 use crate::imports::unplaced::{TestCount, UnplacedTest};
+use tr_programs::words;
 
 /// The smallest error in nanoseconds that is assumed for the length of a test, however many digits the report has. The
 /// runner reads its clocks a little before or after the traced events.
@@ -205,6 +206,14 @@ impl Attributes {
         }
     }
 
+    /// The path of the file that the test is in: the one that the report names, or the beginning of the test's name. bats
+    /// writes it as the class.
+    pub(super) fn test_file(&self) -> Option<Box<str>> {
+        let bats = Some(&*self.class).filter(|class| class.ends_with(".bats"));
+        let named = || words::file_of_test(&self.name).or(bats);
+        self.file.as_deref().or_else(named).map(Box::from)
+    }
+
     /// The name of a test with its class, as it is shown. jest-junit and other runners write the whole name as the
     /// class, too; then the name is shown only once.
     pub(super) fn title(&self) -> String {
@@ -235,6 +244,25 @@ mod tests {
 
     use super::*;
     use crate::imports::lookup::imported;
+
+    #[test]
+    fn a_test_has_the_file_of_its_report() {
+        let file = |class: &str, name: &str, file: Option<&str>| {
+            let attributes = Attributes {
+                name: name.to_owned(),
+                class: class.to_owned(),
+                file: file.map(str::to_owned),
+                ..Attributes::default()
+            };
+            attributes.test_file().map(String::from)
+        };
+        let told = file("tests.test_net", "test_a", Some("tests/test_net.py"));
+        assert_eq!(told.as_deref(), Some("tests/test_net.py"));
+        assert_eq!(file("b.bats", "it waits", None).as_deref(), Some("b.bats"));
+        assert_eq!(file("", "t/b.t", None).as_deref(), Some("t/b.t"));
+        // The class is a module in Python, and no path.
+        assert_eq!(file("tests.test_net", "test_a", None), None);
+    }
 
     #[test]
     fn a_class_that_repeats_the_name_stands_once() {
@@ -308,6 +336,7 @@ mod tests {
             to: Ktime(2),
             kind: ImportedKind::Test,
             name: b"x"[..].into(),
+            file: None,
             result,
             process: ProcessIx(0),
             thread: None,

@@ -167,6 +167,7 @@ impl Placer<'_> {
         let at = (life.process, (life.start, life.end));
         self.placed.spans.push(Imported {
             thread: Some(thread),
+            file: case.attributes.test_file(),
             result: Some(case.result),
             error: if is_off { off } else { 0 },
             doubt: is_off.then_some(Doubt::Off(off)),

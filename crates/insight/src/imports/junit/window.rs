@@ -145,6 +145,7 @@ impl Placer<'_> {
         let name = case.attributes.title();
         let at = (process, (ktime(place.from), ktime(place.to)));
         self.placed.spans.push(Imported {
+            file: case.attributes.test_file(),
             result: Some(case.result),
             error: place.error.unsigned_abs(),
             doubt: Some(Doubt::Process(place.error.unsigned_abs())),
