@@ -13,7 +13,7 @@ use tr_format::event::Ktime;
 use tr_programs::program_name::ProgramName;
 use tr_programs::tools::{Family, Role};
 
-use super::candidate::{AdviceKind, Candidate};
+use super::candidate::{AdviceKind, AffectedWork, Candidate, Certainty, CpuDemand};
 use super::facts::BuildFacts;
 use super::job_limit::{limit, told_makes, waits_for_slots, Limit};
 use super::machine::starved_within;
@@ -330,8 +330,9 @@ impl Order {
             cap: row.cap,
             jobs: vec![row.jobs],
             evidence: row.groups.clone(),
-            stays: true,
-            unsure: row.unsure,
+            demand: CpuDemand::More,
+            work: AffectedWork::Remains,
+            certainty: Certainty::unsure_if(row.unsure),
             ..Candidate::of(AdviceKind::FewJobs)
         })
     }
@@ -360,11 +361,10 @@ impl Order {
             without: Without::own(|_, _| true, Some(facts.below(&row.others))),
             cap: row.cap,
             jobs: vec![row.jobs],
-            number: !row.by_load,
+            demand: CpuDemand::of_jobs(row.mostly_wait, !row.by_load),
+            work: AffectedWork::Remains,
+            certainty: Certainty::Unsure,
             evidence: row.groups,
-            stays: true,
-            unsure: true,
-            mostly_wait: row.mostly_wait,
             ..Candidate::of(AdviceKind::FewJobs)
         })
         .filter(|_| !action.is_empty() && facts.role(row.owner) == Some(Role::Jobs))
@@ -574,11 +574,10 @@ fn of_rows(facts: &BuildFacts<'_>, program: &ProgramName, rows: &[Row]) -> Optio
         without: Without::own(|_, _| true, Some(facts.below(&others))),
         cap: rows.iter().map(|row| row.cap).fold(0, u64::saturating_add),
         jobs: rows.iter().map(|row| row.jobs).collect(),
-        number: first.number,
+        demand: CpuDemand::of_jobs(rows.iter().all(|row| row.mostly_wait), first.number),
+        work: AffectedWork::Remains,
+        certainty: Certainty::unsure_if(rows.iter().any(|row| row.unsure)),
         evidence: all().collect(),
-        stays: true,
-        unsure: rows.iter().any(|row| row.unsure),
-        mostly_wait: rows.iter().all(|row| row.mostly_wait),
         ..Candidate::of(kind)
     })
 }

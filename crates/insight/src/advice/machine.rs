@@ -8,7 +8,7 @@ use tr_analyze::share;
 use tr_analyze::what_if::Without;
 use tr_format::event::Ktime;
 
-use super::candidate::{Advice, AdviceKind, Candidate, Gain};
+use super::candidate::{Advice, AdviceKind, Candidate, CpuDemand, Gain};
 use super::facts::BuildFacts;
 use crate::label;
 use tr_text::units;
@@ -136,9 +136,11 @@ impl WithheldTime {
     /// quota, advice on jobs that ran one after the other without a limit on their number is shown, too: only one such
     /// job at a time competes with the other tasks. A quota applies to all tasks of the build together.
     pub fn silences(&self, candidate: &Candidate) -> bool {
-        let jobs = matches!(candidate.kind, AdviceKind::FewJobs | AdviceKind::Tests);
-        let needs_cpus = !candidate.mostly_wait;
-        jobs && needs_cpus && self.contended && (candidate.number || self.throttled > 0)
+        match candidate.demand {
+            CpuDemand::Same | CpuDemand::Little => false,
+            CpuDemand::More => self.contended && self.throttled > 0,
+            CpuDemand::Number => self.contended,
+        }
     }
 
     /// The line of advice about the time that other tasks or a CPU quota took from the build; `None` if it is little.

@@ -11,7 +11,7 @@ use tr_analyze::timeline::{Bucket, Wait};
 use tr_analyze::what_if::Without;
 use tr_programs::tools::Role;
 
-use super::candidate::{Advice, AdviceKind, Candidate, Gain, MOST};
+use super::candidate::{Advice, AdviceKind, AffectedWork, Candidate, Certainty, Gain, MOST};
 use super::facts::BuildFacts;
 use super::machine::WithheldTime;
 use super::naps;
@@ -40,7 +40,8 @@ pub(super) fn rated(
     let mut checkers: BTreeSet<ProcessIx> = BTreeSet::new();
     // A change that only divides or moves work saves at most `spare`, because the CPUs still need the time for all
     // work.
-    let spare = if candidates.iter().any(|candidate| candidate.stays) {
+    let remains = |candidate: &Candidate| candidate.work == AffectedWork::Remains;
+    let spare = if candidates.iter().any(remains) {
         own.saturating_sub(facts.limits()?.work.div_ceil(facts.cpus))
     } else {
         own
@@ -82,7 +83,7 @@ pub(super) fn rated(
         };
         let gain = gain.saturating_sub(candidate.superfluous.proven());
         let gain = gain.min(candidate.cap);
-        let gain = if candidate.stays {
+        let gain = if remains(&candidate) {
             gain.min(spare)
         } else {
             gain
@@ -99,7 +100,7 @@ pub(super) fn rated(
                 AdviceKind::Lock => 0,
                 // Whole builds may need each other's results, which no recording shows.
                 _ if jobs && of_builds(facts, &candidate) => 0,
-                _ if candidate.unsure => 0,
+                _ if candidate.certainty != Certainty::Sure => 0,
                 // Beside other tasks, more tasks of the build may not get more CPU time.
                 _ if jobs && withheld.shared => 0,
                 kind if candidate.jobs.is_empty() && kind.remains().1 >= 1000 => 0,

@@ -18,7 +18,7 @@ use tr_format::event::{Ktime, Reason};
 use tr_programs::tools::{Family, Role};
 use tr_programs::words;
 
-use super::candidate::{AdviceKind, Candidate};
+use super::candidate::{AdviceKind, AffectedWork, Candidate, Certainty};
 use super::facts::{add, BuildFacts};
 use super::quartiles::Quartiles;
 use crate::exit;
@@ -251,7 +251,11 @@ fn alone(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             action: action.into(),
             without: Without::work(set),
             cap,
-            stays: kind == AdviceKind::Last || role == Some(Role::Compiler) || whole,
+            work: if kind == AdviceKind::Last || role == Some(Role::Compiler) || whole {
+                AffectedWork::Remains
+            } else {
+                AffectedWork::LeftOut
+            },
             evidence: vec![group],
             ..Candidate::of(kind)
         })
@@ -493,7 +497,7 @@ fn repeated(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             },
             // The recording does not contain the files that programs read and write, so only for compilers the work is
             // surely repeated.
-            unsure: !compiler,
+            certainty: Certainty::unsure_if(!compiler),
             without: Without::work(facts.set(groups.iter().copied())),
             cap: sum,
             evidence: groups,
@@ -685,7 +689,7 @@ fn answers(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             action: "keep what they share".into(),
             without: Without::work(facts.set(groups.iter().copied())),
             cap: again,
-            unsure: true,
+            certainty: Certainty::Unsure,
             evidence: groups.into_iter().collect(),
             ..Candidate::of(AdviceKind::Repeated)
         })
@@ -967,7 +971,7 @@ fn start_ups(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             },
             without: Without::own(without, Some(set)),
             cap: time.saturating_sub(time / count as u64),
-            unsure: true,
+            certainty: Certainty::Unsure,
             evidence: groups,
             ..Candidate::of(AdviceKind::Short)
         })
