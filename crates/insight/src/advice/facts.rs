@@ -577,6 +577,11 @@ fn tried_again(analysis: &Analysis) -> BTreeSet<ProcessIx> {
     again
 }
 
+/// Whether a time on the critical path is work on a CPU.
+pub(super) fn on_cpu(kind: TimeKind, _: Reason) -> bool {
+    kind == TimeKind::OnCpu
+}
+
 /// Adds a time in nanoseconds to the sum of one execution in a map of sums.
 pub(crate) fn add(sums: &mut BTreeMap<Group, u64>, group: Group, ns: u64) {
     let sum = sums.entry(group).or_default();

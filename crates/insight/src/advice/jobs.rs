@@ -14,10 +14,10 @@ use tr_programs::program_name::ProgramName;
 use tr_programs::tools::{Family, Role};
 
 use super::candidate::{AdviceKind, AffectedWork, Candidate, Certainty, CpuDemand};
+use super::directories::names_directory;
 use super::facts::BuildFacts;
 use super::job_limit::{limit, told_makes, waits_for_slots, Limit};
 use super::machine::starved_within;
-use super::work::names_directory;
 use tr_text::phrase::Phrase;
 use tr_text::units;
 

@@ -11,6 +11,7 @@ mod awaited;
 mod candidate;
 mod combined;
 mod deadlines;
+mod directories;
 pub mod facts;
 mod fetches;
 mod job_limit;
