@@ -15,6 +15,10 @@ use super::nap::Superfluous;
 /// The largest number of lines of advice that a report about a build shows.
 pub const MOST: usize = 7;
 
+/// The least gain in ns for which a change is worth a line of advice. One of 52 recorded builds had a useless line for
+/// a gain of 0.8 ms.
+pub(super) const WORTH: u64 = 20_000_000;
+
 named! {
     /// The kind of an advice. More specific kinds of advice come first.
     pub enum AdviceKind {

@@ -105,6 +105,11 @@ impl WithheldTime {
         self.others.saturating_add(self.throttled)
     }
 
+    /// The time in nanoseconds that the build takes without the time that the machine withheld.
+    pub fn alone(&self, facts: &BuildFacts<'_>) -> u64 {
+        facts.wall.saturating_sub(self.lost())
+    }
+
     /// Adds to the time that the machine withheld the sleeps of loops that checked for some work, if that work itself
     /// waited for a CPU: the build could not shorten such sleeps. `naps` marks each segment of the critical path that
     /// is a sleep of such a loop. `superfluous` is the time in nanoseconds by which waiting work made other sleeps

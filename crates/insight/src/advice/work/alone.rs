@@ -25,7 +25,7 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         .collect()
 }
 
-/// What to do about a program that runs alone.
+/// The change that is advised for a program that runs alone.
 struct Remedy {
     kind: AdviceKind,
     finding: Phrase,
