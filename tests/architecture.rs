@@ -243,7 +243,7 @@ fn names_of_programs_stand_in_the_table() {
     const ORDINARY: &str = "as command comm configure context cut diff free go id install join link make mix node paste script sleep snap \
                             sort stack stat task test time timeout tr tr-trace true type which";
     const ABOUT: [(&str, &str); 8] = [
-        ("crates/insight/src/advice/work.rs", "cmp git"),
+        ("crates/insight/src/advice/work/inputs.rs", "git"),
         ("crates/insight/src/advice/wrappers.rs", "ccache sccache"),
         // The string "tar" is the end of an archiver's name here, as in `bsdtar`.
         ("crates/insight/src/depends.rs", "tar"),

@@ -1,8 +1,9 @@
 //! Forecasts the time of a build with several advised changes at once.
 
-use tr_analyze::schedule::{Changes, Effect, Schedule};
+use tr_analyze::schedule::Effect;
 
-use super::candidate::Advice;
+use super::rating::DistinctAdvice;
+use super::simulation::Simulation;
 use tr_text::units;
 
 /// The forecast for several advised changes together, because their gains do not add up. The times are in nanoseconds.
@@ -40,32 +41,33 @@ impl Combined {
 }
 
 /// Forecasts the build's time with the first two advised changes together, with the first three, and so on. The worst
-/// case leaves out a change that may save nothing. `own` is the simulated time without changes; `alone` is the time
-/// that the build takes if no other tasks use its CPUs, as the verdict shows it. Both are in nanoseconds.
+/// case leaves out a change that may save nothing. `alone` is the time in nanoseconds that the build takes if no other
+/// tasks use its CPUs, as the verdict shows it.
 pub(super) fn combined(
-    schedule: &Schedule,
-    own: u64,
+    simulation: &Simulation,
     alone: u64,
-    kept: &[(Advice, Changes)],
+    kept: &[DistinctAdvice],
 ) -> Vec<Combined> {
     let (mut all, mut sure) = (0, 0);
     let (mut sum, mut least) = (0u64, 0);
     let mut list = Vec::new();
-    for ((advice, bit), changes) in kept.iter().zip(1..) {
-        all |= bit;
+    for (kept, changes) in kept.iter().zip(1..) {
+        let advice = &kept.advice;
+        all |= kept.changes;
         sum = sum.saturating_add(advice.gain);
         if advice.at_least > 0 {
-            sure |= bit;
+            sure |= kept.changes;
             least = least.max(advice.at_least);
         }
         if changes < 2 {
             continue;
         }
-        let saved = |changes, effect| own.saturating_sub(schedule.wall(changes, effect));
         // Together, the changes save at most the sum of their single gains: a rule of advice may know a smaller limit
         // of a gain than the simulation finds. They also save at least the certain gain of the best single change.
-        let most = saved(all, Effect::Best).min(sum);
-        let least = saved(sure, Effect::Worst).clamp(least.min(most), most);
+        let most = simulation.saved(all, Effect::Best).min(sum);
+        let least = simulation
+            .saved(sure, Effect::Worst)
+            .clamp(least.min(most), most);
         list.push(Combined {
             changes,
             from: alone,

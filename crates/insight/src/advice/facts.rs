@@ -18,7 +18,7 @@ use tr_programs::clocks;
 use tr_programs::program_name::ProgramName;
 use tr_programs::tools::{Family, Role};
 
-use super::candidate::{Advice, Candidate, Gain};
+use super::candidate::{Advice, Candidate, Certainty, Gain};
 use crate::ancestors::from_parents_to_children;
 use crate::Recording;
 use crate::{course, exit, label};
@@ -546,7 +546,7 @@ impl<'a> BuildFacts<'a> {
             action: candidate.action,
             at_least: gain.at_least,
             gain: gain.at_most,
-            unless_meant: candidate.unless_meant,
+            unless_meant: candidate.certainty == Certainty::UnlessMeant,
             from: from.unwrap_or(self.path.from).max(self.path.from),
             to: to.unwrap_or(self.path.to).min(self.path.to),
             processes,
@@ -575,6 +575,11 @@ fn tried_again(analysis: &Analysis) -> BTreeSet<ProcessIx> {
         }
     }
     again
+}
+
+/// Whether a time on the critical path is work on a CPU.
+pub(super) fn on_cpu(kind: TimeKind, _: Reason) -> bool {
+    kind == TimeKind::OnCpu
 }
 
 /// Adds a time in nanoseconds to the sum of one execution in a map of sums.

@@ -13,7 +13,7 @@ use tr_format::event::{Ktime, Reason};
 use tr_format::network::Address;
 use tr_programs::program_name::ProgramName;
 
-use super::candidate::{AdviceKind, Candidate};
+use super::candidate::{AdviceKind, Candidate, Certainty};
 use super::facts::BuildFacts;
 use crate::label;
 use crate::network::{Host, Remotes};
@@ -234,7 +234,7 @@ pub(super) fn fetches(facts: &BuildFacts<'_>) -> Vec<Candidate> {
                 Some(facts.set(all.map(|(group, _)| group))),
             ),
             cap,
-            unsure,
+            certainty: Certainty::unsure_if(unsure),
             evidence: groups.into_iter().collect(),
             ..Candidate::of(AdviceKind::Network)
         })

@@ -5,7 +5,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use tr_programs::{changes, checks};
 
-use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::{Change, Jobs};
 use tr_analyze::what_if::Without;
@@ -13,108 +12,71 @@ use tr_format::event::Ktime;
 use tr_programs::program_name::ProgramName;
 use tr_programs::tools::{Family, Role};
 
-use super::candidate::{AdviceKind, Candidate};
+use super::candidate::{AdviceKind, AffectedWork, Candidate, Certainty, CpuDemand};
+use super::directories::names_directory;
 use super::facts::BuildFacts;
-use super::job_limit::{limit, told_makes, waits_for_slots, Limit};
+use super::job_limit::{waits_for_slots, Limit};
 use super::machine::starved_within;
-use super::work::names_directory;
+use super::started::{started_jobs, Job, NamedJob, StartedJobs};
 use tr_text::phrase::Phrase;
 use tr_text::units;
 
-/// The least number of jobs that ran one after the other for which advice is given, and the least length of each such
-/// job in ns. A guess: two jobs may need each other, and starting a shorter one costs what it saves.
-const ROW: (usize, u64) = (3, 5_000_000);
+/// The least number of jobs that ran one after the other for which advice is given. A guess: two jobs may need each
+/// other.
+const ROW: usize = 3;
 /// The advice for a tool that starts jobs only while the load of the machine is low: leave out the limit on the load.
 const OF_LOAD: &str = "leave out its limit of the load (-l), which counts others' tasks";
 /// The time in ns by which two jobs may overlap and still count as one after the other. A guess: the exit of one
 /// process and the start of the next may overlap for so long.
 const OVERLAP: u64 = 1_000_000;
 
-pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
-    let mut all = in_a_row(facts);
-    let orders = orders(facts).into_iter();
-    all.extend(orders.filter_map(|order| order.candidate(facts)));
-    all
+/// The jobs of a build. Both the rules of advice and the open points of the verdict are about them.
+pub(super) struct BuildJobs<'f> {
+    started: Vec<StartedJobs<'f>>,
+    pub orders: Vec<Order>,
 }
 
-/// A job of a build: a child process with all its descendants.
-struct Job {
-    from: Ktime,
-    to: Ktime,
-    on_cpu: u64,
-    group: Group,
-}
-
-/// A job of a build, with the name of the program that used most of its CPU time.
-type NamedJob<'f> = (&'f ProgramName, Job);
-
-/// For each execution of a program, the children that it started and that could be jobs of their own.
-fn children<'f>(facts: &'f BuildFacts<'_>) -> BTreeMap<Group, Vec<NamedJob<'f>>> {
-    let main = main_programs(facts);
-    // The checks of a configure script depend on earlier checks and cannot run as jobs, so its children do not count.
-    let configures = |group: &Group| facts.role(*group) == Some(Role::Configure);
-    let configurations: Vec<Group> = facts
-        .all()
-        .map(|entry| entry.0)
-        .filter(configures)
-        .collect();
-    let configurations = facts.below(&configurations);
-    // A job that failed and was started again later needed something that other jobs had, so it could not run beside
-    // them.
-    let tried_again = facts.tried_again().iter();
-    let tried_again: BTreeSet<ProcessIx> = tried_again
-        .flat_map(|ix| facts.analysis.lineage(*ix))
-        .collect();
-    let mut by_owner: BTreeMap<Group, Vec<NamedJob<'f>>> = BTreeMap::new();
-    for (group, execution) in facts.all() {
-        let process = facts.analysis.process(execution.process);
-        // Each process counts once: by its first program, or by its work as a copy of its parent if it executed none.
-        let executes = !facts.analysis.process(execution.process).execs.is_empty();
-        let first = execution.exec == executes.then_some(0);
-        let (Some(owner), Some((program, _)), true) =
-            (execution.owner, main.get(&execution.process), first)
-        else {
-            continue;
-        };
-        if configurations.get(owner as usize) == Some(&true)
-            || facts.runs_containers(owner)
-            || tried_again.contains(&execution.process)
-            // A process that outlived the build is not a job that the build waited for.
-            || process.alive
-        {
-            continue;
-        }
-        let to = process.tree.end.min(facts.path.to);
-        if to.since(process.start) >= ROW.1 && !program.is("sleep") {
-            let job = Job {
-                from: process.start,
-                to,
-                on_cpu: process.tree.times.on_cpu,
-                group,
-            };
-            by_owner.entry(owner).or_default().push((program, job));
-        }
+impl<'f> BuildJobs<'f> {
+    pub fn of(facts: &'f BuildFacts<'_>) -> BuildJobs<'f> {
+        let started = started_jobs(facts);
+        let orders = orders(facts, &started);
+        BuildJobs { started, orders }
     }
-    by_owner
+
+    pub fn candidates(&self, facts: &BuildFacts<'_>) -> Vec<Candidate> {
+        let mut all = in_a_row(facts, &self.started);
+        let orders = self.orders.iter();
+        all.extend(orders.filter_map(|order| order.candidate(facts)));
+        all
+    }
+
+    /// The jobs of a build tool or of a test runner that ran one after the other, although the tool may run several at
+    /// once. The reason may be the tool's configuration, a lock that tests share, or that each job needs the previous
+    /// one.
+    pub fn one_by_one(&self, facts: &BuildFacts<'_>) -> Option<OneByOne<'f>> {
+        let rows = self.started.iter();
+        let rows = rows.filter_map(|started| OneByOne::of(facts, started));
+        rows.max_by_key(|row| row.most)
+    }
 }
 
 /// Advice to run more children of one process at once, if the children run one program, few of them ran at once, and a
 /// CPU was idle. The children of several makes are counted together.
-fn in_a_row(facts: &BuildFacts<'_>) -> Vec<Candidate> {
-    let told = told_makes(facts);
+fn in_a_row(facts: &BuildFacts<'_>, started: &[StartedJobs<'_>]) -> Vec<Candidate> {
     // All children of a test runner are tests, whatever their files are called.
     let test = ProgramName::new("test");
     let mut rows: BTreeMap<(Option<&ProgramName>, &ProgramName), Vec<Row>> = BTreeMap::new();
-    for (owner, children) in children(facts) {
+    for StartedJobs { owner, limit, jobs } in started {
+        let owner = *owner;
         let mut by_program: BTreeMap<&ProgramName, Vec<Job>> = BTreeMap::new();
         let tests = is_runner(facts, owner);
-        for (program, job) in children {
-            let program = if tests { &test } else { program };
-            by_program.entry(program).or_default().push(job);
+        for (program, job) in jobs {
+            let program = if tests { &test } else { *program };
+            by_program.entry(program).or_default().push(*job);
         }
         let parent = facts.execution(owner).map(|execution| &execution.program);
         for (program, jobs) in by_program {
-            if jobs.len() < ROW.0
+            if jobs.len() < ROW
                 || is_cheap(facts, owner, program)
                 || program.converges()
                 || is_one_command(facts, &jobs)
@@ -122,7 +84,7 @@ fn in_a_row(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             {
                 continue;
             }
-            if let Some(mut row) = row(facts, owner, jobs, &told) {
+            if let Some(mut row) = row(facts, owner, *limit, jobs) {
                 row.unsure |= !is_independent(facts, owner, program);
                 rows.entry((parent, program)).or_default().push(row);
             }
@@ -208,10 +170,10 @@ pub(super) struct Order {
 
 /// Finds commands that ran one after the other: each started when the previous one had ended. They are started by
 /// scripts, by build tools without a number of jobs, and by test runners.
-pub(super) fn orders(facts: &BuildFacts<'_>) -> Vec<Order> {
-    let told = told_makes(facts);
+fn orders(facts: &BuildFacts<'_>, started: &[StartedJobs<'_>]) -> Vec<Order> {
     let mut orders = Vec::new();
-    for (owner, children) in children(facts) {
+    for StartedJobs { owner, limit, jobs } in started {
+        let owner = *owner;
         let starts = matches!(facts.role(owner), Some(Role::Jobs | Role::Tests));
         if !starts && !facts.is_shell(owner) {
             continue;
@@ -220,10 +182,10 @@ pub(super) fn orders(facts: &BuildFacts<'_>) -> Vec<Order> {
             .execution(owner)
             .and_then(|execution| changes::known(&execution.program));
         let takes_jobs = known.is_some_and(|known| known.takes_jobs());
-        let children = children.into_iter();
+        let children = jobs.iter().copied();
         let children = children.filter(|(program, _)| !is_cheap(facts, owner, program));
         for jobs in independent(facts, children.collect()) {
-            let row = row(facts, owner, jobs, &told).filter(|row| row.at_once == 1);
+            let row = row(facts, owner, *limit, jobs).filter(|row| row.at_once == 1);
             orders.extend(row.map(|row| Order { row, takes_jobs }));
         }
     }
@@ -273,34 +235,28 @@ pub(super) struct OneByOne<'f> {
     pub most: u64,
 }
 
-/// The jobs of a build tool or of a test runner that ran one after the other, although the tool may run several at once. The
-/// reason may be the tool's configuration, a lock that tests share, or that each job needs the previous one.
-pub(super) fn one_by_one<'f>(facts: &'f BuildFacts<'_>) -> Option<OneByOne<'f>> {
-    let told = told_makes(facts);
-    let may_run_several = |owner: Group| {
-        let known = facts
-            .execution(owner)
-            .and_then(|execution| changes::known(&execution.program));
-        let is_known = known.is_some_and(|known| matches!(known.role, Role::Jobs | Role::Tests));
-        let limit = limit(facts, owner, &told);
-        is_known && matches!(limit, Limit::Unknown | Limit::Given(None | Some(2..)))
-    };
-    let all = children(facts).into_iter();
-    let all = all.filter(|(owner, children)| children.len() >= ROW.0 && may_run_several(*owner));
-    let all = all.filter_map(|(owner, children)| {
-        let (programs, mut jobs): (Vec<&ProgramName>, Vec<Job>) = children.into_iter().unzip();
-        jobs.sort_by_key(|job| (job.from, job.group));
+impl<'f> OneByOne<'f> {
+    fn of(facts: &BuildFacts<'_>, started: &StartedJobs<'f>) -> Option<OneByOne<'f>> {
+        let known = changes::known(&facts.execution(started.owner)?.program)?;
+        let may_run_several = matches!(known.role, Role::Jobs | Role::Tests)
+            && matches!(
+                started.limit,
+                Limit::Unknown | Limit::Given(None | Some(2..))
+            );
+        let (program, _) = *started.jobs.first()?;
+        let jobs: Vec<Job> = started.jobs.iter().map(|(_, job)| *job).collect();
+        if !may_run_several || jobs.len() < ROW || at_once(&jobs) != 1 {
+            return None;
+        }
         let lengths = || jobs.iter().map(|job| job.to.since(job.from));
         let (sum, longest) = (lengths().fold(0u64, u64::saturating_add), lengths().max()?);
-        let program = programs.first().copied()?;
-        (at_once(&jobs) == 1).then(|| OneByOne {
-            owner,
+        Some(OneByOne {
+            owner: started.owner,
             program,
             count: jobs.len(),
             most: sum.saturating_sub((sum / facts.cpus).max(longest)),
         })
-    });
-    all.max_by_key(|row| row.most)
+    }
 }
 
 impl Order {
@@ -330,19 +286,20 @@ impl Order {
             cap: row.cap,
             jobs: vec![row.jobs],
             evidence: row.groups.clone(),
-            stays: true,
-            unsure: row.unsure,
+            demand: CpuDemand::More,
+            work: AffectedWork::Remains,
+            certainty: Certainty::unsure_if(row.unsure),
             ..Candidate::of(AdviceKind::FewJobs)
         })
     }
 
     /// The advice to run several of these commands at once. If the tool has an option for the number of jobs, the
     /// advice is to use it, although the tool's steps may need each other.
-    fn candidate(self, facts: &BuildFacts<'_>) -> Option<Candidate> {
+    fn candidate(&self, facts: &BuildFacts<'_>) -> Option<Candidate> {
         if !self.takes_jobs {
             return self.of_checks(facts);
         }
-        let (row, program) = (self.row, "steps");
+        let (row, program) = (&self.row, "steps");
         let known = changes::known(&facts.execution(row.owner)?.program)?;
         let action = if row.by_load {
             OF_LOAD.to_owned()
@@ -360,11 +317,10 @@ impl Order {
             without: Without::own(|_, _| true, Some(facts.below(&row.others))),
             cap: row.cap,
             jobs: vec![row.jobs],
-            number: !row.by_load,
-            evidence: row.groups,
-            stays: true,
-            unsure: true,
-            mostly_wait: row.mostly_wait,
+            demand: CpuDemand::of_jobs(row.mostly_wait, !row.by_load),
+            work: AffectedWork::Remains,
+            certainty: Certainty::Unsure,
+            evidence: row.groups.clone(),
             ..Candidate::of(AdviceKind::FewJobs)
         })
         .filter(|_| !action.is_empty() && facts.role(row.owner) == Some(Role::Jobs))
@@ -390,26 +346,6 @@ pub(super) fn order_of_all(facts: &BuildFacts<'_>, orders: &[Order]) -> Option<C
 
 fn is_runner(facts: &BuildFacts<'_>, group: Group) -> bool {
     facts.role(group) == Some(Role::Tests)
-}
-
-/// For each process, the program with the most CPU time among the process and its descendants.
-fn main_programs<'f>(facts: &'f BuildFacts<'_>) -> BTreeMap<ProcessIx, (&'f ProgramName, u64)> {
-    let mut main: BTreeMap<ProcessIx, (&ProgramName, u64)> = BTreeMap::new();
-    for (_, execution) in facts.all() {
-        let mut at = Some(execution.process);
-        // The walk stops after eight ancestors, which is as deep as the processes of a job usually are.
-        for _ in 0..8 {
-            let Some(process) = at else { break };
-            let most = main
-                .entry(process)
-                .or_insert((&execution.program, execution.on_cpu));
-            if execution.on_cpu > most.1 {
-                *most = (&execution.program, execution.on_cpu);
-            }
-            at = facts.analysis.process(process).parent;
-        }
-    }
-    main
 }
 
 /// Jobs that one process started, of which few ran at the same time.
@@ -450,12 +386,7 @@ fn first_is_long(jobs: &[Job]) -> bool {
     most < first.on_cpu && works().all(|work| work.saturating_mul(2) >= most)
 }
 
-fn row(
-    facts: &BuildFacts<'_>,
-    owner: Group,
-    mut jobs: Vec<Job>,
-    told: &[Option<Option<u64>>],
-) -> Option<Row> {
+fn row(facts: &BuildFacts<'_>, owner: Group, limit: Limit, mut jobs: Vec<Job>) -> Option<Row> {
     if facts.cpus < 2 {
         return None;
     }
@@ -463,7 +394,6 @@ fn row(
     let from = jobs.first()?.from;
     let slowest = jobs.iter().max_by_key(|job| job.to.since(job.from))?;
     let at_once = at_once(&jobs);
-    let limit = limit(facts, owner, told);
     let owners = facts.execution(owner)?.process;
     let inherits = matches!(limit, Limit::Inherited(jobs) if jobs != Some(1)) && at_once == 1;
     // A make that waits for a job slot was called as $(MAKE), so this needs no advice.
@@ -574,11 +504,10 @@ fn of_rows(facts: &BuildFacts<'_>, program: &ProgramName, rows: &[Row]) -> Optio
         without: Without::own(|_, _| true, Some(facts.below(&others))),
         cap: rows.iter().map(|row| row.cap).fold(0, u64::saturating_add),
         jobs: rows.iter().map(|row| row.jobs).collect(),
-        number: first.number,
+        demand: CpuDemand::of_jobs(rows.iter().all(|row| row.mostly_wait), first.number),
+        work: AffectedWork::Remains,
+        certainty: Certainty::unsure_if(rows.iter().any(|row| row.unsure)),
         evidence: all().collect(),
-        stays: true,
-        unsure: rows.iter().any(|row| row.unsure),
-        mostly_wait: rows.iter().all(|row| row.mostly_wait),
         ..Candidate::of(kind)
     })
 }

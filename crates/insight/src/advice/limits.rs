@@ -11,7 +11,7 @@ use tr_analyze::timeline::{Actor, Bucket, Stretch};
 use tr_analyze::what_if::Without;
 use tr_format::event::{Ktime, Reason};
 
-use super::candidate::{AdviceKind, Candidate};
+use super::candidate::{AdviceKind, Candidate, Certainty};
 use super::facts::BuildFacts;
 use super::nap::LOOP;
 use crate::timeout::{ran, timed_out};
@@ -100,7 +100,7 @@ pub(super) fn killed_after_grace(facts: &BuildFacts<'_>) -> Vec<(ProcessIx, Cand
             action: "find out why the first signal does not end it".into(),
             without: Without::own(is_wait, Some(facts.set(groups.iter().copied()))),
             cap,
-            unsure: true,
+            certainty: Certainty::Unsure,
             evidence: groups,
             ..Candidate::of(AdviceKind::Sleep)
         };
@@ -139,7 +139,7 @@ pub(super) fn given_up_at_once(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             action: "use a shorter time-out, or find out why it does not end".into(),
             without: Without::own(is_wait, Some(facts.set(groups.iter().copied()))),
             cap: ns.min(timeout.length()),
-            unsure: true,
+            certainty: Certainty::Unsure,
             evidence: groups,
             ..Candidate::of(AdviceKind::Sleep)
         })
@@ -167,7 +167,7 @@ pub(super) fn ended_by_limit(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             action: "find out why it does not end, or use a shorter limit".into(),
             without: Without::own(is_wait, Some(below)),
             cap,
-            unsure: true,
+            certainty: Certainty::Unsure,
             evidence: vec![group],
             ..Candidate::of(AdviceKind::Sleep)
         })

@@ -8,7 +8,7 @@ use tr_analyze::share;
 use tr_analyze::what_if::Without;
 use tr_format::event::Ktime;
 
-use super::candidate::{Advice, AdviceKind, Candidate, Gain};
+use super::candidate::{Advice, AdviceKind, Candidate, CpuDemand, Gain};
 use super::facts::BuildFacts;
 use crate::label;
 use tr_text::units;
@@ -105,6 +105,11 @@ impl WithheldTime {
         self.others.saturating_add(self.throttled)
     }
 
+    /// The time in nanoseconds that the build takes without the time that the machine withheld.
+    pub fn alone(&self, facts: &BuildFacts<'_>) -> u64 {
+        facts.wall.saturating_sub(self.lost())
+    }
+
     /// Adds to the time that the machine withheld the sleeps of loops that checked for some work, if that work itself
     /// waited for a CPU: the build could not shorten such sleeps. `naps` marks each segment of the critical path that
     /// is a sleep of such a loop. `superfluous` is the time in nanoseconds by which waiting work made other sleeps
@@ -136,9 +141,11 @@ impl WithheldTime {
     /// quota, advice on jobs that ran one after the other without a limit on their number is shown, too: only one such
     /// job at a time competes with the other tasks. A quota applies to all tasks of the build together.
     pub fn silences(&self, candidate: &Candidate) -> bool {
-        let jobs = matches!(candidate.kind, AdviceKind::FewJobs | AdviceKind::Tests);
-        let needs_cpus = !candidate.mostly_wait;
-        jobs && needs_cpus && self.contended && (candidate.number || self.throttled > 0)
+        match candidate.demand {
+            CpuDemand::Same | CpuDemand::Little => false,
+            CpuDemand::More => self.contended && self.throttled > 0,
+            CpuDemand::Number => self.contended,
+        }
     }
 
     /// The line of advice about the time that other tasks or a CPU quota took from the build; `None` if it is little.

@@ -15,7 +15,7 @@ use tr_programs::program_name::ProgramName;
 use tr_programs::tools::Role;
 
 use super::awaited::{asked_work, is_beside_work, starting, superfluous};
-use super::candidate::{AdviceKind, Candidate};
+use super::candidate::{AdviceKind, Candidate, Certainty};
 use super::facts::BuildFacts;
 use super::limits::{ended_by_limit, given_up_at_once, killed_after_grace};
 use super::nap::{sum, Nap, Superfluous, LOOP};
@@ -257,7 +257,7 @@ fn stops(facts: &BuildFacts<'_>, process: ProcessIx, slept: &[Nap]) -> Option<Ca
             Some(facts.set(all.iter().copied())),
         ),
         cap,
-        unsure: true,
+        certainty: Certainty::Unsure,
         evidence: all.into_iter().collect(),
         ..Candidate::of(AdviceKind::Sleep)
     })
@@ -282,7 +282,7 @@ fn until_kill(facts: &BuildFacts<'_>, slept: &[Nap], child: &Process) -> Option<
             Some(facts.set(slept.iter().map(|nap| nap.group))),
         ),
         cap: sum,
-        unsure: true,
+        certainty: Certainty::Unsure,
         evidence: slept.iter().map(|nap| nap.group).collect(),
         ..Candidate::of(AdviceKind::Sleep)
     })
@@ -329,7 +329,7 @@ fn off_path(facts: &BuildFacts<'_>) -> Option<Candidate> {
             Some(facts.set(groups.iter().copied())),
         ),
         cap: longest.ns,
-        unless_meant: Pauses::Plain.may_be_meant(),
+        certainty: Certainty::unless_meant_if(Pauses::Plain.may_be_meant()),
         evidence: groups.into_iter().collect(),
         ..Candidate::of(AdviceKind::Sleep)
     })
@@ -432,7 +432,7 @@ fn with_sleeps_beside(
             .copied()
             .chain(longest.groups)
             .collect(),
-        unless_meant: true,
+        certainty: Certainty::UnlessMeant,
         beside: !is_loop,
         ..Candidate::of(AdviceKind::Sleep)
     })
@@ -513,7 +513,7 @@ fn of_naps(
         let (interval, loops) = naps.checks?;
         Some(interval.saturating_mul(loops))
     });
-    let mut unless_meant = false;
+    let mut certainty = Certainty::Sure;
     let (kind, finding, action, cap) = match (intervals().min(), intervals().max()) {
         (Some(least), Some(most)) => (
             AdviceKind::Poll,
@@ -552,7 +552,7 @@ fn of_naps(
                 ),
                 None => {
                     let pauses = Pauses::of(facts, &slept);
-                    unless_meant = pauses.may_be_meant();
+                    certainty = Certainty::unless_meant_if(pauses.may_be_meant());
                     let finding =
                         Phrase::with([&name], |[name]| pauses.finding(name, s, &time, &times));
                     (AdviceKind::Sleep, finding, pauses.action(), cap)
@@ -570,7 +570,7 @@ fn of_naps(
             .iter()
             .map(|naps| naps.superfluous)
             .fold(Superfluous::default(), Superfluous::plus),
-        unless_meant,
+        certainty,
         evidence: slept.iter().map(|nap| nap.group).collect(),
         ..Candidate::of(kind)
     })

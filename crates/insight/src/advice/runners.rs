@@ -11,7 +11,7 @@ use tr_programs::rules;
 use tr_programs::steps::Tests;
 use tr_programs::tools::{Family, Role};
 
-use super::candidate::{AdviceKind, Candidate};
+use super::candidate::{AdviceKind, Candidate, Certainty, CpuDemand};
 use super::facts::BuildFacts;
 use tr_text::phrase::Phrase;
 use tr_text::{escape, units};
@@ -106,7 +106,7 @@ fn slowest_test(facts: &BuildFacts<'_>) -> Option<Candidate> {
         action: "make it faster, or divide it".into(),
         without: Without::own(|_, _| true, Some(below)),
         cap: own,
-        unsure: true,
+        certainty: Certainty::Unsure,
         evidence: groups,
         ..Candidate::of(AdviceKind::SlowTest)
     })
@@ -163,7 +163,7 @@ fn in_one_process(facts: &BuildFacts<'_>) -> Vec<Candidate> {
                 Some(set),
             ),
             cap: time - at_once_least(time, facts.cpus, told.unwrap_or_default(), each),
-            number: true,
+            demand: CpuDemand::Number,
             evidence: vec![group],
             ..Candidate::of(AdviceKind::Tests)
         })
@@ -213,9 +213,8 @@ fn in_threads(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             action: "run them at once, if independent (--test-threads, RUST_TEST_THREADS)".into(),
             without: Without::own(|kind, _| kind != TimeKind::RunQueue, Some(set)),
             cap: time.saturating_sub(least),
-            number: true,
-            unsure: true,
-            mostly_wait: worked.saturating_mul(2) < wall,
+            demand: CpuDemand::of_jobs(worked.saturating_mul(2) < wall, true),
+            certainty: Certainty::Unsure,
             evidence: vec![group],
             ..Candidate::of(AdviceKind::Tests)
         })

@@ -10,7 +10,7 @@ use tr_analyze::timeline::Actor;
 use tr_analyze::what_if::Without;
 use tr_format::event::Reason;
 
-use super::candidate::{AdviceKind, Candidate};
+use super::candidate::{AdviceKind, Candidate, Certainty};
 use super::facts::{add, BuildFacts};
 use super::{fetches, naps};
 use crate::memory;
@@ -128,7 +128,7 @@ fn transactions(
         action: format!("do more in each transaction, or {action}"),
         cap: facts.on_path(&all, |kind, _| kind != TimeKind::RunQueue),
         without: Without::own(|kind, _| kind != TimeKind::RunQueue, Some(all)),
-        unsure: true,
+        certainty: Certainty::Unsure,
         evidence: by_group.into_keys().collect(),
         ..Candidate::of(AdviceKind::Disk)
     }
@@ -194,7 +194,7 @@ fn locks(facts: &BuildFacts<'_>) -> Option<Candidate> {
             format!("{waiter} wait{s} {} for a lock{held}", units::time(sum))
         }),
         action: action.into(),
-        unless_meant: gives_up,
+        certainty: Certainty::unless_meant_if(gives_up),
         without: Without {
             own: |kind, reason| kind != TimeKind::OnCpu && reason == Reason::FileLock,
             waits: is_file_lock,

@@ -13,7 +13,7 @@ use tr_programs::command_line;
 use tr_programs::program_name::ProgramName;
 use tr_programs::tools::Role;
 
-use super::candidate::{AdviceKind, Candidate};
+use super::candidate::{AdviceKind, Candidate, Certainty};
 use super::facts::{BuildFacts, Execution};
 use tr_text::units;
 
@@ -388,7 +388,7 @@ fn cold_cache(facts: &BuildFacts<'_>) -> Option<Candidate> {
         action: "keep its directory from build to build (CCACHE_DIR, SCCACHE_DIR)".into(),
         without: Without::work(set),
         cap: time,
-        unsure: true,
+        certainty: Certainty::Unsure,
         evidence: caches,
         ..Candidate::of(AdviceKind::ColdCache)
     })

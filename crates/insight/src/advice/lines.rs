@@ -1,0 +1,138 @@
+//! Makes the lines of advice on a build, and computes what the advised changes save together.
+
+use std::cmp::Reverse;
+
+use tr_analyze::critical_path::NoPath;
+use tr_analyze::schedule::Effect;
+
+use super::candidate::{Advice, AdviceKind, Gain, MOST};
+use super::combined::{combined, Combined};
+use super::facts::BuildFacts;
+use super::rating::DistinctAdvice;
+use super::simulation::Simulation;
+
+/// The lines of advice on a build. All times are in nanoseconds.
+pub(super) struct AdviceLines {
+    pub changes: Vec<Advice>,
+    /// The most time that all advised changes save together.
+    pub together: u64,
+    /// The sum of the gains of the changes that `together` counts, without the gain of more CPUs.
+    sum: u64,
+    /// The forecasts of the build's time with the first two advised changes together, with the first three, and so on.
+    pub combined: Vec<Combined>,
+    /// Whether the build's authors can make one of the changes, and the verdict counts its gain.
+    has_own: bool,
+}
+
+impl AdviceLines {
+    /// The lines of advice that the build's authors can act on. `alone` is the time that the build takes if no other
+    /// tasks use its CPUs, as the verdict shows it.
+    pub fn of(
+        facts: &BuildFacts<'_>,
+        simulation: &Simulation,
+        mut kept: Vec<DistinctAdvice>,
+        alone: u64,
+    ) -> AdviceLines {
+        kept.sort_by_key(|kept| rank(&kept.advice));
+        kept.truncate(MOST);
+        let together = Together::of(facts, simulation, &kept, alone);
+        let mut changes: Vec<Advice> = kept.into_iter().map(|kept| kept.advice).collect();
+        let affinity = simulation.affinity.as_ref();
+        let pin = affinity.and_then(|affinity| affinity.advice(facts));
+        let more_cpus = pin.as_ref().map_or(0, |line| line.gain);
+        changes.extend(pin);
+        changes.sort_by_key(rank);
+        let has_own = own_changes(&changes).next().is_some();
+        AdviceLines {
+            has_own,
+            changes,
+            together: together.most.saturating_add(more_cpus),
+            sum: together.sum,
+            combined: together.combined,
+        }
+    }
+
+    /// Adds the advice about the machine as the last line.
+    pub fn add_machine(&mut self, advice: Option<Advice>) {
+        self.changes.extend(advice);
+        self.changes.truncate(MOST);
+    }
+
+    /// The most time that the changes which the build's authors can make save together; `None` without such a change.
+    pub fn saved(&self) -> Option<u64> {
+        self.has_own.then_some(self.together)
+    }
+
+    /// The most time that all advised changes save together, if that is less than the sum of their gains. A difference
+    /// of a twentieth or less is not shown, because a single line can be wrong by more.
+    pub fn less_than_the_sum(&self) -> Option<u64> {
+        let less = self.sum.saturating_sub(self.together);
+        (less > self.sum / 20).then_some(self.together)
+    }
+
+    /// If no change is advised: the time that the build takes, and the least time in which its CPUs can do its work.
+    pub fn nothing(&self, facts: &BuildFacts<'_>) -> Result<Option<(u64, u64)>, NoPath> {
+        if self.changes.is_empty() {
+            let bound = facts.limits()?.on(facts.cpus);
+            Ok(Some((facts.wall, bound.min(facts.wall))))
+        } else {
+            Ok(None)
+        }
+    }
+}
+
+/// The times in nanoseconds that several advised changes save together.
+struct Together {
+    /// The sum of the gains of the single changes.
+    sum: u64,
+    /// The most time that all changes save together.
+    most: u64,
+    combined: Vec<Combined>,
+}
+
+impl Together {
+    fn of(
+        facts: &BuildFacts<'_>,
+        simulation: &Simulation,
+        kept: &[DistinctAdvice],
+        alone: u64,
+    ) -> Together {
+        // Perhaps work that runs alone can neither be divided nor left out, so the common gain does not count it.
+        let is_counted = |kept: &DistinctAdvice| kept.advice.kind != AdviceKind::Alone;
+        let counted = kept.get(..kept.partition_point(is_counted));
+        let counted = counted.unwrap_or_default();
+        let all = counted.iter().fold(0, |all, kept| all | kept.changes);
+        let gains = || counted.iter().map(|kept| kept.advice.gain);
+        let sum = gains().fold(0, u64::saturating_add);
+        // The sum of the gains is an upper limit, because a rule may know a smaller gain than the simulation.
+        let most = simulation.saved(all, Effect::Best).min(sum);
+        if simulation.has_all_waits(facts) {
+            Together {
+                sum,
+                most,
+                combined: combined(simulation, alone, counted),
+            }
+        } else {
+            // The simulation lacks some waits, but no change alone saves more than all together.
+            Together {
+                sum,
+                most: gains().fold(most, u64::max),
+                combined: Vec::new(),
+            }
+        }
+    }
+}
+
+/// The advised changes of the build itself whose gains the verdict counts. Perhaps work that runs alone can neither be
+/// divided nor left out, so it does not count.
+pub(super) fn own_changes(changes: &[Advice]) -> impl Iterator<Item = &Advice> {
+    let is_own = |advice: &&Advice| !advice.kind.is_machine() && advice.kind != AdviceKind::Alone;
+    changes.iter().filter(is_own)
+}
+
+/// The key by which lines of advice are sorted: a larger middle of the gain comes first. Advice on tasks that run alone
+/// comes last.
+fn rank(advice: &Advice) -> (bool, Reverse<u64>, AdviceKind) {
+    let gain = Gain::of(advice).twice_the_middle();
+    (advice.kind == AdviceKind::Alone, Reverse(gain), advice.kind)
+}

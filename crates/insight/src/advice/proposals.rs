@@ -1,0 +1,40 @@
+//! Collects the changes of a build that the rules of advice propose.
+
+use tr_analyze::schedule::MOST;
+
+use super::candidate::Candidate;
+use super::facts::BuildFacts;
+use super::jobs::BuildJobs;
+use super::simulation::OTHER_CHANGES;
+use super::sleeps::KnownSleeps;
+use super::{machine, runners, waits, work, wrappers};
+
+/// The changes of a build that the rules of advice propose, with what else the rules found.
+pub(super) struct Proposals<'f> {
+    /// The proposed changes that can save most by themselves, in descending order. They are as many as a simulation can
+    /// compare.
+    pub candidates: Vec<Candidate>,
+    pub jobs: BuildJobs<'f>,
+    pub sleeps: KnownSleeps,
+}
+
+impl<'f> Proposals<'f> {
+    pub fn of(facts: &'f BuildFacts<'_>) -> Proposals<'f> {
+        let jobs = BuildJobs::of(facts);
+        let mut candidates = work::candidates(facts);
+        candidates.extend(waits::candidates(facts));
+        candidates.extend(jobs.candidates(facts));
+        candidates.extend(runners::candidates(facts));
+        candidates.extend(machine::candidates(facts));
+        candidates.extend(wrappers::candidates(facts));
+        candidates.retain(|candidate| candidate.cap > 0);
+        let sleeps = KnownSleeps::of(facts, &candidates);
+        candidates.sort_by_key(|candidate| (std::cmp::Reverse(candidate.cap), candidate.kind));
+        candidates.truncate(MOST - OTHER_CHANGES);
+        Proposals {
+            candidates,
+            jobs,
+            sleeps,
+        }
+    }
+}

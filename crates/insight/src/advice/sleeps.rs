@@ -1,0 +1,73 @@
+//! Collects what the proposed changes say about the sleeps on the critical path of a build.
+
+use super::candidate::{AdviceKind, Candidate, MOST};
+use super::facts::BuildFacts;
+use super::nap::Superfluous;
+use super::{machine, naps};
+
+/// The sleeps on the critical path whose reason is known.
+pub(super) struct KnownSleeps {
+    /// For each segment of the path, whether it is a sleep in a loop that sleeps and checks for the end of other work.
+    pub polled: Vec<bool>,
+    /// For each segment of the path, whether it is a sleep for which the awaited work is known.
+    awaited: Vec<bool>,
+    /// The time by which sleeps are longer than on free CPUs.
+    pub superfluous: Superfluous,
+}
+
+impl KnownSleeps {
+    pub fn of(facts: &BuildFacts<'_>, candidates: &[Candidate]) -> KnownSleeps {
+        let polled = polled(facts, candidates);
+        // Two candidates can leave out the same time, which counts once.
+        let superfluous = candidates.iter().filter(|candidate| !candidate.beside);
+        let superfluous = superfluous.map(|candidate| candidate.superfluous);
+        KnownSleeps {
+            awaited: awaited(facts, candidates, &polled),
+            polled,
+            superfluous: superfluous.fold(Superfluous::default(), Superfluous::plus),
+        }
+    }
+
+    /// The time in nanoseconds in which tasks of the build wanted a CPU and none of them had one, during sleeps in loops
+    /// for which the awaited work is not known.
+    pub fn starved_meanwhile(&self, facts: &BuildFacts<'_>) -> u64 {
+        let in_loops = naps::in_loops(facts);
+        let in_loops = in_loops.iter().zip(&self.awaited);
+        let unknown: Vec<bool> = in_loops
+            .map(|(in_loop, is_awaited)| *in_loop && !is_awaited)
+            .collect();
+        machine::starved_meanwhile(facts, &unknown)
+    }
+}
+
+/// For each segment of the critical path, whether it is a sleep in a loop that sleeps and checks for the end of other
+/// work. The loops of build tools count, too.
+fn polled(facts: &BuildFacts<'_>, candidates: &[Candidate]) -> Vec<bool> {
+    let mut polled = naps::of_tools(facts);
+    let polls = candidates
+        .iter()
+        .filter(|candidate| candidate.kind == AdviceKind::Poll);
+    for poll in polls.take(MOST) {
+        mark(&mut polled, facts, poll);
+    }
+    polled
+}
+
+/// For each segment of the critical path, whether it is a sleep for which the awaited work is known.
+fn awaited(facts: &BuildFacts<'_>, candidates: &[Candidate], polled: &[bool]) -> Vec<bool> {
+    let mut awaited = polled.to_vec();
+    let lasted = candidates
+        .iter()
+        .filter(|candidate| candidate.superfluous.ns > 0);
+    for candidate in lasted.take(MOST) {
+        mark(&mut awaited, facts, candidate);
+    }
+    awaited
+}
+
+/// Marks the segments of the critical path that a proposed change affects.
+fn mark(marks: &mut [bool], facts: &BuildFacts<'_>, candidate: &Candidate) {
+    for (mark, is_affected) in marks.iter_mut().zip(facts.covers(&candidate.without)) {
+        *mark |= is_affected;
+    }
+}

@@ -1,0 +1,119 @@
+//! Finds the jobs that each program of a build started, and the limit on their number.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tr_analyze::model::ProcessIx;
+use tr_analyze::programs::Group;
+use tr_format::event::Ktime;
+use tr_programs::program_name::ProgramName;
+use tr_programs::tools::Role;
+
+use super::facts::BuildFacts;
+use super::job_limit::{limit, told_makes, Limit};
+
+/// The length in ns of the shortest job for which advice is given. A guess: starting a shorter job costs what running it
+/// beside others saves.
+const SHORTEST: u64 = 5_000_000;
+
+/// A job of a build: a child process with all its descendants.
+#[derive(Clone, Copy)]
+pub(super) struct Job {
+    pub from: Ktime,
+    pub to: Ktime,
+    pub on_cpu: u64,
+    pub group: Group,
+}
+
+/// A job of a build, with the name of the program that used most of its CPU time.
+pub(super) type NamedJob<'f> = (&'f ProgramName, Job);
+
+/// The jobs that one execution of a program started.
+pub(super) struct StartedJobs<'f> {
+    pub owner: Group,
+    /// The limit on the number of jobs that the owner runs at once.
+    pub limit: Limit,
+    /// The jobs in the order of their executions of programs.
+    pub jobs: Vec<NamedJob<'f>>,
+}
+
+/// The jobs of all executions of programs that started some, in the order of these executions.
+pub(super) fn started_jobs<'f>(facts: &'f BuildFacts<'_>) -> Vec<StartedJobs<'f>> {
+    let told = told_makes(facts);
+    let all = children(facts).into_iter();
+    all.map(|(owner, jobs)| StartedJobs {
+        owner,
+        limit: limit(facts, owner, &told),
+        jobs,
+    })
+    .collect()
+}
+
+/// For each execution of a program, the children that it started and that could be jobs of their own.
+fn children<'f>(facts: &'f BuildFacts<'_>) -> BTreeMap<Group, Vec<NamedJob<'f>>> {
+    let main = main_programs(facts);
+    // The checks of a configure script depend on earlier checks and cannot run as jobs, so its children do not count.
+    let configures = |group: &Group| facts.role(*group) == Some(Role::Configure);
+    let configurations: Vec<Group> = facts
+        .all()
+        .map(|entry| entry.0)
+        .filter(configures)
+        .collect();
+    let configurations = facts.below(&configurations);
+    // A job that failed and was started again later needed something that other jobs had, so it could not run beside
+    // them.
+    let tried_again = facts.tried_again().iter();
+    let tried_again: BTreeSet<ProcessIx> = tried_again
+        .flat_map(|ix| facts.analysis.lineage(*ix))
+        .collect();
+    let mut by_owner: BTreeMap<Group, Vec<NamedJob<'f>>> = BTreeMap::new();
+    for (group, execution) in facts.all() {
+        let process = facts.analysis.process(execution.process);
+        // Each process counts once: by its first program, or by its work as a copy of its parent if it executed none.
+        let executes = !process.execs.is_empty();
+        let first = execution.exec == executes.then_some(0);
+        let (Some(owner), Some((program, _)), true) =
+            (execution.owner, main.get(&execution.process), first)
+        else {
+            continue;
+        };
+        if configurations.get(owner as usize) == Some(&true)
+            || facts.runs_containers(owner)
+            || tried_again.contains(&execution.process)
+            // A process that outlived the build is not a job that the build waited for.
+            || process.alive
+        {
+            continue;
+        }
+        let to = process.tree.end.min(facts.path.to);
+        if to.since(process.start) >= SHORTEST && !program.is("sleep") {
+            let job = Job {
+                from: process.start,
+                to,
+                on_cpu: process.tree.times.on_cpu,
+                group,
+            };
+            by_owner.entry(owner).or_default().push((program, job));
+        }
+    }
+    by_owner
+}
+
+/// For each process, the program with the most CPU time among the process and its descendants.
+fn main_programs<'f>(facts: &'f BuildFacts<'_>) -> BTreeMap<ProcessIx, (&'f ProgramName, u64)> {
+    let mut main: BTreeMap<ProcessIx, (&ProgramName, u64)> = BTreeMap::new();
+    for (_, execution) in facts.all() {
+        let mut at = Some(execution.process);
+        // The walk stops after eight ancestors, which is as deep as the processes of a job usually are.
+        for _ in 0..8 {
+            let Some(process) = at else { break };
+            let most = main
+                .entry(process)
+                .or_insert((&execution.program, execution.on_cpu));
+            if execution.on_cpu > most.1 {
+                *most = (&execution.program, execution.on_cpu);
+            }
+            at = facts.analysis.process(process).parent;
+        }
+    }
+    main
+}

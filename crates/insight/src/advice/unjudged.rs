@@ -1,0 +1,87 @@
+//! Decides which parts of a build no rule of advice has judged, so that the verdict names them as open points.
+
+use super::candidate::{Advice, AdviceKind};
+use super::clocks::Clocks;
+use super::facts::BuildFacts;
+use super::jobs::BuildJobs;
+use super::machine::WithheldTime;
+use super::open;
+use super::rating::Silenced;
+use super::simulation::Simulation;
+use super::sleeps::KnownSleeps;
+use super::verdict::{OpenKind, OpenPoint};
+
+/// The results of the steps from the proposed changes to the lines of advice. They decide which parts of the build were
+/// judged.
+pub(super) struct Judged<'j> {
+    pub simulation: &'j Simulation,
+    pub withheld: &'j WithheldTime,
+    pub jobs: &'j BuildJobs<'j>,
+    pub sleeps: &'j KnownSleeps,
+    /// For each segment of the critical path, whether some advice covers it.
+    pub covered: &'j [bool],
+    pub clocks: &'j Clocks,
+    pub silenced: Option<&'j Silenced>,
+    pub changes: &'j [Advice],
+}
+
+impl Judged<'_> {
+    /// The open points of the verdict: the parts of a build that no rule has judged.
+    pub fn open_points(&self, facts: &BuildFacts<'_>) -> Vec<OpenPoint> {
+        let mut points = open::waits(facts, self.covered, &self.sleeps.polled);
+        points.extend(self.clocks.open_point(facts));
+        points.extend(open::limit(facts).filter(|_| self.simulation.affinity.is_none()));
+        points.extend(self.number_of_jobs(facts));
+        if !has(&points, OpenKind::Sleep) {
+            points.extend(self.sleeps_beside());
+        }
+        if !has(&points, OpenKind::Jobs) {
+            points.extend(self.order(facts));
+        }
+        points
+    }
+
+    /// The number of jobs, if another one is not advised because of the load, or if very many jobs ran at once.
+    fn number_of_jobs(&self, facts: &BuildFacts<'_>) -> Option<OpenPoint> {
+        match self.silenced {
+            Some(silenced) => Some(open::jobs(silenced, self.withheld)),
+            None => open::crowd(facts),
+        }
+    }
+
+    /// The sleeps beside the critical path, if no advice is about sleeps and the machine withheld time.
+    fn sleeps_beside(&self) -> Option<OpenPoint> {
+        let is_sleep = |kind| matches!(kind, AdviceKind::Sleep | AdviceKind::Poll);
+        let has_sleep = self.changes.iter().any(|advice| is_sleep(advice.kind));
+        if has_sleep || self.withheld.lost() == 0 {
+            return None;
+        }
+        open::sleeps_beside(self.simulation.saved_without_sleeps(), self.simulation.own)
+    }
+
+    /// The order of commands and the jobs that ran one after the other, if no advice says how the tasks could run.
+    fn order(&self, facts: &BuildFacts<'_>) -> Vec<OpenPoint> {
+        if self.changes.iter().any(is_about_all) {
+            return Vec::new();
+        }
+        let own = self.simulation.own;
+        let most = self.simulation.saved_by_order();
+        let order = open::order(facts, &self.jobs.orders, most, own);
+        let one_by_one = self.jobs.one_by_one(facts);
+        let one_by_one = one_by_one.and_then(|jobs| open::one_by_one(facts, &jobs, own));
+        order.into_iter().chain(one_by_one).collect()
+    }
+}
+
+fn has(points: &[OpenPoint], kind: OpenKind) -> bool {
+    points.iter().any(|point| point.kind == kind)
+}
+
+/// Whether an advice says how all tasks of the build could run. Advice about one task alone, about waits or about
+/// repeated work does not say this, so the number and the order of the other tasks stay open points.
+fn is_about_all(advice: &Advice) -> bool {
+    let kind = advice.kind;
+    let is_wait = kind.of_waits().is_some() && kind != AdviceKind::Lock;
+    let is_other = kind.is_machine() || kind.is_generic() || kind == AdviceKind::Repeated;
+    !is_other && !is_wait
+}

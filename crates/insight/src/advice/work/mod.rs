@@ -1,0 +1,24 @@
+//! Gives advice on work on the critical path. Each module has one family of rules, or what some rules share, and its
+//! documentation begins with the question that it answers.
+
+mod alone;
+mod inputs;
+mod last;
+mod phases;
+mod repeated;
+mod requests;
+mod starts;
+
+use super::candidate::Candidate;
+use super::facts::BuildFacts;
+
+pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
+    let families = [
+        phases::candidates,
+        alone::candidates,
+        repeated::candidates,
+        requests::candidates,
+        starts::candidates,
+    ];
+    families.iter().flat_map(|family| family(facts)).collect()
+}
