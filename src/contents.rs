@@ -12,9 +12,9 @@ use tr_format::reader::{End, Trace, Unknown};
 use tr_format::tally::Tally;
 use tr_format::{frame, Error};
 
+use crate::analysis::Use;
 use crate::budget::Budget;
-use crate::progress::Use;
-use crate::{open, progress, suspend};
+use crate::{analysis, open, suspend};
 
 /// The largest number of events for which `tr info` always analyzes a trace, which takes some ten
 /// milliseconds.
@@ -173,10 +173,10 @@ fn by_summary(outline: Outline) -> Contents {
 }
 
 fn by_analysis(trace: &Trace, budget: Budget) -> Contents {
-    let analysis = progress::recording(
+    let analysis = analysis::analyze(
         trace,
         &Options::default(),
-        progress::Allowance::new(budget, Use::Path),
+        analysis::Allowance::new(budget, Use::Path),
     )
     .analysis;
     let mut lost = BTreeMap::new();

@@ -62,13 +62,13 @@ impl Subcommand for Args {
     }
 
     fn run(self, _: &Program) -> Done {
-        run(&self)
+        print_info(&self)
     }
 }
 
-fn run(args: &Args) -> Done {
+fn print_info(args: &Args) -> Done {
     if args.secrets {
-        return secrets::run(&args.file, args.format == "json");
+        return secrets::list(&args.file, args.format == "json");
     }
     let contents = contents::of(&args.file, args.full, args.budget);
     let contents = contents.map_err(|error| open::unreadable(&args.file, &error))?;
