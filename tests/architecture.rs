@@ -248,7 +248,10 @@ fn names_of_programs_stand_in_the_table() {
         // The string "tar" is the end of an archiver's name here, as in `bsdtar`.
         ("crates/insight/src/depends.rs", "tar"),
         // Here the name of a program says where imported data comes from, for example from pytest's report.
-        ("crates/insight/src/imports/junit/schedule.rs", "pytest"),
+        (
+            "crates/insight/src/imports/junit/schedule/workers.rs",
+            "pytest",
+        ),
         ("crates/insight/src/imports/spans.rs", "clang"),
         ("crates/predict/src/shards/lists.rs", "pytest"),
         ("crates/report/src/reports/steps.rs", "pytest"),
