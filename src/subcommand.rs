@@ -208,8 +208,8 @@ pub struct Call<'a> {
     pub undecided: Option<String>,
 }
 
-/// Runs the subcommand whose arguments have the type `A`: reads the arguments, prepares the process, runs the subcommand,
-/// and waits for the pager. An error is clap's error about the arguments.
+/// Runs the subcommand whose arguments have the type `A`: reads the arguments, prepares the process, runs the
+/// subcommand, and waits for the pager. An error is clap's error about the arguments.
 fn prepare_and_run<A: Subcommand>(call: &Call<'_>) -> Result<ExitCode, clap::Error> {
     let mut args = A::from_arg_matches(call.matches)?;
     args.set_undecided(call.undecided.clone());

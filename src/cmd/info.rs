@@ -469,8 +469,9 @@ fn completeness(lines: &mut Lines, contents: &Contents) {
             back => units::time(back),
         },
     );
-    // A commit delay is the time from an event's timestamp to its arrival in the ring. It is found if an event comes
-    // too late in the file. Such an event proves a least delay, not the whole one, so the text says "at least".
+    // A commit delay is the time from an event's timestamp to its arrival in its slot or the ring. It is found if an
+    // event comes too late in the file. Such an event proves a least delay, not the whole one, so the text says "at
+    // least".
     lines.say(
         "commit delay",
         match (contents.tally.commit_delay, &contents.analysis) {

@@ -113,13 +113,14 @@ impl Schedule {
         self.simulation(machine, (changes, effect), false)
     }
 
-    /// Like [`Schedule::simulate`], but also returns the chain of threads on which the end of the simulated run depended.
-    /// The chain takes 40 bytes of memory for each end of a wait.
+    /// Like [`Schedule::simulate`], but also returns the chain of threads on which the end of the simulated run
+    /// depended. The chain takes 40 bytes of memory for each end of a wait.
     pub fn trace(&self, machine: Machine, changes: Changes, effect: Effect) -> Done {
         self.simulation(machine, (changes, effect), true)
     }
 
-    /// The simulated run on the given machine. If `traced` is set, it has the chain of threads on which its end depended.
+    /// The simulated run on the given machine. If `traced` is set, it has the chain of threads on which its end
+    /// depended.
     fn simulation(&self, machine: Machine, with: (Changes, Effect), traced: bool) -> Done {
         let (changes, effect) = with;
         let planned = if machine.planned || machine.jobs.is_some() {

@@ -1,7 +1,7 @@
 //! Decides whether the failure of one process explains the failure of another process.
 //!
-//! This file excludes what cannot be a reason. What remains depends on the kind of the process that failed because of the
-//! other one, and each kind has a module: shells, build tools, test runners, and other programs.
+//! This file excludes what cannot be a reason. What remains depends on the kind of the process that failed because of
+//! the other one, and each kind has a module: shells, build tools, test runners, and other programs.
 
 mod stops;
 mod to_programs;
@@ -126,8 +126,9 @@ impl Finder<'_> {
     }
 
     /// Whether the end of a worker explains nothing about the owner of its pool, which is so in three cases: the worker
-    /// was stopped and another child of the owner failed by itself, the worker was stopped together with another worker,
-    /// or a child of the worker failed. In the first and the last case, the other failure is a better explanation.
+    /// was stopped and another child of the owner failed by itself, the worker was stopped together with another
+    /// worker, or a child of the worker failed. In the first and the last case, the other failure is a better
+    /// explanation.
     fn has_better_reason(&self, worker: ProcessIx, owner: ProcessIx) -> bool {
         let process = self.analysis.process(worker);
         let signal = exit::killed_by(process.status).filter(|number| *number != KILL);

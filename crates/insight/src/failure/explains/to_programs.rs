@@ -1,5 +1,5 @@
-//! Decides how the failure of a child explains the failure of a program of unknown kind, by what the program did after the
-//! child's end.
+//! Decides how the failure of a child explains the failure of a program of unknown kind, by what the program did after
+//! the child's end.
 
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::stopped::may_have_sent;

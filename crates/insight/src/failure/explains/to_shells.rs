@@ -1,5 +1,5 @@
-//! Decides how the failure of a shell's child explains the failure of the shell, by the exit statuses and by what the shell
-//! did after the child's end. The text of the script, if it is known, was asked before.
+//! Decides how the failure of a shell's child explains the failure of the shell, by the exit statuses and by what the
+//! shell did after the child's end. The text of the script, if it is known, was asked before.
 
 use tr_analyze::model::{Process, ProcessIx};
 use tr_programs::outline::Options;

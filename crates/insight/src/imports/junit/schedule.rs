@@ -1,7 +1,8 @@
 //! Finds the process that ran the tests of a suite, and the bounds of the tests' places in time.
 //!
-//! The search goes from processes to places: `candidates` lists the processes that can have run the suite, `lives` knows when
-//! they can have done so, `one_by_one` and `workers` make a schedule for such processes, with the places of the tests from
+//! The search goes from processes to places: `candidates` lists the processes that can have run the suite, `lives`
+//! knows when they can have done so, `one_by_one` and `workers` make a schedule for such processes, with the places of
+//! the tests from
 //! `bounds` and `spans`. This file chooses among the schedules of all suites of a report.
 
 mod bounds;

@@ -15,8 +15,9 @@ use crate::imports::lookup::signed;
 impl Placer<'_> {
     /// Places the tests of a suite in the given processes, which ran them one after the other. The schedule has the
     /// earliest and the latest beginning and end of each test. `None` if no schedule agrees with everything that is
-    /// known (see [`serial`](crate::imports::junit::serial)). A test's time of day is used only if it is known to be the beginning or the end, and in
-    /// which time zone. Otherwise, the test can be anywhere in the lives of the processes.
+    /// known (see [`serial`](crate::imports::junit::serial)). A test's time of day is used only if it is known to be
+    /// the beginning or the end, and in which time zone. Otherwise, the test can be anywhere in the lives of the
+    /// processes.
     pub(super) fn scheduled(
         &mut self,
         suite: &Suite,

@@ -61,8 +61,8 @@ impl<'a> Spans<'a> {
     }
 
     /// Extends the test that the child process belongs to, so that the child started in it, and ends the test before it
-    /// by then. The child belongs to the test that certainly ran in the middle of the time from the child's start to the
-    /// last wait for the child. Returns whether there is such a test.
+    /// by then. The child belongs to the test that certainly ran in the middle of the time from the child's start to
+    /// the last wait for the child. Returns whether there is such a test.
     fn take_in(&mut self, child: &WaitedChild, certain: &[usize]) -> bool {
         let WaitedChild { start, waits, .. } = *child;
         let (first, last) = waits;
@@ -92,8 +92,8 @@ impl<'a> Spans<'a> {
         true
     }
 
-    /// Cuts two neighbouring tests that overlap, at a time that the bounds of both allow. `around` has for each test the
-    /// test that contains it.
+    /// Cuts two neighbouring tests that overlap, at a time that the bounds of both allow. `around` has for each test
+    /// the test that contains it.
     fn cut_overlaps(&mut self, around: &[Option<usize>]) {
         let mut order = self.order.clone();
         order.sort_by_key(|at| self.chosen.get(*at).copied().flatten());
