@@ -68,7 +68,7 @@ QUICK = --locked --workspace --exclude tr-bpf --exclude tr-record --exclude tr-s
 QUICK_TESTS = api architecture command_line fixtures reports snapshots
 quick: ## a minute for a change of what reads recordings: formatting, unit tests, snapshots; needs Rust alone, and no root
 	$(CARGO) fmt --all --check
-	@if $(CARGO) nextest --version >/dev/null 2>&1; then runner="nextest run"; else runner=test; fi; \
+	@if $(CARGO) nextest --version >/dev/null 2>&1; then runner="nextest run --status-level slow"; else runner=test; fi; \
 	set -x; exec $(CARGO) $$runner $(QUICK) --lib --bins $(addprefix --test ,$(QUICK_TESTS))
 
 # The tests with parts for tr record. With the features of the whole workspace nothing else is compiled again.
