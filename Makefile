@@ -62,12 +62,14 @@ test-kernels: ## test recordings in a kernel of Debian (in QEMU) and in this one
 	@scripts/setup.sh kernels
 	@scripts/test-kernels.sh
 
-# Nothing here records: Rust is enough, without clang, libelf and sudo.
+# Nothing here records: Rust is enough, without clang, libelf and sudo. cargo nextest, where it is installed, runs the same
+# tests, and ends with one line of counts (.config/nextest.toml).
 QUICK = --locked --workspace --exclude tr-bpf --exclude tr-record --exclude tr-symbols --no-default-features --features reading
 QUICK_TESTS = api architecture command_line fixtures reports snapshots
 quick: ## a minute for a change of what reads recordings: formatting, unit tests, snapshots; needs Rust alone, and no root
 	$(CARGO) fmt --all --check
-	$(CARGO) test $(QUICK) --lib --bins $(addprefix --test ,$(QUICK_TESTS))
+	@if $(CARGO) nextest --version >/dev/null 2>&1; then runner="nextest run --status-level slow"; else runner=test; fi; \
+	set -x; exec $(CARGO) $$runner $(QUICK) --lib --bins $(addprefix --test ,$(QUICK_TESTS))
 
 # The tests with parts for tr record. With the features of the whole workspace nothing else is compiled again.
 FEATURED = $(basename $(notdir $(shell grep -l 'feature = "record"' tests/*.rs)))

@@ -44,7 +44,7 @@ impl First<'_> {
 
 /// Runs the program: the subcommand of the command line, or the help, the version, or the error about a wrong
 /// command line.
-pub fn run(program: &Program) -> ExitCode {
+pub fn run_command_line(program: &Program) -> ExitCode {
     let mut words: Vec<OsString> = std::env::args_os().collect();
     let no_pager = words.get(1).is_some_and(|word| word == "--no-pager");
     if no_pager {
@@ -58,7 +58,7 @@ pub fn run(program: &Program) -> ExitCode {
             .and_then(|word| subcommand::find(program.rows, word)),
     };
     if let Some(row) = first.row.filter(|row| row.built.is_none()) {
-        return cmd::left_out::run(row.name());
+        return cmd::left_out::explain(row.name());
     }
     let files = if first.has_defaults() {
         config::files(program.rows)

@@ -12,9 +12,9 @@ use tr_format::reader::{End, Trace, Unknown};
 use tr_format::tally::Tally;
 use tr_format::{frame, Error};
 
+use crate::analysis::Use;
 use crate::budget::Budget;
-use crate::progress::Use;
-use crate::{open, progress, suspend};
+use crate::{analysis, open, suspend};
 
 /// The largest number of events for which `tr info` always analyzes a trace, which takes some ten
 /// milliseconds.
@@ -57,8 +57,8 @@ pub struct Contents {
     /// The size in bytes of the trace file that `tr info` describes.
     pub bytes: u64,
     /// The counts of the trace's events and losses. Its commit delay is a lower bound of the longest time from an
-    /// event's time stamp to its commit in the ring buffer. Without an analysis, the bound only holds if the clocks of
-    /// the CPUs agree.
+    /// event's time stamp to its commit in its slot or the ring buffer. Without an analysis, the bound only holds if
+    /// the clocks of the CPUs agree.
     pub tally: Tally,
     /// The length in ns of the span of time that the trace covers.
     pub duration: u64,
@@ -95,7 +95,7 @@ impl Contents {
         all
     }
 
-    /// The numbers of lost events in the trace, by the name of the stream (ring buffer) that lost them.
+    /// The numbers of lost events in the trace, by the name of the stream that lost them.
     pub fn lost(&self) -> BTreeMap<String, u64> {
         let mut sums = BTreeMap::<String, u64>::new();
         for (stream, count) in &self.tally.lost {
@@ -173,10 +173,10 @@ fn by_summary(outline: Outline) -> Contents {
 }
 
 fn by_analysis(trace: &Trace, budget: Budget) -> Contents {
-    let analysis = progress::recording(
+    let analysis = analysis::analyze(
         trace,
         &Options::default(),
-        progress::Allowance::new(budget, Use::Path),
+        analysis::Allowance::new(budget, Use::Path),
     )
     .analysis;
     let mut lost = BTreeMap::new();

@@ -23,6 +23,8 @@ macro_rules! message {
     };
 }
 
+#[cfg(feature = "report")]
+mod analysis;
 mod args;
 mod budget;
 mod called;
@@ -74,22 +76,24 @@ use std::process::ExitCode;
 static ALLOCATOR: limits::Allocator = limits::Allocator;
 
 fn main() -> ExitCode {
-    stack::with_room(run)
+    stack::with_room(choose_task)
 }
 
-fn run() -> ExitCode {
+/// Hands this call of the program to the code that it is for: to the system's `tr`, to a helper process of the
+/// recorder, to `--version --verbose`, or to the command line with its subcommands. Returns the exit status.
+fn choose_task() -> ExitCode {
     let started = std::time::Instant::now();
     if let Some(status) = passthrough::before_clap() {
         return ExitCode::from(status);
     }
     #[cfg(feature = "record")]
-    if let Some(run) = cmd::helpers::helper() {
-        return run();
+    if let Some(helper) = cmd::helpers::helper() {
+        return helper();
     }
     if version::is_asked() {
-        return version::run();
+        return version::print();
     }
-    cli::run(&subcommand::Program {
+    cli::run_command_line(&subcommand::Program {
         rows: cmd::ROWS,
         started,
     })

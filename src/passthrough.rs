@@ -84,7 +84,7 @@ pub fn before_clap() -> Option<u8> {
         #[cfg(feature = "record")]
         Some(_) if crate::cmd::helpers::helper().is_some() => None,
         _ if TR.is_second() => unknown(),
-        _ => Some(run()),
+        _ => Some(pass_on()),
     }
 }
 
@@ -97,7 +97,7 @@ fn unknown() -> Option<u8> {
 
 /// Replaces this process by the system's `tr`, or prints the answer to a mistyped subcommand. Returns an exit status
 /// if this process goes on.
-pub fn run() -> u8 {
+pub fn pass_on() -> u8 {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     match mistyped::meant(&args, &words()) {
         Some(meant) => ask(meant, &systems()),

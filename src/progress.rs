@@ -1,131 +1,37 @@
-//! Analyzes a trace, with a progress bar on the terminal if that takes long.
+//! Shows on the terminal how far an analysis of recordings has come, if that takes long.
 
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use tr_analyze::Options;
-use tr_format::reader::Trace;
-use tr_insight::recording::{BudgetEffect, Recording};
-
-use crate::budget::{self, Budget};
-use crate::{limits, scratch};
 use tr_text::called::TR;
-use tr_text::units;
 
 /// The time for which an analysis shows nothing, before the progress bar appears.
 const SILENT: Duration = Duration::from_millis(500);
 
-/// The ways in which a command uses the timeline of the threads' states, from the one that takes the least memory to
-/// the one that takes the most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Use {
-    /// The timeline is used for the critical path, for waits or for exports.
-    Path,
-    /// The timeline is used for the times of steps, or for the HTML page.
-    Times,
-    /// The timeline is used for advice or forecasts, which simulate the run.
-    Schedule,
-}
-
-/// The memory that a timeline takes if it is not in a temporary file: at most 16 bytes for each event of the trace. The
-/// number is doubled, because a command may use only half of its memory limit for reading.
-const IN_MEMORY: u64 = 2 * 16;
-/// The number of bytes of memory for each event of the trace that an analysis with a timeline takes for tasks, for
-/// the index of the timeline and for reports.
-const EACH: u64 = 10;
-
-impl Use {
-    /// The memory in bytes that the analysis takes for each wait that another task ended (measured: benches/memory.sh).
-    /// A recording with few such waits needs most of its memory for tasks.
-    fn dependency(self) -> u64 {
-        match self {
-            Use::Path => 20,
-            Use::Times => 70,
-            Use::Schedule => 170,
-        }
-    }
-}
-
-/// The limits of memory and time for an analysis, and what its timeline will be used for.
-#[derive(Clone, Copy)]
-pub struct Allowance {
-    pub budget: Budget,
-    /// The purpose for which the timeline is needed. The analysis takes more memory for some purposes than for others.
-    pub wanted: Use,
-    /// The number of recordings that the command analyzes, which share its time limit.
-    pub files: usize,
-}
-
-impl Allowance {
-    /// The limits for the analysis of a single recording.
-    pub fn new(budget: Budget, wanted: Use) -> Allowance {
-        Allowance {
-            budget,
-            wanted,
-            files: 1,
-        }
-    }
-}
-
-/// The number of events in the frames of the trace that overlap the span from `from` to `to`, which are ns since the
-/// start of the recording.
-pub fn events_in(trace: &Trace, (from, to): (Option<u64>, Option<u64>)) -> u64 {
-    let at = |offset: u64| trace.meta().start.0.saturating_add(offset);
-    let (start, end) = (at(from.unwrap_or(0)), to.map_or(u64::MAX, at));
-    let frames = trace.frames().iter();
-    let inside = frames.filter(|frame| frame.max.0 >= start && frame.min.0 <= end);
-    inside.fold(0, |sum, frame| sum.saturating_add(frame.events))
-}
-
-/// The message that a recording with `events` events gets no timeline, because that would need `needed` bytes of
-/// memory; `None` if the limits allow it.
-fn too_many(budget: Budget, events: u64, needed: u64) -> Option<String> {
-    let most = budget.memory()?;
-    (needed > most).then(|| {
-        // A number of whole GiB is easier to type, and exact enough.
-        let give = needed.div_ceil(1 << 30);
-        let at = if budget::half().is_none_or(|half| fits(give, 2 * half)) {
-            ""
-        } else {
-            " on a larger machine"
-        };
-        format!(
-            "{} events: their order (critical path, advice, times of steps, waits) is left out, because it \
-             takes more memory; --max-memory {give}G shows it{at}, and --from and --to that of a part",
-            units::count(events)
-        )
-    })
-}
-
-/// Whether a timeline of `gib` GiB fits into a machine or container with `available` bytes of memory. A timeline that
-/// takes all of the memory does not fit, because the kernel would kill the process without any message.
-fn fits(gib: u64, available: u64) -> bool {
-    gib < available >> 30
-}
-
-/// The settings for an analysis of the whole recording that keeps the timeline of the threads' states.
-pub fn with_timeline() -> Options {
-    Options {
-        timeline: true,
-        ..Options::default()
-    }
-}
-
-/// Like [`recording`], but analyzes the whole recording and keeps the timeline of the threads' states.
-pub fn whole(trace: &Trace, allowance: Allowance) -> Recording {
-    recording(trace, &with_timeline(), allowance)
-}
-
 /// The progress bar of an analysis on standard error, if that is a terminal. It appears after [`SILENT`].
-struct Bar {
+pub struct Bar {
     bar: ProgressBar,
     begun: Instant,
     is_terminal: bool,
 }
 
 impl Bar {
+    /// Creates the progress bar of the analysis of one recording. `is_part` is set if only a part of the recording is
+    /// analyzed (`--from`).
+    pub fn of_one(is_part: bool) -> Bar {
+        Bar::new(style(is_part))
+    }
+
+    /// Creates the common progress bar of the analyses of several recordings.
+    #[cfg(feature = "compare")]
+    pub fn of_several() -> Bar {
+        // An error can only mean that the template is wrong.
+        let style = ProgressStyle::with_template(&format!("{TR}: {{msg}} {SEVERAL}"));
+        Bar::new(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+    }
+
     fn new(style: ProgressStyle) -> Bar {
         let bar = ProgressBar::hidden();
         bar.set_style(style);
@@ -136,7 +42,14 @@ impl Bar {
         }
     }
 
-    fn show(&self, done: u64, all: u64) {
+    /// Shows in front of the bar which of several recordings is being analyzed. The first one has the number 1.
+    #[cfg(feature = "compare")]
+    pub fn name_recording(&self, number: usize, of: usize) {
+        self.bar.set_message(format!("recording {number} of {of}"));
+    }
+
+    /// Moves the end of the bar to `done` steps of `all`.
+    pub fn show(&self, done: u64, all: u64) {
         self.bar.set_length(all);
         self.bar.set_position(done);
         if self.is_terminal && self.bar.is_hidden() && self.begun.elapsed() > SILENT {
@@ -145,127 +58,27 @@ impl Bar {
     }
 
     /// Prints a line on standard error above the progress bar.
-    fn say(&self, text: &str) {
+    pub fn say(&self, text: &str) {
         self.bar.suspend(|| message!("{text}"));
     }
-}
 
-/// The number of steps of the progress bar for each of several recordings.
-#[cfg(feature = "compare")]
-const PARTS: u64 = 1000;
-/// The number of steps of the progress bar for reading one of several recordings. The rest of the recording's `PARTS`
-/// steps are for analyzing it.
-#[cfg(feature = "compare")]
-const READING: u64 = 400;
-
-/// Analyzes several recordings, one after the other, with a single progress bar. `analyze` is called with the index
-/// and the analysis of each recording.
-#[cfg(feature = "compare")]
-pub fn several<T>(
-    traces: &[Trace],
-    options: &Options,
-    allowance: Allowance,
-    mut analyze: impl FnMut(usize, Recording) -> T,
-) -> Vec<T> {
-    // An error can only mean that the template is wrong.
-    let style = ProgressStyle::with_template(&format!("{TR}: {{msg}} {SEVERAL}"));
-    let bar = Bar::new(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    let files = traces.len();
-    let whole = (files as u64).saturating_mul(PARTS);
-    let allowance = Allowance { files, ..allowance };
-    let each = traces.iter().enumerate().map(|(at, trace)| {
-        let before = (at as u64).saturating_mul(PARTS);
-        bar.bar
-            .set_message(format!("recording {} of {files}", at + 1));
-        let recording = read(trace, options, allowance, &bar, |done, all| {
-            (before + tr_analyze::share(READING, done, all), whole)
-        });
-        bar.show(before + READING, whole);
-        let result = analyze(at, recording);
-        bar.show(before + PARTS, whole);
-        result
-    });
-    let results = each.collect();
-    bar.bar.finish_and_clear();
-    results
-}
-
-/// Analyzes a trace within limits of memory and time. If standard error is a terminal, a bar there shows the progress
-/// after half a second. A timeline that would take too much memory is left out. If a limit stops the reading or
-/// removes the timeline, a line on standard error says so.
-pub fn recording(trace: &Trace, options: &Options, allowance: Allowance) -> Recording {
-    let bar = Bar::new(style(options.from.is_some() || options.to.is_some()));
-    let recording = read(trace, options, allowance, &bar, |done, all| (done, all));
-    bar.bar.finish_and_clear();
-    recording
-}
-
-/// Like [`recording`], but draws on the caller's progress bar. `place` converts the number of events read and the
-/// number of all events into a position on the bar and the bar's length.
-fn read(
-    trace: &Trace,
-    options: &Options,
-    allowance: Allowance,
-    bar: &Bar,
-    place: impl Fn(u64, u64) -> (u64, u64) + Sync,
-) -> Recording {
-    let Allowance {
-        budget,
-        wanted,
-        files,
-    } = allowance;
-    let events = events_in(trace, (options.from, options.to));
-    let has_timeline = options.timeline || options.samples;
-    let scratch = scratch::of(events).filter(|_| has_timeline);
-    let in_memory = if scratch.is_some() { 0 } else { IN_MEMORY };
-    let each = events.saturating_mul(EACH + in_memory);
-    let mut left_out = too_many(budget, events, each).filter(|_| has_timeline);
-    let kept = left_out.is_none();
-    let options = Options {
-        timeline: options.timeline && kept,
-        samples: options.samples && kept,
-        scratch,
-        ..*options
-    };
-    let watch = budget.begin(files);
-    let mut analysis = tr_analyze::analyze_watched(trace, &options, &mut |done, all| {
-        let (done, all) = place(done, all);
-        bar.show(done, all);
-        watch.exceeded()
-    });
-    if scratch.is_some() {
-        limits::give_back();
-    }
-    if let Some(why) = &analysis.quality.stopped {
-        bar.say(&format!("{why}; the rest of the recording is unknown"));
-    }
-    if let Some(timeline) = &analysis.timeline {
-        // Each wait that another task ended takes memory. The number of such waits is known only after the trace was
-        // read, so the limit is checked a second time here.
-        let of_dependencies = timeline.dependencies().saturating_mul(wanted.dependency());
-        left_out = too_many(budget, events, each.saturating_add(of_dependencies));
-        if left_out.is_some() {
-            analysis.timeline = None;
-        }
-    }
-    if let Some(why) = &left_out {
-        bar.say(why);
-    }
-    Recording {
-        analysis,
-        budget: BudgetEffect { left_out },
-        ..Recording::default()
+    /// Removes the progress bar from the terminal.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
     }
 }
 
+/// The bar itself, and the figures behind it, for one recording.
 const BAR: &str = "{wide_bar} {percent:>3} %, {rate}, {eta} left";
+/// The bar itself, and the figures behind it, for several recordings.
 #[cfg(feature = "compare")]
 const SEVERAL: &str = "{wide_bar} {percent:>3} %, {eta} left";
 
-fn style(part: bool) -> ProgressStyle {
+/// The layout of the progress bar for one recording, or for a part of one.
+fn style(is_part: bool) -> ProgressStyle {
     // If only a part of the recording is analyzed (`--from`), the bar says that the whole trace is read. The earlier
     // events are needed, because the state of each task at `--from` depends on them.
-    let template = if part {
+    let template = if is_part {
         format!("{TR}: reading the whole trace {BAR}")
     } else {
         format!("{TR}: {BAR}")
@@ -277,18 +90,4 @@ fn style(part: bool) -> ProgressStyle {
         // Writing to a string cannot fail.
         let _ = write!(to, "{:.1} M events/s", state.per_sec() / 1e6);
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::fits;
-
-    /// Tests that a memory limit of 1 GiB does not fit into a container with 1 GiB: the container's own limit would
-    /// be reached first.
-    #[test]
-    fn all_of_the_memory_does_not_fit() {
-        let gib = 1 << 30;
-        assert!(!fits(1, gib) && !fits(2, 2 * gib - 1) && !fits(3, 2 * gib));
-        assert!(fits(1, 2 * gib) && fits(7, 8 * gib));
-    }
 }

@@ -178,7 +178,7 @@ impl Built {
             tools: A::TOOLS,
             failed: A::FAILED,
             run_without_defaults: A::run_without_defaults,
-            run: run::<A>,
+            run: prepare_and_run::<A>,
             is_long: A::IS_LONG,
             complete: |command, rows| A::complete(A::augment_args(command), rows),
         }
@@ -208,7 +208,9 @@ pub struct Call<'a> {
     pub undecided: Option<String>,
 }
 
-fn run<A: Subcommand>(call: &Call<'_>) -> Result<ExitCode, clap::Error> {
+/// Runs the subcommand whose arguments have the type `A`: reads the arguments, prepares the process, runs the
+/// subcommand, and waits for the pager. An error is clap's error about the arguments.
+fn prepare_and_run<A: Subcommand>(call: &Call<'_>) -> Result<ExitCode, clap::Error> {
     let mut args = A::from_arg_matches(call.matches)?;
     args.set_undecided(call.undecided.clone());
     let preparation = Preparation {

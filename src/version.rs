@@ -21,7 +21,7 @@ pub fn is_asked() -> bool {
 
 /// Prints the features, methods and formats of this program for `tr --version --verbose`, one in each line,
 /// as `name: values`.
-pub fn run() -> ExitCode {
+pub fn print() -> ExitCode {
     // A program that was built without the recorder has no recording methods.
     let methods = if cfg!(feature = "record") {
         "bpf sudo ptrace"

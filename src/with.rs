@@ -11,9 +11,9 @@ use tr_insight::imports::{self, Imports, ToolFile};
 use tr_insight::Recording;
 use tr_text::escape;
 
+use crate::analysis::Use;
 use crate::budget::Budget;
-use crate::progress::Use;
-use crate::{errors, progress};
+use crate::{analysis, errors};
 
 /// The largest number of damaged files, in directories that `--with` names, whose names are printed.
 const NAMED: u64 = 10;
@@ -35,7 +35,8 @@ impl With {
 
     /// Analyzes a whole recording with its timeline, and adds the spans of the files that `--with` names.
     pub fn recording(&self, trace: &Trace, budget: Budget) -> Result<Recording, ExitCode> {
-        let mut recording = progress::whole(trace, progress::Allowance::new(budget, Use::Schedule));
+        let mut recording =
+            analysis::analyze_whole(trace, analysis::Allowance::new(budget, Use::Schedule));
         self.add(&mut recording)?;
         Ok(recording)
     }

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use tr_format::reader::Trace;
 use tr_insight::Recording;
 
+use crate::analysis::{self, Use};
 use crate::budget::Budget;
-use crate::progress::{self, Use};
 
 /// Takes the place of the options about `--with` in a program that cannot read other tools' files. It has none.
 #[derive(clap::Args, Debug)]
@@ -22,8 +22,8 @@ impl With {
     /// Analyzes a whole recording with its timeline. With the feature `import`, this function would also add the spans
     /// of the files that `--with` names.
     pub fn recording(&self, trace: &Trace, budget: Budget) -> Result<Recording, ExitCode> {
-        let allowance = progress::Allowance::new(budget, Use::Schedule);
-        Ok(progress::whole(trace, allowance))
+        let allowance = analysis::Allowance::new(budget, Use::Schedule);
+        Ok(analysis::analyze_whole(trace, allowance))
     }
 
     pub fn add(&self, _: &mut Recording) -> Result<(), ExitCode> {

@@ -248,7 +248,10 @@ fn names_of_programs_stand_in_the_table() {
         // The string "tar" is the end of an archiver's name here, as in `bsdtar`.
         ("crates/insight/src/depends.rs", "tar"),
         // Here the name of a program says where imported data comes from, for example from pytest's report.
-        ("crates/insight/src/imports/junit/schedule.rs", "pytest"),
+        (
+            "crates/insight/src/imports/junit/schedule/workers.rs",
+            "pytest",
+        ),
         ("crates/insight/src/imports/spans.rs", "clang"),
         ("crates/predict/src/shards/lists.rs", "pytest"),
         ("crates/report/src/reports/steps.rs", "pytest"),
@@ -488,4 +491,27 @@ fn nothing_expects_a_path_at_the_root_to_be_absent() {
         let mut lines = text.lines().filter(|line| line.contains(absent));
         assert_eq!(lines.next(), None, "{}", file.display());
     }
+}
+
+/// The settings of cargo nextest and the project's own runner (`scripts/test.py`) have the same list of test programs
+/// that need the right to trace. By default, nextest leaves them out; in its profile `record`, each of their tests runs
+/// alone.
+#[test]
+fn both_runners_know_the_tests_that_record() {
+    let read = |file: &str| std::fs::read_to_string(root().join(file)).unwrap();
+    let runner = read("scripts/test.py");
+    let (_, record) = runner.split_once("\nRECORD = {").unwrap();
+    let (record, _) = record.split_once('}').unwrap();
+    let record: BTreeSet<&str> = record.split('"').skip(1).step_by(2).collect();
+    let settings = read(".config/nextest.toml");
+    let filters = settings.lines().filter(|line| line.contains("filter = \""));
+    let filters: Vec<BTreeSet<&str>> = filters
+        .map(|filter| {
+            let ids = filter.split("binary_id(").skip(1);
+            ids.filter_map(|id| id.split(')').next()?.split("::").nth(1))
+                .collect()
+        })
+        .filter(|names: &BTreeSet<&str>| !names.is_empty())
+        .collect();
+    assert_eq!(filters, [record.clone(), record]);
 }

@@ -221,7 +221,7 @@ fn reports(view: &View<'_>, style: &Style, part: usize) {
         report.warning(true);
         log(&report.text(style));
         report.page(&markdown).markdown("title", &markdown);
-        report.csv().unwrap();
+        report.sheet().csv().unwrap();
     }
     json::render(view, &reports, true, &mut sink()).unwrap();
 }

@@ -277,7 +277,7 @@ fn reports(view: &View<'_>, style: &Style) {
         // The text is escaped as when it is written, because a line may begin with a hostile name.
         let text = escape::page(&report.text(style)).into_owned();
         assert_eq!(escape::page(&text), text, "{name}");
-        report.csv().unwrap();
+        report.sheet().csv().unwrap();
     }
     json::render(view, &reports, true, &mut std::io::sink()).unwrap();
     json::lines(view, &mut std::io::sink()).unwrap();

@@ -18,15 +18,15 @@ use tr_report::reports::{ci_tracer, Ask, ReportKind, View};
 use tr_report::{ci, json, warnings};
 use tr_text::escape;
 
+use crate::analysis::Use;
 use crate::budget::Budget;
 use crate::errors::{self, Done};
 use crate::filters::Filters;
-use crate::progress::Use;
 use crate::span::Span;
 use crate::style::Layout;
 use crate::subcommand::{Hint, Program, Subcommand};
 use crate::with::With;
-use crate::{args, open, parts, progress};
+use crate::{analysis, args, open, parts};
 use std::path::Path;
 use tr_mcp::tool::takes::{FILE, TOP};
 use tr_mcp::tool::{AgentTool, Takes, TakesKind};
@@ -250,11 +250,11 @@ impl Subcommand for Args {
     }
 
     fn run(self, _: &Program) -> Done {
-        run(&self)
+        analyze(&self)
     }
 }
 
-fn run(args: &Args) -> Done {
+fn analyze(args: &Args) -> Done {
     if let Some(threads) = args.threads {
         // An error means that the pool exists already.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
@@ -270,8 +270,8 @@ fn run(args: &Args) -> Done {
     let kinds = args.kinds();
     let options = options(args, &kinds, &trace, span);
     let most = kinds.iter().map(|kind| use_of(*kind)).max();
-    let allowance = progress::Allowance::new(args.budget, most.unwrap_or(Use::Path));
-    let recording = progress::recording(&trace, &options, allowance);
+    let allowance = analysis::Allowance::new(args.budget, most.unwrap_or(Use::Path));
+    let recording = analysis::analyze(&trace, &options, allowance);
     // The recording is not freed: the process ends with it, and to free a million processes one by one takes
     // longer than to leave that to the system.
     let mut recording = std::mem::ManuallyDrop::new(recording);

@@ -17,12 +17,12 @@ use tr_insight::identity;
 use tr_insight::Recording;
 use tr_text::escape;
 
+use crate::analysis::Use;
 use crate::budget::Budget;
 use crate::errors::{self, Done};
-use crate::progress::Use;
 use crate::style::Layout;
 use crate::subcommand::{Program, Subcommand};
-use crate::{args, open, output, progress};
+use crate::{analysis, args, open, output};
 use tr_mcp::tool::takes::TOP;
 use tr_mcp::tool::{AgentTool, Takes, TakesKind};
 use tr_output::FileKind;
@@ -217,11 +217,11 @@ impl Subcommand for Args {
     }
 
     fn run(self, _: &Program) -> Done {
-        run(&self)
+        compare(&self)
     }
 }
 
-fn run(args: &Args) -> Done {
+fn compare(args: &Args) -> Done {
     let [base, new] = sides(args).map_err(errors::refused)?;
     let files: Vec<&PathBuf> = base.iter().chain(new).collect();
     let (traces, not_traced) = opened(&files, args.allow_undecided)?;
@@ -230,10 +230,10 @@ fn run(args: &Args) -> Done {
     let mut pages = pages.transpose()?;
     let options = Options {
         samples: pages.is_some(),
-        ..progress::with_timeline()
+        ..analysis::with_timeline()
     };
-    let allowance = progress::Allowance::new(args.budget, Use::Schedule);
-    let runs = progress::several(&traces, &options, allowance, |at, recording| {
+    let allowance = analysis::Allowance::new(args.budget, Use::Schedule);
+    let runs = analysis::analyze_several(&traces, &options, allowance, |at, recording| {
         let file = files.get(at).map_or(Path::new(""), |file| file.as_path());
         let mut run = Run::new(&file.to_string_lossy(), &recording);
         run.link = args.place(file, &recording, pages.as_mut())?;

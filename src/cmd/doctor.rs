@@ -302,11 +302,11 @@ impl Subcommand for Args {
         &[("tr doctor", "what recording this machine allows")];
 
     fn run(self, program: &Program) -> Done {
-        Ok(run(&self, program))
+        Ok(diagnose(&self, program))
     }
 }
 
-fn run(args: &Args, program: &Program) -> ExitCode {
+fn diagnose(args: &Args, program: &Program) -> ExitCode {
     let files = config::files(program.rows);
     let diagnosis = Diagnosis::of(Machine::examine(args.sudo), files);
     let printed = match args.format {

@@ -62,13 +62,13 @@ impl Subcommand for Args {
     }
 
     fn run(self, _: &Program) -> Done {
-        run(&self)
+        dump(&self)
     }
 }
 
-fn run(args: &Args) -> Done {
+fn dump(args: &Args) -> Done {
     if args.follow {
-        return Ok(follow::run(args));
+        return Ok(follow::dump_growing(args));
     }
     let trace = open::trace(&args.file)?;
     Ok(open::printed(print(args, &trace)))

@@ -19,12 +19,12 @@ use tr_format::meta::Extra;
 use tr_format::reader::Trace;
 use tr_report::reports::{Ask, View};
 
+use crate::analysis::Use;
 use crate::budget::Budget;
 use crate::errors::{self, Done};
 use crate::filters::Filters;
-use crate::progress::Use;
 use crate::subcommand::{Hint, Program, Subcommand};
-use crate::{args, output, parts, progress, send};
+use crate::{analysis, args, output, parts, send};
 use file::to_file;
 use options::{by_ending, has_date, min_or, misplaced, refuse_part, To};
 pub use options::{names, Args};
@@ -64,11 +64,11 @@ impl Subcommand for Args {
     }
 
     fn run(self, _: &Program) -> Done {
-        run(&self)
+        export(&self)
     }
 }
 
-fn run(args: &Args) -> Done {
+fn export(args: &Args) -> Done {
     let endpoint = args.endpoint.clone();
     let is_file = args.output.is_some() || args.tables.is_some();
     let signal = match args.format {
@@ -101,12 +101,12 @@ fn run(args: &Args) -> Done {
         To::Dataset => {
             return match &args.tables {
                 Some(directory) => dataset::write_tables(args, directory),
-                None => dataset::run(args),
+                None => dataset::write(args),
             };
         }
-        To::Junit => return junit::run(args),
-        To::CompileCommands => return compile_commands::run(args),
-        To::Benchmarks(service) => return benchmarks::run(args, service),
+        To::Junit => return junit::write(args),
+        To::CompileCommands => return compile_commands::write(args),
+        To::Benchmarks(service) => return benchmarks::write(args, service),
     };
     convert(args, format, endpoint.as_deref())
 }
@@ -140,10 +140,10 @@ fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
         timeline: format.needs_timeline(),
         ..Options::default()
     };
-    let mut recording = progress::recording(
+    let mut recording = analysis::analyze(
         &trace,
         &options,
-        progress::Allowance::new(args.budget, Use::Path),
+        analysis::Allowance::new(args.budget, Use::Path),
     );
     if args.with.paths().next().is_some() && !(format.has_spans() || format == Format::Perfetto) {
         message!("{} has no steps: --with adds nothing to it", format.name());
@@ -179,7 +179,7 @@ fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
             to_file((output, args.force), &args.file, kind, write)
         }
         (None, Some(url)) => Ok(send::otlp(url, signal, format.encoding(), write)),
-        // `run` has already refused a command line with neither an output file nor a URL.
+        // `export` has already refused a command line with neither an output file nor a URL.
         (None, None) => Err(ExitCode::from(errors::UNREADABLE)),
     }
 }
@@ -193,7 +193,7 @@ fn detail(args: &Args, format: Format, trace: &Trace, analysis: &Analysis) -> u6
     if let Some(given) = args.detail {
         return args::nanoseconds(given);
     }
-    let events = progress::events_in(trace, args.span.ns());
+    let events = analysis::events_in(trace, args.span.ns());
     let detail = detail::of(analysis, events);
     if detail > 0 {
         message!(

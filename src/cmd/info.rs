@@ -62,13 +62,13 @@ impl Subcommand for Args {
     }
 
     fn run(self, _: &Program) -> Done {
-        run(&self)
+        print_info(&self)
     }
 }
 
-fn run(args: &Args) -> Done {
+fn print_info(args: &Args) -> Done {
     if args.secrets {
-        return secrets::run(&args.file, args.format == "json");
+        return secrets::list(&args.file, args.format == "json");
     }
     let contents = contents::of(&args.file, args.full, args.budget);
     let contents = contents.map_err(|error| open::unreadable(&args.file, &error))?;
@@ -479,8 +479,9 @@ fn completeness(lines: &mut Lines, contents: &Contents) {
             back => units::time(back),
         },
     );
-    // A commit delay is the time from an event's timestamp to its arrival in the ring. It is found if an event comes
-    // too late in the file. Such an event proves a least delay, not the whole one, so the text says "at least".
+    // A commit delay is the time from an event's timestamp to its arrival in its slot or the ring. It is found if an
+    // event comes too late in the file. Such an event proves a least delay, not the whole one, so the text says "at
+    // least".
     lines.say(
         "commit delay",
         match (contents.tally.commit_delay, &contents.analysis) {

@@ -6,7 +6,7 @@ use crate::errors;
 
 /// Prints that this build of `tr` lacks the subcommand, and how to get a program that has it.
 /// Returns the exit status.
-pub fn run(name: &str) -> ExitCode {
+pub fn explain(name: &str) -> ExitCode {
     let (why, how) = if !cfg!(feature = "report") {
         (
             "this tr records alone (scripts/build.sh --record-only)",

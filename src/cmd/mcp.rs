@@ -57,11 +57,11 @@ impl Subcommand for Args {
     }
 
     fn run(self, program: &Program) -> Done {
-        Ok(run(&self, program.rows))
+        Ok(serve(&self, program.rows))
     }
 }
 
-fn run(args: &Args, rows: &[Row]) -> ExitCode {
+fn serve(args: &Args, rows: &[Row]) -> ExitCode {
     let root = std::env::current_dir().and_then(std::fs::canonicalize);
     let root = match root {
         Ok(root) => root,

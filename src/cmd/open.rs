@@ -59,11 +59,11 @@ impl Subcommand for Args {
     }
 
     fn run(self, _: &Program) -> Done {
-        run(&self)
+        show_page(&self)
     }
 }
 
-fn run(args: &Args) -> Done {
+fn show_page(args: &Args) -> Done {
     let page = report::page(
         &open::warned(&args.file)?,
         &args.file,

@@ -11,11 +11,11 @@ use tr_insight::identity;
 use tr_text::escape;
 use tr_text::style::Style;
 
+use crate::analysis::Use;
 use crate::budget::Budget;
 use crate::errors::{self, Done};
-use crate::progress::Use;
 use crate::subcommand::{Program, Subcommand};
-use crate::{open, output, progress};
+use crate::{analysis, open, output};
 use tr_output::FileKind;
 
 /// The test that recognizes an HTML page or JSON of `tr pipeline`, which a new one may replace.
@@ -143,11 +143,11 @@ impl Subcommand for Args {
     }
 
     fn run(self, _: &Program) -> Done {
-        run(&self)
+        write_pipeline(&self)
     }
 }
 
-fn run(args: &Args) -> Done {
+fn write_pipeline(args: &Args) -> Done {
     let pipeline = pipeline(args)?;
     let text = match args.format() {
         FormatArg::Text => escape::page(&pipeline.page().text(&Style::PLAIN)).into_owned(),
@@ -179,9 +179,9 @@ fn pipeline(args: &Args) -> Result<Pipeline, ExitCode> {
         added.map_err(errors::refused)?;
         traces.push(trace);
     }
-    let allowance = progress::Allowance::new(args.budget, Use::Times);
-    let options = progress::with_timeline();
-    let found = progress::several(&traces, &options, allowance, |at, recording| {
+    let allowance = analysis::Allowance::new(args.budget, Use::Times);
+    let options = analysis::with_timeline();
+    let found = analysis::analyze_several(&traces, &options, allowance, |at, recording| {
         let file = args.files.get(at).map(PathBuf::as_path);
         let name = file.and_then(Path::file_stem).unwrap_or_default();
         Job::of(&recording, &name.to_string_lossy())

@@ -14,14 +14,14 @@ use tr_predict::{page, NoForecast, Predictor, Wanted};
 use tr_text::page::Page;
 use tr_text::style::Paint;
 
+use crate::analysis::Use;
 use crate::budget::Budget;
 use crate::errors::{self, Done};
 use crate::output::Force;
-use crate::progress::Use;
 use crate::style::Layout;
 use crate::subcommand::{Hint, Program, Subcommand};
 use crate::with::{self, With};
-use crate::{args, open, output, progress};
+use crate::{analysis, args, open, output};
 use tr_mcp::tool::takes::FILE;
 use tr_mcp::tool::{AgentTool, Takes, TakesKind};
 use tr_output::FileKind;
@@ -270,15 +270,15 @@ impl Subcommand for Args {
     }
 
     fn run(self, _: &Program) -> Done {
-        run(&self)
+        forecast(&self)
     }
 }
 
-fn run(args: &Args) -> Done {
+fn forecast(args: &Args) -> Done {
     let trace = open::warned(&args.file)?;
     let files = args.with.files()?;
-    let allowance = progress::Allowance::new(args.budget, Use::Schedule);
-    let mut recording = progress::whole(&trace, allowance);
+    let allowance = analysis::Allowance::new(args.budget, Use::Schedule);
+    let mut recording = analysis::analyze_whole(&trace, allowance);
     with::place(&files, &mut recording);
     let plan = plan(args, &recording, &files)?;
     if args

@@ -96,7 +96,7 @@ impl Subcommand for Args {
     }
 
     fn run(self, program: &Program) -> Done {
-        Ok(run(self, program.started))
+        Ok(record(self, program.started))
     }
 }
 
@@ -178,7 +178,7 @@ fn config(args: &Args, follow: Follow, redactor: Redactor, started: Instant) -> 
     }
 }
 
-fn run(args: Args, started: Instant) -> ExitCode {
+fn record(args: Args, started: Instant) -> ExitCode {
     let Some(follow) = args.follow() else {
         return errors::failed(format_args!("nothing to record: give a COMMAND, or --all, --pid or --cgroup (try: {TR} record --help)"));
     };

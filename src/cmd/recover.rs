@@ -38,11 +38,11 @@ impl Subcommand for Args {
     }
 
     fn run(self, _: &Program) -> Done {
-        run(&self)
+        recover(&self)
     }
 }
 
-fn run(args: &Args) -> Done {
+fn recover(args: &Args) -> Done {
     let Some(output) = &args.output else {
         message!("recover: no output is named; for example:");
         eprintln!("    {}", proposal(&args.file));

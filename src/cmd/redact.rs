@@ -57,11 +57,11 @@ impl Subcommand for Args {
     }
 
     fn run(self, _: &Program) -> Done {
-        run(&self)
+        mask_secrets(&self)
     }
 }
 
-fn run(args: &Args) -> Done {
+fn mask_secrets(args: &Args) -> Done {
     let redactor = Redactor::new(true, args.redact.clone());
     let trace = open::to_copy(&args.file)?;
     let out = errors::shown(&args.output);

@@ -9,13 +9,13 @@ use tr_analyze::Options;
 use tr_format::reader::Trace;
 use tr_insight::untraced;
 
+use crate::analysis::Use;
 use crate::budget::Budget;
 use crate::errors::{self, Done};
-use crate::progress::Use;
 use crate::span::Span;
 use crate::subcommand::{Hint, Program, Subcommand};
 use crate::with::With;
-use crate::{open, output, parts, progress};
+use crate::{analysis, open, output, parts};
 
 /// Write the analysis as one HTML file
 #[derive(clap::Args, Debug)]
@@ -58,7 +58,7 @@ impl Subcommand for Args {
     }
 
     fn run(self, _: &Program) -> Done {
-        run(&self)
+        write_page(&self)
     }
 }
 
@@ -90,8 +90,8 @@ pub fn page(
         samples: true,
         ..Options::default()
     };
-    let allowance = progress::Allowance::new(budget, Use::Times);
-    let mut recording = progress::recording(trace, &options, allowance);
+    let allowance = analysis::Allowance::new(budget, Use::Times);
+    let mut recording = analysis::analyze(trace, &options, allowance);
     with.add(&mut recording)?;
     span.check_in(&recording.analysis)?;
     let not_traced = untraced::reason(&recording.analysis);
@@ -113,7 +113,7 @@ pub fn page(
     Ok(Page { html, contents })
 }
 
-fn run(args: &Args) -> Done {
+fn write_page(args: &Args) -> Done {
     let trace = parts::opened(&args.file, &args.more)?;
     let Page { html, contents } = page(&trace, &args.file, &args.span, &args.with, args.budget)?;
     if args.output.as_os_str() == "-" {

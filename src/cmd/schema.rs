@@ -35,10 +35,10 @@ impl Subcommand for Args {
     const IS_LONG: bool = true;
 
     fn run(self, _: &Program) -> Done {
-        Ok(run(&self))
+        Ok(print_schema(&self))
     }
 }
 
-fn run(args: &Args) -> ExitCode {
+fn print_schema(args: &Args) -> ExitCode {
     open::print(args.schema.as_bytes())
 }

@@ -248,7 +248,7 @@ impl Finder {
 }
 
 /// Prints a list of the places of secrets in a trace. The secrets themselves are never printed.
-pub fn run(file: &Path, as_json: bool) -> Done {
+pub fn list(file: &Path, as_json: bool) -> Done {
     let trace = open::warned(file)?;
     let mut finder = Finder::new(Redactor::new(true, Vec::new()), trace.meta().start);
     let read = finder.read(&trace);

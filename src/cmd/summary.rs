@@ -101,11 +101,11 @@ impl Subcommand for Args {
     }
 
     fn run(self, _: &Program) -> Done {
-        run(&self)
+        summarize(&self)
     }
 }
 
-fn run(args: &Args) -> Done {
+fn summarize(args: &Args) -> Done {
     let trace = parts::opened(&args.file, &args.more)?;
     let name = args.file.to_string_lossy();
     let recording = args.with.recording(&trace, args.budget)?;

@@ -83,11 +83,11 @@ impl Subcommand for Args {
     }
 
     fn run(self, _: &Program) -> Done {
-        run(&self)
+        name_functions(&self)
     }
 }
 
-fn run(args: &Args) -> Done {
+fn name_functions(args: &Args) -> Done {
     let redactor = Redactor::new(!args.no_redact, Vec::new());
     let trace = open::to_copy(&args.file)?;
     if trace.unknown() != Unknown::default() && args.output.is_none() {

@@ -38,11 +38,11 @@ impl Subcommand for Args {
     }
 
     fn run(self, _: &Program) -> Done {
-        run(&self)
+        verify(&self)
     }
 }
 
-fn run(args: &Args) -> Done {
+fn verify(args: &Args) -> Done {
     let trace = open::trace(&args.file)?;
     let name = errors::shown(&args.file);
     let problems = problems(&trace, &args.budget.begin(1));

@@ -342,12 +342,13 @@ pub struct Quality {
     pub under_way: bool,
     /// The reason why reading stopped before the end of the file ([`crate::Watch`]).
     pub stopped: Option<String>,
-    /// The largest step back in time inside one ring buffer between the kernel and the recorder, in ns.
+    /// The largest step back in time inside one CPU's slots or the ring buffer between the kernel and the recorder, in
+    /// ns.
     pub largest_inversion: u64,
     /// The longest commit delay that the file proves, in ns. A commit delay is the time from an event's time stamp
-    /// until the event is in its ring buffer. A delay is proven if a younger event of the ring came first, or if the
-    /// recorder emptied the ring after the time stamp without finding the event. The true delay may be longer. The
-    /// value is never less than `largest_inversion`.
+    /// until the event is in its slot or in the ring buffer. A delay is proven if a younger event came first there, or
+    /// if the recorder emptied the slots and the ring after the time stamp without finding the event. The true delay
+    /// may be longer. The value is never less than `largest_inversion`.
     pub commit_delay: u64,
     /// For each kind of event that contradicts earlier ones (a task on two CPUs, a task running before its fork,
     /// …), the number of such events. The list is empty for a good trace.

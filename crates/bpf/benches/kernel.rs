@@ -74,7 +74,7 @@ fn costs_of(storm: &Path) -> Costs {
         cpus: (0..cpus as u16).collect(),
         later_cpus: Some(0),
         possible_cpus: cpus,
-        sched_ring: 4 << 20,
+        sched_slots: 4 << 20,
         life_ring: 4 << 20,
         argv_limit: 16_384,
         pid_max: 1 << 22,

@@ -47,7 +47,7 @@ fn settings() -> Settings {
         cpus: (0..cpus as u16).collect(),
         later_cpus: Some(cpus as u32),
         possible_cpus: cpus,
-        sched_ring: 1 << 20,
+        sched_slots: 1 << 20,
         life_ring: 4 << 20,
         argv_limit: 16_384,
         pid_max: 1 << 22,

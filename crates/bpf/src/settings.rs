@@ -15,8 +15,8 @@ pub struct Settings {
     pub later_cpus: Option<u32>,
     /// The number of CPUs that the kernel is prepared for on this machine (possible CPUs).
     pub possible_cpus: usize,
-    /// The size in bytes of the memory for scheduling events of each CPU: a power of two, at least a page.
-    pub sched_ring: u32,
+    /// The size in bytes of the slots for scheduling events of each CPU: a power of two, at least a page.
+    pub sched_slots: u32,
     /// The size in bytes of the ring buffer for lifecycle events: a power of two, at least a page.
     pub life_ring: u32,
     /// The largest length of an argument vector that the BPF programs copy, in bytes.
@@ -87,7 +87,7 @@ pub struct Sampling {
 impl Settings {
     /// The number of slots for scheduling events that each CPU has in mapped memory.
     pub(crate) fn slots(&self) -> u32 {
-        self.sched_ring / size_of::<wire::Slot>() as u32
+        self.sched_slots / size_of::<wire::Slot>() as u32
     }
 
     /// The size in bytes of the set of tasks that the BPF programs record (follow): one byte for each tid, in

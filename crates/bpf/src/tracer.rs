@@ -122,7 +122,7 @@ impl Tracer {
         self.slots.read(&self.shared, receive);
     }
 
-    /// A descriptor that becomes readable when a ring buffer of the BPF programs is half full.
+    /// A descriptor that becomes readable when the slots of a CPU or a ring buffer of the BPF programs are half full.
     pub fn ready(&self) -> BorrowedFd<'_> {
         self.programs.life.as_fd()
     }

@@ -15,7 +15,9 @@
 //!   out; 0 is "running".
 //! - *comm*: the kernel's 15-byte task name. *argv*: the argument vector.
 //! - *rusage*: the kernel's own accounting of a task.
-//! - *stream*: the events of one ring, in the order in which they were written.
+//! - *slots*: the memory of a CPU into which the BPF programs write its scheduling events.
+//! - *ring*: the BPF ring buffer into which the BPF programs write lifecycle events.
+//! - *stream*: the events of one CPU's slots or of the ring, in the order in which they were written.
 
 use serde::Serialize;
 
@@ -111,7 +113,7 @@ pub struct LifeEvent {
 /// The part of the recorder that writes lifecycle events of a certain kind into the trace.
 #[derive(PartialEq, Eq)]
 enum Writer {
-    /// The BPF programs in the kernel write the events of this kind into a ring.
+    /// The BPF programs in the kernel write the events of this kind into the ring.
     Ring,
     /// The recorder itself writes the events of this kind. Some of them are about a time in the past.
     Recorder,
@@ -198,9 +200,9 @@ macro_rules! kinds {
                 }
             }
 
-            /// Whether the BPF programs wrote the event into a ring. All other events are written by the recorder and
+            /// Whether the BPF programs wrote the event into the ring. All other events are written by the recorder and
             /// can be about a time in the past.
-            pub fn is_from_a_ring(&self) -> bool {
+            pub fn is_from_the_ring(&self) -> bool {
                 match self {
                     $(LifeKind::$variant { .. } => Writer::$writer == Writer::Ring,)*
                 }

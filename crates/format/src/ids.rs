@@ -79,9 +79,9 @@ impl std::fmt::Debug for Comm {
     }
 }
 
-/// A sequence of recorded events that are stored together, because they came from one ring or from the recorder. The
-/// events of a ring are stored in the order in which they were committed to the ring. A few of them can be earlier than
-/// the event before.
+/// A sequence of recorded events that are stored together, because they came from the slots of one CPU, from the ring
+/// buffer or from the recorder. The events of slots or of the ring are stored in the order in which they were
+/// committed. A few of them can be earlier than the event before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stream {
     /// The stream of the scheduling events of one CPU ([`crate::event::SchedEvent`]).

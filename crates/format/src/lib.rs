@@ -34,7 +34,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The events of a stream are in the order of their ring, which is nearly that of their times. `tr-analyze` merges the streams.
+//! The events of a stream are in the order in which they were committed, which is nearly that of their times.
+//! `tr-analyze` merges the streams.
 #![doc = ""]
 #![doc = include_str!("../FORMAT.md")]
 #![forbid(unsafe_code)]

@@ -299,7 +299,7 @@ pub struct Options {
     /// The CPUs on which the followed processes could run at the start (their affinity, which a cpuset
     /// narrows), if these are not all CPUs that were online.
     pub allowed: Option<Vec<CpuId>>,
-    /// The memory of all rings between the kernel and the recorder together, in bytes.
+    /// The memory of all slots and rings between the kernel and the recorder together, in bytes.
     pub buffer: u64,
     /// Whether the recording distinguishes wake-ups by interrupts from wake-ups by the running task, so that
     /// `Waking::context` is meaningful.

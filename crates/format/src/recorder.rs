@@ -42,7 +42,7 @@ impl Stored for Lost {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[non_exhaustive]
 pub enum LossCause {
-    /// Events were lost because the ring between the kernel and the recorder was full.
+    /// Events were lost because the slots of a CPU or a ring between the kernel and the recorder were full.
     #[default]
     RingFull,
     /// Events were lost: the kernel skipped the BPF program, because it was already running on that CPU.

@@ -28,7 +28,7 @@ pub struct SchedBlock {
     /// The CPU on which all of the block's events happened.
     pub cpu: CpuId,
     /// The times of the block's events in ns of `CLOCK_MONOTONIC` ([`Ktime`]). They are in the order of the
-    /// ring, so nearly ascending.
+    /// CPU's slots, so nearly ascending.
     pub time: Vec<u64>,
     /// The id of the running task of each event: `prev` of a switch, `waker` of a waking.
     pub from: Vec<u32>,
@@ -96,7 +96,7 @@ impl SchedBlock {
         self.timeout.push(rest.timeout);
     }
 
-    /// The scheduling events of the block, in the order of the ring they came from.
+    /// The scheduling events of the block, in the order of the slots they came from.
     pub fn iter(&self) -> impl Iterator<Item = SchedEvent> + '_ {
         let ids = self.from.iter().zip(&self.to);
         let sleeps = self.reason.iter().zip(&self.timeout);
@@ -117,14 +117,14 @@ impl SchedBlock {
             .map(|(time, event)| event.event(*time))
     }
 
-    /// Sorts the scheduling events of the block by time. Events with equal times keep the order of the ring.
+    /// Sorts the scheduling events of the block by time. Events with equal times keep the order of the slots.
     pub fn sort(&mut self) {
         if self.time.is_sorted() {
             return;
         }
         // Nearly all events are at least as late as all events before them. They come first in the list, where the sort
         // recognizes them as one sorted run, and the few late events follow. Equal times keep their order, because a
-        // late event is behind an event of the same time in the ring, too.
+        // late event is behind an event of the same time in the slots, too.
         let mut most = 0;
         let places = self.time.iter().copied().zip(0..);
         let (mut order, late): (Vec<_>, Vec<_>) = places.partition(|(time, _)| {

@@ -98,11 +98,12 @@ pub struct Tally {
     pub events: Events,
     /// The number of the trace's frames that hold events.
     pub frames: u64,
-    /// The largest step back in time inside one ring, in ns: how far an event's time is before the largest earlier time
-    /// in the same stream. For example, the times 100, 130, 110 have a step back of 20 ns. The recorder's own events
+    /// The largest step back in time inside one stream, in ns: how far an event's time is before the largest earlier
+    /// time in the stream. For example, the times 100, 130, 110 have a step back of 20 ns. The recorder's own events
     /// are not counted, because some of them are about the past.
     pub largest_inversion: u64,
-    /// The longest delay in ns from the stamp of an event to its commit in the ring, as [`CommitDelay`] finds it.
+    /// The longest delay in ns from the stamp of an event to its commit in the slots or the ring, as [`CommitDelay`]
+    /// finds it.
     pub commit_delay: u64,
     /// The number of lost events in each stream, as far as it is known.
     pub lost: BTreeMap<Stream, u64>,
@@ -156,7 +157,7 @@ impl Suspend {
 }
 
 /// The longest commit delay that a trace proves. A commit delay is the time from the stamp of an event to
-/// its commit in the ring. The frames have to be added in file order.
+/// its commit in the slots or the ring. The frames have to be added in file order.
 ///
 /// After a watermark at time T, every event committed before T is in an earlier frame. An
 /// event in a later frame with a stamp before T was therefore committed after T. The frame
@@ -193,7 +194,7 @@ impl CommitDelay {
         }
     }
 
-    /// The longest commit delay (from an event's stamp to its commit in the ring) that the frames and events so
+    /// The longest commit delay (from an event's stamp to its commit) that the frames and events so
     /// far prove, in ns.
     pub fn longest(&self) -> u64 {
         self.longest
@@ -233,7 +234,7 @@ impl Counting {
     /// Takes a block of lifecycle events or of the recorder's own events into account. `min` is the smallest time
     /// of an event of the block, in ns.
     pub fn life(&mut self, stream: Stream, events: &[LifeEvent], min: u64) {
-        let of_ring = events.iter().filter(|event| event.kind.is_from_a_ring());
+        let of_ring = events.iter().filter(|event| event.kind.is_from_the_ring());
         self.block(stream, of_ring.map(|event| event.time.0));
         self.delay.block(stream, Ktime(min));
         for event in events {

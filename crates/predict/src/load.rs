@@ -57,7 +57,7 @@ pub(crate) fn loads(
         Load {
             others,
             grouped,
-            replayed: schedule.run(machine, 0, Effect::Likely).wall,
+            replayed: schedule.simulate(machine, 0, Effect::Likely).wall,
         }
     };
     let others = fitted(false);
@@ -292,7 +292,7 @@ fn fitted(schedule: &Schedule, same: Machine, most: u64, recorded: u64, alone: u
     }
     let wall = |others| {
         schedule
-            .run(Machine { others, ..same }, 0, Effect::Likely)
+            .simulate(Machine { others, ..same }, 0, Effect::Likely)
             .wall
     };
     let (mut low, mut high) = (0, most.min(64_000));

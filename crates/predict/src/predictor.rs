@@ -114,7 +114,7 @@ impl Predictor {
             cold: COLD.1,
             ..Machine::of(facts.cpus)
         };
-        let replay = schedule.run(same, 0, Effect::Likely);
+        let replay = schedule.simulate(same, 0, Effect::Likely);
         let none = Load {
             replayed: replay.wall,
             ..Load::default()
@@ -441,7 +441,7 @@ impl Predictor {
                 Effect::Likely => *likely,
                 Effect::Worst => *worst,
             };
-            (self.schedule.run(machine, changes, effect), changes)
+            (self.schedule.simulate(machine, changes, effect), changes)
         };
         let all = self.variants.iter().map(of);
         let slowest = all.max_by_key(|(done, changes)| (done.wall, *changes));

@@ -29,7 +29,7 @@ const LIGHT_FLUSH: Duration = Duration::from_secs(30);
 /// The interval between two events that contain the readings of the machine's clocks.
 const CLOCK_EVERY: Duration = Duration::from_secs(10);
 /// The largest memory in bytes of drained events that wait for the writing thread. Beyond this limit events stay in
-/// the source. BPF programs count the events that no longer fit into their rings.
+/// the source. BPF programs count the events that no longer fit into their slots and rings.
 const MAX_WAITING: usize = 16 << 20;
 /// If the drained events take this much memory in bytes, they are offered to the writing thread at once, and not only
 /// with the next regular batch.

@@ -110,14 +110,15 @@ pub struct CommandSettings {
     pub best_effort: bool,
 }
 
-/// The limits of a recording: its duration, the size of its file, and the memory of its rings.
+/// The limits of a recording: its duration, the size of its file, and the memory of its buffers.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The longest time that is recorded; `None` if there is no limit.
     pub duration: Option<Duration>,
     /// The largest size of the trace file in bytes; `None` if there is no limit.
     pub size: Option<u64>,
-    /// The memory in bytes that all rings of the BPF programs get together; `None` if the number of CPUs decides it.
+    /// The memory in bytes that all slots and rings of the BPF programs get together; `None` if the number of CPUs
+    /// decides it.
     pub buffer: Option<u64>,
 }
 
@@ -214,7 +215,7 @@ pub enum Follow {
     Cgroup(std::path::PathBuf),
 }
 
-/// The sizes in bytes of each CPU's ring and of the ring for lifecycle events, with a budget in bytes or without one.
+/// The sizes in bytes of each CPU's slots and of the ring for lifecycle events, with a budget in bytes or without one.
 /// The kernel requires powers of two.
 ///
 /// By default the CPUs share 32 MiB, with at least 256 KiB and at most 4 MiB for each CPU, and the lifecycle events get
@@ -222,9 +223,9 @@ pub enum Follow {
 ///
 /// 256 KiB hold 16,384 events, which is enough for 46,000 events a second between two drains. Four recorded builds made
 /// up to 7,000 events a second on a CPU. A burst of 1.2 million events a second wakes the reader after 7 ms, when there
-/// is room for another 7 ms. Larger rings make the start slower: the kernel clears a MiB in 0.6 ms, so that beyond 128
+/// is room for another 7 ms. More slots make the start slower: the kernel clears a MiB in 0.6 ms, so that beyond 128
 /// CPUs each CPU adds 0.15 ms.
-pub fn ring_sizes(cpus: usize, budget: Option<u64>, page: u32) -> (u32, u32) {
+pub fn buffer_sizes(cpus: usize, budget: Option<u64>, page: u32) -> (u32, u32) {
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;
     let cpus = cpus.max(1) as u64;
@@ -241,15 +242,15 @@ pub fn ring_sizes(cpus: usize, budget: Option<u64>, page: u32) -> (u32, u32) {
 
 #[cfg(test)]
 mod tests {
-    use super::ring_sizes;
+    use super::buffer_sizes;
 
     #[test]
-    fn rings_share_one_budget() {
+    fn slots_and_rings_share_one_budget() {
         const MIB: u32 = 1 << 20;
-        assert_eq!(ring_sizes(2, None, 4096), (4 * MIB, 4 * MIB));
-        assert_eq!(ring_sizes(64, None, 4096), (MIB / 2, 4 * MIB));
-        assert_eq!(ring_sizes(512, None, 4096), (MIB / 4, 4 * MIB));
-        assert_eq!(ring_sizes(2, Some(16 << 20), 4096), (4 * MIB, 4 * MIB));
-        assert_eq!(ring_sizes(2, Some(0), 4096), (4096, 4096));
+        assert_eq!(buffer_sizes(2, None, 4096), (4 * MIB, 4 * MIB));
+        assert_eq!(buffer_sizes(64, None, 4096), (MIB / 2, 4 * MIB));
+        assert_eq!(buffer_sizes(512, None, 4096), (MIB / 4, 4 * MIB));
+        assert_eq!(buffer_sizes(2, Some(16 << 20), 4096), (4 * MIB, 4 * MIB));
+        assert_eq!(buffer_sizes(2, Some(0), 4096), (4096, 4096));
     }
 }

@@ -95,7 +95,7 @@ pub fn yama() -> Option<u32> {
     host::number("/proc/sys/kernel/yama/ptrace_scope")
 }
 
-/// Attaches the BPF programs for a moment, with the smallest rings and without a task to follow, to find out whether
+/// Attaches the BPF programs for a moment, with the smallest buffers and without a task to follow, to find out whether
 /// that works.
 fn try_bpf(loader: Loader) -> Result<Programs, Error> {
     host::check_time_namespace()?;
@@ -104,7 +104,7 @@ fn try_bpf(loader: Loader) -> Result<Programs, Error> {
     let settings = Settings {
         cpus: host::online_cpus().into_iter().map(|cpu| cpu.0).collect(),
         possible_cpus: host::possible_cpus(),
-        sched_ring: page,
+        sched_slots: page,
         life_ring: page,
         pid_max: host::pid_max(),
         servers: true,

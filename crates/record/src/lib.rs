@@ -53,7 +53,7 @@ mod watcher;
 
 pub use command::find;
 pub use config::{
-    ring_sizes, Choice, CommandSettings, Config, Containers, FactSettings, Follow, Limits,
+    buffer_sizes, Choice, CommandSettings, Config, Containers, FactSettings, Follow, Limits,
     MaskSettings, MethodSettings, Notice, Notices, Rotation, Scope, TraceFile,
 };
 pub use error::{Error, SudoRefusal};

@@ -254,8 +254,8 @@ impl Output {
         }
     }
 
-    /// Sends events that come from no ring to the writing thread. This happens before any batch is sent, when the
-    /// thread still has room.
+    /// Sends events that come from no slots and no ring to the writing thread. This happens before any batch is sent,
+    /// when the thread still has room.
     pub fn life(&self, stream: Stream, events: Vec<LifeEvent>) {
         let _ = self.sender.send(Message::Life(stream, events));
     }

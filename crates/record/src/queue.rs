@@ -1,5 +1,5 @@
 //! A queue of packed bytes between the writing thread and an output that may stall. Packed events take a
-//! tenth of their size in the rings, so that the queue has room for seconds.
+//! tenth of their size in the slots and rings, so that the queue has room for seconds.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

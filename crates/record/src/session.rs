@@ -143,7 +143,7 @@ fn prepare(config: &Config) -> Result<Prepared, Error> {
     let pid = child.as_ref().map(Stopped::pid);
     match Session::start(config, opened, pid) {
         Ok(session) => {
-            // If the watch is refused, a ring that is half full is drained only at the end of the interval.
+            // If the watch is refused, a buffer that is half full is drained only at the end of the interval.
             if let Some(ready) = session.collector.ready() {
                 let _ = signals.watch(ready);
             }

@@ -14,9 +14,9 @@ thread_local! {
     static BEFORE: Cell<Option<Before>> = const { Cell::new(None) };
 }
 
-/// Gives the calling thread a real-time priority. It is for the thread that drains the rings: a storm of events fills
-/// them in less than a second, and the thread runs only for a few per cent of the time. Without the right to real-time
-/// scheduling the thread gets [`high`] priority, which is no error.
+/// Gives the calling thread a real-time priority. It is for the thread that drains the slots and rings: a storm of
+/// events fills them in less than a second, and the thread runs only for a few per cent of the time. Without the right
+/// to real-time scheduling the thread gets [`high`] priority, which is no error.
 pub fn real_time() {
     let before = scheduling();
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;

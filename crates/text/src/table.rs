@@ -435,7 +435,7 @@ mod tests {
             name.map(|name| Phrase::name(name, 9))
         });
         let rows = [Some("a-generator-of-code"), Some("ld"), None];
-        let csv = String::from_utf8(table.csv(rows).unwrap()).unwrap();
+        let csv = String::from_utf8(table.sheet(rows).csv().unwrap()).unwrap();
         assert_eq!(
             csv.lines().collect::<Vec<_>>(),
             ["task", "a-ge…code", "ld", "\"\""]

@@ -18,7 +18,8 @@ use crate::open;
 /// 0.7 to 3.5 s.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-pub fn run(args: &Args) -> ExitCode {
+/// Prints the events of a recording under way as its file grows, until the recording ends. Returns the exit status.
+pub fn dump_growing(args: &Args) -> ExitCode {
     let mut followed = match Followed::open(args) {
         Ok(followed) => followed,
         Err(error) => return open::unreadable(&args.file, &error),

@@ -23,7 +23,8 @@ const BENCHMARKS: FileKind = FileKind {
     },
 };
 
-pub fn run(args: &Args, service: Service) -> Done {
+/// Writes the figures of the recorded run in the format of a service that keeps benchmarks' figures over time.
+pub fn write(args: &Args, service: Service) -> Done {
     let Some(output) = args.output.as_deref() else {
         return Err(ExitCode::from(errors::UNREADABLE));
     };

@@ -12,9 +12,9 @@ use tr_text::{escape, units};
 
 use super::file::to_file;
 use super::options::Args;
+use crate::analysis::{self, Use};
 use crate::errors::{self, Done};
 use crate::filters::Filters;
-use crate::progress::{self, Use};
 use crate::{output, parts};
 
 const COMPILE_COMMANDS: FileKind = FileKind {
@@ -28,7 +28,8 @@ const COMPILE_COMMANDS: FileKind = FileKind {
 /// The largest number of sources whose names are printed in the warning about compilations with masked arguments.
 const NAMED: usize = 5;
 
-pub fn run(args: &Args) -> Done {
+/// Writes the compilations of the recorded build as a `compile_commands.json`.
+pub fn write(args: &Args) -> Done {
     let Some(output) = args.output.as_deref() else {
         return Err(ExitCode::from(errors::UNREADABLE));
     };
@@ -40,8 +41,8 @@ pub fn run(args: &Args) -> Done {
         to,
         ..Options::default()
     };
-    let allowance = progress::Allowance::new(args.budget, Use::Path);
-    let recording = progress::recording(&trace, &options, allowance);
+    let allowance = analysis::Allowance::new(args.budget, Use::Path);
+    let recording = analysis::analyze(&trace, &options, allowance);
     args.span.check_in(&recording.analysis)?;
     let chosen = Filters::chosen(&args.filters.filter(), &recording);
     let found = CompileCommands::of(&recording.analysis, &chosen);

@@ -14,11 +14,11 @@ use tr_insight::query::Filter;
 use tr_text::units;
 
 use super::options::{has_date, min_or, refuse_part, Args};
+use crate::analysis::{self, Use};
 use crate::cmd::pipeline;
 use crate::errors::{self, Done};
 use crate::output::{whole, Force};
 use crate::parts;
-use crate::progress::{self, Use};
 use tr_output::FileKind;
 
 /// The test that recognizes a Parquet file, which a new export to Parquet may replace.
@@ -30,7 +30,8 @@ const PARQUET: FileKind = FileKind {
 /// The least wall time of a process for which the dataset has a row.
 const LEAST: Duration = Duration::from_millis(100);
 
-pub fn run(args: &Args) -> Done {
+/// Writes the rows of the recording as Parquet files of a dataset of many runs.
+pub fn write(args: &Args) -> Done {
     refuse_part(
         args,
         "a dataset has whole runs: --from and --to are not for --format parquet",
@@ -95,8 +96,8 @@ pub fn write_tables(args: &Args, directory: &Path) -> Done {
         timeline: true,
         ..Options::default()
     };
-    let allowance = progress::Allowance::new(args.budget, Use::Path);
-    let mut recording = progress::recording(&trace, &options, allowance);
+    let allowance = analysis::Allowance::new(args.budget, Use::Path);
+    let mut recording = analysis::analyze(&trace, &options, allowance);
     args.with.add(&mut recording)?;
     args.span.check_in(&recording.analysis)?;
     tr_output::directories(directory).map_err(refused)?;

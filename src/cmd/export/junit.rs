@@ -22,7 +22,8 @@ const JUNIT: FileKind = FileKind {
     },
 };
 
-pub fn run(args: &Args) -> Done {
+/// Writes a JUnit report back, with what the recording knows about each test.
+pub fn write(args: &Args) -> Done {
     let (Some(output), Some(report)) = (args.output.as_deref(), only(args)) else {
         let why = "--format junit takes one --with FILE, the JUnit XML to write back, and -o";
         return Err(errors::refused(why));

@@ -51,7 +51,7 @@ struct Chain {
     /// The number of the chain's stream among all event streams of the trace.
     stream: u32,
     rest: VecDeque<Rest>,
-    /// The largest time in ns of an event that has been read from the stream's ring so far.
+    /// The largest time in ns of an event that has been read from the stream's slots or ring so far.
     latest: u64,
 }
 
@@ -77,7 +77,7 @@ pub struct Batches<B: Blocks> {
     /// The number of all events in the source.
     all: u64,
     batch: u64,
-    /// The largest step back in time inside one ring buffer so far, in ns. The recorder's own events are not
+    /// The largest step back in time inside one stream so far, in ns. The recorder's own events are not
     /// counted, because they are about the past.
     pub(crate) largest_inversion: u64,
     /// The numbers of scheduling events that have been read, by their kind.

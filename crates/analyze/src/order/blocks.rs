@@ -130,11 +130,11 @@ pub struct Loaded {
     /// The numbers of scheduling events of each kind in the block.
     pub counts: Counts,
     /// The largest step back in time, in ns, from one event of the block to the next one. Only events that the
-    /// kernel wrote into a ring buffer count.
+    /// kernel wrote into slots or the ring buffer count.
     pub back: u64,
-    /// The smallest time in ns of those events of the block that the kernel wrote into a ring buffer.
+    /// The smallest time in ns of those events of the block that the kernel wrote into slots or the ring buffer.
     pub least: u64,
-    /// The largest time in ns of those events of the block that the kernel wrote into a ring buffer.
+    /// The largest time in ns of those events of the block that the kernel wrote into slots or the ring buffer.
     pub most: u64,
 }
 
@@ -202,7 +202,7 @@ impl Loaded {
                 loaded.events = Rest::Sched(block, 0);
             }
             Content::Life(events) => {
-                let ring = events.iter().filter(|event| event.kind.is_from_a_ring());
+                let ring = events.iter().filter(|event| event.kind.is_from_the_ring());
                 loaded.measure(ring.map(|event| event.time.0));
                 loaded.events = Rest::Life(Lives::new(events));
             }

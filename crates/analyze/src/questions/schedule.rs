@@ -93,33 +93,35 @@ impl Schedule {
 
     /// Simulates the recorded run on the recorded CPUs, without other tasks and without assumed changes.
     pub fn alone(&self) -> Done {
-        self.run(Machine::of(self.cpus), 0, Effect::Best)
+        self.simulate(Machine::of(self.cpus), 0, Effect::Best)
     }
 
     /// The simulated time in ns from the beginning of the critical path to its end, on the recorded CPUs, with the
     /// given set of assumed changes.
     pub fn wall(&self, changes: Changes, effect: Effect) -> u64 {
-        self.run(Machine::of(self.cpus), changes, effect).wall
+        self.simulate(Machine::of(self.cpus), changes, effect).wall
     }
 
     /// The simulated time in ns from the beginning of the critical path to its end, on another number of CPUs, without
     /// assumed changes.
     pub fn on(&self, cpus: u64) -> u64 {
-        self.run(Machine::of(cpus), 0, Effect::Best).wall
+        self.simulate(Machine::of(cpus), 0, Effect::Best).wall
     }
 
     /// Simulates the recorded run on the given machine, with a set of assumed changes.
-    pub fn run(&self, machine: Machine, changes: Changes, effect: Effect) -> Done {
-        self.simulate(machine, (changes, effect), false)
+    pub fn simulate(&self, machine: Machine, changes: Changes, effect: Effect) -> Done {
+        self.simulation(machine, (changes, effect), false)
     }
 
-    /// Like [`Schedule::run`], but also returns the chain of threads on which the end of the simulated run depended.
-    /// The chain takes 40 bytes of memory for each end of a wait.
+    /// Like [`Schedule::simulate`], but also returns the chain of threads on which the end of the simulated run
+    /// depended. The chain takes 40 bytes of memory for each end of a wait.
     pub fn trace(&self, machine: Machine, changes: Changes, effect: Effect) -> Done {
-        self.simulate(machine, (changes, effect), true)
+        self.simulation(machine, (changes, effect), true)
     }
 
-    fn simulate(&self, machine: Machine, with: (Changes, Effect), traced: bool) -> Done {
+    /// The simulated run on the given machine. If `traced` is set, it has the chain of threads on which its end
+    /// depended.
+    fn simulation(&self, machine: Machine, with: (Changes, Effect), traced: bool) -> Done {
         let (changes, effect) = with;
         let planned = if machine.planned || machine.jobs.is_some() {
             gates::PLANNED
@@ -134,6 +136,6 @@ impl Schedule {
             remains: &self.remains,
             traced,
         };
-        run::run(&self.threads, on)
+        run::simulate(&self.threads, on)
     }
 }

@@ -397,7 +397,7 @@ proptest! {
         let (recorded, real) = (real(from), real(to).path.length());
         let schedule = recorded.planned(Some(from.into()));
         let machine = Machine { jobs: Some(to.into()), ..Machine::of(cpus.into()) };
-        let wall = |effect| schedule.run(machine, 0, effect).wall;
+        let wall = |effect| schedule.simulate(machine, 0, effect).wall;
         let [best, likely, worst] = [Effect::Best, Effect::Likely, Effect::Worst].map(wall);
         prop_assert!(near(likely, real), "{likely} of {real}");
         // The jobs are independent and need only slots, so the real time is between the best and the worst case.
@@ -418,7 +418,7 @@ proptest! {
         let (recorded, real) = (real(from), real(to).path.length());
         let schedule = recorded.planned(None);
         let machine = Machine { planned: true, ..Machine::of(to.into()) };
-        let wall = |effect| schedule.run(machine, 0, effect).wall;
+        let wall = |effect| schedule.simulate(machine, 0, effect).wall;
         let [best, likely, worst] = [Effect::Best, Effect::Likely, Effect::Worst].map(wall);
         prop_assert!(best <= real + real / 6 + 12 * MS && worst + real / 6 + 12 * MS >= real,
             "{real} not in {best} to {worst}");
@@ -506,7 +506,7 @@ fn a_tool_waits_for_all_of_its_jobs() {
             jobs: Some(jobs),
             ..Machine::of(4)
         };
-        let is = schedule.run(machine, 0, Effect::Best).wall;
+        let is = schedule.simulate(machine, 0, Effect::Best).wall;
         assert!(is.abs_diff(want * MS) < 3 * MS, "{is} {want}");
     }
 }
@@ -538,7 +538,7 @@ fn a_job_stops_its_own_threads() {
         jobs: Some(2),
         ..Machine::of(2)
     };
-    let done = answer.planned(Some(1)).run(machine, 0, Effect::Best);
+    let done = answer.planned(Some(1)).simulate(machine, 0, Effect::Best);
     assert!(done.wall.abs_diff(150 * MS) < 3 * MS, "{}", done.wall);
 }
 
@@ -605,7 +605,7 @@ fn others_are_kept() {
             others,
             ..Machine::of(cpus)
         };
-        let is = schedule.run(machine, 0, Effect::Likely).wall;
+        let is = schedule.simulate(machine, 0, Effect::Likely).wall;
         assert!(is.abs_diff(want * MS) < 3 * MS, "{is} {want}");
     }
 }
@@ -637,7 +637,10 @@ fn a_group_has_one_share() {
             grouped,
             ..Machine::of(2)
         };
-        let is = answer.schedule(&[]).run(machine, 0, Effect::Likely).wall;
+        let is = answer
+            .schedule(&[])
+            .simulate(machine, 0, Effect::Likely)
+            .wall;
         assert!(
             is.abs_diff(want * MS) < 5 * MS,
             "{jobs} {others}: {is} {want}"
@@ -678,7 +681,7 @@ fn sharing_the_caches_costs_time() {
         };
         let schedule = answer.schedule(&[]);
         assert!(schedule.has_large());
-        schedule.run(machine, 0, Effect::Likely).wall
+        schedule.simulate(machine, 0, Effect::Likely).wall
     };
     let part = |is: u64, of: u64, percent: std::ops::Range<u64>| {
         let is = is * 100 / of;
@@ -709,7 +712,7 @@ fn a_quota_stops_its_tasks() {
             quota,
             ..Machine::of(2)
         };
-        schedule.run(machine, 0, Effect::Likely).wall
+        schedule.simulate(machine, 0, Effect::Likely).wall
     };
     let near = |is: u64, want: u64| assert!(is.abs_diff(want * MS) < 3 * MS, "{is} {want}");
     near(wall(200), 360);
@@ -738,7 +741,7 @@ fn a_quota_is_used_up_by_several_tasks() {
         };
         // A period of 100 ms allows 60 ms of the 210 ms of work. So 30 ms are left after three periods, and the three
         // tasks need at least 10 ms for them.
-        let is = schedule.run(machine, 0, Effect::Likely).wall;
+        let is = schedule.simulate(machine, 0, Effect::Likely).wall;
         assert!((305 * MS..800 * MS).contains(&is), "{is}");
     }
 }

@@ -47,7 +47,7 @@ pub fn settings(ring: u32) -> Settings {
             .collect(),
         later_cpus: Some(0),
         possible_cpus: cpus().max(64),
-        sched_ring: ring,
+        sched_slots: ring,
         life_ring: ring,
         argv_limit: 1024,
         pid_max: 1 << 22,

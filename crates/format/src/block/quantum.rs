@@ -5,7 +5,7 @@
 //! 10 ns.
 //!
 //! The coder is lossless: where times leave the grid of multiples (because the kernel adjusts its clock, or a
-//! ring has an inversion), a time in ns begins a new grid.
+//! stream has an inversion), a time in ns begins a new grid.
 
 /// A clock quantum of 1 ns, in the unit 2^-32 ns. Every time is a multiple of this quantum.
 pub const NANOSECOND: u64 = 1 << 32;

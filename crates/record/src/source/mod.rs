@@ -20,8 +20,8 @@ use crate::proc::{self, Alive, Id};
 use crate::scripts::Runner;
 use crate::stacks::Stacked;
 
-/// The interval between two drains of a source, unless the source is ready before. A drain of rings costs
-/// some 100 µs, most of it for the wake-up.
+/// The interval between two drains of a source, unless the source is ready before. A drain of slots and rings
+/// costs some 100 µs, most of it for the wake-up.
 pub const DRAIN_EVERY: Duration = Duration::from_millis(350);
 
 /// The interval between two drains of the source of a light recording, which has few events and a ring with room for
@@ -205,7 +205,7 @@ pub struct Started {
     pub missing: Vec<Missing>,
     /// Whether recorded wake-ups show whether an interrupt caused them.
     pub irq_known: bool,
-    /// The memory in bytes of all rings from which the source gets events.
+    /// The memory in bytes of all buffers (slots and rings) from which the source gets events.
     pub buffer: u64,
     pub living: Vec<LifeEvent>,
 }

@@ -114,7 +114,8 @@ struct Run<'a> {
     stuck: Option<BinaryHeap<Reverse<(Ktime, ThreadIx)>>>,
 }
 
-pub(super) fn run<'a>(threads: &'a Threads, on: On<'a>) -> Done {
+/// Simulates the threads of a recorded run under the given conditions.
+pub(super) fn simulate<'a>(threads: &'a Threads, on: On<'a>) -> Done {
     let each = || threads.ops.ids();
     let mut run = Run {
         threads,

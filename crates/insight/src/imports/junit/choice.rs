@@ -130,3 +130,58 @@ impl Schedule {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::imports::junit::report::LEAST_ERROR;
+    use crate::imports::junit::serial::{Place, Test};
+
+    /// Checks that two tests which fit a thread exactly are not enough proof if the process has many threads, because
+    /// they may fit by chance.
+    #[test]
+    fn many_threads_need_more_proof() {
+        let place = Place {
+            begin: 0..=2_000_000,
+            end: 80_000_000..=82_000_000,
+        };
+        let test = Test {
+            begin: None,
+            end: None,
+            length: 80_000_000,
+            error: LEAST_ERROR,
+            between: 0,
+        };
+        let exact = Times {
+            from: 0,
+            to: 80_000_000,
+            digit: 0,
+            early: 0,
+            error: None,
+            bounds: Some(Bounds::new(&place, &test)),
+            is_even: false,
+            doubt: None,
+        };
+        let is_measured = |tests: usize, threads: usize| {
+            let schedule = Schedule {
+                runner: Scheduled {
+                    processes: Vec::new(),
+                    is_one_thread: true,
+                    threads,
+                },
+                times: vec![Some(exact); tests],
+                of_tests: vec![None; tests],
+                decided: Vec::new(),
+            };
+            schedule.is_measured()
+        };
+        assert_eq!(
+            [(1, 1), (2, 1), (2, 4)].map(|(a, b)| is_measured(a, b)),
+            [false, true, true]
+        );
+        assert_eq!(
+            [(2, 23), (3, 23)].map(|(a, b)| is_measured(a, b)),
+            [false, true]
+        );
+    }
+}

@@ -1,10 +1,10 @@
-//! Finds the losses of events that the rings of the BPF programs do not report.
+//! Finds the losses of events that neither the slots nor the rings of the BPF programs report.
 
 use tr_bpf::{Tracer, Usage};
 use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, LossCause, Lost, Stream};
 
 use super::convert;
-use super::rings::Sink;
+use super::records::Sink;
 use crate::source::recorder;
 
 /// The losses of events that the BPF programs counted and did not report before they were detached. `span` is

@@ -8,8 +8,8 @@ pub mod loader;
 mod losses;
 mod maps;
 mod others;
+mod records;
 mod request;
-mod rings;
 pub mod sudo;
 mod totals;
 mod unlisted;
@@ -25,11 +25,11 @@ use tr_output::cgroups;
 
 use self::calls::Calls;
 use self::devices::Devices;
-use self::rings::{RootWatch, Sink};
+use self::records::{RootWatch, Sink};
 use self::sudo::{Attached, Sudo};
 use self::totals::Totals;
 use super::{degraded, recorder, Drained, Last, PartEvents, Source, Started, DRAIN_EVERY};
-use crate::config::{ring_sizes, Config, Follow};
+use crate::config::{buffer_sizes, Config, Follow};
 use crate::error::Error;
 use crate::proc::{self, Alive};
 use crate::targets::Targets;
@@ -48,11 +48,11 @@ const LIGHT: &str =
     "--light: who woke whom, the moments of switches, blocked waits, connections, disks, \
                      containers and servers";
 
-/// The memory in bytes that the recorder needs besides the rings: for its program, the stacks and queues of its
-/// threads, and the programs that the kernel verifies.
+/// The memory in bytes that the recorder needs besides the slots and rings: for its program, the stacks and queues of
+/// its threads, and the programs that the kernel verifies.
 pub const OWN_MEMORY: u64 = 40 << 20;
 
-/// The attached BPF programs and their rings, as a source of events.
+/// The attached BPF programs with their slots and rings, as a source of events.
 struct Bpf {
     tracer: Tracer,
     sink: Sink,
@@ -143,8 +143,8 @@ pub fn start(
     })
 }
 
-/// The settings of the BPF programs, and the memory of all their rings in bytes. `online` is the number of CPUs that
-/// are online.
+/// The settings of the BPF programs, and the memory of all their slots and rings in bytes. `online` is the number of
+/// CPUs that are online.
 fn settings(config: &Config, targets: Targets, online: usize) -> Result<(Settings, u64), Error> {
     let possible_cpus = host::possible_cpus();
     let later_cpus = config
@@ -154,21 +154,22 @@ fn settings(config: &Config, targets: Targets, online: usize) -> Result<(Setting
         .then(|| later_cpus(online, possible_cpus));
     let regions = targets.cpus.len() + later_cpus.unwrap_or(0) as usize;
     let page = host::page_size();
-    let (sched_ring, life_ring) = match ring_sizes(targets.cpus.len(), config.limits.buffer, page) {
-        (_, life_ring) if config.facts.light => (page, life_ring),
-        sizes => sizes,
-    };
-    let sched_rings = u64::from(sched_ring) * regions as u64;
+    let (sched_slots, life_ring) =
+        match buffer_sizes(targets.cpus.len(), config.limits.buffer, page) {
+            (_, life_ring) if config.facts.light => (page, life_ring),
+            sizes => sizes,
+        };
+    let all_slots = u64::from(sched_slots) * regions as u64;
     let stacks = sampling(config, targets.cpus.len());
     let sample_ring = stacks.map_or(0, |sampling| u64::from(sampling.ring));
-    let buffer = sched_rings + u64::from(life_ring) + sample_ring;
+    let buffer = all_slots + u64::from(life_ring) + sample_ring;
     memory::check(buffer + OWN_MEMORY)?;
     let settings = Settings {
         all: config.scope.follow == Follow::All,
         cpus: targets.cpus,
         later_cpus,
         possible_cpus,
-        sched_ring,
+        sched_slots,
         life_ring,
         argv_limit: config.facts.argv_limit,
         pid_max: host::pid_max(),
@@ -417,12 +418,12 @@ impl Bpf {
 }
 
 impl Source for Bpf {
-    /// A descriptor that becomes readable when one of the BPF programs' rings is half full.
+    /// A descriptor that becomes readable when the slots of a CPU or one of the BPF programs' rings are half full.
     fn ready(&self) -> Option<BorrowedFd<'_>> {
         Some(self.tracer.ready())
     }
 
-    /// Collects the events in the rings of the BPF programs. If `room` is not set, the events stay in the rings.
+    /// Collects the events in the slots and rings of the BPF programs. If `room` is not set, the events stay there.
     fn drain(&mut self, room: bool) {
         if let Some(sudo) = &mut self.sudo {
             sudo.reap();
@@ -512,7 +513,7 @@ impl Source for Bpf {
         Box::new(self.sink.take())
     }
 
-    /// Collects events from the rings until the last switch-out of COMMAND's process has arrived.
+    /// Collects events from the slots and rings until the last switch-out of COMMAND's process has arrived.
     fn drain_command(&mut self) {
         let latest = match self.totals {
             Some(_) => Instant::now() + LAST_TOTALS,

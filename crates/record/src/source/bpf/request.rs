@@ -11,8 +11,8 @@ const MAGIC: [u8; 8] = *b"trload06";
 const MOST_TARGETS: usize = 4096;
 /// The number of 64-bit words in a set of CPUs that has a bit for each CPU.
 const CPU_WORDS: usize = wire::MAX_CPUS / 64;
-/// The size in bytes of the largest ring that the loader makes for a recording.
-const LARGEST_RING: u32 = 1 << 30;
+/// The largest size in bytes of the slots of a CPU, and of a ring, that the loader makes for a recording.
+const LARGEST_BUFFER: u32 = 1 << 30;
 /// The largest number of recordings for which loaders attach BPF programs on the whole machine at the same time.
 /// Each recording adds some time to every switch.
 const MOST_RECORDINGS: usize = 64;
@@ -40,7 +40,7 @@ pub struct Request {
     flags: u32,
     later_cpus: u32,
     possible_cpus: u32,
-    sched_ring: u32,
+    sched_slots: u32,
     life_ring: u32,
     argv_limit: u32,
     pid_max: u32,
@@ -68,7 +68,7 @@ impl Request {
             flags: 0,
             later_cpus: settings.later_cpus.unwrap_or(0),
             possible_cpus: u32::try_from(settings.possible_cpus).ok()?,
-            sched_ring: settings.sched_ring,
+            sched_slots: settings.sched_slots,
             life_ring: settings.life_ring,
             argv_limit: settings.argv_limit,
             pid_max: settings.pid_max,
@@ -105,8 +105,8 @@ impl Request {
     }
 
     /// Verifies the request and returns its settings of the BPF programs, or the reason for a refusal as text.
-    /// `memory` is the memory of the machine in bytes: the rings take at most half of it, together with the rings of
-    /// all running recordings.
+    /// `memory` is the memory of the machine in bytes: the slots and rings take at most half of it, together with
+    /// those of all running recordings.
     pub fn settings(&self, memory: u64, living: Living) -> Result<Settings, &'static str> {
         if self.magic != MAGIC || self.memory != tr_bpf::MEMORY.map(|len| len as u64) {
             return Err("the program was replaced by another version");
@@ -114,7 +114,8 @@ impl Request {
         let cpus: Vec<u16> = (0..wire::MAX_CPUS as u16)
             .filter(|cpu| self.cpus.get(usize::from(cpu / 64)).unwrap_or(&0) >> (cpu % 64) & 1 == 1)
             .collect();
-        let ring = |bytes: u32| bytes.is_power_of_two() && (4096..=LARGEST_RING).contains(&bytes);
+        let is_size =
+            |bytes: u32| bytes.is_power_of_two() && (4096..=LARGEST_BUFFER).contains(&bytes);
         let targets = self.targets.get(..self.target_count as usize);
         let has_stacks = self.sample_hz > 0 || self.wait_least > 0;
         let containers = Containers::of(self.flags / CONTAINERS);
@@ -122,10 +123,10 @@ impl Request {
             && self.later_cpus as usize <= wire::MAX_CPUS
             && self.possible_cpus as usize <= wire::MAX_CPUS
             && (1..=PID_MAX).contains(&self.pid_max)
-            && ring(self.sched_ring)
-            && ring(self.life_ring)
+            && is_size(self.sched_slots)
+            && is_size(self.life_ring)
             && self.sample_hz <= Sampling::MOST
-            && (!has_stacks || ring(self.sample_ring));
+            && (!has_stacks || is_size(self.sample_ring));
         let (true, Some(targets), Some(containers)) = (valid, targets, containers) else {
             return Err("a setting is out of its range");
         };
@@ -135,7 +136,7 @@ impl Request {
             cpus,
             later_cpus: has(LATER_CPUS).then_some(self.later_cpus),
             possible_cpus: self.possible_cpus as usize,
-            sched_ring: self.sched_ring,
+            sched_slots: self.sched_slots,
             life_ring: self.life_ring,
             argv_limit: self.argv_limit,
             pid_max: self.pid_max,
@@ -157,11 +158,11 @@ impl Request {
         if living.recordings >= MOST_RECORDINGS {
             return Err("this machine has 64 recordings by BPF already");
         }
-        let rings = u64::from(settings.regions()) * u64::from(settings.sched_ring);
+        let slots = u64::from(settings.regions()) * u64::from(settings.sched_slots);
         let samples = settings
             .stacks
             .map_or(0, |sampling| u64::from(sampling.ring));
-        let own = rings + u64::from(settings.life_ring) + samples;
+        let own = slots + u64::from(settings.life_ring) + samples;
         if own > (memory / 2).saturating_sub(living.memory) {
             return Err(
                 "the rings, with those of all recordings, would take more than half of the memory",
@@ -248,7 +249,7 @@ mod tests {
             cpus: vec![0, 1, 65, 1023],
             later_cpus: Some(2),
             possible_cpus: 1024,
-            sched_ring: 1 << 20,
+            sched_slots: 1 << 20,
             life_ring: 1 << 22,
             argv_limit: 16 << 10,
             pid_max: 32_768,
@@ -308,8 +309,8 @@ mod tests {
             |request| request.cpus = [0; CPU_WORDS],
             |request| request.later_cpus = u32::MAX,
             |request| request.possible_cpus = 1025,
-            |request| request.sched_ring = 5000,
-            |request| request.sched_ring = 1 << 31,
+            |request| request.sched_slots = 5000,
+            |request| request.sched_slots = 1 << 31,
             |request| request.life_ring = 2048,
             |request| request.sample_hz = 10_001,
             |request| request.sample_ring = 5000,
@@ -337,8 +338,8 @@ mod tests {
                 bytes[at] = (seed >> 25) as u8;
             }
             if let Ok(settings) = request.settings(GIB, NONE) {
-                assert!(settings.sched_ring.is_power_of_two());
-                assert!(u64::from(settings.regions()) * u64::from(settings.sched_ring) < GIB);
+                assert!(settings.sched_slots.is_power_of_two());
+                assert!(u64::from(settings.regions()) * u64::from(settings.sched_slots) < GIB);
             }
         }
     }

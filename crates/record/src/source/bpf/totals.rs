@@ -8,7 +8,7 @@ use tr_format::event::{Ktime, LifeEvent};
 use tr_format::meta::{Known, RecordingFacts};
 
 use super::convert;
-use super::rings::Sink;
+use super::records::Sink;
 use crate::host;
 use crate::source::recorder;
 use crate::source::sampler::cpu_time;
@@ -21,7 +21,7 @@ const SHARE: u32 = 2500;
 /// The run time in ns by which a task's total has to grow before it is written again. The kernel's totals lag by up
 /// to a tick.
 const LEAST: u64 = 1_000_000;
-/// The time by which a drain of the rings may come early and still count as due for reading the totals.
+/// The time by which a drain of the slots and rings may come early and still count as due for reading the totals.
 const EARLY: Duration = Duration::from_millis(50);
 /// The time in ns after which the kernel has dropped most tasks that have ended. If a task is still a zombie then, its
 /// last totals are written twice.

@@ -1,5 +1,5 @@
-//! Collects the records from the rings of the BPF programs on the recorder's main thread. This thread decodes only the
-//! records about the end of COMMAND's process.
+//! Collects the records from the slots and rings of the BPF programs on the recorder's main thread. This thread decodes
+//! only the records about the end of COMMAND's process.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -15,12 +15,12 @@ use super::others::{Joined, NamedThreads};
 use crate::mappings::Mapped;
 use crate::source::{Drained, Take};
 
-/// The records of the BPF programs that were drained from the rings for one message to the writing thread.
+/// The records of the BPF programs that were drained from the slots and rings for one message to the writing thread.
 #[derive(Debug, Default)]
 pub struct Records {
-    /// The scheduling events of each CPU in their order in the ring, indexed by the CPU's number.
+    /// The scheduling events of each CPU in the order of its slots, indexed by the CPU's number.
     pub sched: Vec<Vec<wire::Slot>>,
-    /// The losses of scheduling events that the rings reported, with the CPU of each.
+    /// The losses of scheduling events that the slots reported, with the CPU of each.
     pub lost: Vec<(CpuId, wire::Lost)>,
     /// The drained records of lifecycle events, each after its length in bytes (u32).
     pub life: Vec<u8>,
@@ -142,8 +142,8 @@ impl Drained for Records {
                     }
                 }
                 last = last.max(event.time);
-                // Losses of any ring, snapshots, and events about containers and servers are stored in the recorder's
-                // own stream.
+                // Losses of any slots or ring, snapshots, and events about containers and servers are stored in the
+                // recorder's own stream.
                 let stream = match event.kind {
                     LifeKind::Lost(_)
                     | LifeKind::Snapshot(_)
@@ -425,7 +425,7 @@ impl Sink {
         lived.map(|end| end.task)
     }
 
-    /// Whether all events of COMMAND's process have been drained from the rings.
+    /// Whether all events of COMMAND's process have been drained from the slots and rings.
     pub fn root_done(&self) -> bool {
         self.root.done()
     }
@@ -449,5 +449,5 @@ impl Sink {
 }
 
 #[cfg(test)]
-#[path = "tests/rings.rs"]
+#[path = "tests/records.rs"]
 mod tests;

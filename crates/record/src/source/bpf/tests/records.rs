@@ -1,4 +1,4 @@
-//! Unit tests of `rings`.
+//! Unit tests of `records`.
 
 use super::*;
 

@@ -1,0 +1,71 @@
+//! Makes the schedule of a suite whose tests ran one after the other, in one process or in a chain of processes.
+
+use std::rc::Rc;
+
+use tr_analyze::model::ProcessIx;
+
+use super::bounds::Groups;
+use crate::imports::junit::active::Active;
+use crate::imports::junit::choice::{Schedule, Scheduled};
+use crate::imports::junit::placer::Placer;
+use crate::imports::junit::report::Suite;
+use crate::imports::junit::runner::RunnerFacts;
+use crate::imports::lookup::signed;
+
+impl Placer<'_> {
+    /// Places the tests of a suite in the given processes, which ran them one after the other. The schedule has the
+    /// earliest and the latest beginning and end of each test. `None` if no schedule agrees with everything that is
+    /// known (see [`serial`](crate::imports::junit::serial)). A test's time of day is used only if it is known to be
+    /// the beginning or the end, and in which time zone. Otherwise, the test can be anywhere in the lives of the
+    /// processes.
+    pub(super) fn scheduled(
+        &mut self,
+        suite: &Suite,
+        groups: &Groups,
+        processes: &[ProcessIx],
+    ) -> Option<Schedule> {
+        let facts = processes.iter().map(|process| self.facts(*process));
+        let facts: Vec<Rc<RunnerFacts>> = facts.collect::<Option<_>>()?;
+        // A shell counts only if it is known as a test runner: other shells are wrappers that only wait for the real
+        // runner.
+        let [named, tests, _] = &self.runners;
+        let is_wrapper = |(process, facts): (&ProcessIx, &Rc<RunnerFacts>)| {
+            facts.is_shell() && ![named, tests].iter().any(|known| known.contains(process))
+        };
+        if processes.iter().zip(&facts).any(is_wrapper) {
+            return None;
+        }
+        let around = self.window(suite, processes)?;
+        let starts = processes
+            .iter()
+            .map(|process| signed(self.lookup.analysis.process(*process).start));
+        let starts: Vec<i64> = starts.collect();
+        // In all processes of one program, the n-th thread does the same work. So for each n, it is tried whether the
+        // n-th threads ran the tests.
+        let number = facts.iter().map(|facts| facts.threads.len()).min();
+        let threads = (0..number.unwrap_or(0)).filter_map(|thread| {
+            let active = starts.iter().zip(&facts);
+            let active = active.map(|(start, facts)| Some((*start, facts.threads.get(thread)?)));
+            let active: Vec<(i64, &Active)> = active.collect::<Option<_>>()?;
+            self.bounds(suite, groups, &around, &self.active(&active))
+        });
+        let mut alone = threads.fuse();
+        let only = alone.next().filter(|_| alone.next().is_none());
+        let runner = Scheduled {
+            processes: processes.to_vec(),
+            is_one_thread: only.is_some(),
+            threads: number.unwrap_or(0),
+        };
+        let places = match only {
+            Some(places) => places,
+            None => {
+                let active = starts.iter().zip(&facts);
+                let count = suite.cases.len();
+                let active = active.map(|(start, facts)| (*start, facts.active(count)));
+                let active: Vec<(i64, &Active)> = active.collect();
+                self.bounds(suite, groups, &around, &self.active(&active))?
+            }
+        };
+        Some(self.spans(suite, runner, &facts, places))
+    }
+}
