@@ -120,7 +120,11 @@ def judge(plant, gain, found, screen):
         return "wrong", None
     # `number of jobs: not judged beside this load (up to 1.06 s less on free CPUs: give it -j2)`
     not_judged = " ".join(re.findall(r"(?:jobs|order of [^:;]*): not judged[^;]*? less[^;)]*", said))
-    return ("right" if plant.kind in SERIAL and re.search(r"\d m?s less", not_judged) else "silent"), None
+    if plant.kind in SERIAL and re.search(r"\d m?s less", not_judged):
+        return "right", None
+    # `sleep of helper.sh beside the critical path: not judged (up to 5.11 s less on free CPUs)`
+    sleeps = " ".join(re.findall(r"sleep of [^;]*?: not judged \([^)]* less[^)]*", said))
+    return ("right" if re.search(plant.line, sleeps) else "silent"), None
 
 
 def is_within(gain, low, high):

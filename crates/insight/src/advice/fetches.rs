@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::critical_path::{Segment, TimeKind};
 use tr_analyze::dns::Lookup;
+use tr_analyze::ending::WaitEnd;
 use tr_analyze::model::{Analysis, ProcessIx, ThreadIx};
 use tr_analyze::network::{self, Waited};
 use tr_analyze::programs::Group;
@@ -60,8 +61,8 @@ fn fetched<'f>(facts: &'f BuildFacts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
             unanswered.entry(process).or_default().push(lookup);
         }
     }
-    let mut answered = BTreeSet::new();
     let segments: Vec<_> = facts.segments().collect();
+    let mut answered = answered_between_ticks(facts, &segments);
     let segments = segments.iter().rev();
     let segments = segments.filter(|(segment, ..)| segment.kind == TimeKind::Network);
     let fetch = |((segment, group, _), waited): (&(&Segment, Option<Group>, Reason), &Waited)| {
@@ -105,6 +106,46 @@ fn fetched<'f>(facts: &'f BuildFacts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
     segments
         .zip(waited.iter().rev())
         .filter_map(fetch)
+        .collect()
+}
+
+/// The least number of waits of one thread that a timer ends if these are ticks of a timer and not time-outs of requests.
+/// A guess: a program gives up sooner.
+const TICKS: usize = 10;
+
+/// The threads that waited for the network until a timer again and again, and received answers in between: the timer is
+/// that of a load generator, for example, and no time-out of a request.
+fn answered_between_ticks(
+    facts: &BuildFacts<'_>,
+    segments: &[(&Segment, Option<Group>, Reason)],
+) -> BTreeSet<ThreadIx> {
+    let analysis = facts.analysis;
+    let Some(timeline) = &analysis.timeline else {
+        return BTreeSet::new();
+    };
+    let mut ticks: BTreeMap<ThreadIx, (usize, Ktime)> = BTreeMap::new();
+    for (segment, ..) in segments {
+        let wait = timeline.around(segment.thread, segment.from);
+        let is_tick = wait.is_some_and(|wait| wait.waker().is_timer());
+        if segment.kind == TimeKind::Network && is_tick {
+            let (count, _) = ticks.entry(segment.thread).or_insert((0, segment.to));
+            *count += 1;
+        }
+    }
+    let ticking = ticks.into_iter().filter(|(_, (count, _))| *count >= TICKS);
+    let is_answered = |(thread, (count, first)): &(ThreadIx, (usize, Ktime))| {
+        let own = analysis.thread(*thread).process;
+        let waits = timeline.since(*thread, *first).take(QUERIES * TICKS);
+        let answers = waits.filter(|wait| match analysis.wait_end(*thread, wait) {
+            WaitEnd::Packet => true,
+            WaitEnd::Task(Actor::Thread(by)) => analysis.thread(by).process != own,
+            _ => false,
+        });
+        answers.count() * 2 > *count
+    };
+    ticking
+        .filter(is_answered)
+        .map(|(thread, _)| thread)
         .collect()
 }
 

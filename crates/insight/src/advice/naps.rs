@@ -288,10 +288,19 @@ fn until_kill(facts: &BuildFacts<'_>, slept: &[Nap], child: &Process) -> Option<
     })
 }
 
-/// Advice on the longest sleeps of one program if no sleep is on the critical path. With other tasks on the machine,
-/// the work on the path may take longer than these sleeps; on CPUs that the build has for itself it does not, and the
-/// sleeps decide. Processes that run one program sleep at the same time, so the sleeps of all of them are left out.
-fn off_path(facts: &BuildFacts<'_>) -> Option<Candidate> {
+/// The sleeps beside the critical path of the program that slept longest there. Processes that run one program sleep at
+/// the same time, so all of them are taken together.
+pub(super) struct SleepsBeside {
+    /// The name of the longest sleeper, with the number of the other ones, and the ending of the verb that follows.
+    pub names: (Phrase, &'static str),
+    /// The sum in nanoseconds of the sleeps of the longest sleeper, and its longest sleep.
+    ns: u64,
+    longest: u64,
+    groups: BTreeSet<Group>,
+}
+
+/// The longest sleeps of one program that are not on the critical path.
+pub(super) fn sleeps_beside(facts: &BuildFacts<'_>) -> Option<SleepsBeside> {
     let mut by_sleeper: BTreeMap<ProcessIx, Beside> = BTreeMap::new();
     let (from, to) = (facts.path.from, facts.path.to);
     let groups: Vec<Group> = facts.all().take(BESIDE.0).map(|(group, _)| group).collect();
@@ -310,30 +319,48 @@ fn off_path(facts: &BuildFacts<'_>) -> Option<Candidate> {
     }
     let all = || by_sleeper.values();
     let longest = all().max_by_key(|beside| (beside.ns, std::cmp::Reverse(beside.by)))?;
-    if longest.longest <= RUNTIMES {
-        return None;
-    }
     let program = |beside: &Beside| facts.execution(beside.by).map(|own| &own.program);
     let same: Vec<&Beside> = all()
         .filter(|beside| program(beside) == program(longest))
         .collect();
-    let (name, s) = facts.names(longest.by, same.iter().map(|beside| beside.by));
-    let time = units::time(longest.ns);
     let groups = same.iter().flat_map(|beside| &beside.groups);
-    let groups: BTreeSet<Group> = groups.copied().collect();
+    Some(SleepsBeside {
+        names: facts.names(longest.by, same.iter().map(|beside| beside.by)),
+        ns: longest.ns,
+        longest: longest.longest,
+        groups: groups.copied().collect(),
+    })
+}
+
+/// Advice on the longest sleeps of one program if no sleep is on the critical path. With other tasks on the machine,
+/// the work on the path may take longer than these sleeps; on CPUs that the build has for itself it does not, and the
+/// sleeps decide.
+fn off_path(facts: &BuildFacts<'_>) -> Option<Candidate> {
+    let beside = sleeps_beside(facts)?;
+    // A loop of sleeps may check for work that takes less time on free CPUs, which is not judged here.
+    let is_loop = beside.longest.saturating_mul(LOOPS) <= beside.ns;
+    if beside.longest <= RUNTIMES || is_loop {
+        return None;
+    }
+    let (name, s) = &beside.names;
+    let time = units::time(beside.ns);
     Some(Candidate {
-        finding: Phrase::with([&name], |[name]| Pauses::Plain.finding(name, s, &time, "")),
+        finding: Phrase::with([name], |[name]| Pauses::Plain.finding(name, s, &time, "")),
         action: Pauses::Plain.action().into(),
         without: Without::own(
             |kind, _| kind == TimeKind::Sleep,
-            Some(facts.set(groups.iter().copied())),
+            Some(facts.set(beside.groups.iter().copied())),
         ),
-        cap: longest.ns,
+        cap: beside.ns,
         certainty: Certainty::unless_meant_if(Pauses::Plain.may_be_meant()),
-        evidence: groups.into_iter().collect(),
+        evidence: beside.groups.into_iter().collect(),
         ..Candidate::of(AdviceKind::Sleep)
     })
 }
+
+/// How many times longer the sum of a process's sleeps is than the longest of them if the sleeps are a loop. A guess: fewer
+/// sleeps are steps of a script.
+const LOOPS: u64 = 10;
 
 /// Sleeps of one process that are not on the build's critical path, and the executions that slept.
 struct Beside {

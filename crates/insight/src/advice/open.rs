@@ -12,6 +12,7 @@ use super::deadlines::{Deadline, Measurement};
 use super::facts::BuildFacts;
 use super::jobs::{OneByOne, Order};
 use super::machine::WithheldTime;
+use super::naps;
 use super::quartiles::Quartiles;
 use super::rating::Silenced;
 use super::verdict::{Blame, BuildVerdict, OpenKind, OpenPoint};
@@ -324,13 +325,19 @@ pub(super) fn measurement(facts: &BuildFacts<'_>, own: &Measurement) -> OpenPoin
 /// they would delay the build on free CPUs: the work that the build waited for then takes less time, but the sleeps do
 /// not. `most` is the time that the build would save without any sleep, and `own` is the build's time if no other tasks
 /// use its CPUs, both in nanoseconds.
-pub(super) fn sleeps_beside(most: u64, own: u64) -> Option<OpenPoint> {
-    (most.saturating_mul(MUCH) >= own && most > 0).then(|| OpenPoint {
+pub(super) fn sleeps_beside(facts: &BuildFacts<'_>, most: u64, own: u64) -> Option<OpenPoint> {
+    if most.saturating_mul(MUCH) < own || most == 0 {
+        return None;
+    }
+    let beside = naps::sleeps_beside(facts);
+    let of = beside.map_or(String::new(), |beside| {
+        format!(" of {}", beside.names.0.short())
+    });
+    Some(OpenPoint {
         kind: OpenKind::SleepBeside,
         ns: most,
         text: format!(
-            "{}: not judged (up to {} less on free CPUs)",
-            OpenKind::SleepBeside.title(),
+            "sleep{of} beside the critical path: not judged (up to {} less on free CPUs)",
             units::time(most)
         ),
     })
@@ -351,6 +358,13 @@ impl BuildVerdict {
                 Blame::Perhaps
             };
         }
+        // A loop beside the critical path that checks for work sleeps less if the work takes less time.
+        let beside = points
+            .iter()
+            .filter(|point| point.kind == OpenKind::SleepBeside);
+        let beside = beside.map(|point| point.ns).fold(0, u64::saturating_add);
+        let least = self.alone.saturating_sub(beside);
+        self.alone_at_least = self.alone_at_least.min(least);
         self.open = points;
     }
 

@@ -32,9 +32,7 @@ impl Judged<'_> {
         points.extend(self.clocks.open_point(facts));
         points.extend(open::limit(facts).filter(|_| self.simulation.affinity.is_none()));
         points.extend(self.number_of_jobs(facts));
-        if !has(&points, OpenKind::Sleep) {
-            points.extend(self.sleeps_beside());
-        }
+        points.extend(self.sleeps_beside(facts));
         if !has(&points, OpenKind::Jobs) {
             points.extend(self.order(facts));
         }
@@ -50,13 +48,14 @@ impl Judged<'_> {
     }
 
     /// The sleeps beside the critical path, if no advice is about sleeps and the machine withheld time.
-    fn sleeps_beside(&self) -> Option<OpenPoint> {
+    fn sleeps_beside(&self, facts: &BuildFacts<'_>) -> Option<OpenPoint> {
         let is_sleep = |kind| matches!(kind, AdviceKind::Sleep | AdviceKind::Poll);
         let has_sleep = self.changes.iter().any(|advice| is_sleep(advice.kind));
         if has_sleep || self.withheld.lost() == 0 {
             return None;
         }
-        open::sleeps_beside(self.simulation.saved_without_sleeps(), self.simulation.own)
+        let most = self.simulation.saved_without_sleeps();
+        open::sleeps_beside(facts, most, self.simulation.own)
     }
 
     /// The order of commands and the jobs that ran one after the other, if no advice says how the tasks could run.

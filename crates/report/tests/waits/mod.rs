@@ -528,6 +528,49 @@ fn what_has_no_answer_is_not_to_be_kept_in_a_cache() {
     }
 }
 
+/// A load generator sends a request at each tick of its timer. The server's answers come in between, so the ticks are no
+/// time-outs of requests, although a request is open whenever the generator waits for a tick.
+#[test]
+fn ticks_between_answers_are_no_silence() {
+    for (ticks, is_silent) in [(12, false), (2, true)] {
+        let mut hand = command(1_500);
+        hand.meta.extras = Some(vec![Extra::Network as u8]);
+        starts(&mut hand, 10, 2, 20, 1);
+        sleeps(&mut hand, (20, 1), 5, (Reason::SocketRead, SLEEPS));
+        connects(&mut hand, 20, Address::V4([10, 0, 0, 9].into()));
+        let round = 1_200 / ticks;
+        for tick in 0..ticks {
+            let at = 30 + tick * round;
+            let timer = round / 2;
+            let sleep = SchedKind::Switch {
+                prev: Tid(10),
+                next: Tid(0),
+                prev_state: SLEEPS,
+                preempt: false,
+                iowait: false,
+                reason: Reason::Poll,
+                timeout: Timeout::after(u64::try_from(timer * MS).unwrap()).asked(),
+            };
+            hand.sched(0, at * MS, sleep);
+            wakes(&mut hand, 0, at + timer, (10, 0));
+            wakes(&mut hand, 10, at + timer + 1, (20, 1));
+            sleeps(&mut hand, (10, 0), at + timer + 2, (Reason::Poll, SLEEPS));
+            sleeps(&mut hand, (20, 1), at + timer + 3, (Reason::Timer, SLEEPS));
+            wakes(&mut hand, 0, at + round - 4, (20, 1));
+            wakes(&mut hand, 20, at + round - 3, (10, 0));
+            sleeps(&mut hand, (20, 1), at + round - 2, (Reason::SocketRead, SLEEPS));
+        }
+        ends(&mut hand, (20, 1), 1_240, TERM);
+        ends(&mut hand, (10, 0), 1_245, 0);
+        let text = advice(&analyzed(&hand));
+        assert_eq!(
+            text.contains("without an answer"),
+            is_silent,
+            "{ticks}: {text}"
+        );
+    }
+}
+
 /// The reasons of a thread's waits with their lengths in ms; waits in the run queue are left out.
 fn reasons(analysis: &Analysis, tid: u32) -> Vec<(&'static str, u64)> {
     let mut threads = analysis.thread_ids();

@@ -423,7 +423,7 @@ fn how_long_a_starting_server_takes_on_free_cpus_is_an_interval() {
 #[test]
 fn sleeps_that_free_cpus_would_leave_are_named_or_not_judged() {
     let both = "helper b and 1 more sleep 707 ms: wait for an event, unless";
-    let neither = "sleep beside the critical path: not judged (up to 5";
+    let neither = "beside the critical path: not judged (up to 5";
     for (second, words) in [("/w/helper b", both), ("/w/other", neither)] {
         let mut hand = command(1_500);
         starts(&mut hand, 10, 2, 11, 1);
