@@ -47,14 +47,15 @@ pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             .peek()
             .map(|(next, ..)| next)
             .filter(|next| next.kind == TimeKind::RunQueue && next.thread == segment.thread);
-        // The thread waits for something else, and an alarm signal only ends that wait, so this is no sleep.
-        if killed::has_no_timeout(reason)
-            || killed::gave_up(facts.analysis, segment.thread, segment.from)
-        {
-            continue;
-        }
         let process = facts.analysis.thread(segment.thread).process;
         let (process, at) = sleeper(facts.analysis, process, segment.from);
+        // A program that gives up waits for something else, unless this is one of several pauses between its tries.
+        let is_pause = by_process.contains_key(&process);
+        let gave_up = || killed::gave_up(facts.analysis, segment.thread, segment.from);
+        // The thread waits for something else, and an alarm signal only ends that wait, so this is no sleep.
+        if killed::has_no_timeout(reason) || !is_pause && gave_up() {
+            continue;
+        }
         let by = facts.groups.at(process, at).unwrap_or(group);
         let slept = Nap {
             thread: segment.thread,

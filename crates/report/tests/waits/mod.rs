@@ -558,7 +558,12 @@ fn ticks_between_answers_are_no_silence() {
             sleeps(&mut hand, (20, 1), at + timer + 3, (Reason::Timer, SLEEPS));
             wakes(&mut hand, 0, at + round - 4, (20, 1));
             wakes(&mut hand, 20, at + round - 3, (10, 0));
-            sleeps(&mut hand, (20, 1), at + round - 2, (Reason::SocketRead, SLEEPS));
+            sleeps(
+                &mut hand,
+                (20, 1),
+                at + round - 2,
+                (Reason::SocketRead, SLEEPS),
+            );
         }
         ends(&mut hand, (20, 1), 1_240, TERM);
         ends(&mut hand, (10, 0), 1_245, 0);

@@ -536,3 +536,19 @@ fn a_program_that_often_looks_at_its_jobs_can_run_them_at_once() {
     );
     assert!(!text.contains("sleeps"), "{text}");
 }
+
+/// An event loop waits for two timers between its tries and then fails. The last wait is a pause like the first one.
+#[test]
+fn the_last_pause_of_a_program_that_gives_up_is_a_pause() {
+    let mut hand = command(1_300);
+    polls(&mut hand, (10, 0), 10, 300);
+    wakes(&mut hand, 0, 310, (10, 0));
+    polls(&mut hand, (10, 0), 320, 600);
+    wakes(&mut hand, 0, 920, (10, 0));
+    ends(&mut hand, (10, 0), 925, EXIT_1);
+    let text = advice(&analyzed(&hand));
+    assert!(
+        text.contains("sleeps 900 ms, 2 times, and then fails"),
+        "{text}"
+    );
+}
