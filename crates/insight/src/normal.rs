@@ -15,9 +15,9 @@ use crate::label::Identity;
 pub enum Paths {
     /// Keeps whole paths, but removes COMMAND's working directory from them.
     Whole,
-    /// Keeps the last directory and the file name of an absolute path that is not in one of the directories [`SYSTEM`].
+    /// Keeps the last directory and the file name of an absolute path that is not in one of the directories `SYSTEM`.
     Two,
-    /// Keeps only the file name of an absolute path that is not in one of the directories [`SYSTEM`].
+    /// Keeps only the file name of an absolute path that is not in one of the directories `SYSTEM`.
     Name,
 }
 

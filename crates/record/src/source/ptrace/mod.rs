@@ -77,7 +77,7 @@ struct Ptrace {
 }
 
 /// Begins to trace COMMAND by ptrace(2). `child` is the pid of COMMAND's process, which the recorder has started in a
-/// stopped state. `None` if the recorder starts no process.
+/// stopped state. If `child` is `None`, the recorder started no process, and the result is an error.
 pub fn start(config: &Config, child: Option<u32>) -> Result<Started, Error> {
     let root = command_alone(config, child)?;
     let shared = Arc::new(Shared::default());
