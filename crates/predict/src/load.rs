@@ -98,8 +98,8 @@ const SHOWN: u64 = 5;
 /// four tasks got 1.28 to 1.36 CPUs as tasks, and 1.0 to 1.08 as a group.
 const DIFFER: u64 = 8;
 /// If a process outside of the run was seen in the first and in the last quarter (1/`ENDS`) of the recorded time, it
-/// counts as a process that used a CPU all the time. A guess: a short process, such as a compiler of another build,
-/// ends before the last quarter.
+/// counts as present all the time. A guess: a short process, such as a compiler of another build, ends before the last
+/// quarter.
 const ENDS: u64 = 4;
 /// A process outside of the run counts as busy if it has at least a quarter (1/`PART`) of the CPU time of the busiest
 /// such process. A guess: two programs that never sleep can get unequal CPU times, because one of them may stay on a

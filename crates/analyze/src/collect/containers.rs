@@ -25,8 +25,8 @@ pub(crate) struct Containers {
     adopted: HashMap<Tgid, Box<Container>>,
     /// The recorded processes of container runtimes, in the order in which they became known.
     pub runtimes: Vec<Runtime>,
-    /// The number of processes of container runtimes that are not recorded, because it is not known which program
-    /// started their containers.
+    /// The number of processes of container runtimes that are not recorded, because it is not known whether a recorded
+    /// process or another client started their containers.
     pub not_recorded: u64,
 }
 

@@ -7,8 +7,8 @@ use super::run::Figure;
 pub struct Ask {
     /// The largest number of rows in each table of the comparison as text.
     pub top: usize,
-    /// The least difference, in ns, between the times of a process in two builds at which the comparison shows the
-    /// process.
+    /// The least difference in ns, between the times in two builds, at which the comparison shows a process, a program
+    /// or a function.
     pub least: u64,
     /// The two settings of the gate, which makes `tr diff` fail: the figure that the gate judges (`--fail-on`), and the
     /// largest growth of this figure, in percent, that the gate allows (`--fail-over`). `None` without a gate.
