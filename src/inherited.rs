@@ -76,16 +76,16 @@ pub fn restore_streams() {
     }
 }
 
-/// The environment before the loader removed LD_LIBRARY_PATH, TMPDIR and others, as it does from a program
-/// with file capabilities. COMMAND and the system's `tr` have no such capabilities and get them back. `None`
+/// The environment before the loader removed LD_LIBRARY_PATH, TMPDIR and others, as the loader does for a program with
+/// file capabilities. COMMAND and the system's `tr` have no such capabilities, so they get these variables back. `None`
 /// if the loader removed nothing.
 pub fn original_environment() -> Option<Vec<CString>> {
     // SAFETY: the call only reads the auxiliary vector.
     if unsafe { libc::getauxval(libc::AT_SECURE) } == 0 {
         return None;
     }
-    // A process with file capabilities is not "dumpable", so its /proc files belong to root and it cannot read them.
-    // It is made dumpable for a moment; even then, processes with fewer capabilities cannot trace it.
+    // A process with file capabilities is not "dumpable": its /proc files belong to root, and the process cannot read
+    // them. So the process is made dumpable for a moment. Even then, processes with fewer capabilities cannot trace it.
     let dumpable = nix::sys::prctl::get_dumpable().unwrap_or(true);
     let _ = nix::sys::prctl::set_dumpable(true);
     let bytes = std::fs::read("/proc/self/environ");
@@ -111,8 +111,8 @@ pub fn become_command(command: &[OsString]) -> u8 {
     let Some(program) = args.first() else {
         return status::FAILED;
     };
-    // As in `tr record`, COMMAND gets back the variables such as LD_PRELOAD that the loader removed because `tr` has
-    // file capabilities.
+    // The environment variables such as LD_PRELOAD that the loader removed, because `tr` has file capabilities, are set
+    // again for COMMAND, as in `tr record`.
     let failed = match original_environment() {
         None => nix::unistd::execvp(program, &args),
         Some(environment) => nix::unistd::execvpe(program, &args, &environment),

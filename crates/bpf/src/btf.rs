@@ -42,7 +42,8 @@ pub(crate) type Id = u32;
 pub(crate) struct Btf<'a> {
     types: &'a [u8],
     strings: &'a [u8],
-    /// The offset in bytes at which each type of the BTF begins, from the first type, whose id is 1.
+    /// The offsets in bytes, in `types`, at which the types of the BTF begin. The first offset is that of the type with
+    /// the id 1.
     places: Vec<u32>,
     named: HashMap<&'a [u8], Vec<Id>>,
 }
@@ -70,8 +71,8 @@ impl<'a> Type<'a> {
             .map(|part| std::array::from_fn(|at| word(part, 4 * at).unwrap_or(0)))
     }
 
-    /// The offset in bits of a member of this struct. `offset` is the word that BTF stores for the member, which
-    /// can also have the size of a bitfield. Returns `None` for a bitfield.
+    /// The offset in bits of a member of this struct; `None` for a bitfield. `offset` is the word that BTF stores for
+    /// the member. This word can also contain the size of a bitfield.
     pub(crate) fn bits(&self, offset: u32) -> Option<u32> {
         match (self.info >> 31, offset >> 24) {
             (0, _) => Some(offset),
@@ -214,9 +215,9 @@ impl<'a> Btf<'a> {
         None
     }
 
-    /// Makes a BTF that has only the structs, unions and enums with the given names, and the types of their
-    /// members. All pointers in it point to void. The enum `kernel_type_id` is added: it has the numbers of the
-    /// structs in the kernel's BTF.
+    /// Makes a BTF that has only the structs, unions and enums with the given names, and the types of their members. In
+    /// this copy, all pointers point to void. The enum `kernel_type_id` is added. It has the numbers of the structs in
+    /// the kernel's BTF.
     pub(crate) fn extract(&self, names: &[&str]) -> Option<Vec<u8>> {
         use kind::*;
         let mut copy = Copy::new(self);

@@ -9,14 +9,15 @@ use tr_analyze::model::{Analysis, Process};
 
 use crate::label::Identity;
 
-/// The part of the paths in arguments that is kept when arguments are compared, from the largest part to the smallest.
+/// How much of a path in an argument is kept when arguments are compared. The variants go from the largest part to the
+/// smallest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paths {
     /// Keeps whole paths, but removes COMMAND's working directory from them.
     Whole,
-    /// Keeps the last directory and the file name of an absolute path outside of the system's directories.
+    /// Keeps the last directory and the file name of an absolute path that is not in one of the directories `SYSTEM`.
     Two,
-    /// Keeps only the file name of an absolute path outside of the system's directories.
+    /// Keeps only the file name of an absolute path that is not in one of the directories `SYSTEM`.
     Name,
 }
 
@@ -48,8 +49,9 @@ const SYSTEM: [&str; 12] = [
     "/nix/", "/snap/",
 ];
 
-/// Whether a word looks like a hash or a timestamp: it has at least eight hexadecimal digits, at least one of which is
-/// decimal, or nine decimal digits.
+/// Whether a word looks like a hash or a timestamp: it has at least eight characters, all of them are hexadecimal
+/// digits, and at least one of them is a decimal digit. A word of decimal digits only, such as a timestamp, is
+/// included.
 fn random(word: &str) -> bool {
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let hex = word.bytes().all(|b| b.is_ascii_hexdigit());
@@ -64,7 +66,7 @@ fn replace(re: &Option<Regex>, text: String, by: impl Fn(&Captures<'_>) -> Strin
 }
 
 /// Reduces an argument to the part that is equal in all runs of one build. `cwd` is COMMAND's working directory. `pids`
-/// has the pids of the process and its ancestors, which the argument may contain.
+/// has the pids of the process and its ancestors. The argument may contain these pids, and they differ between runs.
 pub fn argument(arg: &[u8], cwd: &str, pids: &[u32], paths: Paths) -> String {
     let mut text = String::from_utf8_lossy(arg).into_owned();
     if cwd.len() > 1 {
@@ -104,8 +106,8 @@ pub fn argument(arg: &[u8], cwd: &str, pids: &[u32], paths: Paths) -> String {
     })
 }
 
-/// A hash of a command line without the parts that differ between runs of one build, by which processes of two
-/// recordings are matched.
+/// A hash by which processes of two recordings are matched. The hash is made from the command line, without the parts
+/// that differ between runs of one build.
 pub fn key<'a>(
     args: impl Iterator<Item = &'a [u8]>,
     forked: bool,
@@ -122,13 +124,13 @@ pub fn key<'a>(
     hash.finish()
 }
 
-/// The number of characters at the beginning and at the end of a script by which it is recognized. A guess: together they
-/// are about as long as the label of a process that shows a script. With 30, messages of CMake in directories with random
-/// names in one recording (`fixtures/advice`) no longer match.
+/// The number of characters at the beginning and at the end of a script by which the script is recognized. A guess:
+/// together they are about as long as the label of a process that shows a script. With 30 characters, messages of CMake
+/// no longer match within one recording (`fixtures/advice`) if their directories have random names.
 const SCRIPT: usize = 29;
 
-/// The beginning and the end of a long text with spaces, such as the script of `sh -c SCRIPT`, so that a script which was
-/// edited in the middle counts as the same one. A shorter text and a word are kept whole.
+/// The beginning and the end of a long text with spaces, such as the script of `sh -c SCRIPT`. So a script that was
+/// edited in the middle counts as the same script. A shorter text, or a text without spaces, is kept whole.
 fn outline(text: String) -> String {
     let count = text.chars().count();
     if count <= 2 * SCRIPT || !text.contains(char::is_whitespace) {
@@ -138,8 +140,8 @@ fn outline(text: String) -> String {
     begin.chain(end).collect()
 }
 
-/// A hash of the facts by which people recognize a process, without the parts that differ between runs of one build. It
-/// is the least specific key by which processes of two recordings are matched.
+/// A hash of the facts by which people recognize a process, without the parts that differ between runs of one build.
+/// Processes of two recordings are matched by this hash only if no more specific key matches.
 pub fn identity_key(identity: &Identity, forked: bool, cwd: &str, pids: &[u32]) -> u64 {
     let mut hash = DefaultHasher::new();
     forked.hash(&mut hash);

@@ -90,19 +90,20 @@ enum Division {
 /// The smallest load of other tasks (in thousandths of a task that never sleeps) for which forecasts have a note on how
 /// the kernel divides the CPUs. A guess: less than a quarter of a task hardly matters.
 pub(crate) const BESIDE: u64 = 250;
-/// A recording shows how the kernel divides the CPUs only if it does so for at least a fifth (1/`SHOWN`) of the
-/// recorded time. A guess: a shorter time consists of only a few time slices.
+/// A recording shows how the kernel divides the CPUs only if it shows the division for at least a fifth (1/`SHOWN`) of
+/// the recorded time. A guess: a shorter time consists of only a few time slices.
 const SHOWN: u64 = 5;
 /// The kernel may divide the CPUs in two ways: among tasks, or among groups of tasks. The two ways are told apart only
 /// if the run gets at least an eighth (1/`DIFFER`) less CPU time by one of them. Measured beside two loops on two CPUs:
 /// four tasks got 1.28 to 1.36 CPUs as tasks, and 1.0 to 1.08 as a group.
 const DIFFER: u64 = 8;
 /// If a process outside of the run was seen in the first and in the last quarter (1/`ENDS`) of the recorded time, it
-/// counts as if it was there all the time. A guess: a compiler of another build ends sooner.
+/// counts as present all the time. A guess: a short process, such as a compiler of another build, ends before the last
+/// quarter.
 const ENDS: u64 = 4;
 /// A process outside of the run counts as busy if it has at least a quarter (1/`PART`) of the CPU time of the busiest
-/// such process. A guess: of two equal loops, one may have more time, because it stayed on a CPU that no task of the
-/// run wanted.
+/// such process. A guess: two programs that never sleep can get unequal CPU times, because one of them may stay on a
+/// CPU that no task of the run wants.
 const PART: u64 = 4;
 
 /// The CPU time in ns of a process outside of the run, with the first and the last time at which it
@@ -180,8 +181,8 @@ fn is_near(counted: u64, fitted: u64) -> bool {
     more <= less.saturating_add(less / 2)
 }
 
-/// The time in which a certain number of the run's tasks wanted a CPU, and the CPU time that these tasks got in it,
-/// both in ns. The highest level also includes all larger numbers of tasks.
+/// A level of the run's demand for CPUs: the time in which a certain number of the run's tasks wanted a CPU, and the
+/// CPU time that these tasks got in this time, both in ns. The highest level also includes all larger numbers of tasks.
 #[derive(Clone, Debug, Default)]
 struct Level {
     /// The smallest number of the run's tasks that wanted a CPU at this level.
@@ -189,7 +190,8 @@ struct Level {
     /// The times in ns in which exactly `least` of the run's tasks wanted a CPU, then `least` + 1 tasks, and so on, up
     /// to the largest number of tasks at this level.
     wanted: Vec<u64>,
-    /// The CPU time in ns that the run's tasks got at this level, within the time `ns`.
+    /// The CPU time in ns that the run's tasks got while the number of tasks that wanted a CPU was at this level. The
+    /// level lasted for `ns` in all.
     on_cpu: u64,
     ns: u64,
 }
@@ -248,7 +250,8 @@ fn divided(levels: &[Level], cpus: u64, others: u64, wall: u64) -> Option<Divisi
         if more - less <= more / DIFFER {
             continue;
         }
-        // Whichever of the two values is nearer to the recorded one decides; the limit is their geometric mean.
+        // The run had the division whose value is nearer to the recorded one. The limit between the two is their
+        // geometric mean.
         let is_more = u128::from(got) * u128::from(got) > u128::from(less) * u128::from(more);
         if is_more == (one_share > among_tasks) {
             for_groups = for_groups.saturating_add(level.ns);
@@ -270,7 +273,7 @@ fn divided(levels: &[Level], cpus: u64, others: u64, wall: u64) -> Option<Divisi
 /// task, judged by their CPU time. It is at most twice the number of CPUs. If the run waited for
 /// CPUs although others had little CPU time, a limit or a delay of the scheduler was the reason.
 fn most_others(analysis: &Analysis, recorded: u64) -> Option<u64> {
-    // If the run was limited to some CPUs, the other tasks may have been on the others.
+    // If the run was limited to some of the CPUs, the tasks outside of the run may have been on the other CPUs.
     if analysis.machine.limited_to.is_some() {
         return None;
     }
@@ -305,8 +308,8 @@ fn fitted(schedule: &Schedule, same: Machine, most: u64, recorded: u64, alone: u
         }
     }
     if wall(high) < recorded {
-        // Even beside this number of tasks the simulated run is faster than the recorded one. So other tasks do not
-        // explain the recorded time, and only half of the number is assumed.
+        // Even beside this number of tasks, the simulated run is faster than the recorded one. So other tasks do not
+        // explain the recorded time, and the forecast assumes only half of this number.
         high / 2
     } else {
         high

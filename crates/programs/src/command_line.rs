@@ -20,8 +20,8 @@ const HARNESS: &str = "test_harness(";
 /// The Perl modules with a function that runs the tests of a module.
 const HARNESSES: [&str; 2] = ["Test::Harness", "ExtUtils::Command::MM"];
 
-/// The largest depth to which interpreters inside a command line are followed, as in
-/// `env bash script.py`. It bounds the recursion for hostile command lines.
+/// The largest number of interpreters that are followed inside each other in one command line, as in `env bash
+/// script.py`. The limit bounds the recursion for hostile command lines.
 const MOST_NESTED: u8 = 4;
 
 /// The largest width, in columns, of a script's text in the label of a process (`sh -c 'TEXT'`).
@@ -40,11 +40,12 @@ struct Description {
 #[derive(Clone, Copy, Debug)]
 enum Ask {
     Program,
-    /// The label for people, in which the text of a script is shortened.
+    /// The label for people. If the label contains the text of a script, this text is shortened.
     Label,
-    /// The label for machine formats.
+    /// The label for machine formats, with the whole text of a script.
     WholeLabel,
-    /// The program's name and the words of the label as facts: the text of a script is whole and not in quotes.
+    /// The program's name and the words of the label, to compare processes of different recordings. The text of a
+    /// script is whole and has no quotes around it.
     Words,
 }
 
@@ -249,7 +250,7 @@ fn interpreted(name: &str, rest: &[&[u8]], script: &Script, nested: u8, ask: Ask
                 program: ProgramName::with_verb("pytest", WORKER),
                 what: Vec::new(),
             },
-            // `make test` of a Perl module runs its tests by this call.
+            // `make test` of a Perl module runs the module's tests by a call of this function.
             [_, text, files @ ..]
                 if script.harness && calls_harness(rest.get(..at).unwrap_or_default(), text) =>
             {
@@ -304,8 +305,8 @@ pub fn without_interpreter<'a>(args: &'a [&'a [u8]]) -> &'a [&'a [u8]] {
     inner
 }
 
-/// Finds the program and the label for a script, a module or a class that an interpreter runs, from
-/// its name and its arguments.
+/// Finds the program and the label of a process in which an interpreter runs a script, a module or a class. `args`
+/// begins with the name of the script, module or class. The arguments for it follow.
 fn run(args: &[&[u8]], script: &Script, nested: u8, ask: Ask) -> Description {
     let (first, rest) = match args.split_first() {
         Some((first, rest)) => (*first, rest),
@@ -321,11 +322,12 @@ fn run(args: &[&[u8]], script: &Script, nested: u8, ask: Ask) -> Description {
     read(args, nested + 1, ask)
 }
 
-/// A script's text, as the label of a process shows it: on one line, in quotes. For people it is shortened to [`TEXT`]
-/// columns. In machine formats it is whole, up to [`phrase::LONGEST`] bytes: many processes can have the same script.
+/// The text of a script as the label of a process shows it: on one line, in quotes. The label for people has at most
+/// [`TEXT`] columns of it. Machine formats have the whole text, but at most [`phrase::LONGEST`] bytes, because many
+/// processes can have the same script.
 fn script_word(script: &[u8], ask: Ask) -> String {
     let is_whole = matches!(ask, Ask::WholeLabel);
-    // A little more is read than is kept, so that the end is seen to be missing.
+    // A little more of the text is read than the label keeps, so that a cut-off end is noticed.
     let most = if is_whole {
         2 * phrase::LONGEST
     } else {
@@ -388,8 +390,8 @@ pub fn shell_text<'a>(args: &[&'a [u8]]) -> Option<&'a [u8]> {
     }
 }
 
-/// Like [`shell_text`], but returns a script only if the recording has the whole command line, not
-/// one that was cut off.
+/// Like [`shell_text`], but `None` if the recording has only the beginning of the command line, because it was too
+/// long.
 pub fn script_text(argv: &Argv) -> Option<&[u8]> {
     let args: Vec<&[u8]> = argv.args().collect();
     shell_text(&args).filter(|_| !argv.truncated())
@@ -531,8 +533,8 @@ mod tests {
         sh -c echo~'$x' => sh | -c 'echo '\\''$x'\\'''
         make -C src all => make | -C src all";
 
-    /// The label for people shortens the text of a script, the one for machine formats does not, unless the text is as
-    /// long as only a hostile one is.
+    /// Checks that the label for people shortens the text of a script, and that the label for machine formats does not,
+    /// unless the text is so long as only a hostile one is.
     #[test]
     fn the_text_of_a_script_is_whole_in_machine_formats() {
         let comm = Comm::new(b"bash");

@@ -26,7 +26,7 @@ impl std::fmt::Debug for GuardSettings {
     }
 }
 
-/// The limit that a hanging COMMAND has reached: the time that it may run, or the time that it may be inactive.
+/// Which limit a hanging COMMAND has reached: the limit on its running time, or the limit on its time without activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HangLimit {
     Timeout,
@@ -54,9 +54,11 @@ pub struct HungProcess {
     pub comm: Comm,
     pub argv: Argv,
     pub wait: HangWait,
-    /// The time since the waiting thread last ran, as far as the guard has watched it.
+    /// The time since the waiting thread last ran. The guard knows this time only for as long as it has watched the
+    /// thread.
     pub since: Duration,
-    /// Whether the process descends from COMMAND, or is only waited for by a process that does.
+    /// Whether the process descends from COMMAND. False if it is listed only because a descendant of COMMAND waits for
+    /// it.
     pub is_own: bool,
 }
 
@@ -113,8 +115,9 @@ pub enum HangWait {
 }
 
 impl HangWait {
-    /// The ids of the processes that have what this process waits for: the other end of a pipe or connection, or a
-    /// lock. The list contains only the processes that the kernel shows.
+    /// The ids of the processes that hold up this wait: those that have the other end of the pipe or the connection
+    /// that the process waits for, or that hold the lock that it waits for. The list contains only processes that the
+    /// kernel shows.
     pub(crate) fn holders(&self) -> &[u32] {
         match self {
             HangWait::Pipe { others, .. } | HangWait::Connection { others, .. } => others,
@@ -123,8 +126,8 @@ impl HangWait {
         }
     }
 
-    /// Whether the process waits on a local socket whose other end no other process is known to have. A runtime wakes
-    /// its own event loop by such a pair of sockets (asyncio), or talks to a child by it (node).
+    /// Whether the process waits on a local socket whose other end no other process is known to have. Such a socket is
+    /// one of a pair with which a runtime wakes its own event loop (asyncio) or talks to a child (node).
     pub(crate) fn is_own_socket(&self) -> bool {
         matches!(self, HangWait::Connection { peer: None, others } if others.is_empty())
     }
@@ -178,9 +181,9 @@ impl Hang {
         found
     }
 
-    /// The processes of the hanging COMMAND on which all others finally wait: COMMAND waits for them, directly or by
+    /// The processes of the hanging COMMAND at the ends of the chains of waits: COMMAND waits for them, directly or by
     /// way of others, and they wait for no other process of COMMAND. If there is none, the processes wait for each
-    /// other.
+    /// other in a circle.
     pub fn ends(&self) -> Vec<&HungProcess> {
         let mut found = Vec::new();
         self.follow(self.root, &mut found);

@@ -39,7 +39,8 @@ pub struct Stacked {
     pub doing: Doing,
     /// The time that the sample stands for, in ns: the sampling period, or the time off CPU.
     pub ns: u64,
-    /// Whether the outermost frames of the stack are missing, because it was deeper than the BPF programs copy.
+    /// Whether the outermost frames of the stack are missing, because the stack was deeper than the number of frames
+    /// that the BPF programs copy.
     pub cut: bool,
     /// The program that the sampled task ran, and the process in which it ran.
     pub image: Image,
@@ -48,9 +49,9 @@ pub struct Stacked {
     pub frames: Vec<At>,
 }
 
-/// The largest number of frames, and of stacks, whose numbers are remembered, with some 30 bytes each. Beyond this
-/// limit all numbers are forgotten: frames get new numbers from then on, and frames with earlier numbers get no
-/// symbols.
+/// The largest number of frames, and also of stacks, whose numbers are remembered, with some 30 bytes each. When this
+/// limit is reached, all numbers are forgotten. Frames get new numbers from then on, and frames with earlier numbers
+/// get no symbols.
 const MOST: usize = 1 << 20;
 
 /// The largest number of paths of executed or mapped files that are remembered.
@@ -104,7 +105,7 @@ impl Stacks {
         }
     }
 
-    /// Takes the memory mappings of a process, by which later addresses of the process are assigned to files.
+    /// Stores the memory mappings of a process. Later addresses of the process are assigned to files by these mappings.
     pub fn mapped(&mut self, from: &Mapped) {
         let paths = self.paths.get_or_insert_default();
         for path in self.mappings.take(from) {
@@ -187,10 +188,10 @@ impl Stacks {
         events
     }
 
-    /// Removes the outermost frames of a stack that are in no file, and returns whether any were removed. If a
-    /// function keeps no frame pointer, the kernel takes other values for return addresses, so such frames are mostly
-    /// wrong. But if a JIT compiler has listed the process's functions, the addresses are real and all frames stay.
-    /// The innermost frame always stays, because the task really was there.
+    /// Removes the outermost frames of a stack that are in no file, and returns whether there were such frames. Most of
+    /// these frames are wrong: in a function that keeps no frame pointer, the kernel takes other values for return
+    /// addresses. But if a JIT compiler has listed the functions of the process, the addresses are real and all frames
+    /// stay. The innermost frame always stays, because the task really was there.
     fn stripped<'a>(&self, from: &'a Stacked) -> (&'a [At], bool) {
         let all = &from.frames;
         let in_user_mode = all
@@ -209,8 +210,8 @@ impl Stacks {
         (all.get(foreign..).unwrap_or_default(), true)
     }
 
-    /// The place in a file, a process or the kernel that an address of a sampled stack stands for. If no event has
-    /// named the file before, the event that names it is added to `events`.
+    /// The place in a file, a process or the kernel that an address of a sampled stack stands for. If the place is in a
+    /// file that no event has named before, an event that names the file is added to `events`.
     fn place(&mut self, address: At, stack: &Stacked, events: &mut Vec<LifeKind>) -> Place {
         match address {
             At::Kernel(address) => Place::Kernel(address),
@@ -245,8 +246,9 @@ impl Stacks {
         number
     }
 
-    /// The place in a file for an address of a process, if the file has no build id, or if the kernel could not read
-    /// the build id. `None` if no mapping has the address.
+    /// The place in a file to which an address of a process belongs. This is asked only for an address whose file has
+    /// no build id that the kernel could read. `None` if no mapping has the address, if another file is at the path of
+    /// the mapping now, or if too many files have a number already.
     fn in_file(&mut self, image: Image, address: u64, events: &mut Vec<LifeKind>) -> Option<Place> {
         let (mapping, offset) = self.mappings.find(image, address)?;
         let key = (mapping.inode, mapping.path.clone());
@@ -273,8 +275,8 @@ impl Stacks {
 /// The longest time by which the recorded times of a file can lag behind the clock (a tick of CONFIG_HZ_100).
 const TICK: Duration = Duration::from_millis(10);
 
-/// The file that a mapping refers to; `None` if another file is at its path now, even if that file has the same inode
-/// number.
+/// The file that a mapping refers to; `None` if another file is at the path of the mapping now, even if the other file
+/// has the same inode number.
 fn file(mapping: &Mapping) -> Option<tr_symbols::File> {
     let file = tr_symbols::File::at(&mapping.path)?;
     let times = std::fs::metadata(&mapping.path).ok()?;

@@ -1,5 +1,5 @@
-//! Keeps what the words of a command line that were already read say about the next word, for
-//! example that it may be a password.
+//! Remembers what the words of a command line, read one after the other, say about the next word: for example, that the
+//! next word may be a password.
 
 use crate::harmless::is_harmless;
 use crate::looks;
@@ -8,7 +8,8 @@ use crate::names::{self, Certainty};
 use crate::programs::{self, Options, SecretPlace};
 use crate::words::{self, Word};
 
-/// A command line that was read up to a certain word, to find secrets in the next ones.
+/// A command line in which secrets are searched. All words up to a certain one have been read, and the fields say what
+/// these words announce about later words.
 pub struct Read<'a> {
     pub options: Options<'a>,
     /// The word of the command line that was read last.
@@ -24,8 +25,8 @@ pub struct Read<'a> {
     pub variables: bool,
     /// Whether the command line had an access key of AWS, so that the secret for it follows.
     access_key: bool,
-    /// Whether an earlier word gave an entry of a list a name that stands for a secret, as Helm's
-    /// `env[0].name=API_TOKEN` does. The value of this entry is then a secret.
+    /// Whether the command line has a list whose entries have names and values, and an earlier word gave an entry a
+    /// name that stands for a secret, as Helm's `env[0].name=API_TOKEN` does. The value of this entry is then a secret.
     pub entry: bool,
     /// Whether an earlier word of the command was about passwords, so that a later one may be a
     /// password.
@@ -36,13 +37,13 @@ pub struct Read<'a> {
     /// Whether the command signs in or creates an account, or has an option of one letter with the user's name
     /// (`-u`).
     pub signs_in: bool,
-    /// The option (`-p`, `-P` or `--port`) that had a number as its value, so that it is the port;
-    /// empty if there was none.
+    /// The option (`-p`, `-P` or `--port`) whose value was a number. This option stands for the port, so another option
+    /// with the letter p stands for the password. Empty if there was no such option.
     port: &'a [u8],
     /// The words of the present command, followed by the words of later commands on the same line.
     line: &'a [Word<'a>],
-    /// The number of words read since the word that signs in or creates an account. The name
-    /// follows that word, and then perhaps the password.
+    /// The number of words without a leading `-` that were read since the word that signs in or creates an account. The
+    /// name of the account follows that word, and the password may follow the name.
     account: Option<usize>,
 }
 
@@ -66,8 +67,8 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// Reads a word of the command line. Masks it if earlier words announce that it is a secret; otherwise
-    /// remembers what the word says about later ones. Returns whether the word was a secret.
+    /// Reads a word of the command line. If earlier words announce that the word is a secret, the word is masked.
+    /// Otherwise the function remembers what the word says about later words. Returns whether the word was a secret.
     pub fn secret(&mut self, word: &Word<'a>, masks: &mut Masks) -> bool {
         let text = word.text;
         if let SecretPlace::Next(after) = std::mem::take(&mut self.next) {
@@ -129,8 +130,8 @@ impl<'a> Read<'a> {
 
     /// Notes what a word of the command line says about the words after it.
     fn note(&mut self, text: &[u8], first: bool) {
-        // The word `write` at the beginning is no command that sets something, as in the sentence `write a password
-        // policy`.
+        // At the beginning of a command, the word `write` is not taken for a word that sets something: the text may be
+        // a sentence such as `write a password policy`.
         self.sets |= words::is_setter(text) && !(first && text == b"write");
         self.variables |= words::sets_variables(text);
         self.sets &= text != b"get";
@@ -157,8 +158,8 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// Whether the next word has the place of a password, because a command that signs in or
-    /// creates an account was followed by a name.
+    /// Whether the next word is where a password can be: an earlier word signs in or creates an account, and the name
+    /// of the account followed that word.
     pub fn follows_name(&self) -> bool {
         let apart = !self.previous.starts_with(b"-");
         apart && self.account.is_some_and(|count| count >= 2) && !self.options.is_plain()
@@ -202,7 +203,7 @@ impl<'a> Read<'a> {
             || (self.options.reads_text() || self.options.is_text()) && !text.starts_with(b"-")
     }
 
-    /// Masks the last word of a command, if the table of programs says that it is a secret.
+    /// Masks the last word of the command if the table of programs says that the last word of this command is a secret.
     pub fn end(&self, last: Option<&Word<'_>>, masks: &mut Masks) {
         if let Some(last) = last.filter(|_| self.options.last_is_secret()) {
             if !is_harmless(last.text) && !last.text.starts_with(b"-") {

@@ -14,7 +14,8 @@ object! {
         run_queue_ns: Option<u64> = times.run_queue_known(),
         sleep_ns: Option<u64> = times.sleep_known(),
         blocked_ns: Option<u64> = times.blocked_known(),
-        // Only a recording without scheduling events has this time, because it cannot tell sleep from blocking.
+        // This sum is needed only for a recording without scheduling events, because such a recording cannot tell sleep
+        // from blocking.
         #[serde(skip_serializing_if = "Option::is_none")]
         asleep_or_blocked_ns: Option<u64> = times.asleep_or_blocked_known(),
         unknown_ns: u64 = times.unknown,
@@ -49,8 +50,8 @@ pub(crate) enum TimeColumn {
 /// The first place in a table for a column to the right of the columns with tasks' times.
 pub(crate) const AFTER_TIMES: usize = TimeColumn::Unknown as usize + 1;
 
-/// Adds the columns with the kinds of a task's time to a table. `columns` has them in the order of CSV and
-/// JSON; people see the order of [`TimeColumn`].
+/// Adds the columns with the kinds of a task's time to a table. `columns` is in the order of CSV and JSON. Tables for
+/// people have the order of [`TimeColumn`].
 pub(crate) fn times<'a, R: 'a>(
     table: Table<'a, R>,
     of: fn(&R) -> Option<&model::Times>,
@@ -95,7 +96,8 @@ pub(crate) fn times<'a, R: 'a>(
         }
     };
     let placed = |table, column: &TimeColumn| add(table, column).place(*column as usize);
-    // With scheduling events, sleep and blocking are known apart, so the column with the sum of both is left out.
+    // A recording with scheduling events has one column for sleep and another one for blocking. So the column with the
+    // sum of the two is left out.
     let known = |column: &&TimeColumn| !events || **column != TimeColumn::AsleepOrBlocked;
     columns.iter().filter(known).fold(table, placed)
 }

@@ -86,7 +86,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Ends the simulated recording's span at the time `end`, if that is earlier than planned.
+    /// Lets the simulated recording end at the time `end`, if it was planned to end later.
     pub(crate) fn end_at(&mut self, end: u64) {
         if end < self.end {
             self.end = end;
@@ -94,8 +94,8 @@ impl Machine {
         }
     }
 
-    /// The time stamp in ns of an event at the true simulated time `now`, which is rounded down to
-    /// the clock's resolution.
+    /// The time stamp in ns that the simulated recorder gives to an event. The event happens at the true simulated time
+    /// `now`, and the time stamp is this time, rounded down to the resolution of the recorder's clock.
     #[inline]
     pub(crate) fn stamp(&self, now: u64) -> u64 {
         if self.cfg.grain == 1 {
@@ -105,8 +105,8 @@ impl Machine {
         }
     }
 
-    /// Puts the time of the simulated CPU `c`'s next action into the agenda, unless `c` does the present action: the
-    /// agenda is then updated when that action ends.
+    /// Puts the time of the next action of the simulated CPU `c` into the agenda. If `c` does the present action,
+    /// nothing happens here, because the agenda is updated when that action ends.
     #[inline]
     pub(crate) fn replan(&mut self, c: usize) {
         if c != self.acting {
@@ -188,7 +188,7 @@ impl Machine {
         slot != IDLE && self.tasks[slot].followed
     }
 
-    /// The simulated parent of `process`, which waits for the end of it; `None` if the parent is dead.
+    /// The simulated parent of `process`, which waits for the end of `process`; `None` if the parent is dead.
     pub(crate) fn living_parent(&self, process: u32) -> Option<u32> {
         let parent = self.processes[process].parent?;
         let at = &self.processes[parent.slot];

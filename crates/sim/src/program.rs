@@ -75,17 +75,18 @@ pub enum Op {
     Lock(Span),
     /// The simulated task yields the CPU (`sched_yield`).
     Yield,
-    /// The simulated task forks a child that runs this program.
+    /// The simulated task forks a child. The child runs the program with this number and gets this argument.
     Fork(u16, Arg),
-    /// The simulated task makes a child that runs this program by `vfork`, and waits (state D) for
-    /// the child's exec or exit.
+    /// The simulated task makes a child by `vfork`, and waits (state D) for the child's exec or exit. The child runs
+    /// the program with this number and gets this argument.
     Vfork(u16, Arg),
-    /// The simulated task makes a thread of its process that runs this program (`clone`).
+    /// The simulated task makes a new thread of its process (`clone`). The new thread runs the program with this number
+    /// and gets this argument.
     Thread(u16, Arg),
-    /// The simulated task executes this program file. This kills the process's other threads, and
-    /// the task goes on with its next operation.
+    /// The simulated task executes the program file with this number. The exec kills the other threads of the process,
+    /// and the task goes on with its next operation.
     Exec(u16),
-    /// The simulated task waits for one child process. Nothing happens if it has none.
+    /// The simulated task waits for one of its child processes. Nothing happens if the task has no child process.
     Wait,
     /// The simulated task waits for all of its child processes.
     WaitAll,
@@ -96,8 +97,8 @@ pub enum Op {
     /// The simulated task takes one post from a channel. It sleeps (state S) until there is one,
     /// but gives up after this time.
     TakeFor(Chan, Span),
-    /// The simulated task takes one post from a channel. If there is none, it jumps to the
-    /// operation with this number.
+    /// The simulated task takes one post from a channel. If the channel has no post, the task jumps to the operation
+    /// with this number.
     Poll(Chan, u16),
     /// The simulated task wakes a sleeping task that still has nothing to do, as spurious wake-ups
     /// do.
@@ -194,7 +195,7 @@ pub struct World {
     pub channels: Vec<u32>,
     /// The processes that exist from the beginning of the simulated run.
     pub residents: Vec<Resident>,
-    /// The number of the program that the simulated COMMAND runs. It begins with COMMAND's exec.
+    /// The number of the program that the simulated COMMAND runs. The program begins with COMMAND's exec.
     pub command: u16,
     /// The only CPU on which the simulated COMMAND and its descendants may run; `None` if they may
     /// run on all.

@@ -19,13 +19,13 @@ pub use grid::{Grid, Title};
 /// A function that makes the content of a cell from the value of type `R` that a row of the table stands for.
 type Of<'a, R, T> = Box<dyn Fn(&R) -> T + 'a>;
 
-/// The source of a table column's content: a function that makes cells, the name of the row, or a function that makes
-/// values for CSV and JSON.
+/// The source of a table column's content. This is one of three things: a function that makes a cell for each row, the
+/// name of the row, or a function that makes a value of each row for CSV and JSON.
 enum Content<'a, R> {
     Cell(Of<'a, R, Cell>),
-    /// The column has the name of the row, which comes last in a table for people.
+    /// The content of the column is the name of the row. In a table for people, this column comes last.
     Name,
-    /// The column has a value of the row that only CSV and JSON show.
+    /// The content of the column is a value that only CSV and JSON show.
     Data(Of<'a, R, Value>),
 }
 
@@ -43,7 +43,7 @@ struct Column<'a, R> {
     title: String,
     /// The key of the column in CSV and JSON, with its unit; `None` if only tables for people have the column.
     key: Option<String>,
-    /// The key of the column in CSV, if it is another one than in JSON.
+    /// The key of the column in CSV, if the column has another key in CSV than in JSON.
     csv_key: Option<&'static str>,
     media: Media,
     right: bool,
@@ -114,13 +114,13 @@ impl<'a, R> Table<'a, R> {
         self
     }
 
-    /// Adds a column of numbers, aligned on the right, to the table. Only tables for people have it.
+    /// Adds a column of numbers, aligned on the right, that only tables for people have.
     #[must_use]
     pub fn column(self, title: &str, cell: impl Fn(&R) -> Cell + 'a) -> Table<'a, R> {
         self.add(title, None, Content::Cell(Box::new(cell)))
     }
 
-    /// Adds a column of text, aligned on the left, to the table. Only tables for people have it.
+    /// Adds a column of text, aligned on the left, that only tables for people have.
     #[must_use]
     pub fn words(self, title: &str, cell: impl Fn(&R) -> Cell + 'a) -> Table<'a, R> {
         self.column(title, cell).left()
@@ -143,7 +143,7 @@ impl<'a, R> Table<'a, R> {
         self.add("", Some(key.to_owned()), Content::Name)
     }
 
-    /// Adds a value of each row to the table that only CSV and JSON show.
+    /// Adds a column that only CSV and JSON show, with a value for each row.
     #[must_use]
     pub fn data<T: Into<Value>>(
         self,
@@ -154,7 +154,7 @@ impl<'a, R> Table<'a, R> {
         self.add("", Some(key.into()), Content::Data(Box::new(value)))
     }
 
-    /// Adds a value of each row to the table that only JSON shows.
+    /// Adds a column that only JSON shows, with a value for each row.
     #[must_use]
     pub fn json_data<T: Into<Value>>(
         self,
@@ -165,7 +165,7 @@ impl<'a, R> Table<'a, R> {
             .with(|column| column.media = Media::Json)
     }
 
-    /// Adds a value of each row to the table that only CSV shows.
+    /// Adds a column that only CSV shows, with a value for each row.
     #[must_use]
     pub fn csv_data<T: Into<Value>>(
         self,
@@ -176,7 +176,8 @@ impl<'a, R> Table<'a, R> {
             .with(|column| column.media = Media::Csv)
     }
 
-    /// Adds a text of each row to the table that is whole in JSON and short in CSV, as in tables for people.
+    /// Adds a column with a text for each row. JSON has the whole text. CSV has the short text, as tables for people
+    /// do.
     #[must_use]
     pub fn phrase_data(
         self,
@@ -228,7 +229,7 @@ impl<'a, R> Table<'a, R> {
         self.with(|column| column.media = Media::Json)
     }
 
-    /// Shows the column that was added last in tables for people only if `shown` is true.
+    /// Sets whether tables for people show the column that was added last. CSV and JSON have this column in any case.
     #[must_use]
     pub fn shown(self, shown: bool) -> Table<'a, R> {
         self.with(|column| column.shown = shown)
@@ -253,14 +254,14 @@ impl<'a, R> Table<'a, R> {
         self.with(|column| column.right = false)
     }
 
-    /// Moves the column that was added last to the end of tables for people. If several columns are moved, they are in
-    /// the order of their `place`.
+    /// Moves the column that was added last to the end of tables for people. If several columns are moved, those with a
+    /// smaller `place` come first.
     #[must_use]
     pub fn place(self, place: usize) -> Table<'a, R> {
         self.with(|column| column.place = Some(place))
     }
 
-    /// Sets the key that the column which was added last has in CSV, if it is another one than in JSON.
+    /// Sets the key of the column that was added last in CSV, for a column that has another key in CSV than in JSON.
     #[must_use]
     pub fn csv_key(self, key: &'static str) -> Table<'a, R> {
         self.with(|column| column.csv_key = Some(key))
@@ -302,8 +303,8 @@ impl<'a, R> Table<'a, R> {
         left(&grid.widths(&grid.texts(), style, indent), style, indent)
     }
 
-    /// The columns that have a key in CSV or in JSON. For each column, the result has the key in CSV, the key in JSON
-    /// and the column. Columns that only the format `not` has are left out.
+    /// The columns that have a key in CSV or in JSON, without those that only the format `not` has. For each column,
+    /// the result has the key in CSV, the key in JSON and the column.
     fn keyed<'t>(
         &'t self,
         not: Media,
@@ -395,7 +396,7 @@ impl Sheet {
         self.rows.push(cells.into());
     }
 
-    /// Adds a column to the sheet that has the same value in all rows. It follows the columns of the tables.
+    /// Adds a column with the same value in all rows to the sheet. This column follows the columns of the tables.
     pub fn add_constant(&mut self, key: impl Into<String>, value: impl Into<Value>) {
         self.constants.push((key.into(), plain(&value.into())));
     }

@@ -70,7 +70,7 @@ pub struct Args {
     /// Record until the last descendant of COMMAND has ended
     #[arg(long, requires = "command", conflicts_with_all = ["all", "pid", "cgroup"])]
     pub wait_all: bool,
-    /// Run COMMAND as this user (tr itself as root)
+    /// Run COMMAND as this user, while tr itself runs as root
     #[arg(long, value_name = "NAME", requires = "command")]
     pub user: Option<String>,
     /// Memory of all rings together [default: 4 MiB per CPU, less from 9 CPUs on (32 MiB

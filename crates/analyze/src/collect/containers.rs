@@ -25,13 +25,13 @@ pub(crate) struct Containers {
     adopted: HashMap<Tgid, Box<Container>>,
     /// The recorded processes of container runtimes, in the order in which they became known.
     pub runtimes: Vec<Runtime>,
-    /// The number of processes of container runtimes that are not recorded because it is not known whose
-    /// containers they are.
+    /// The number of processes of container runtimes that are not recorded, because it is not known whether a recorded
+    /// process or another client started their containers.
     pub not_recorded: u64,
 }
 
 impl Containers {
-    /// Notes that a process of a container runtime is recorded from now on. Its snapshot comes next.
+    /// Notes that a process of a container runtime is recorded from now on. The snapshot of this process comes next.
     pub fn adopt(&mut self, container: &Container) {
         if self.adopted.len() < MOST {
             self.adopted
@@ -39,7 +39,7 @@ impl Containers {
         }
     }
 
-    /// Notes that the snapshot of a process has come. Returns whether it is a process of a container runtime.
+    /// Notes that the snapshot of a process has come. Returns whether the process belongs to a container runtime.
     pub fn begin(&mut self, pid: Tgid, process: ProcIx) -> bool {
         let adopted = self.adopted.remove(&pid);
         if let Some(container) = &adopted {
@@ -59,7 +59,8 @@ impl Containers {
         }
     }
 
-    /// Stores the id, the name and the image of a container, which an event about a process of its runtime reports.
+    /// Stores what an event reports about the container of `process`, a process of a container runtime: the id, the
+    /// name and the image. Values that are empty in the event do not replace known ones.
     pub fn take(&mut self, process: ProcIx, container: &Container) {
         let known = |text: &mut Arc<[u8]>, new: &Arc<[u8]>| {
             if !new.is_empty() {

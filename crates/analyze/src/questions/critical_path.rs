@@ -55,11 +55,12 @@ pub enum Then {
     /// The thread of the segment woke the thread of the next segment of the path: it wrote to a pipe, released a lock
     /// or sent a signal.
     Woke,
-    /// The thread of the segment gave a job slot back, and the thread of the next segment of the path had waited for
-    /// one.
+    /// The thread of the segment gave a job slot back, and the thread of the next segment of the path had waited for a
+    /// job slot.
     Slot,
-    /// The thread of the segment went to sleep, and the thread of the next segment of the path, which had been asleep
-    /// before, woke it.
+    /// The thread of the segment began to wait at the end of the segment. At that moment, the thread of the next
+    /// segment of the path was already waiting. Later it ended the wait of the first thread, itself or through other
+    /// threads.
     Waited,
     /// The thread of the segment was still running when the critical path ended, and the thread of the next segment
     /// waited for its end.
@@ -92,7 +93,8 @@ impl Segment {
         self.to.since(self.from)
     }
 
-    /// If the segment is a wait that an unrecorded task ended: that task, if its name is recorded.
+    /// The unrecorded task that ended the wait of which the segment consists; `None` if the segment is no such wait, or
+    /// if the name of that task is not recorded.
     pub fn ended_by<'a>(&self, analysis: &'a Analysis) -> Option<&'a Outsider> {
         let timeline = analysis.timeline.as_ref()?;
         let stretch = timeline.around(self.thread, self.from)?;
@@ -115,11 +117,11 @@ pub struct CriticalPath {
     pub process: ProcessIx,
     /// The thread that ended the process, or the last thread of the process. The critical path ends in this thread.
     pub thread: ThreadIx,
-    /// The beginning of the critical path: the first exec of the process, or its fork if that was noticeably earlier.
-    /// If neither was seen, it is the beginning of the span.
+    /// The beginning of the critical path: the first exec of the process, or the fork of the process if the fork was
+    /// noticeably earlier. If the recording shows neither, the path begins at the beginning of the span.
     pub from: Ktime,
-    /// The end of the critical path: the last switch-out of `thread`, or the end of the span. Threads that it killed
-    /// may leave their CPUs a bit later.
+    /// The end of the critical path: the moment of the last switch-out of `thread`, or the end of the span. If `thread`
+    /// killed other threads of the process, these may leave their CPUs a bit later.
     pub to: Ktime,
     /// The segments of the critical path in the order of time. The first one begins at `from`, and the last one ends at
     /// `to`.
@@ -127,8 +129,8 @@ pub struct CriticalPath {
 }
 
 impl CriticalPath {
-    /// The thread in which the critical path ends. It is `self.thread`, unless that thread still waited for another
-    /// thread at the end of the recording; then it is that other thread.
+    /// The thread in which the critical path ends. This is `self.thread`, except in one case: if that thread still
+    /// waited for another thread at the end of the recording, the path ends in the other thread.
     pub(crate) fn last_thread(&self, analysis: &Analysis) -> ThreadIx {
         let last = self.segments.last().map(|segment| segment.thread);
         let last = last.filter(|_| analysis.thread(self.thread).alive);
@@ -156,8 +158,8 @@ pub struct Leg {
     pub then: Then,
     /// Whether no event shows how the critical path leads from this leg to the next leg.
     pub then_inferred: bool,
-    /// The part of the leg's time that is only inferred, in ns. If no event shows how the critical path came to the
-    /// leg's thread, it is all of the leg's time.
+    /// The part, in ns, of the leg's time that no event shows, so that it is only the most likely course. If no event
+    /// shows how the critical path came to the leg's thread, this part is the whole time of the leg.
     pub inferred: u64,
 }
 
@@ -221,8 +223,8 @@ pub fn by_kind(segments: &[Segment]) -> ByKind {
     times
 }
 
-/// The time of a leg's inferred segments in ns. No event shows such a segment; it is only the most likely one. Unknown
-/// time is not counted.
+/// The time in ns of a leg's inferred segments, which no event shows. Such a segment is only the most likely course of
+/// the path. Unknown time is not counted.
 fn inferred(leg: &[Segment]) -> u64 {
     let link = leg.last().is_some_and(|last| last.then_inferred);
     let counts = leg.iter().filter(|segment| link || segment.inferred);
@@ -245,11 +247,11 @@ pub enum NoPath {
     NoTimeline,
 }
 
-/// Returns the process whose critical path is that of the whole recording: COMMAND, or the only process that was
-/// recorded by its pid.
+/// Returns the process whose critical path counts as the path of the whole recording: COMMAND, or the only process that
+/// was recorded by its pid.
 ///
 /// # Errors
-/// There is no such process, or there are several.
+/// An error if no process or several processes come into question.
 pub fn root(analysis: &Analysis) -> Result<ProcessIx, NoPath> {
     let pid = match (analysis.meta.root, &analysis.meta.scope) {
         (Some(pid), _) => pid,
@@ -292,9 +294,9 @@ pub fn critical_path(analysis: &Analysis, process: ProcessIx) -> Result<Critical
     })
 }
 
-/// The time between the fork and the exec of a process is part of its critical path only if it is at least 10 ms and at
-/// least one hundredth of the path. The recorder's own work before COMMAND is shorter. A guess: with longer times,
-/// paths would lack waits for a CPU before the exec, one of which was half a second.
+/// The time between the fork and the exec of a process is part of its critical path only if this time is at least 10 ms
+/// and at least one hundredth of the path. The recorder's own work before COMMAND is shorter. A guess: with longer
+/// limits, some paths would lack waits for a CPU before the exec, and one such wait lasted half a second.
 const BEFORE: (u64, u64) = (10_000_000, 100);
 
 /// The beginning of the critical path of a process that ends at `to`: the first exec, or the beginning of the

@@ -6,9 +6,9 @@ use super::stretch::{Actor, Stretch};
 use crate::ids::ThreadIx;
 use crate::state::{Bucket, Wait};
 
-/// The task or interrupt that woke or preempted a thread ([`Actor`]), in four bytes. The number is the index of a
-/// task or thread, or a tid above [`ActorRef::OUTSIDE`], or one of the constants. Indices are those of the
-/// tracker's tasks until the timeline is finished, and then those of the model's threads.
+/// The task or interrupt that woke or preempted a thread ([`Actor`]), as a number of four bytes. The number is one of
+/// three things: the index of a task or thread, a tid above [`ActorRef::OUTSIDE`], or one of the constants. Until the
+/// timeline is finished, the indices are those of the tracker's tasks, and then those of the model's threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ActorRef(pub(super) u32);
 
@@ -103,7 +103,7 @@ pub(super) const DOING: [Bucket; 10] = [
     Bucket::Wait(Wait::Unknown),
 ];
 
-/// Two indices of [`DOING`]: that of [`Bucket::OnCpu`], and the last one of the states that have no [`Reason`].
+/// Two indices of [`DOING`]: the index of [`Bucket::OnCpu`], and the index of the last state that has no [`Reason`].
 pub(super) const STATE_ON_CPU: u8 = 1;
 pub(super) const LAST_WITHOUT_REASON: u8 = 3;
 
@@ -113,14 +113,15 @@ pub(super) const DOING_BITS: u32 = 4;
 pub(super) const REASON_BITS: u32 = 5;
 pub(super) const REASON: u8 = (1 << REASON_BITS) - 1;
 
-/// The reasons for a thread's state in a stretch: the task or interrupt that ended the wait, or that woke or
-/// preempted the thread and, for a sleep, the class of the system call and the time-out.
+/// The reasons for a thread's state in a stretch. One reason is the task or interrupt that ended the wait, woke the
+/// thread or preempted it. For a sleep, the other two are the class of the system call and the time-out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Why {
     pub actor: ActorRef,
-    /// The code of the [`Reason`] for a sleep.
+    /// For a sleep, the code of its [`Reason`].
     pub reason: u8,
-    /// The code of the length of a sleep's [`Timeout`]. The bit [`Timeout::is_asked`] is not part of it.
+    /// For a sleep, the code of the [`Timeout`] of the system call, without the bit [`Timeout::is_asked`]. The code
+    /// then only stands for the length of the time-out.
     pub timeout: u8,
 }
 

@@ -37,8 +37,8 @@ use tr_text::escape;
 use tr_text::json::write_safe;
 use tr_text::units::hex;
 
-/// The least length of a step or a process that gets a span of its own in an OTLP export, unless `--min` gives
-/// another.
+/// The least length of a step or a process that gets a span of its own in an OTLP export, unless the option `--min`
+/// gives another length.
 pub const LEAST: Duration = Duration::from_millis(100);
 
 const SCHEMA: &str = "https://opentelemetry.io/schemas/1.44.0";
@@ -55,7 +55,7 @@ pub enum Encoding {
     Json,
 }
 
-/// An attribute of the OpenTelemetry resource that the user gives: its name and its value.
+/// An attribute, as its name and its value, that the user adds to the OpenTelemetry resource.
 pub type Given = (String, String);
 
 /// The kind of data that an OTLP request has: spans (traces) or metrics.
@@ -66,8 +66,8 @@ pub enum Signal {
 }
 
 impl Signal {
-    /// The name of the kind of OTLP data, `traces` or `metrics`: it is the last part of the path of a receiver's
-    /// URL, and a part of the names of OpenTelemetry's variables.
+    /// The name of the kind of OTLP data, `traces` or `metrics`. This name is the last part of the path of a receiver's
+    /// URL, and a part of the names of OpenTelemetry's environment variables.
     pub fn name(self) -> &'static str {
         match self {
             Signal::Traces => "traces",
@@ -173,10 +173,11 @@ struct Spans<'a> {
     executions: HashMap<ProcessIx, StepIx>,
     /// For each process, whether it is exported with a span of its own.
     chosen: Arena<ProcessIx, bool>,
-    /// For each process, the span that contains it most closely, and the process to which the span belongs: itself or
-    /// an ancestor. `None` if no span contains the process.
+    /// For each process, the innermost span that contains the process, and the process to which this span belongs. That
+    /// process is the first one itself or an ancestor. `None` if no span contains the process.
     innermost: Arena<ProcessIx, Option<(ProcessIx, Thing)>>,
-    /// For each step, the innermost step with a span that contains it, possibly itself; `None` if there is none.
+    /// For each step, the innermost step that contains this step and has a span. A step counts as contained in itself.
+    /// `None` if there is no such step.
     innermost_step: Vec<Option<StepIx>>,
     /// For each process, the container in which it ran, if any.
     containers: Arena<ProcessIx, Option<&'a Called>>,
@@ -349,8 +350,8 @@ impl<'a> Spans<'a> {
             (kind, None) => kind.name().to_owned(),
         };
         let mut span = self.span(thing, Some(parent), name, (step.from, step.to));
-        // The figures of COMMAND are already at the span of the recording. A second time, they would count twice in
-        // sums over spans.
+        // The span of the recording already has the figures of COMMAND. If another span had them, too, sums over spans
+        // would count them twice.
         if let Some(process) = execution.filter(|process| Some(*process) != self.root) {
             self.describe(process, &mut span);
         }

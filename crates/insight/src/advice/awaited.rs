@@ -17,26 +17,28 @@ use super::machine::starved_within;
 use super::nap::{self, Nap, Superfluous, LOOP};
 use super::polls::{awaited_work, LONG_WAIT};
 
-/// The longest time in nanoseconds between the moment in which a thread wakes another thread and the moment in which it
-/// sleeps for that thread's work. A guess: in between it only takes a lock and reads a clock.
+/// The longest time in nanoseconds between two moments: a thread wakes another thread, and then sleeps until that
+/// thread has done its work. A guess: in between, the first thread only takes a lock and reads a clock.
 const ASKED: u64 = 1_000_000;
 /// The longest time in nanoseconds between the start of a server and the first nap of the program that waits for it. A
 /// guess: in between the program only tries once whether the server answers.
 const SPAWNED: u64 = 1_000_000_000;
-/// How many times longer than the longest nap the time-out of a server's wait must be, if the wait counts as a wait for
-/// requests. A shorter time-out may be a periodic timer of the server. A guess: such a timer then expires in one of ten
-/// naps at most.
+/// The time-out of a server's wait must be at least this many times as long as the longest nap, or else the wait does
+/// not count as a wait for requests: a shorter time-out may be a periodic timer of the server. A guess: a periodic
+/// timer with this length expires in one of ten naps at most.
 const MUCH_LONGER: u64 = 10;
-/// The largest mean number of naps for each awaited child if the naps are said to be too long. A guess: more naps for each
-/// child are those of a loop that checks often, and gain little if they are left out.
+/// The largest mean number of naps for each awaited child at which the naps count as too long. A guess: a program that
+/// naps more often for each child checks often, and would gain little without the naps.
 const FEW: usize = 3;
-/// The largest numbers of processes (`TASKS`), of threads of a process (`THREADS`), and of naps or of entries in a
-/// thread's timeline (`PARTS`) that are searched for awaited work. They bound the work.
+/// The largest number of processes that are searched for awaited work. A bound of the work.
 const TASKS: usize = 200;
-/// The divisor of the build's time for the shortest sleep that is compared with the work of other threads. A bound of the
+/// The divisor of the build's time for the shortest nap that is compared with the work of other threads. A bound of the
 /// work.
 const LONG_NAP: u64 = 1000;
+/// The largest number of threads of a process that are searched for awaited work. A bound of the work.
 const THREADS: usize = 50;
+/// The largest number of naps, and of entries in a thread's timeline, that are searched for awaited work. A bound of
+/// the work.
 const PARTS: usize = 1000;
 
 /// Work that a process waited for by a loop: the process slept for short times until the work had ended.
@@ -211,8 +213,8 @@ fn other_threads<'f>(
     threads.filter(move |other| **other != thread).take(THREADS)
 }
 
-/// Whether other threads of the sleeping process run, or wait for a CPU, for three quarters of a sleep or more. The process
-/// then does not sleep, but works for a time that it measures, or looks at its work from time to time.
+/// Whether other threads of the sleeping process run, or wait for a CPU, for three quarters of a sleep or more. If they
+/// do, the process does not really sleep: it works for a time that it measures, or looks at its work from time to time.
 pub(super) fn is_beside_work(facts: &BuildFacts<'_>, nap: &Nap) -> bool {
     let Some(timeline) = &facts.analysis.timeline else {
         return false;
@@ -231,8 +233,9 @@ pub(super) fn is_beside_work(facts: &BuildFacts<'_>, nap: &Nap) -> bool {
     works.saturating_mul(4) >= nap.length().saturating_mul(3)
 }
 
-/// For each thread that the napping thread woke just before it waited for a condition variable: the entries of the
-/// woken thread's timeline until it waits again.
+/// The work that the thread of a nap may have asked other threads of its process to do. If the nap is a wait for a
+/// condition variable, every thread that the napping thread woke at most [`ASKED`] ns earlier counts as asked. For each
+/// asked thread, the result has the entries of its timeline from this waking until it waits again.
 fn asked_parts(facts: &BuildFacts<'_>, nap: &Nap) -> Vec<Vec<Stretch>> {
     let Some(timeline) = &facts.analysis.timeline else {
         return Vec::new();

@@ -21,8 +21,8 @@ use super::started::{started_jobs, Job, NamedJob, StartedJobs};
 use tr_text::phrase::Phrase;
 use tr_text::units;
 
-/// The least number of jobs that ran one after the other for which advice is given. A guess: two jobs may need each
-/// other.
+/// The least number of jobs in a row (one after the other) for which advice is given. A guess: if there are only two
+/// jobs, the second one may need the result of the first one.
 const ROW: usize = 3;
 /// The advice for a tool that starts jobs only while the load of the machine is low: leave out the limit on the load.
 const OF_LOAD: &str = "leave out its limit of the load (-l), which counts others' tasks";
@@ -30,7 +30,9 @@ const OF_LOAD: &str = "leave out its limit of the load (-l), which counts others
 /// process and the start of the next may overlap for so long.
 const OVERLAP: u64 = 1_000_000;
 
-/// The jobs of a build. Both the rules of advice and the open points of the verdict are about them.
+/// The jobs of a build: the child processes of each program that could run as jobs of their own. The rules of advice
+/// propose changes to them. If no advice explains the time of jobs that ran one after the other, the verdict lists
+/// them.
 pub(super) struct BuildJobs<'f> {
     started: Vec<StartedJobs<'f>>,
     pub orders: Vec<Order>,
@@ -127,9 +129,9 @@ fn is_one_command(facts: &BuildFacts<'_>, jobs: &[Job]) -> bool {
     commands.is_some_and(|commands| commands.len() * 2 <= jobs.len())
 }
 
-/// Whether each command of a script changes what the next one reads, so that the commands have to stay in order: all
-/// commands change a repository, or all are build tools in one directory and one of them runs without a target, so it
-/// makes files that the others need.
+/// Whether the commands of a script have to stay in order, because each command changes what the next one reads. This
+/// is so in two cases: all commands change a repository, or all commands are build tools in one directory, and one of
+/// these runs without a target and therefore makes files that the others need.
 fn is_ordered(facts: &BuildFacts<'_>, owner: Group, program: &ProgramName, jobs: &[Job]) -> bool {
     if !facts.is_shell(owner) {
         return false;
@@ -168,8 +170,8 @@ pub(super) struct Order {
     takes_jobs: bool,
 }
 
-/// Finds commands that ran one after the other: each started when the previous one had ended. They are started by
-/// scripts, by build tools without a number of jobs, and by test runners.
+/// Finds sequences of commands of which each command started when the previous one had ended. Scripts, build tools
+/// without a number of jobs, and test runners start such commands.
 fn orders(facts: &BuildFacts<'_>, started: &[StartedJobs<'_>]) -> Vec<Order> {
     let mut orders = Vec::new();
     for StartedJobs { owner, limit, jobs } in started {
@@ -192,9 +194,10 @@ fn orders(facts: &BuildFacts<'_>, started: &[StartedJobs<'_>]) -> Vec<Order> {
     orders
 }
 
-/// Divides the children of one process into groups that could run at once. A group ends before a child that the later
-/// children depend on: a configuration, an installation, a linker, a whole build, or a program that is run until its
-/// output no longer changes. A child that overlaps with an earlier one is left out: it already runs beside others.
+/// Divides the children of one process into groups whose members could run at once. A group ends before a child on
+/// which the later children depend: a configuration, an installation, a linker, a whole build, or a program that is run
+/// until its output no longer changes. If a child overlaps with an earlier child, it is left out, because it already
+/// runs beside others.
 fn independent(facts: &BuildFacts<'_>, mut children: Vec<NamedJob<'_>>) -> Vec<Vec<Job>> {
     children.sort_by_key(|(_, job)| (job.from, job.group));
     let mut parts: Vec<Vec<Job>> = vec![Vec::new()];
@@ -226,12 +229,12 @@ fn independent(facts: &BuildFacts<'_>, mut children: Vec<NamedJob<'_>>) -> Vec<V
     parts
 }
 
-/// The jobs of a tool that may start several at once, and that never ran two at once.
+/// The jobs of a tool that may run several jobs at once but, in this recording, never ran two at once.
 pub(super) struct OneByOne<'f> {
     pub owner: Group,
     pub program: &'f ProgramName,
     pub count: usize,
-    /// The most time in nanoseconds that running them at once saves.
+    /// The most time in nanoseconds that the build can save if these jobs run at once.
     pub most: u64,
 }
 

@@ -116,8 +116,8 @@ impl BuildAdvice {
     }
 }
 
-/// The advice on a recording. Nothing is advised if there is no critical path, or if filters select some processes,
-/// because the advice is about the whole build.
+/// The advice on a recording. Without a critical path, no advice is given. The advice is about the whole build, so none
+/// is given either if filters select only some processes.
 pub fn advise<'a>(view: &View<'a>, path: &'a CriticalPath) -> BuildAdvice {
     if !view.has_all() {
         return BuildAdvice::default();
@@ -126,8 +126,8 @@ pub fn advise<'a>(view: &View<'a>, path: &'a CriticalPath) -> BuildAdvice {
     advise_by(view, path, facts.as_ref())
 }
 
-/// The advice on a recording for a view of all processes, like [`advise`], with facts that other reports have already
-/// computed.
+/// Makes the advice as [`advise`] does, but from facts that other reports have already computed. The view must have all
+/// processes of the recording.
 pub fn advise_by(
     view: &View<'_>,
     path: &CriticalPath,
@@ -216,8 +216,8 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
     })
 }
 
-/// Whether more tasks of the build may be able to run at once. Fewer CPUs are enough for the recorded order, but perhaps
-/// not for another one.
+/// Whether the build could perhaps run more tasks at once than it did. If so, the number of CPUs that is enough for the
+/// recorded order of the tasks may be too small for another order.
 fn could_be_parallel(points: &[OpenPoint], changes: &[Advice]) -> bool {
     let is_open = |point: &OpenPoint| matches!(point.kind, OpenKind::Jobs | OpenKind::Order);
     points.iter().any(is_open) || changes.iter().any(|line| line.kind.uses_cpus())

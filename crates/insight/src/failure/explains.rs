@@ -1,7 +1,8 @@
 //! Decides whether the failure of one process explains the failure of another process.
 //!
-//! This file excludes what cannot be a reason. What remains depends on the kind of the process that failed because of
-//! the other one, and each kind has a module: shells, build tools, test runners, and other programs.
+//! This file excludes failures that cannot be the reason. Whether one of the other failures is the reason depends on
+//! the kind of the process that failed because of it. Each kind has a module: shells, build tools, test runners, and
+//! other programs.
 
 mod stops;
 mod to_programs;
@@ -25,9 +26,10 @@ use crate::exit;
 use crate::timeout::timed_out;
 
 impl Finder<'_> {
-    /// The process whose failure the failure of the given process can explain. This is the parent in most cases. If the
-    /// parent is a worker of a pool, it is the owner of the pool, and if the parent is git's server, it is the client
-    /// of git.
+    /// The process whose failure can be explained by the failure of the given process. In most cases, this is the
+    /// parent. There are two exceptions. If the parent is a worker process that another process started to do part of
+    /// its work, the result is that other process. If the parent is git's server process, the result is the client
+    /// process of git that started the server.
     pub(super) fn above(&self, ix: ProcessIx) -> Option<ProcessIx> {
         let parent = self.analysis.process(ix).parent?;
         if self.is_worker(parent) {
@@ -61,8 +63,8 @@ impl Finder<'_> {
         })
     }
 
-    /// How the failure of a process may explain the failure of the process `above`, such as its parent; `None` if it
-    /// does not.
+    /// How the failure of a process may explain the failure of the process `above`, such as its parent; `None` if the
+    /// one does not explain the other.
     pub(super) fn explains(&self, ix: ProcessIx, above: ProcessIx) -> Option<Explains> {
         let child = self.analysis.process(ix);
         let parent = self.analysis.process(above);
@@ -88,9 +90,9 @@ impl Finder<'_> {
         if self.was_killed_for_another(ix, above) || self.was_stopped_for_another(ix, above) {
             return None;
         }
-        // Here `above` is not the parent of the process: it is the owner of a pool and the parent is a worker of that
-        // pool, or it is git's client and the parent is git's server. The failure counts if `above` started nothing
-        // after it.
+        // Here `above` is not the parent of the process, but the owner of a pool of worker processes or a client of
+        // git. The parent is then a worker of that pool, or git's server. The failure counts if `above` started no
+        // process after it.
         if child.parent != Some(above) {
             let counts = self.is_last(child, above) && !is_question(child);
             return counts.then_some(Explains::Maybe);
@@ -125,10 +127,10 @@ impl Finder<'_> {
             || self.was_killed_otherwise(ix, parent)
     }
 
-    /// Whether the end of a worker explains nothing about the owner of its pool, which is so in three cases: the worker
-    /// was stopped and another child of the owner failed by itself, the worker was stopped together with another
-    /// worker, or a child of the worker failed. In the first and the last case, the other failure is a better
-    /// explanation.
+    /// Whether the end of a worker process explains nothing about the failure of its owner (the process that started
+    /// the worker). This is so in three cases: the worker was stopped and another child of the owner failed by itself,
+    /// the worker was stopped together with another worker, or a child of the worker failed. In the first and the last
+    /// case, the other failure is a better explanation.
     fn has_better_reason(&self, worker: ProcessIx, owner: ProcessIx) -> bool {
         let process = self.analysis.process(worker);
         let signal = exit::killed_by(process.status).filter(|number| *number != KILL);
@@ -162,8 +164,8 @@ impl Finder<'_> {
                 || self.was_killed_for_another(child, shell)
                 || self.was_stopped_for_another(child, shell)
         };
-        // A shell may have stopped a child and then ended with the status of that child. The real reason for the
-        // shell's failure is then why it stopped the child, and the text of the script does not show that.
+        // A shell may have stopped a child and then ended with the status of that child. The shell then failed for the
+        // reason for which it stopped the child, and the text of the script does not show this reason.
         if course.reasons().any(was_stopped) {
             return None;
         }

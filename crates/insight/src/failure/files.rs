@@ -22,8 +22,8 @@ pub(super) struct Output {
 const INCLUDED: [&[u8]; 6] = [b".h", b".hh", b".hpp", b".hxx", b".inc", b".def"];
 
 impl Output {
-    /// Whether the file that a command writes contains rules for make: `mk` is among the extensions of its name
-    /// (`rules.mk`, `rules.mk.new`). A make that includes such a file goes on if the file cannot be made.
+    /// Whether the file that a command writes contains rules for make, which is so if `mk` is among the extensions of
+    /// the file's name (`rules.mk`, `rules.mk.new`). If such a file cannot be made, a make that includes it goes on.
     pub(super) fn has_rules(&self) -> bool {
         let mut parts = base(&self.name).split(|byte| *byte == b'.').skip(1);
         parts.any(|extension| extension == b"mk")
@@ -101,7 +101,7 @@ pub(super) fn last_file(argv: &Argv) -> Option<Output> {
     })
 }
 
-/// The role in a build of a program, whatever its verb is.
+/// The role that a program has in a build, whatever the verb of its command line is.
 fn role(program: &ProgramName) -> Option<Role> {
     program.tool()?.role(None)
 }
@@ -120,8 +120,8 @@ fn by_options<'a>(args: &[&'a [u8]]) -> Vec<&'a [u8]> {
     pairs.chain(values).collect()
 }
 
-/// The names of the files that a command writes, if its program does not name them by the usual options such as `-o`
-/// but in its own way. For a shell's script, the targets of its redirections.
+/// The names of the files that a command writes, for programs that name their outputs in a way of their own and not by
+/// the usual options such as `-o`. For the script of a shell, these are the targets of its redirections.
 fn by_program<'a>(args: &[&'a [u8]], program: &ProgramName) -> Vec<&'a [u8]> {
     let after = |is_option: fn(&[u8]) -> bool| {
         let mut pairs = args.windows(2);
@@ -185,8 +185,8 @@ fn has_letter(args: &[&[u8]], letter: u8) -> bool {
     short.any(|arg| arg.contains(&letter))
 }
 
-/// Whether a command needs a file that another command writes: one of its arguments names that file, or contains its
-/// name.
+/// Whether a command needs a file that another command writes: one of the command's arguments is the name of that file,
+/// or contains this name.
 pub(super) fn needs(argv: &Argv, output: &Output) -> bool {
     let words = argv.args().flat_map(|arg| {
         let value = split(arg, b'=').map(|(_, value)| value);
@@ -212,8 +212,8 @@ pub(super) fn has_name_of(argv: &Argv, output: &Output) -> bool {
     names.any(|name| base(plain(name)) == base(&output.name))
 }
 
-/// Whether the command `other` names one of the files that `script` reads. A script is assumed to write the last file
-/// on its command line and to read the files before it. So a match means that both commands read the same file.
+/// Whether the command `other` names a file that `script` also reads. A script is assumed to write the last file on its
+/// command line and to read the files before that one.
 pub(super) fn reads_the_same(script: &Argv, other: &Argv) -> bool {
     let args: Vec<&[u8]> = script.args().skip(2).collect();
     let files: Vec<&[u8]> = operands(&args).collect();
@@ -234,8 +234,8 @@ pub(super) fn share_a_file(one: &Argv, other: &Argv, program: &ProgramName) -> b
     names.any(|name| named.contains(&name))
 }
 
-/// Whether the outputs of two commands are the same file: the names are equal, or one path ends with the other,
-/// relative path.
+/// Whether two commands write the same file: the two names are equal, or one name is an absolute path that ends with
+/// the other name, which is a relative path.
 pub(super) fn is_same(one: &Output, other: &Output) -> bool {
     one.name == other.name || ends_with(&one.name, &other.name) || ends_with(&other.name, &one.name)
 }
@@ -287,7 +287,7 @@ fn plain(name: &[u8]) -> &[u8] {
     name.strip_suffix(b"/").unwrap_or(name)
 }
 
-/// Whether the path of a file ends with another, relative path (`a/b/c` ends with `b/c`).
+/// Whether `end` is the end of the path `name`, divided at a slash: `/a/b/c` ends with `b/c`. Both may also be equal.
 fn ends_with(name: &[u8], end: &[u8]) -> bool {
     let before = name.strip_suffix(end);
     before.is_some_and(|before| {

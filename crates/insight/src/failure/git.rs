@@ -1,5 +1,5 @@
-//! Connects the processes of a git push to a repository on the same machine, so that a failed hook explains the failed
-//! push. If a hook refuses the push, git's server ends successfully, and the client fails.
+//! Connects the processes of a git push to a repository on the same machine, so that a hook that failed explains why
+//! the push failed. If a hook refuses the push, git's server process ends successfully, and the client process fails.
 
 use tr_analyze::model::{Process, ProcessIx};
 
@@ -7,8 +7,8 @@ use super::finder::Finder;
 use super::passes::fails;
 use crate::label;
 
-/// The largest number of processes between git's client and its server (`BETWEEN`), and of children of the client
-/// (`NEAR`), that are searched.
+/// Two limits that bound the search: at most `BETWEEN` processes between git's client and its server, and at most
+/// `NEAR` children of the client.
 const BETWEEN: usize = 2;
 const NEAR: usize = 16;
 

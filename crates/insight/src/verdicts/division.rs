@@ -24,12 +24,12 @@ use crate::steps::{StepIx, Steps};
 use crate::who;
 use tr_text::phrase::Phrase;
 
-/// The largest number of entries in a parent's timeline that are examined to find out what the parent did while one of
-/// its children lived. A bound of the work.
+/// The largest number of entries in a parent's timeline that are examined for one child, to find out what the parent
+/// did during the child's life. A bound of the work.
 const STRETCHES: usize = 10_000;
 
-/// While one thread of a step waits for a timer, another thread may do the step's real work. Each number is a bound of
-/// the search for that work: at most `TIMERS` such waits and `THREADS` threads of a step are examined.
+/// While one thread of a step waits for a timer, another thread may do the step's real work. Two limits bound the work
+/// of searching for that thread: at most `TIMERS` such waits, and at most `THREADS` threads of a step, are examined.
 const TIMERS: usize = 100;
 const THREADS: usize = 1_000;
 /// The shortest wait for a timer in nanoseconds for which other work of the step is searched. A guess: shorter waits
@@ -157,9 +157,9 @@ impl<'a> Divider<'a> {
         divided
     }
 
-    /// The time in nanoseconds that a process in the step waited in run queues before a signal ended the process while
-    /// it worked, as a time-out does. A program that mostly slept does not count: it waited for its next job and was
-    /// ended because it was no longer needed.
+    /// The time in nanoseconds that a process in the step waited in run queues before a signal ended the process in the
+    /// middle of its work, as a time-out does. A program that mostly slept does not count. Such a program waited for
+    /// its next job, and it was ended because nobody needed it any more.
     fn cut(&self, at: StepIx) -> u64 {
         let threads = self.threads.get(&at).into_iter().flatten();
         let processes = threads.map(|thread| self.analysis.thread(*thread).process);
@@ -171,8 +171,8 @@ impl<'a> Divider<'a> {
             let waited = times.sleep.saturating_add(times.blocked);
             waited.saturating_mul(10) <= process.wall()
         });
-        // A process counts only if its parent just waited for it. A helper that spins beside its parent's work is ended
-        // when that work is done.
+        // A process counts only if its parent did nothing but wait for the process. A helper that spins beside the work
+        // of its parent is ended when the work is done.
         let worked = worked.filter(|process| {
             let parent = process.parent;
             parent.is_some_and(|parent| self.only_waits(parent, process))
@@ -353,8 +353,9 @@ impl<'a> Divider<'a> {
         divided.times.add_run_queue(ns, had.unwrap_or_default());
     }
 
-    /// Adds a wait for a timer to the parts of the step's wall time. If another thread of the step worked or waited at
-    /// that time, its state explains the wait better, for example if the timer is a time-out.
+    /// Adds a wait for a timer to the parts of the step's wall time. The thread may really have waited for another
+    /// thread of the step, with the timer as a time-out only. So if another thread worked or waited during the wait for
+    /// the timer, that time is added to the part for the other thread's work or wait. The rest is added as sleep.
     fn timer(&self, at: StepIx, segment: &Segment, divided: &mut StepParts) {
         let mut slept = segment.length();
         for (thread, stretch) in self.busiest(at, segment).into_iter().flatten() {
@@ -440,8 +441,8 @@ impl<'a> Divider<'a> {
         stretch: &Stretch,
         timer: &Segment,
     ) -> Option<WallPart> {
-        // A file's lock is mostly held by another process. If a thread waited for such a lock until the timer expired,
-        // the step gave up on the lock. The exception is a lock that another process of the step released.
+        // A file's lock is mostly held by another process. So if a thread waited for such a lock until the timer
+        // expired, the step gave up on the lock. The exception is a lock that another process of the step released.
         let process = |thread| self.analysis.thread(thread).process;
         let released = matches!(stretch.waker(), Actor::Thread(waker)
             if process(waker) != process(thread) && self.is_inside(at, waker, timer.to));

@@ -1,8 +1,8 @@
-//! Reduces sampled stacks to as many as a page has room for.
+//! Reduces the sampled stacks to the number for which a page has room.
 //!
-//! A stack is stored as the number of its caller's stack and the innermost function. Frames of one function at
-//! different addresses count as one frame, as in a flame graph. Each sample keeps its time, so that the page can sum up
-//! the samples of any span of time.
+//! A stack is stored as two numbers: that of the caller's stack and that of the innermost function. Frames of one
+//! function at different addresses count as one frame, as in a flame graph. Each sample keeps its time, so that the
+//! page can sum up the samples of any span of time.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -58,11 +58,11 @@ pub struct Sample {
     /// The thread's activity when the sample was taken, as the number of a [`kind`] of timeline pieces: on a CPU, or
     /// the reason of the wait.
     pub kind: u8,
-    /// The time at which the stack was sampled. For a wait, it is the end of the wait.
+    /// The time at which the stack was sampled. If the sample is a wait, this is the end of the wait.
     pub at: Ktime,
     /// The number of the sampled stack, from 1; 0 if the stack is not known or left out.
     pub stack: u32,
-    /// The number of samples that this one stands for because they were merged, and the sum of their times.
+    /// The number of samples that were merged into this one, and the sum of their times.
     pub sum: SampleSum,
 }
 
@@ -76,8 +76,9 @@ pub struct Stacks {
     pub together: usize,
     /// The functions that occur in the sampled stacks. Their indices are used as numbers.
     pub functions: Vec<Function>,
-    /// For each sampled stack, from number 1 on: the number of the stack without its innermost function (lower than
-    /// its own; 0 if nothing remains), and the number of that function.
+    /// For each sampled stack, from the stack with the number 1 on, two numbers. The first is the number of the stack
+    /// without its innermost function; it is lower than the stack's own number, and 0 if nothing remains. The second is
+    /// the number of the innermost function.
     pub callers: Vec<(u32, u32)>,
     /// The stack samples, ordered by thread and then by time.
     pub samples: Vec<Sample>,
@@ -207,7 +208,8 @@ fn one(sample: &Timed) -> SampleSum {
     }
 }
 
-/// The longest of the sampled waits, as many as `room`, and the number and time of all shorter ones.
+/// The longest sampled waits, at most `room` of them, and the number and the time of the shorter waits that are left
+/// out.
 fn longest(mut waits: Vec<Timed>, room: usize) -> (Vec<Timed>, SampleSum) {
     let mut short = SampleSum::default();
     if waits.len() > room {
@@ -259,8 +261,8 @@ struct Numbers<'a> {
 }
 
 impl<'a> Numbers<'a> {
-    /// Numbers the stacks of the samples. Those with the most sampled time come first; if there are more than `room`,
-    /// the others get no number.
+    /// Numbers the stacks of the samples, those with the most sampled time first. If there are more stacks than `room`,
+    /// the rest gets no number.
     fn new(analysis: &'a Analysis, samples: &[(Timed, SampleSum)], room: usize) -> Numbers<'a> {
         let mut sums: HashMap<u32, u64> = HashMap::new();
         for (sample, sum) in samples {
@@ -285,8 +287,9 @@ impl<'a> Numbers<'a> {
         numbers
     }
 
-    /// Gives a stack of the trace its number on the page. This follows the frames outwards to a caller that already has
-    /// a number, and then numbers the stacks on the way back. So each frame of the trace is visited only once.
+    /// Gives a number on the page to a stack of the trace. The function follows the callers outwards until it finds one
+    /// that already has a number, and then numbers the stacks between that caller and the given stack. So it visits
+    /// each frame of the trace only once.
     fn add(&mut self, stack: u32) -> Option<()> {
         let mut frames = Vec::new();
         let mut at = stack;
@@ -297,8 +300,8 @@ impl<'a> Numbers<'a> {
             match self.analysis.stacks.caller(at) {
                 Some((caller, frame)) => {
                     frames.push((at, frame));
-                    // A caller has a lower number than its stack; the reader of the trace has verified it. Otherwise 0
-                    // ends the loop here, because the callers could form a circle.
+                    // The number of a caller is lower than that of the stack that it calls, as the reader of the trace
+                    // has checked. If it were not so, callers could form a circle, so the loop ends here with 0.
                     at = if caller < at { caller } else { 0 };
                 }
                 // The definition of the stack is in a damaged part of the trace, so its callers are not known.
@@ -321,8 +324,8 @@ impl<'a> Numbers<'a> {
         Some(())
     }
 
-    /// The number of the stack in which the innermost function of the stack `caller` calls `function`. It is added if
-    /// it is new; `None` if there are too many stacks.
+    /// The number of the stack in which the innermost function of the stack `caller` calls `function`. A stack that is
+    /// new is added. `None` if there are too many stacks.
     fn inside(&mut self, caller: u32, function: u32) -> Option<u32> {
         if let Some(number) = self.of_callers.get(&(caller, function)) {
             return Some(*number);

@@ -78,8 +78,8 @@ impl Cell {
             Cell::Time(ns) => units::time(*ns),
             Cell::AtLeast(ns) => format!(">{}", units::time(*ns)),
             Cell::WaitAtLeast(ns) => format!("≥ {}", units::time(*ns)),
-            // Like all durations, a number of seconds is rounded, here to 100 µs. Its further digits are not just cut
-            // off.
+            // A number of seconds is rounded, here to 100 µs, as all durations are. The digits after that are not
+            // simply cut off.
             Cell::Seconds(ns) => {
                 let ticks = ns.saturating_add(50_000) / 100_000;
                 format!("{}.{:04}", ticks / 10_000, ticks % 10_000)
@@ -95,7 +95,8 @@ impl Cell {
         }
     }
 
-    /// The text of the cell in Markdown. Text of a trace becomes code, and figures are not escaped like words.
+    /// The text of the cell in Markdown. A text from the trace is shown as code, and the figures of this program are
+    /// not escaped as words are.
     pub(super) fn markdown(&self, right: bool) -> String {
         match self {
             Cell::Empty => String::new(),
@@ -105,7 +106,8 @@ impl Cell {
         }
     }
 
-    /// The plain value of the cell in CSV and JSON. A lower bound of bytes counts as unknown there.
+    /// The plain value of the cell in CSV and JSON. If a size in bytes is only a lower bound, CSV and JSON show it as
+    /// unknown.
     pub(super) fn plain(&self) -> Value {
         match self {
             Cell::Empty | Cell::Unknown | Cell::Note(_) => Value::Null,
@@ -122,7 +124,8 @@ impl Cell {
         }
     }
 
-    /// The unit that the key of the cell's column has in CSV and JSON.
+    /// The unit at the end of the key that CSV and JSON use for the column of this cell, such as `ns` in `waited_ns`.
+    /// Empty for a cell without a unit.
     pub(super) fn unit(&self) -> &'static str {
         match self {
             Cell::Bytes(_) | Cell::BytesAtLeast(_) => "bytes",

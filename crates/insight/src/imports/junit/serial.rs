@@ -9,15 +9,17 @@ use std::ops::RangeInclusive;
 
 use super::active::Active;
 
-/// The least number of tests whose places in a process must be known nearly exactly. So many places prove that the
-/// process measured the lengths of the tests. A guess: one test can fit by chance.
+/// The least number of tests of a process whose beginnings and ends must be known nearly exactly, as a proof that this
+/// process measured the lengths in the report. A guess: a single test can fit by chance.
 pub const EXACT: usize = 2;
 
-/// The largest error in nanoseconds of a place that is known nearly exactly. A guess: a runner needs about this time
-/// between two tests.
+/// The largest error in nanoseconds with which the beginning and the end of a test still count as known nearly exactly.
+/// A guess: a runner needs about this time between two tests, so the beginning and the end of a test are hardly ever
+/// known better.
 const NEARLY: i64 = 5_000_000;
 
-/// The known times of a test of a suite, from which its place is searched. All times are in nanoseconds.
+/// The known times of a test of a suite. The beginning and the end of the test in the recording are searched by these
+/// times. All times are in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Test {
     /// The range of times in which the test begins, if the report gives its beginning; otherwise `None`.
@@ -27,13 +29,13 @@ pub struct Test {
     pub length: i64,
     /// The largest error of the test's length in the report, in nanoseconds.
     pub error: i64,
-    /// The largest time in nanoseconds by which the test can have been longer than the report says. The reported length
-    /// may be the sum of the test's parts, without the time between the parts.
+    /// The longest time in nanoseconds that the test can have spent between its parts. The length in the report may be
+    /// the sum of the lengths of these parts, so the test can have lasted longer than the report says by this time.
     pub between: i64,
 }
 
 impl Test {
-    /// The largest time by which the test can have been longer than the report says.
+    /// The longest time in nanoseconds by which the test can have lasted longer than the report says.
     fn longer(&self) -> i64 {
         self.error.saturating_add(self.between)
     }
@@ -66,9 +68,9 @@ impl Place {
         }
     }
 
-    /// Whether the place of a test is known nearly exactly. For example, the test lies between two sleeps of its
-    /// runner. `error` is the largest error of the test's length. The error must be small, too, because a length with
-    /// few digits fits by chance.
+    /// Whether the beginning and the end of a test are known nearly exactly, for example because the test lies between
+    /// two sleeps of its runner. `error` is the largest error of the test's length. This error must be small, too: a
+    /// length with few digits fits by chance.
     pub fn is_exact(&self, length: i64, error: i64) -> bool {
         self.error().max(error) <= NEARLY && NEARLY < length
     }
@@ -80,8 +82,8 @@ impl Place {
     }
 }
 
-/// The bounds of the place in time of each of the tests, which a process ran one after the other within `around`.
-/// `None` if no schedule agrees with everything that is known.
+/// For tests that a process ran one after the other within `around`: for each test, the bounds of its beginning and its
+/// end. `None` if no schedule agrees with everything that is known.
 pub fn places(tests: &[Test], around: &RangeInclusive<i64>, active: &Active) -> Option<Vec<Place>> {
     let mut earliest = Vec::with_capacity(tests.len());
     let mut free = *around.start();
@@ -121,8 +123,8 @@ pub fn first(test: &Test, free: i64, active: &Active) -> Option<(i64, i64)> {
         if end > *test.end().end() {
             return None;
         }
-        // A change of the runner's process between a test's begin and end cannot be, because a test runs in one
-        // process. The test then ran in the next process.
+        // A test runs in one process, so the process of the runner cannot change between the beginning and the end of a
+        // test. If the process changes there, the test ran in the next process.
         if let Some(change) = active.change(begin, end) {
             at = change.begin;
             continue;

@@ -12,8 +12,8 @@ use super::report::{Case, Date, Suite, LEAST_ERROR};
 use super::runner::TRIED;
 use crate::imports::lookup::{imported, ktime, signed};
 
-/// The life of the recorded command, if all tests must have run during it; otherwise `None`. They must if the command
-/// lived during the whole recording, or if every other recorded process has a known parent.
+/// The life of the recorded command, if all tests must have run during this life; otherwise `None`. All tests must have
+/// done so if the command lived during the whole recording, or if every other recorded process has a known parent.
 pub fn life_of_command(analysis: &Analysis, command: Option<ProcessIx>) -> Option<(i64, i64)> {
     let is_root = |ix: &ProcessIx| analysis.process(*ix).parent.is_none();
     let mut roots = analysis.process_ids().filter(is_root);
@@ -22,9 +22,9 @@ pub fn life_of_command(analysis: &Analysis, command: Option<ProcessIx>) -> Optio
     is_all.then_some((signed(process.start), signed(process.end)))
 }
 
-/// The test program whose command line names the report and which is an ancestor of all other such programs. All tests
-/// of the report ran during its life, in the program itself or in programs that it started. `runners` is the field of
-/// [`Placer`].
+/// The test program whose command line names the report and which is an ancestor of all other such programs. The tests
+/// of the report all ran during the life of this program, in the program itself or in programs that it started.
+/// `runners` is the field of [`Placer`].
 pub fn writer(analysis: &Analysis, runners: &[Vec<ProcessIx>; 3]) -> Option<ProcessIx> {
     let [named, tests, _] = runners;
     let is_test = |ix: &&ProcessIx| tests.binary_search(ix).is_ok();
@@ -35,8 +35,8 @@ pub fn writer(analysis: &Analysis, runners: &[Vec<ProcessIx>; 3]) -> Option<Proc
 }
 
 impl Guess {
-    /// Sets the error of a placed test that can have run anywhere in its suite. The test keeps its figures only if they
-    /// are equal wherever it ran.
+    /// Sets the error of the time of a test that can have run anywhere in its suite. The test keeps its figures, such
+    /// as CPU time, only if they are the same wherever the test ran.
     pub fn loosen(&mut self, case: &Case, placer: &Placer<'_>) {
         self.is_even = false;
         let process = self.span.process;
@@ -63,10 +63,10 @@ impl Guess {
 }
 
 impl Placer<'_> {
-    /// For each test of a suite, the place that it has if it can have run anywhere within the suite. `None` for all
-    /// tests if it is not proven that the suite ran in the recording. A time of day in the report proves it. Without
-    /// such a time, the report must have been written during the recording. In addition, recorded processes must have a
-    /// schedule of the tests, or the command line of a test program must name the report.
+    /// For each test of a suite, the place in time that the test gets if it can have run anywhere within the suite.
+    /// `None` for all tests if it is not proven that the suite ran in the recording. One proof is a time of day in the
+    /// report. Without such a time, the report must have been written during the recording. In addition, recorded
+    /// processes must have a schedule of the tests, or the command line of a test program must name the report.
     pub fn anywhere(&self, suite: &Suite, has_schedule: bool) -> Vec<Option<Anywhere>> {
         let window = self.whole(suite, has_schedule);
         let places = suite.cases.iter().map(|case| {
@@ -122,8 +122,8 @@ impl Placer<'_> {
         (signed(process.start), signed(process.end))
     }
 
-    /// Whether the command line of a test program names the report, and that program lived as long as each test of the
-    /// suite.
+    /// Whether some test program whose command line names the report lived at least as long as the longest test of the
+    /// suite. False if the length of no test is known.
     fn has_writer(&self, suite: &Suite) -> bool {
         let [named, tests, _] = &self.runners;
         let lengths = suite.cases.iter().map(|case| case.attributes.length);
@@ -134,8 +134,8 @@ impl Placer<'_> {
         })
     }
 
-    /// Places a test without a known runner in the test program that names the report, or else in the recorded command.
-    /// Returns whether it has such a place.
+    /// Places a test without a known runner in the test program whose command line names the report, or, if there is
+    /// none, in the recorded command. Returns whether the test has such a place.
     pub fn add_anywhere(&mut self, case: &Case, place: Option<Anywhere>) -> bool {
         let [_, _, commands] = &self.runners;
         let process = self.writer.or(commands.first().copied());

@@ -46,11 +46,11 @@ pub const LIMITS: [&str; 3] = [
 ];
 /// The longest time that the recorder waits until the tracer has seen COMMAND's end.
 const LAST_END: Duration = Duration::from_secs(5);
-/// The longest time that a recorded program's call of ptrace(2) is delayed until the recorder has detached from the
-/// tasks that the call is about.
+/// The longest time for which a call of ptrace(2) by a recorded program waits. In this time, the recorder must detach
+/// from the tasks that the call is about.
 const LET_GO: Duration = Duration::from_secs(2);
-/// The longest time between a signal to COMMAND and the same signal to `tr` at which both count as one signal
-/// that was sent to both.
+/// The longest time between a signal to COMMAND and the same signal to `tr` at which both count as one signal that
+/// somebody sent to both processes.
 const TO_BOTH: Duration = Duration::from_millis(100);
 
 /// The state that the thread of the ptrace tracer and the recorder's main thread share.
@@ -76,7 +76,8 @@ struct Ptrace {
     root: Id,
 }
 
-/// Begins to trace `child` by ptrace(2), which is COMMAND's process before its release.
+/// Begins to trace COMMAND by ptrace(2). `child` is the pid of COMMAND's process, which the recorder has started in a
+/// stopped state. If `child` is `None`, the recorder started no process, and the result is an error.
 pub fn start(config: &Config, child: Option<u32>) -> Result<Started, Error> {
     let root = command_alone(config, child)?;
     let shared = Arc::new(Shared::default());
@@ -164,7 +165,7 @@ fn announce(shared: &Shared, listener: &OwnedFd) {
     }
 }
 
-/// Takes the totals of CPU time of all tracees. The tracer continues while they are read.
+/// Takes the totals of CPU time of all tracees. The tracer continues its work while the totals are read.
 fn sample(shared: &Shared) {
     let threads = shared.lock().threads();
     for threads in threads.into_values() {
@@ -186,8 +187,8 @@ fn run(shared: &Shared) {
         if waits.wants_ids() {
             waits.ask(state.ids());
         }
-        // Another thread may wait until COMMAND has ended, or until the tracer has detached from some tasks. It is
-        // notified only if there is such a thread, because a notification is a system call.
+        // Another thread may wait until COMMAND has ended, or until the tracer has detached from some tasks. The tracer
+        // sends a notification only if such a thread exists, because each notification is a system call.
         if std::mem::take(&mut state.awaited) {
             shared.changed.notify_all();
         }
@@ -247,9 +248,9 @@ impl Source for Ptrace {
         })
     }
 
-    /// Whether COMMAND is stopped, as the tracer has seen. The kernel reports the stops of a tracee to its
-    /// tracer alone, if that is a thread of its parent's process (`do_notify_parent_cldstop` in
-    /// kernel/signal.c).
+    /// Whether COMMAND is stopped, as far as the tracer has seen. The tracer has to tell this: if the tracer is a
+    /// thread of the process that is COMMAND's parent, the kernel reports COMMAND's stops to the tracer alone
+    /// (`do_notify_parent_cldstop` in kernel/signal.c).
     fn has_stopped_command(&self) -> bool {
         self.shared.lock().root_stopped
     }

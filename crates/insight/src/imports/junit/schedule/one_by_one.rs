@@ -13,11 +13,13 @@ use crate::imports::junit::runner::RunnerFacts;
 use crate::imports::lookup::signed;
 
 impl Placer<'_> {
-    /// Places the tests of a suite in the given processes, which ran them one after the other. The schedule has the
-    /// earliest and the latest beginning and end of each test. `None` if no schedule agrees with everything that is
-    /// known (see [`serial`](crate::imports::junit::serial)). A test's time of day is used only if it is known to be
-    /// the beginning or the end, and in which time zone. Otherwise, the test can be anywhere in the lives of the
-    /// processes.
+    /// Makes the schedule of a suite whose tests ran one after the other in the given processes. The schedule has, for
+    /// each test, the earliest and the latest beginning and the earliest and the latest end. `None` if no schedule
+    /// agrees with everything that is known (see [`serial`](crate::imports::junit::serial)).
+    ///
+    /// The report may have a time of day for each test. This time is used only if two things are known: its time zone,
+    /// and whether it is the beginning or the end of the test. If it is not used, the test can have run at any time in
+    /// the lives of the processes.
     pub(super) fn scheduled(
         &mut self,
         suite: &Suite,
@@ -26,7 +28,7 @@ impl Placer<'_> {
     ) -> Option<Schedule> {
         let facts = processes.iter().map(|process| self.facts(*process));
         let facts: Vec<Rc<RunnerFacts>> = facts.collect::<Option<_>>()?;
-        // A shell counts only if it is known as a test runner: other shells are wrappers that only wait for the real
+        // A shell counts only if it is known as a test runner. Other shells are wrappers that only wait for the real
         // runner.
         let [named, tests, _] = &self.runners;
         let is_wrapper = |(process, facts): (&ProcessIx, &Rc<RunnerFacts>)| {
@@ -40,8 +42,8 @@ impl Placer<'_> {
             .iter()
             .map(|process| signed(self.lookup.analysis.process(*process).start));
         let starts: Vec<i64> = starts.collect();
-        // In all processes of one program, the n-th thread does the same work. So for each n, it is tried whether the
-        // n-th threads ran the tests.
+        // The n-th thread does the same work in all processes of one program. So for each n, the search assumes once
+        // that the n-th threads ran the tests.
         let number = facts.iter().map(|facts| facts.threads.len()).min();
         let threads = (0..number.unwrap_or(0)).filter_map(|thread| {
             let active = starts.iter().zip(&facts);
