@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, Doubt, Imported, ProcessIx, ThreadIx};
 use tr_format::event::Ktime;
-use tr_programs::steps::StepKind;
+use tr_programs::steps::{Integration, StepKind};
 
 use crate::exit;
 use crate::imports::TOLERATED;
@@ -66,6 +66,9 @@ pub struct Step {
     pub result: Option<String>,
     /// Whether the step's process is a worker of a test runner. A worker runs tests and is not a test itself.
     pub is_worker: bool,
+    /// The integration that would make each test of the step's process a step, if the process is a test runner that has
+    /// one.
+    pub integration: Option<Integration>,
 }
 
 impl Step {
