@@ -28,18 +28,31 @@ pub fn whole(process: &Process) -> String {
     labelled(process, command_line::whole_label_of)
 }
 
+/// The parts of the label of a process for people, between which it has spaces: the program, and each of the arguments
+/// that the label shows. A label that is not made from a command line is one part.
+pub fn parts(process: &Process) -> Vec<String> {
+    named(process).map_or_else(
+        || command_line::label_parts_of(&process.argv, &process.comm, process.execs.is_empty()),
+        |name| vec![name],
+    )
+}
+
 /// The label of a process. `of_program` makes it from a command line, unless the process has another name.
 fn labelled(process: &Process, of_program: fn(&Argv, &Comm, bool) -> String) -> String {
+    named(process)
+        .unwrap_or_else(|| of_program(&process.argv, &process.comm, process.execs.is_empty()))
+}
+
+/// The label of a process that is not made from its command line: of a kernel thread, a container or a server.
+fn named(process: &Process) -> Option<String> {
     if process.role.kthread {
-        return format!("[{}]", escape::raw(process.comm.bytes()));
+        return Some(format!("[{}]", escape::raw(process.comm.bytes())));
     }
     if let Some(called) = &process.role.container {
-        return container(called);
+        return Some(container(called));
     }
-    if process.role.shared {
-        return server(&server_name(process));
-    }
-    of_program(&process.argv, &process.comm, process.execs.is_empty())
+    let is_server = process.role.shared;
+    is_server.then(|| server(&server_name(process)))
 }
 
 /// The label of a process in both lengths.
