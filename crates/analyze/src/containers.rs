@@ -18,7 +18,7 @@ use tr_programs::table;
 use tr_programs::tools::Family;
 
 /// The id, the name and the image of a container.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Called {
     /// The id of the container; empty if it is unknown. The name and the image are unknown then, too.
     pub id: Arc<[u8]>,

@@ -28,18 +28,31 @@ pub fn whole(process: &Process) -> String {
     labelled(process, command_line::whole_label_of)
 }
 
+/// The parts of the label of a process for people, between which it has spaces: the program, and each of the arguments
+/// that the label shows. A label that is not made from a command line is one part.
+pub fn parts(process: &Process) -> Vec<String> {
+    named(process).map_or_else(
+        || command_line::label_parts_of(&process.argv, &process.comm, process.execs.is_empty()),
+        |name| vec![name],
+    )
+}
+
 /// The label of a process. `of_program` makes it from a command line, unless the process has another name.
 fn labelled(process: &Process, of_program: fn(&Argv, &Comm, bool) -> String) -> String {
+    named(process)
+        .unwrap_or_else(|| of_program(&process.argv, &process.comm, process.execs.is_empty()))
+}
+
+/// The label of a process that is not made from its command line: of a kernel thread, a container or a server.
+fn named(process: &Process) -> Option<String> {
     if process.role.kthread {
-        return format!("[{}]", escape::raw(process.comm.bytes()));
+        return Some(format!("[{}]", escape::raw(process.comm.bytes())));
     }
     if let Some(called) = &process.role.container {
-        return container(called);
+        return Some(container(called));
     }
-    if process.role.shared {
-        return server(process);
-    }
-    of_program(&process.argv, &process.comm, process.execs.is_empty())
+    let is_server = process.role.shared;
+    is_server.then(|| server(&server_name(process)))
 }
 
 /// The label of a process in both lengths.
@@ -60,7 +73,7 @@ pub fn shortened(process: &Process, columns: usize) -> Phrase {
 
 /// The facts from which the label of a process is made. By them, a process is recognized in other recordings of the same
 /// build.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Identity {
     /// A kernel thread, with its comm.
     KernelThread(String),
@@ -90,7 +103,7 @@ impl Identity {
             };
         }
         if process.role.shared {
-            return Identity::Server(server_name(process));
+            return Identity::Server(server_name(process).to_string());
         }
         Identity::Program(command_line::words_of(&process.argv, &process.comm))
     }
@@ -134,16 +147,18 @@ pub fn container(called: &Called) -> String {
     out
 }
 
-/// The name of a server for people, such as `server postgres (shared)`.
-pub fn server(process: &Process) -> String {
-    format!("server {} (shared)", server_name(process))
+/// The name for people of a server whose program has this name, such as `server postgres (shared)`.
+pub fn server(name: &ProgramName) -> String {
+    format!("server {name} (shared)")
 }
 
 /// The name of a server's program. Some servers change their command line to `NAME: STATE`; only the name is kept.
-fn server_name(process: &Process) -> String {
+pub fn server_name(process: &Process) -> ProgramName {
     let program = command_line::program_of(&process.argv, &process.comm);
-    let name = program.name().split_once(": ").map(|(name, _)| name);
-    name.map_or_else(|| program.to_string(), str::to_owned)
+    match program.name().split_once(": ") {
+        Some((name, _)) => ProgramName::new(name),
+        None => program,
+    }
 }
 
 /// The name of a thread for people: its comm with the label of its process.

@@ -207,8 +207,8 @@ impl PathBySteps {
     }
 
     /// Joins successive segments of the critical path in one step, or with one use in no step. Each such series is
-    /// shown as one piece, with the thread of its longest segment.
-    pub fn legs(&self) -> impl Iterator<Item = (Leg, &StepShare)> {
+    /// shown as one piece, with the thread of its longest segment. Each piece has the index of its share.
+    pub fn legs(&self) -> impl Iterator<Item = (Leg, usize)> + '_ {
         let mut rest = self.segments.as_slice();
         let runs = self.share_of.chunk_by(|a, b| a == b);
         runs.filter_map(move |run| {
@@ -223,7 +223,7 @@ impl PathBySteps {
                 program: longest.program,
                 ..Leg::of(segments)?
             };
-            Some((leg, self.shares.get(*run.first()?)?))
+            Some((leg, *run.first()?))
         })
     }
 }

@@ -9,6 +9,7 @@ use tr_analyze::servers::Server;
 
 use crate::ancestors::down;
 use crate::{label, who};
+use tr_programs::program_name::ProgramName;
 use tr_text::units;
 
 /// The sums over all servers of one name, together with their descendants.
@@ -26,10 +27,10 @@ struct Sum {
 /// A sentence for each name of local servers, such as `server sccache (shared): 12.3 s of CPU for this build, 4 s of
 /// the path`. The server with the longest time on the critical path comes first.
 pub fn words(analysis: &Analysis, path: Option<&CriticalPath>) -> Vec<String> {
-    let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
+    let mut sums: BTreeMap<ProgramName, Sum> = BTreeMap::new();
     for server in &analysis.others.servers {
         let process = analysis.process(server.process);
-        let sum = sums.entry(label::server(process)).or_default();
+        let sum = sums.entry(label::server_name(process)).or_default();
         sum.count += 1;
         sum.cpu = sum.cpu.saturating_add(process.tree.times.on_cpu);
         sum.other = sum.other.take().or_else(|| other(analysis, server));
@@ -37,20 +38,20 @@ pub fn words(analysis: &Analysis, path: Option<&CriticalPath>) -> Vec<String> {
     let of = owners(analysis);
     for segment in path.iter().flat_map(|path| &path.segments) {
         let process = analysis.thread(segment.thread).process;
-        let name = of[process].map(|ix| label::server(analysis.process(ix)));
+        let name = of[process].map(|ix| label::server_name(analysis.process(ix)));
         if let Some(sum) = name.and_then(|name| sums.get_mut(&name)) {
             sum.path = sum.path.saturating_add(segment.length());
         }
     }
-    let mut sums: Vec<(String, Sum)> = sums.into_iter().collect();
+    let mut sums: Vec<(ProgramName, Sum)> = sums.into_iter().collect();
     sums.sort_by_key(|(_, sum)| std::cmp::Reverse((sum.path, sum.cpu)));
     sums.iter()
         .map(|(name, sum)| said(name, sum, path.is_some()))
         .collect()
 }
 
-fn said(name: &str, sum: &Sum, with_path: bool) -> String {
-    let mut out = name.to_owned();
+fn said(name: &ProgramName, sum: &Sum, with_path: bool) -> String {
+    let mut out = label::server(name);
     if sum.count > 1 {
         out += &format!(" × {}", units::count(sum.count));
     }

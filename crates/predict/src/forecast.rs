@@ -1,13 +1,15 @@
 //! The changes that a user can request from a forecast, and the result of a forecast.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use regex::bytes::Regex;
+use tr_analyze::containers::Called;
 use tr_analyze::critical_path::NoPath;
-use tr_analyze::model::Analysis;
+use tr_analyze::model::{Analysis, Process};
 use tr_analyze::schedule::Done;
 use tr_analyze::share;
 
+use tr_insight::label::Identity;
 use tr_insight::Recording;
 use tr_insight::{exit, label, warnings, who};
 use tr_text::phrase::Phrase;
@@ -205,18 +207,23 @@ pub(crate) fn warnings(recording: &Recording) -> Vec<String> {
     said
 }
 
-/// The parts of a simulated critical path, summed by the name of the process, longest first.
+/// The parts of a simulated critical path, summed by the facts from which the names of the processes are made, longest
+/// first.
 pub(crate) fn parts(analysis: &Analysis, done: &Done) -> Vec<ProgramOnPath> {
-    let mut by_name: BTreeMap<Phrase, u64> = BTreeMap::new();
+    type Key<'a> = (Identity, bool, Option<&'a Called>);
+    let mut sums: HashMap<Key<'_>, (&Process, u64)> = HashMap::new();
     for leg in &done.legs {
-        let process = analysis.thread(leg.thread).process;
-        let name = label::phrase(analysis.process(process));
-        let sum = by_name.entry(name).or_default();
+        let process = analysis.process(analysis.thread(leg.thread).process);
+        let is_forked = process.execs.is_empty();
+        let container = process.role.container.as_deref();
+        let key = (Identity::of(process), is_forked, container);
+        let (_, sum) = sums.entry(key).or_insert((process, 0));
         *sum = sum.saturating_add(leg.ns);
     }
-    let parts = by_name
-        .into_iter()
-        .map(|(name, ns)| ProgramOnPath { name, ns });
+    let parts = sums.into_values().map(|(process, ns)| ProgramOnPath {
+        name: label::phrase(process),
+        ns,
+    });
     let mut parts: Vec<ProgramOnPath> = parts.collect();
     parts.sort_by(|a, b| (b.ns, &a.name).cmp(&(a.ns, &b.name)));
     parts.truncate(PARTS);

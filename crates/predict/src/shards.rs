@@ -228,7 +228,7 @@ fn of_steps(costs: &Costs<'_>) -> Tests {
         }
         let recorded = costs.recorded(at);
         tests.add(Test {
-            file: ids::file_of_node(step.name.whole()),
+            file: step.file.clone().filter(|file| ids::is_path(file)),
             id: step.name.whole().to_owned(),
             class: String::new(),
             cost: recorded.unwrap_or_else(|| costs.reported(step.wall(), Some(at), 1000)),

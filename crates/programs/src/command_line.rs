@@ -482,21 +482,27 @@ pub fn whole_label_of(argv: &Argv, comm: &Comm, forked: bool) -> String {
     label(argv, comm, forked, Ask::WholeLabel)
 }
 
+/// The parts of the label for people ([`label_of`]), between which it has spaces: the program, each of the arguments
+/// that the label shows, and the note on a process that has executed nothing. A part may contain spaces itself.
+pub fn label_parts_of(argv: &Argv, comm: &Comm, forked: bool) -> Vec<String> {
+    parts(argv, comm, forked, Ask::Label)
+}
+
 fn label(argv: &Argv, comm: &Comm, forked: bool, ask: Ask) -> String {
+    parts(argv, comm, forked, ask).join(" ")
+}
+
+fn parts(argv: &Argv, comm: &Comm, forked: bool, ask: Ask) -> Vec<String> {
     let args: Vec<&[u8]> = argv.args().collect();
-    let Description { program, what } = read(&args, 0, ask);
+    let Description { program, mut what } = read(&args, 0, ask);
     if program.name().is_empty() {
-        return escape::raw(comm.bytes());
+        return vec![escape::raw(comm.bytes())];
     }
-    let mut out = program.to_string();
-    for what in what {
-        out.push(' ');
-        out.push_str(&what);
-    }
+    what.insert(0, program.to_string());
     if forked {
-        out.push_str(" (forked)");
+        what.push("(forked)".to_owned());
     }
-    out
+    what
 }
 
 /// The words by which a process is recognized in other recordings of the same build: the name of its program, and the

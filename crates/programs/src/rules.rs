@@ -3,7 +3,9 @@
 
 use crate::command_line;
 use crate::own;
-use crate::steps::{found, test_in, test_runner, worker, FoundStep, Line, Read, StepKind, Tests};
+use crate::steps::{
+    found, test_in, test_runner, worker, FoundStep, Integration, Line, Read, StepKind, Tests,
+};
 use crate::table;
 use crate::tools::{Label, PROGRAM};
 use crate::words;
@@ -231,7 +233,10 @@ fn perl_test(line: &Line) -> Option<FoundStep> {
 
 fn node_test(line: &Line) -> Option<FoundStep> {
     let is = line.name == "node" && line.has(&["--test"]);
-    is.then(|| test_runner("node --test"))?
+    Some(FoundStep {
+        integration: Some(Integration::Node),
+        ..test_runner("node --test").filter(|_| is)?
+    })
 }
 
 fn xdist(line: &Line) -> Option<FoundStep> {
@@ -323,6 +328,24 @@ mod tests {
         ] {
             assert_eq!(file(line).as_deref(), want, "{line}");
         }
+    }
+
+    #[test]
+    fn runners_that_run_all_tests_in_one_process_have_an_integration() {
+        let integration = |line: &str| {
+            let args: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+            step(&args).map(|found| found.integration)
+        };
+        for (line, want) in [
+            ("python3 -m pytest -q", Some(Integration::Pytest)),
+            ("node --test a.test.js", Some(Integration::Node)),
+            ("node /w/node_modules/.bin/jest", None),
+            ("ctest -j4", None),
+        ] {
+            assert_eq!(integration(line), Some(want), "{line}");
+        }
+        // A user may give any name to a test.
+        assert_eq!(integration("bash sub/tests/pytest"), Some(None));
     }
 
     #[test]

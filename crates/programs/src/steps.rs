@@ -20,6 +20,14 @@ named! {
     }
 }
 
+/// An integration of `tr` into a test runner that runs all tests in one process. It makes each test a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Integration {
+    Pytest,
+    /// The integration into `node --test`.
+    Node,
+}
+
 /// A build step that a rule recognized in the command line of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundStep {
@@ -43,6 +51,9 @@ pub struct FoundStep {
     /// Whether the build step's command is a worker process of a test runner, which runs tests and
     /// is no test itself.
     pub worker: bool,
+    /// The integration that makes each test of the build step's command a step, if the command is a test runner that
+    /// has one.
+    pub integration: Option<Integration>,
     /// The index of the argument at which another program's command line begins. It is set if the
     /// build step's command runs that program and exits with 0 even if the program fails.
     pub wraps: Option<usize>,
@@ -136,6 +147,7 @@ impl FoundStep {
             nests: false,
             script: false,
             worker: false,
+            integration: None,
             wraps: None,
         }
     }

@@ -537,6 +537,7 @@ mod tests {
             status: Some(u32::from(failed) << 8),
             result: None,
             is_worker: false,
+            integration: None,
         }
     }
 

@@ -70,14 +70,26 @@ named! {
 impl WaitReason {
     /// The noun for the object that the thread waits for, such as `pipe`, without an article.
     pub fn noun(self) -> &'static str {
-        let title = self.title();
         match self {
             WaitReason::Woken => "run queue",
+            WaitReason::Preempted => "run queue, preempted",
+            WaitReason::Child => "child",
+            WaitReason::Vfork => "vfork child",
+            WaitReason::Slot => "job slot",
+            WaitReason::Pipe => "pipe",
+            WaitReason::Lock => "lock",
+            WaitReason::Thread => "another thread",
+            WaitReason::Idle => "idle",
+            WaitReason::Socket => "socket",
+            WaitReason::Timer => "timer",
+            WaitReason::Events => "events (poll)",
+            WaitReason::Terminal => "terminal",
+            WaitReason::File => "file",
             WaitReason::Disk => "disk",
-            _ => ["a ", "its "]
-                .into_iter()
-                .find_map(|article| title.strip_prefix(article))
-                .unwrap_or(title),
+            WaitReason::Sleep => "sleep",
+            WaitReason::Kernel => "blocked in the kernel",
+            WaitReason::Continue => "stopped",
+            WaitReason::Unknown => "unknown",
         }
     }
 

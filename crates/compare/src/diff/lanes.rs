@@ -45,11 +45,13 @@ struct Drawn<'a> {
 }
 
 impl Drawn<'_> {
-    fn name(&self) -> String {
+    /// The parts of the name of the bar, between which it has spaces.
+    fn name(&self) -> Vec<String> {
+        let count = units::count(self.count as u64);
         match (self.count, self.alike) {
             (1, _) => self.first.label.clone(),
-            (count, true) => format!("{} × {}", units::count(count as u64), self.first.program),
-            (count, false) => format!("{} processes", units::count(count as u64)),
+            (_, true) => vec![format!("{count} ×"), self.first.program.to_string()],
+            (_, false) => vec![format!("{count} processes")],
         }
     }
 }
@@ -122,12 +124,13 @@ impl<'a> Axis<'a> {
     fn bar(&self, out: &mut String, bar: &Drawn<'_>, top: usize, height: usize) {
         let length = bar.to.saturating_sub(bar.from);
         let rank = self.ranks.get(&bar.first.program);
-        let name = html(&bar.name());
+        let name = bar.name();
         let text = if length.saturating_mul(NAMED) < self.whole {
             String::new()
         } else {
-            name_beside_bar(&bar.name(), height)
+            name_beside_bar(&name, height)
         };
+        let name = html(&name.join(" "));
         let states = if self.is_short(length) {
             String::new()
         } else {
@@ -248,13 +251,13 @@ fn one(bar: &Bar) -> Drawn<'_> {
     }
 }
 
-/// The markup of a process's name in its bar. A bar that is too narrow keeps the last word: `cc1 mod10.c` cut at its
+/// The markup of a process's name in its bar. A bar that is too narrow keeps the last part: `cc1 mod10.c` cut at its
 /// end would be `cc1 mod1…`.
-fn name_beside_bar(name: &str, height: usize) -> String {
-    let Some((head, last)) = name.rsplit_once(' ') else {
-        return pictures::name(name, height);
+fn name_beside_bar(parts: &[String], height: usize) -> String {
+    let Some((last, head @ [_, ..])) = parts.split_last() else {
+        return pictures::name(&parts.concat(), height);
     };
-    let (head, last) = (html(head), html(last));
+    let (head, last) = (html(&head.join(" ")), html(last));
     format!(
         "<foreignObject width=\"100%\" height=\"{height}\"><p class=\"cut-name\"><span>{head} </span>\
          <span><span>{last}</span></span></p></foreignObject>"

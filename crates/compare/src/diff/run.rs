@@ -191,8 +191,8 @@ pub struct Bar {
     pub from: u64,
     pub to: u64,
     pub program: ProgramName,
-    /// The label of the process that this bar of the timeline is about.
-    pub label: String,
+    /// The parts of the label of the process that this bar of the timeline is about ([`label::parts`]).
+    pub label: Vec<String>,
     /// The time in ns in each of the states [`tr_text::words::STATES`]: of all threads of the process, or of the part
     /// of the critical path.
     pub states: [u64; 5],
@@ -204,7 +204,7 @@ impl Bar {
             from: span.start,
             to: span.end,
             program: label::program(process),
-            label: label::label(process),
+            label: label::parts(process),
             states,
         }
     }

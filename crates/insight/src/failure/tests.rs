@@ -302,6 +302,7 @@ fn a_test_fails_by_its_own_result() {
         place_error: None,
         doubt: None,
         is_worker: false,
+        integration: None,
         status,
         result: result.map(str::to_owned),
     };

@@ -334,6 +334,7 @@ impl Build<'_> {
             }),
             result: None,
             is_worker: found.worker,
+            integration: found.integration,
         }))
     }
 
@@ -408,6 +409,7 @@ impl Build<'_> {
             status: whole.and_then(|process| process.status),
             result: (!span.result.is_empty()).then(|| escape::raw(&span.result)),
             is_worker: false,
+            integration: None,
         });
         if whole.is_some() {
             self.whole.insert(step);
@@ -476,6 +478,7 @@ impl Build<'_> {
                     status: None,
                     result: None,
                     is_worker: false,
+                    integration: None,
                 });
                 let own = if self.is_too_deep(step) {
                     around

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, Doubt, Imported, ProcessIx, ThreadIx};
 use tr_format::event::Ktime;
-use tr_programs::steps::StepKind;
+use tr_programs::steps::{Integration, StepKind};
 
 use crate::exit;
 use crate::imports::TOLERATED;
@@ -66,6 +66,9 @@ pub struct Step {
     pub result: Option<String>,
     /// Whether the step's process is a worker of a test runner. A worker runs tests and is not a test itself.
     pub is_worker: bool,
+    /// The integration that would make each test of the step's process a step, if the process is a test runner that has
+    /// one.
+    pub integration: Option<Integration>,
 }
 
 impl Step {
@@ -289,17 +292,17 @@ impl Steps {
 
     /// The title of each step: its name and, if other steps have an equal name, the name of the step around it.
     pub fn titles(&self) -> Vec<StepTitle<'_>> {
-        let mut parents: HashMap<&str, Option<StepIx>> = HashMap::new();
-        let mut shared: HashSet<&str> = HashSet::new();
+        let mut parents: HashMap<&Phrase, Option<StepIx>> = HashMap::new();
+        let mut shared: HashSet<&Phrase> = HashSet::new();
         for step in &self.list {
-            let parent = *parents.entry(step.name.short()).or_insert(step.parent);
+            let parent = *parents.entry(&step.name).or_insert(step.parent);
             if parent != step.parent {
-                shared.insert(step.name.short());
+                shared.insert(&step.name);
             }
         }
         let titles = self.list.iter().map(|step| {
             let around = step.parent.and_then(|parent| self.list.get(parent));
-            let around = around.filter(|_| shared.contains(step.name.short()));
+            let around = around.filter(|_| shared.contains(&step.name));
             StepTitle {
                 around: around.map(|around| &around.name),
                 name: &step.name,
@@ -386,14 +389,14 @@ impl Steps {
         let holds = self.with_any_inside(|_, step| is_test(step));
         let all = || self.list.iter().enumerate();
         let holders = all().filter(|(at, step)| is_test(step) && holds.get(*at) == Some(&true));
-        // Some worker processes of a test runner run no test. A worker is not a test, even if no test is inside it. It
-        // has the same name as workers that ran tests, so it is recognized by this name.
-        let runners: BTreeSet<&str> = holders.map(|(_, step)| step.name.short()).collect();
+        // A call of a test runner may run no test, for example because it fails too early. It is recognized by other
+        // calls, which ran tests.
+        let runners: BTreeSet<Phrase> = holders.map(|(_, step)| step.stable_name()).collect();
         all().filter(move |(at, step)| {
             let is_suite = step.place_error != Some(0);
             let is_runner = holds.get(*at) == Some(&true)
-                || runners.contains(step.name.short())
-                || step.is_worker;
+                || step.is_worker
+                || runners.contains(&step.stable_name());
             is_test(step) && (step.result.is_some() || !is_suite && !is_runner)
         })
     }

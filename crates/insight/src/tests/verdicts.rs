@@ -112,6 +112,7 @@ fn step(kind: StepKind, status: u32) -> Step {
         status: Some(status),
         result: None,
         is_worker: false,
+        integration: None,
     }
 }
 

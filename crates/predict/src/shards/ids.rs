@@ -14,13 +14,8 @@ const SUFFIXES: [&str; 10] = [
     ".js", ".ts", ".jsx", ".tsx", ".mjs", ".mts", ".cjs", ".cts", ".py", ".rb",
 ];
 
-/// The file with which a node id of pytest begins (`FILE::TEST`).
-pub fn file_of_node(node: &str) -> Option<String> {
-    let (file, _) = node.split_once("::")?;
-    is_path(file).then(|| file.to_owned())
-}
-
-fn is_path(name: &str) -> bool {
+/// Whether a name is the path of a test file that a test runner can be told to run.
+pub fn is_path(name: &str) -> bool {
     SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
 }
 
@@ -67,7 +62,7 @@ fn module_by_case(class: &str) -> Option<(String, Vec<&str>)> {
 }
 
 /// The node ids of pytest that occur as marks in a recording, found by the names that JUnit reports
-/// use for the tests.
+/// use for the tests. pytest makes the node ids, and puts `::` between their parts.
 pub struct Nodes(HashMap<String, String>);
 
 impl Nodes {

@@ -102,6 +102,7 @@ impl Plan {
         }
     }
 
+    /// Verifies that the ids of all tests are node ids of pytest: a file, or parts with `::` between them.
     fn check_nodes(&self) -> Result<(), Unlisted> {
         let mut tests = self.tests.list.iter();
         match tests.find(|test| !test.id.contains("::") && !test.id.ends_with(".py")) {

@@ -19,6 +19,8 @@ pub struct TestKind<'a> {
 }
 
 impl<'a> TestKind<'a> {
+    /// The kind of a test, from the id by which its test runner calls it. pytest puts the parameters of a function into
+    /// brackets after its name, and `::` before the name.
     pub fn of(test: &'a Test) -> TestKind<'a> {
         let plain = test
             .id

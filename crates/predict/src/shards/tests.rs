@@ -266,6 +266,26 @@ fn neighbours_do_not_make_a_test_costlier() {
     }
 }
 
+/// The name of a test that is a process has only the last directory of its file, and the plan has the whole path.
+#[test]
+fn tests_of_the_recording_have_the_files_of_their_steps() {
+    let mut recording = beside(0);
+    let processes = recording.analysis.processes.iter_mut();
+    let execs = processes.flat_map(|process| &mut process.execs);
+    let compilers = execs.filter(|exec| exec.argv.args().next() == Some(b"gcc"));
+    let lines = [
+        ["python3", "pkg/tests/test_net.py"],
+        ["sh", "pkg/tests/wait.sh"],
+    ];
+    for (exec, line) in compilers.zip(lines) {
+        exec.argv = tr_format::event::Argv::from_args(line);
+    }
+    let tests = Tests::new(&recording, &[]);
+    let files: Vec<_> = tests.list.iter().map(|test| test.file.as_deref()).collect();
+    // No test runner is told to run the file of a shell script.
+    assert_eq!(files, [Some("pkg/tests/test_net.py"), None]);
+}
+
 #[test]
 fn a_test_without_a_length_costs_the_median() {
     let recording = beside(0);

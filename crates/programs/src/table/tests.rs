@@ -4,7 +4,7 @@
 use crate::job_tools::{JobTool, Starts, Untold, JOBS};
 use crate::program_name::WORKER;
 use crate::steps::{
-    call, found, in_directory, test_in, test_runner, worker, FoundStep, Line, StepKind,
+    call, found, in_directory, test_in, test_runner, worker, FoundStep, Integration, Line, StepKind,
 };
 use crate::tools::{version, Change, Family, KnownProgram, Label, Role, Worker, PROGRAM};
 use tr_text::escape;
@@ -238,7 +238,10 @@ fn bats_test(line: &Line) -> Option<FoundStep> {
 }
 
 fn pytest(_: &Line) -> Option<FoundStep> {
-    found(StepKind::Test, "pytest")
+    Some(FoundStep {
+        integration: Some(Integration::Pytest),
+        ..FoundStep::new(StepKind::Test, "pytest")
+    })
 }
 
 fn unittest(line: &Line) -> Option<FoundStep> {

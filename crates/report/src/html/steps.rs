@@ -341,6 +341,7 @@ mod tests {
             status: None,
             result: None,
             is_worker: false,
+            integration: None,
         }
     }
 

@@ -112,14 +112,30 @@ struct FoundPath {
     limits: Option<Limits>,
 }
 
+/// The owner of a leg of the critical path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum LegOwner {
+    /// The share of the critical path with this index ([`PathBySteps::shares`]): steps, or a use of time in no step.
+    Share(usize),
+    /// A group of programs; `None` if the program is not known.
+    Program(Option<Group>),
+}
+
 /// A leg of the critical path, which is a consecutive part in one step or program, with its names in text.
 struct NamedLeg {
     leg: Leg,
-    is_step: bool,
+    owner: LegOwner,
     /// The full name of the step or the task to which this leg of the critical path belongs.
     name: String,
     /// The short name of the step or the program to which this leg of the critical path belongs.
     short: String,
+}
+
+impl NamedLeg {
+    /// Whether the critical path is divided by steps, and not by programs alone.
+    fn is_by_step(&self) -> bool {
+        matches!(self.owner, LegOwner::Share(_))
+    }
 }
 
 /// A row of the table of the critical path's legs: one leg, or several short ones in a row.
@@ -217,11 +233,14 @@ impl<'a> PathReport<'a> {
     fn named(&self, found: &FoundPath) -> Vec<NamedLeg> {
         if is_by_step(&self.view, &found.by_step) {
             let legs = found.by_step.legs();
-            let named = legs.map(|(leg, share)| NamedLeg {
-                leg,
-                is_step: true,
-                name: share.name.short().to_owned(),
-                short: share.name.short().to_owned(),
+            let named = legs.filter_map(|(leg, at)| {
+                let name = found.by_step.shares.get(at)?.name.short();
+                Some(NamedLeg {
+                    leg,
+                    owner: LegOwner::Share(at),
+                    name: name.to_owned(),
+                    short: name.to_owned(),
+                })
             });
             return named.collect();
         }
@@ -229,7 +248,7 @@ impl<'a> PathReport<'a> {
             let group = self.group_at(leg.thread, leg.from);
             NamedLeg {
                 leg: *leg,
-                is_step: false,
+                owner: LegOwner::Program(group),
                 name: self.who(leg).short().to_owned(),
                 short: group.map_or(String::new(), |group| self.groups.name(group)),
             }
@@ -245,7 +264,7 @@ impl<'a> PathReport<'a> {
         };
         let (leg, name) = (&row.leg, &next.short);
         let then = match leg.then {
-            Then::Same if row.is_step => format!(", then {name}"),
+            Then::Same if row.is_by_step() => format!(", then {name}"),
             Then::Same => format!(", became {name}"),
             Then::Forked => ", forked".into(),
             Then::Exited => format!(", its exit woke {name}"),
@@ -305,7 +324,7 @@ impl<'a> PathReport<'a> {
         found.legs.iter().for_each(|leg| spent.add_all(&leg.spent));
         let wide = style.width >= 100;
         let named = self.named(found);
-        let by_step = named.first().is_some_and(|row| row.is_step);
+        let by_step = named.first().is_some_and(NamedLeg::is_by_step);
         let title = if by_step { "step" } else { "task" };
         let mut table = Table::new(title, |row: &LegRow| row.name.clone())
             .column("from", |row| row.from.clone())
@@ -358,12 +377,12 @@ impl<'a> PathReport<'a> {
         if let [row] = legs {
             return row.name.clone();
         }
-        let mut programs: BTreeMap<&str, u64> = BTreeMap::new();
+        let mut programs: BTreeMap<LegOwner, (&str, u64)> = BTreeMap::new();
         for row in legs.iter().filter(|row| !row.short.is_empty()) {
-            let sum = programs.entry(&row.short).or_default();
+            let (_, sum) = programs.entry(row.owner).or_insert((&row.short, 0));
             *sum = sum.saturating_add(row.leg.length());
         }
-        let mut programs: Vec<(&str, u64)> = programs.into_iter().collect();
+        let mut programs: Vec<(&str, u64)> = programs.into_values().collect();
         programs.sort_unstable_by_key(|(name, time)| (Reverse(*time), *name));
         let names = programs.iter().map(|(name, _)| *name);
         let names: Vec<&str> = names.take(4).collect();

@@ -19,7 +19,7 @@ use tr_insight::steps::{Step, StepIx, Steps};
 use tr_insight::verdicts::{StepVerdict, StepVerdicts};
 use tr_insight::view::View;
 use tr_insight::{imports, kinds};
-use tr_programs::steps::StepKind;
+use tr_programs::steps::Integration;
 use tr_text::called::TR;
 use tr_text::json::with;
 use tr_text::levels::Levels;
@@ -38,15 +38,16 @@ const SLOWEST: usize = 3;
 /// The largest number of delayed steps about which the report has a sentence each.
 const HELD: usize = 5;
 
-/// The test runners that run all tests in one process, each with the command line by which every test becomes a step
-/// of the recording. The paths are those of `make install`, so that a report is the same on every machine.
-const EACH_TEST: &[(&str, &str)] = &[
+/// The integrations into test runners that run all tests in one process, each with the command line by which every test
+/// becomes a step of the recording. The paths are those of `make install`, so that a report is the same on every
+/// machine.
+const EACH_TEST: [(Integration, &str); 2] = [
     (
-        "pytest",
+        Integration::Pytest,
         "PYTHONPATH=/usr/local/share/tr-trace/integrations pytest -p pytest_tr_marks",
     ),
     (
-        "node --test",
+        Integration::Node,
         "node --import /usr/local/share/tr-trace/integrations/node-marks.mjs --test",
     ),
 ];
@@ -358,8 +359,8 @@ impl<'a> StepsReport<'a> {
         if all().any(|step| step.result.is_some()) {
             return;
         }
-        for (runner, how) in EACH_TEST {
-            if all().any(|step| step.kind == StepKind::Test && step.name.whole() == *runner) {
+        for (integration, how) in EACH_TEST {
+            if all().any(|step| step.integration == Some(integration)) {
                 out.line("For each test (docs/steps.md#marks-from-inside-a-program):");
                 out.line(&format!("    {how}"));
             }

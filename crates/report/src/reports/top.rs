@@ -31,6 +31,7 @@ use tr_insight::warnings::{is_blank, lost, recorded};
 use tr_insight::{label, who};
 use tr_text::called::TR;
 use tr_text::page::{BarRow, Bars, Page, Span};
+use tr_text::phrase::Phrase;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Sheet, Table, Title};
 use tr_text::words::{BLOCKED, ON_CPU, RUN_QUEUE, SLEEP, SLEEP_OR_BLOCKED, UNKNOWN};
@@ -318,13 +319,14 @@ impl Top<'_> {
     }
 
     /// Puts the name of a step before the name of a process in the table, where several processes have one
-    /// name and belong to different steps.
+    /// name and belong to different steps. Rows are compared by the names that they show, because rows of different
+    /// programs that look alike also need something by which people tell them apart.
     fn name_by_steps(&self, rows: &mut [GroupRow], steps: &Steps) {
         let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
         for (at, row) in rows.iter().enumerate() {
             by_name.entry(&row.name).or_default().push(at);
         }
-        let mut named: Vec<(usize, &str)> = Vec::new();
+        let mut named: Vec<(usize, &Phrase)> = Vec::new();
         for places in by_name.into_values().filter(|places| places.len() > 1) {
             let same: Vec<&GroupRow> = places.iter().filter_map(|at| rows.get(*at)).collect();
             let found = self.distinguishing(&same, steps);
@@ -333,27 +335,27 @@ impl Top<'_> {
         }
         for (at, step) in named {
             if let Some(row) = rows.get_mut(at) {
-                row.name = format!("{step} › {}", row.name);
+                row.name = format!("{} › {}", step.short(), row.name);
             }
         }
     }
 
     /// For each of several rows with one name, the name of the innermost step around its process that distinguishes it
     /// from the others: not all of their processes are in a step of this name.
-    fn distinguishing<'s>(&self, rows: &[&GroupRow], steps: &'s Steps) -> Vec<Option<&'s str>> {
-        let around = |row: &&GroupRow| -> Vec<&'s str> {
+    fn distinguishing<'s>(&self, rows: &[&GroupRow], steps: &'s Steps) -> Vec<Option<&'s Phrase>> {
+        let around = |row: &&GroupRow| -> Vec<&'s Phrase> {
             let process = row.process;
             let innermost = process.and_then(|ix| steps.of_process(self.view.analysis, ix));
             let around = steps.around(innermost);
             let around = around.filter_map(|step| steps.list().get(step));
-            around.map(|step| step.name.short()).collect()
+            around.map(|step| &step.name).collect()
         };
-        let around: Vec<Vec<&str>> = rows.iter().map(around).collect();
+        let around: Vec<Vec<&Phrase>> = rows.iter().map(around).collect();
         let mut common = around.first().cloned().unwrap_or_default();
         for names in &around {
             common.retain(|name| names.contains(name));
         }
-        let distinguishes = |name: &&str| !common.contains(name);
+        let distinguishes = |name: &&Phrase| !common.contains(name);
         around
             .into_iter()
             .map(|names| names.into_iter().find(distinguishes))

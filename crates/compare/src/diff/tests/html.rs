@@ -14,7 +14,7 @@ fn run(file: &str, wall: u64) -> Run {
         from: 0,
         to: wall * SECOND,
         program: ProgramName::new("cc1"),
-        label: format!("cc1 of {file}"),
+        label: vec!["cc1".into(), "of".into(), file.into()],
         states: [wall * SECOND, 0, 0, 0, 0],
     };
     Run {

@@ -7,7 +7,7 @@ fn bar(from: u64, to: u64, program: &str) -> Bar {
         from,
         to,
         program: ProgramName::new(program),
-        label: format!("{program} {from}"),
+        label: vec![program.to_owned(), from.to_string()],
         states: [to - from, 0, 0, 0, 0],
     }
 }
@@ -52,10 +52,33 @@ fn those_at_once_have_lanes_of_their_own() {
         bar(400_000, 500_000, "d"),
     ];
     let (lanes, left_out) = axis().pack(&bars);
-    let names = |lane: &Vec<Drawn<'_>>| lane.iter().map(Drawn::name).collect::<Vec<_>>();
+    let name = |bar: &Drawn<'_>| bar.name().join(" ");
+    let names = |lane: &Vec<Drawn<'_>>| lane.iter().map(name).collect::<Vec<_>>();
     let names: Vec<_> = lanes.iter().map(names).collect();
     assert_eq!(names, [["a 0", "d 400000"], ["b 100000", "c 200000"]]);
     assert_eq!(left_out, 0);
+}
+
+/// A part of a label, such as the text of a script, may contain spaces. It is not divided.
+#[test]
+fn the_last_part_of_a_name_stays_in_a_narrow_bar() {
+    let markup = |parts: &[&str]| {
+        let parts: Vec<String> = parts.iter().map(|part| (*part).to_owned()).collect();
+        name_beside_bar(&parts, BAR)
+    };
+    let ends = |parts, end: &str| markup(parts).contains(end);
+    assert!(ends(
+        &["cc1", "-E", "a.c"],
+        "<span>cc1 -E </span><span><span>a.c</span></span>"
+    ));
+    assert!(ends(
+        &["sh -c", "make -j 4"],
+        "<span>sh -c </span><span><span>make -j 4</span></span>"
+    ));
+    assert!(ends(
+        &["server postgres (shared)"],
+        "<p>server postgres (shared)</p>"
+    ));
 }
 
 #[test]
@@ -71,7 +94,10 @@ fn short_neighbours_are_one_bar() {
     let [lane] = lanes.as_slice() else {
         panic!("{lanes:?}");
     };
-    let drawn: Vec<_> = lane.iter().map(|it| (it.name(), it.from, it.to)).collect();
+    let drawn: Vec<_> = lane
+        .iter()
+        .map(|it| (it.name().join(" "), it.from, it.to))
+        .collect();
     assert_eq!(
         drawn,
         [

@@ -30,7 +30,7 @@ fn run() -> Run {
         from: 0,
         to: 7,
         program: ProgramName::new("cc1"),
-        label: "cc1 a.c".into(),
+        label: vec!["cc1".into(), "a.c".into()],
         states: [7, 0, 0, 0, 0],
     });
     run.demands.insert(Demand::DiskPath, 1);
