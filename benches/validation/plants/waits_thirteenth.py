@@ -4,8 +4,10 @@ from waits import Plant
 
 PYTHON = "/usr/bin/python3"
 # The verdict of a plant with nothing to change, in whichever words.
-NOTHING = (r"(?i)\b(nothing|no (single |one |further )?(wait|fault|pause|change|advice|saving|gain|remedy|suggestion)s?|not? .{0,20}worth)\b"
-           r"|as (fast|short) as|already (well|fully|busy|uses)")
+NOTHING = (
+    r"(?i)\b(nothing|no (single |one |further )?(wait|fault|pause|change|advice|saving|gain|remedy|suggestion)s?|not? .{0,20}worth)\b"
+    r"|as (fast|short) as|already (well|fully|busy|uses)"
+)
 SETUP = "[ -e built ] || sh setup.sh\n"
 READY = "while [ ! -e ready ]; do sleep 0.02; done\n"
 
@@ -38,13 +40,19 @@ static uint64_t chain(uint64_t h, long n) {
 
 PLANTS = [
     Plant(
-        "w12b-asyncio-blocked", "serial", "python asyncio, event loop, child processes, http",
+        "w12b-asyncio-blocked",
+        "serial",
+        "python asyncio, event loop, child processes, http",
         "the coroutines of smoke.py call subprocess.run (curl), which blocks the event loop: the eight probes run one after the other, "
         "each waiting 0.45 s for the answer of the server, though they are gathered; asyncio.create_subprocess_exec lets them run at once",
         r"(?i)smoke\.py|curl|127\.0\.0\.1:18420|localhost:18420|\b18420\b|backend\.py",
         {
-            "run.sh": "set -e\nrm -f ready\n" + PYTHON + " backend.py 18420 0.45 & S=$!\ntrap 'kill $S 2>/dev/null; wait $S 2>/dev/null || :' EXIT\n" + READY
-            + PYTHON + " smoke.py 18420\n",
+            "run.sh": "set -e\nrm -f ready\n"
+            + PYTHON
+            + " backend.py 18420 0.45 & S=$!\ntrap 'kill $S 2>/dev/null; wait $S 2>/dev/null || :' EXIT\n"
+            + READY
+            + PYTHON
+            + " smoke.py 18420\n",
             "backend.py": """import http.server, socketserver, sys, time
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -93,7 +101,9 @@ sys.exit(asyncio.run(main()))
         quiet=(3.75, 0.57),
     ),
     Plant(
-        "w12b-node-timer", "timeout", "node, event loop, timer, child processes",
+        "w12b-node-timer",
+        "timeout",
+        "node, event loop, timer, child processes",
         "build.js races its bundles against a timer of 6 s that is never cleared: the bundles are done after a second, "
         "but node stays in its event loop until the timer fires; clearTimeout (or unref) when the race is decided",
         r"(?i)build\.js|\btimer\b|time-?out|setTimeout",
@@ -140,12 +150,16 @@ console.log('bundled ' + name);
         quiet=(6.1, 1.2),
     ),
     Plant(
-        "w12b-go-backoff", "retry", "go, retry with back-off, service that starts slowly, tcp",
+        "w12b-go-backoff",
+        "retry",
+        "go, retry with back-off, service that starts slowly, tcp",
         "migrate waits for store with growing pauses (0.8 s, then 3.2 s): store listens 1.1 s after its start, but migrate sleeps "
         "till 4 s; retry each 50 ms (or cap the back-off, or let store tell that it is ready)",
         r"(?i)\bmigrate(\.go)?\b|back-?off|retr(y|ies)|\b18421\b",
         {
-            "run.sh": "set -e\n" + SETUP + "./store 127.0.0.1:18421 & S=$!\ntrap 'kill $S 2>/dev/null; wait $S 2>/dev/null || :' EXIT\n./migrate 127.0.0.1:18421\n",
+            "run.sh": "set -e\n"
+            + SETUP
+            + "./store 127.0.0.1:18421 & S=$!\ntrap 'kill $S 2>/dev/null; wait $S 2>/dev/null || :' EXIT\n./migrate 127.0.0.1:18421\n",
             "setup.sh": "set -e\nexport GO111MODULE=off CGO_ENABLED=0\ngo build -o store store.go\ngo build -o migrate migrate.go\ntouch built\n",
             "store.go": """package main
 
@@ -240,15 +254,22 @@ func main() {
         quiet=(4.0, 1.2),
     ),
     Plant(
-        "w12b-java-last", "pool", "java executor, thread pool, child processes, longest job last",
+        "w12b-java-last",
+        "pool",
+        "java executor, thread pool, child processes, longest job last",
         "the pool of two in Shards.java gets the longest shard, e2e-checkout (3 s of CPU), last: for three seconds it runs alone and the other "
         "CPU is idle; submit it first",
         r"(?i)e2e-checkout|longest|\bShards(\.java)?\b|executor",
         {
-            "run.sh": "set -e\n" + SETUP + "java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto -cp . Shards shards.txt\n",
+            "run.sh": "set -e\n"
+            + SETUP
+            + "java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto -cp . Shards shards.txt\n",
             "setup.sh": "set -e\ncc -O1 -o shard shard.c\njavac Shards.java\ntouch built\n",
             "shard.c": BURN,
-            "shards.txt": "".join(f"unit-{n} 0.4\n" for n in ("core", "model", "parser", "render", "store", "tax", "ui", "util")) + "e2e-checkout 3.0\n",
+            "shards.txt": "".join(
+                f"unit-{n} 0.4\n" for n in ("core", "model", "parser", "render", "store", "tax", "ui", "util")
+            )
+            + "e2e-checkout 3.0\n",
             "Shards.java": """import java.nio.file.*;
 import java.util.*;
 import java.util.concurrent.*;
@@ -279,7 +300,9 @@ public class Shards {
         quiet=(4.9, 3.5),
     ),
     Plant(
-        "w12b-tcl-poll", "poll", "tcl event loop, poll with a long period, background jobs",
+        "w12b-tcl-poll",
+        "poll",
+        "tcl event loop, poll with a long period, background jobs",
         "drive.tcl starts each of three steps in the background and looks for its done-file every 2 s, while the steps take about half a second; "
         "wait for the step itself (a fileevent on its pipe, or exec without &)",
         r"(?i)drive\.tcl|tclsh|\bafter\b.*\b(2000|2 ?s)|\.done\b|\bpoll",
@@ -336,7 +359,9 @@ puts "site built"
         quiet=(6.0, 1.55),
     ),
     Plant(
-        "w12b-perl-pipe", "background", "perl select loop, pipe, background helper that keeps the pipe open, shell job control",
+        "w12b-perl-pipe",
+        "background",
+        "perl select loop, pipe, background helper that keeps the pipe open, shell job control",
         "suite.sh leaves its helper sampler.sh running in the background with the suite's standard output: harness.pl has its results after a second, "
         "but reads till the end of the file, which comes when the helper ends; send the helper's output elsewhere and stop it with the suite",
         r"(?i)sampler(\.sh)?|harness\.pl|background|helper",
@@ -396,13 +421,19 @@ rm -f samples.$1
         quiet=(6.1, 0.95),
     ),
     Plant(
-        "w12b-slow-stop", "stop", "python selectors loop, service that stops slowly, signal, wait in the shell",
+        "w12b-slow-stop",
+        "stop",
+        "python selectors loop, service that stops slowly, signal, wait in the shell",
         "collector.py only sets a flag at SIGTERM and looks at it when its select returns, at the next tick of 5 s: run.sh waits for its end "
         "long after the last event; wake the loop by the signal (signal.set_wakeup_fd, or raise in the handler)",
         r"(?i)collector\.py|SIGTERM|\b18423\b|slow(ly)? to (stop|end|exit)|shut ?down",
         {
-            "run.sh": "set -e\nrm -f ready\n" + PYTHON + " collector.py 18423 & S=$!\ntrap 'kill -9 $S 2>/dev/null || :' EXIT\n" + READY
-            + PYTHON + " emit.py 18423\nkill -TERM $S\nwait $S\ntrap - EXIT\ngrep -q '^300 events' report.txt\ncat report.txt\n",
+            "run.sh": "set -e\nrm -f ready\n"
+            + PYTHON
+            + " collector.py 18423 & S=$!\ntrap 'kill -9 $S 2>/dev/null || :' EXIT\n"
+            + READY
+            + PYTHON
+            + " emit.py 18423\nkill -TERM $S\nwait $S\ntrap - EXIT\ngrep -q '^300 events' report.txt\ncat report.txt\n",
             "collector.py": """import os, selectors, signal, socket, sys
 
 stopped = False
@@ -451,12 +482,17 @@ print("300 events sent")
         quiet=(5.85, 0.9),
     ),
     Plant(
-        "w12b-lock-upload", "lock", "make -j, lock file, flock, upload, http",
+        "w12b-lock-upload",
+        "lock",
+        "make -j, lock file, flock, upload, http",
         "each of four packages is built and uploaded under one flock of .publish.lock: make -j4 starts them at once, but three wait for the lock while the "
         "fourth waits a second for the server; hold the lock only while the index is written",
         r"(?i)flock|\.publish\.lock|\block(ed|s)?\b|publish\.sh",
         {
-            "run.sh": "set -e\nrm -f ready index.txt *.pkg\n" + PYTHON + " registry.py 18424 1.0 & S=$!\ntrap 'kill $S 2>/dev/null; wait $S 2>/dev/null || :' EXIT\n" + READY
+            "run.sh": "set -e\nrm -f ready index.txt *.pkg\n"
+            + PYTHON
+            + " registry.py 18424 1.0 & S=$!\ntrap 'kill $S 2>/dev/null; wait $S 2>/dev/null || :' EXIT\n"
+            + READY
             + "make -s -j4 all\n[ $(wc -l <index.txt) = 4 ]\n",
             "Makefile": "PACKAGES = core.pkg cli.pkg web.pkg docs.pkg\nall: $(PACKAGES)\n"
             "ifeq ($(FIX),)\n%.pkg:\n\t@flock .publish.lock sh publish.sh $*\nelse\n%.pkg:\n\t@sh publish.sh $*\nendif\n",
@@ -499,12 +535,17 @@ server.serve_forever()
         quiet=(4.3, 1.2),
     ),
     Plant(
-        "w12b-ruby-resolver", "timeout", "ruby, udp, DNS-like time-out, fallback",
+        "w12b-ruby-resolver",
+        "timeout",
+        "ruby, udp, DNS-like time-out, fallback",
         "resolve.rb asks the first name server of resolvers.conf, 127.0.0.1:18425, where nobody answers, and waits for its time-out of 1.5 s at each of "
         "three names before it asks the second; remove the dead server (or remember that it is dead)",
         r"(?i)resolve\.rb|resolvers?\.conf|\b18425\b|time-?out|name ?server|\bruby\b",
         {
-            "run.sh": "set -e\nrm -f ready\n" + PYTHON + " names.py 18426 & S=$!\ntrap 'kill $S 2>/dev/null; wait $S 2>/dev/null || :' EXIT\n" + READY
+            "run.sh": "set -e\nrm -f ready\n"
+            + PYTHON
+            + " names.py 18426 & S=$!\ntrap 'kill $S 2>/dev/null; wait $S 2>/dev/null || :' EXIT\n"
+            + READY
             + "if [ -n \"$FIX\" ]; then\n    echo '127.0.0.1 18426' >resolvers.conf\nelse\n    printf '127.0.0.1 18425\\n127.0.0.1 18426\\n' >resolvers.conf\nfi\n"
             "ruby --disable-gems resolve.rb db.test queue.test cache.test\n",
             "resolve.rb": """require 'socket'
@@ -538,14 +579,17 @@ while True:
         quiet=(4.55, 0.1),
     ),
     Plant(
-        "w12b-c-pool-ok", "none", "c, pthreads, pool, condition variables, progress tick",
+        "w12b-c-pool-ok",
+        "none",
+        "c, pthreads, pool, condition variables, progress tick",
         "two workers keep both CPUs busy to the end; the main thread's join, the progress thread's tick of half a second and the "
         "writer that waits for results cost nothing",
         NOTHING,
         {
             "run.sh": "set -e\n" + SETUP + "./transcode\n",
             "setup.sh": "set -e\ncc -O2 -pthread -o transcode transcode.c\ntouch built\n",
-            "transcode.c": CHAIN + r"""#include <pthread.h>
+            "transcode.c": CHAIN
+            + r"""#include <pthread.h>
 #include <time.h>
 enum { TILES = 48 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -617,12 +661,16 @@ int main(void) {
         },
     ),
     Plant(
-        "w12b-watchdog-ok", "none", "shell job control, watchdog, heartbeat, service that starts slowly, readiness poll of 20 ms",
+        "w12b-watchdog-ok",
+        "none",
+        "shell job control, watchdog, heartbeat, service that starts slowly, readiness poll of 20 ms",
         "the watchdog's sleep of 45 s and the heartbeat of 1 s run beside the work and are stopped with it; the poll of 20 ms sees the service at once; "
         "the time is the CPU of the ledger's replay and then of the audit, each a chain that cannot be divided, the second needing the first",
         NOTHING,
         {
-            "run.sh": "set -e\n" + SETUP + """rm -f ready
+            "run.sh": "set -e\n"
+            + SETUP
+            + """rm -f ready
 (sleep 45; echo 'watchdog: too long' >&2; kill $$) & W=$!
 (while :; do echo 'still at work'; sleep 1; done) & H=$!
 ./ledger serve 2>/dev/null >state.txt & S=$!
@@ -639,7 +687,8 @@ while [ ! -e ready ]; do sleep 0.02; done
 ./ledger audit $(cat state.txt)
 """,
             "setup.sh": "set -e\ncc -O2 -o ledger ledger.c\ntouch built\n",
-            "ledger.c": CHAIN + r"""#include <unistd.h>
+            "ledger.c": CHAIN
+            + r"""#include <unistd.h>
 #include <fcntl.h>
 int main(int argc, char **argv) {
     if (!strcmp(argv[1], "serve")) {
@@ -655,7 +704,9 @@ int main(int argc, char **argv) {
         },
     ),
     Plant(
-        "w12b-timer-test-ok", "none", "python asyncio, test that measures time, unittest",
+        "w12b-timer-test-ok",
+        "none",
+        "python asyncio, test that measures time, unittest",
         "test_drift.py measures how late the event loop's timers fire, at 80 ticks of 50 ms: the four seconds are what it measures, "
         "and nothing else waits",
         NOTHING,
@@ -692,12 +743,16 @@ class Drift(unittest.TestCase):
         },
     ),
     Plant(
-        "w12b-rate-limit-ok", "none", "node server, perl client, rate limit by design, retry-after",
+        "w12b-rate-limit-ok",
+        "none",
+        "node server, perl client, rate limit by design, retry-after",
         "publish.pl sends nine notices to a gateway that admits one each 0.4 s and refuses (429, the run fails) what comes sooner: the pauses are the "
         "gateway's terms, told in its answers, not a fault of the client",
         NOTHING,
         {
-            "run.sh": "set -e\nrm -f ready\nnode gateway.js 18427 & S=$!\ntrap 'kill $S 2>/dev/null; wait $S 2>/dev/null || :' EXIT\n" + READY + "perl publish.pl 18427 9\n",
+            "run.sh": "set -e\nrm -f ready\nnode gateway.js 18427 & S=$!\ntrap 'kill $S 2>/dev/null; wait $S 2>/dev/null || :' EXIT\n"
+            + READY
+            + "perl publish.pl 18427 9\n",
             "gateway.js": """const http = require('http');
 const fs = require('fs');
 const interval = 400;  // the contract: one notice each 0.4 s
@@ -737,7 +792,9 @@ print "$count notices accepted\\n";
         },
     ),
     Plant(
-        "w12b-pipeline-ok", "none", "go goroutines and channel, pipe, perl select loop with a tick",
+        "w12b-pipeline-ok",
+        "none",
+        "go goroutines and channel, pipe, perl select loop with a tick",
         "the time is the CPU of one chain of SHA-256 in sealer, each link of which needs the one before; the perl reader's select tick, "
         "the waiting goroutine and the idle second CPU are not faults",
         NOTHING,
