@@ -1176,7 +1176,14 @@ const tests = {
       const label = (pid) => labels.get(pid);
       const [{ waiter, ender, ns }] = others;
       const titles = await first.$$eval(".bar-name", (all) => all.map((one) => one.title));
-      assert.deepEqual(titles, [label(waiter), label(ender)]);
+      // The page has labels for people, in which a script's text is shortened; the JSON has whole ones.
+      const isShort = (title, whole) => {
+        const [head, tail = ""] = title.split("…");
+        return title === whole || (title.includes("…") && whole.startsWith(head) && whole.endsWith(tail));
+      };
+      const wholes = [label(waiter), label(ender)];
+      assert.equal(titles.length, wholes.length);
+      titles.forEach((title, at) => assert.ok(isShort(title, wholes[at]), `${title} for ${wholes[at]}`));
       // make waits for its targets: these waits stand before those of a compiler's driver, with the step's name.
       if (name === "demo") {
         const next = (at) => page.textContent(`#partners .row:nth-of-type(${at})`);
