@@ -1208,7 +1208,7 @@ const tests = {
           await page.press("body", "n");
           await settle(page);
           const rows = await list(id);
-          both.push(rows.find((row) => row.name === label(other) && row.ns >= pair.ns)?.ns);
+          both.push(rows.find((row) => isShort(row.name, label(other)) && row.ns >= pair.ns)?.ns);
           if (id !== "waited-for") continue;
           const { sleep_ns, blocked_ns } = processes.find((p) => p.pid === pid);
           const sum = rows.reduce((sum, row) => sum + row.ns, 0);
