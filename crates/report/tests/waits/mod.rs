@@ -509,16 +509,7 @@ fn what_has_no_answer_is_not_to_be_kept_in_a_cache() {
                 0 => Timeout::after(u64::try_from(part * MS).unwrap()).asked(),
                 _ => Timeout::UNKNOWN,
             };
-            let sleep = SchedKind::Switch {
-                prev: Tid(10),
-                next: Tid(0),
-                prev_state: SLEEPS,
-                preempt: false,
-                iowait: false,
-                reason: Reason::Poll,
-                timeout,
-            };
-            hand.sched(0, from * MS, sleep);
+            sleeps::polls_until(&mut hand, (10, 0), from, timeout);
             wakes(&mut hand, *waker, from + part, (10, 0));
         }
         ends(&mut hand, (10, 0), 910, EXIT_1);
@@ -542,16 +533,8 @@ fn ticks_between_answers_are_no_silence() {
         for tick in 0..ticks {
             let at = 30 + tick * round;
             let timer = round / 2;
-            let sleep = SchedKind::Switch {
-                prev: Tid(10),
-                next: Tid(0),
-                prev_state: SLEEPS,
-                preempt: false,
-                iowait: false,
-                reason: Reason::Poll,
-                timeout: Timeout::after(u64::try_from(timer * MS).unwrap()).asked(),
-            };
-            hand.sched(0, at * MS, sleep);
+            let timeout = Timeout::after(u64::try_from(timer * MS).unwrap()).asked();
+            sleeps::polls_until(&mut hand, (10, 0), at, timeout);
             wakes(&mut hand, 0, at + timer, (10, 0));
             wakes(&mut hand, 10, at + timer + 1, (20, 1));
             sleeps(&mut hand, (10, 0), at + timer + 2, (Reason::Poll, SLEEPS));

@@ -299,7 +299,16 @@ fn a_build_that_waits_is_not_the_machines() {
 
 /// Lets a task wait in poll on its CPU, with a time-out in milliseconds.
 pub(super) fn polls(hand: &mut Hand, task: (u32, usize), from: i64, timeout: u64) {
-    let (tid, cpu) = task;
+    polls_until(hand, task, from, Timeout::after(timeout * 1_000_000));
+}
+
+/// Lets a task wait in poll(2) from a time on, with the given time-out.
+pub(super) fn polls_until(
+    hand: &mut Hand,
+    (tid, cpu): (u32, usize),
+    from: i64,
+    timeout: Timeout,
+) {
     let wait = SchedKind::Switch {
         prev: Tid(tid),
         next: Tid(0),
@@ -307,7 +316,7 @@ pub(super) fn polls(hand: &mut Hand, task: (u32, usize), from: i64, timeout: u64
         preempt: false,
         iowait: false,
         reason: Reason::Poll,
-        timeout: Timeout::after(timeout * 1_000_000),
+        timeout,
     };
     hand.sched(cpu, from * MS, wait);
 }
