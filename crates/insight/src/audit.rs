@@ -2,9 +2,10 @@
 //! ended, the kernel counted the run time and the context switches.
 //!
 //! The two run times differ by design, for two reasons. First, in a switch the kernel needs a few µs to pick the next
-//! task. The kernel counts this time for the next task (`set_next_entity`), because it reads the run queue's clock
-//! before. The event's timestamp is taken afterwards (`trace_sched_switch` in `__schedule`), so that `tr` counts this
-//! time for the previous task. Second, the kernel's clock (`rq_clock_task`) leaves out interrupts and steal time.
+//! task. The kernel counts this time for the next task (`set_next_entity`), because the kernel reads the run queue's
+//! clock before it picks the task. The event's timestamp is taken after the task was picked (`trace_sched_switch` in
+//! `__schedule`), so that `tr` counts this time for the previous task. Second, the kernel's clock (`rq_clock_task`)
+//! leaves out interrupts and steal time.
 
 use serde::Serialize;
 use tr_analyze::model::{Analysis, KernelFigures, Thread, Times};
@@ -39,7 +40,7 @@ pub struct Audit {
     /// the average distance between the two sources' timestamps of a switch. Tasks with unknown time are left out.
     pub switch_differences_ns: [u64; 4],
     /// For the tasks with more CPU time by the recorded events than by the kernel: the sum of these differences in
-    /// nanoseconds. It includes the time that the kernel does not count: interrupts and steal time.
+    /// nanoseconds. The sum includes the time that the kernel does not count: interrupts and steal time.
     pub events_more_ns: u64,
     /// For the tasks with more CPU time by the kernel than by the recorded events: the sum of these differences in
     /// nanoseconds. Time in which the state of these tasks is unknown is subtracted.

@@ -24,8 +24,8 @@ pub struct CompileCommand {
     pub arguments: Vec<String>,
     /// The absolute path of the compiled source.
     pub file: String,
-    /// The output file of the compilation as the compiler's arguments name it. Without `-o`, it is the name that the
-    /// compiler chooses.
+    /// The output file of the compilation as the compiler's arguments name it. Without `-o`, the field has the name
+    /// that the compiler chooses.
     pub output: Option<String>,
 }
 
@@ -53,7 +53,7 @@ named! {
     }
 }
 
-/// The compilations of a recording as a compilation database, and the compiler's calls that it leaves out.
+/// The compilations of a recording as a compilation database, and the calls of compilers that this database leaves out.
 #[derive(Clone, Debug, Default)]
 pub struct CompileCommands {
     /// The entries of the compilation database, in the order in which the compilers were started.
@@ -85,7 +85,8 @@ impl CompileCommands {
         found
     }
 
-    /// Adds the entries of one call of a compiler to the compilation database, or counts the reason why it has none.
+    /// Adds the entries of one call of a compiler to the compilation database, or counts the reason why the call has no
+    /// entry.
     fn add(&mut self, process: &Process, exec: &ExecSpan, origin: &Origin) {
         let args: Vec<&[u8]> = exec.argv.args().collect();
         let Call::Driver(args) = compilation::call(&args) else {
@@ -201,8 +202,8 @@ fn program_at(process: &Process, time: Ktime) -> Option<&ExecSpan> {
     before.find(|exec| exec.start <= time)
 }
 
-/// Whether a program is a compiler's driver that compiles, or a compiler's cache. The compilers that it starts are then
-/// parts of its work.
+/// Whether a program is a compiler's driver that compiles, or a compiler's cache. The compilers that such a program
+/// starts are parts of its work.
 fn is_compilation(exec: &ExecSpan) -> bool {
     let args: Vec<&[u8]> = exec.argv.args().collect();
     match compilation::call(&args) {

@@ -30,8 +30,8 @@ pub struct CpuNeed {
 }
 
 impl CpuNeed {
-    /// The need of a build that may use all available CPUs after a change. Fewer CPUs are enough only as long as its
-    /// tasks run as recorded.
+    /// The need of a build that may use all available CPUs after a change. Fewer CPUs are enough only as long as the
+    /// tasks of the build run as recorded.
     pub(crate) fn of_all(self) -> CpuNeed {
         CpuNeed {
             enough: self.available,

@@ -32,8 +32,8 @@ pub struct CpuSeries<'a> {
 
 pub struct ProcessSeries<'a> {
     pub process: &'a Process,
-    /// The process's CPU time: pairs of an interval's number and the nanoseconds on a CPU in it. Intervals without CPU
-    /// time are left out. Interval 0 begins at the start of the recording.
+    /// The process's CPU time: pairs of an interval's number and the nanoseconds on a CPU in that interval. Intervals
+    /// without CPU time are left out. Interval 0 begins at the start of the recording.
     pub values: Vec<(u64, u64)>,
 }
 

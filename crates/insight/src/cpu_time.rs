@@ -22,8 +22,8 @@ impl RunSlice {
     }
 }
 
-/// The stretches of time in which threads of a process were on a CPU, thread by thread. They come from the timeline or,
-/// without a timeline, from samples.
+/// The stretches of time in which threads of a process were on a CPU, thread by thread. The stretches come from the
+/// timeline or, without a timeline, from samples.
 pub fn on_cpu<'a>(
     analysis: &'a Analysis,
     process: &'a Process,

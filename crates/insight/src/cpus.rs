@@ -35,8 +35,8 @@ pub struct Cpu {
     pub migrations: u64,
     /// The number of times that tasks outside of this build preempted a thread of this build on this CPU.
     pub preempted: u64,
-    /// The time in nanoseconds that threads of this build waited in run queues after tasks outside of it had preempted
-    /// them.
+    /// The time in nanoseconds that threads of this build waited in run queues after tasks outside of this build had
+    /// preempted these threads.
     pub preempted_wait_ns: u64,
 }
 
@@ -178,8 +178,8 @@ impl CpuSums<'_> {
 }
 
 /// For each process, whether it belongs to "this build", and the words that describe this build. If the user chose
-/// processes, these are the build. Otherwise the build is COMMAND with its descendants in a recording of the whole
-/// machine, and all processes in any other recording.
+/// processes, the chosen processes are the build. Otherwise the build is COMMAND with its descendants in a recording of
+/// the whole machine, and all processes in any other recording.
 pub fn own(view: &View) -> (Arena<ProcessIx, bool>, &'static str) {
     if !view.has_all() {
         return (view.is_chosen(), "the chosen processes");

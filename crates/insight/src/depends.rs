@@ -21,8 +21,8 @@ const OUTPUT: &[&str] = &["-o", "-MF", "--output", ">", ">>", "--out-dir"];
 /// with a larger number, headers that only a few jobs share would connect these jobs.
 const RARE: usize = 3;
 
-/// The text that is put before the name of a Rust crate if the crate counts as an output of a job. It distinguishes the
-/// name of a crate from the name of a file.
+/// The text that is put before the name of a Rust crate if the crate counts as an output of a job. The text
+/// distinguishes the name of a crate from the name of a file.
 const CRATE: &str = "crate ";
 const SCRIPT: &str = "script ";
 const RESULT: &str = "output of ";
@@ -127,7 +127,7 @@ enum Needs {
     /// A job needs the jobs that make the files which its command line names.
     Files,
     /// The jobs are tests. The properties of a test, or a rule, declare which other jobs the test needs for certain.
-    /// Files that the test shares with other jobs show which of these it may need.
+    /// Files that the test shares with other jobs show which of these jobs the test may need.
     Declared,
     /// No job needs another job, because the build tool has no way to declare that one job needs another.
     None,
@@ -187,12 +187,13 @@ fn of_owner(tools: &Tools, files: &[Files], jobs: &[usize], after: &mut [After])
         best.extend(job.needs);
         for name in its.named.iter().chain(&its.made) {
             let made = makers.get(name.as_str()).into_iter().flatten();
-            // Only the last job that made the file is needed: if it depends on earlier makers, it waited for them
-            // itself.
+            // Only the last job that made the file is needed: if that job depends on jobs that made the file earlier,
+            // that job itself waited for them.
             best.extend(made.filter(ended).map(|job| job.process).next_back());
             let named = naming.entry(name).or_default();
             // The names that cargo's jobs add (crates, build scripts and their results) are not the names of files, and
-            // the job that makes them is known. So two jobs that name the same one are not connected by it.
+            // the job that makes them is known. So two jobs are not connected merely because both name the same crate,
+            // build script or result.
             if named.len() < RARE && !is_of_cargo(name) {
                 likely.extend(
                     named
@@ -237,7 +238,7 @@ fn files(facts: &BuildFacts<'_>, jobs: &[Job]) -> Vec<Files> {
     files
 }
 
-/// The jobs of a build that a process is a part of. There are several if one make runs inside another.
+/// The jobs to which a process of a build belongs. A process belongs to several jobs if one make runs inside another.
 fn jobs_of<'a>(
     analysis: &'a Analysis,
     of: &'a HashMap<ProcessIx, usize>,
@@ -277,7 +278,7 @@ impl Files {
         if family == Some(Family::BuildScript) {
             return self.add_build_script(path);
         }
-        // When go calls these tools, it names files relative to the directory of the package. So equal relative names
+        // When go calls these tools, go names files relative to the directory of the package. So equal relative names
         // in two calls do not mean the same file.
         let relative = !matches!(program, "compile" | "asm" | "link" | "cgo" | "pack");
         let makes_all = utilities::uses(program).contains(&UtilityUse::Maker);

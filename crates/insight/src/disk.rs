@@ -30,8 +30,8 @@ pub struct DiskSum {
     pub sync: u64,
     /// The part of the waits for disks and files (`waited`) that was in page faults, in nanoseconds.
     pub fault: u64,
-    /// The part of the threads' waits for disks in nanoseconds that is on the critical path; `None` without a
-    /// path.
+    /// The part of the threads' waits for disks in nanoseconds that is on the critical path; `None` if no critical path
+    /// is known.
     pub path: Option<u64>,
 }
 
@@ -41,7 +41,7 @@ impl DiskSum {
         read | written | self.major_faults.unwrap_or(0) | self.waited == 0
     }
 
-    /// The bytes that the processes read from storage and wrote to it; `None` if they are not known for all
+    /// The bytes that the processes read from storage and wrote to it; `None` if these figures are not known for all
     /// processes.
     pub fn io(&self) -> Option<(u64, u64)> {
         self.io.filter(|_| !self.part)

@@ -75,8 +75,8 @@ pub fn add(sum: &mut Requests, more: &Requests) {
     sum.longest = sum.longest.max(more.longest);
 }
 
-/// The latency in nanoseconds that at least `part` percent of the disk requests do not exceed. It is the end of a
-/// bucket of the latency histogram, or the longest latency if that is shorter.
+/// The latency in nanoseconds that at least `part` percent of the disk requests do not exceed. The result is the end of
+/// a bucket of the latency histogram, or the longest latency if that is shorter.
 pub fn percentile(of: &Requests, part: u64) -> Option<u64> {
     let add = |sum: u128, count: &u64| sum + u128::from(*count);
     let all = of.buckets.iter().fold(0, add);

@@ -19,7 +19,8 @@ pub struct Execution<'a> {
 }
 
 impl Execution<'_> {
-    /// The raw `wait` status of the process, if this execution of a program ended with it; otherwise `None`.
+    /// The raw `wait` status of the process, if this execution of a program lasted until the end of the process;
+    /// otherwise `None`.
     pub fn status(&self) -> Option<u32> {
         self.process.status.filter(|_| self.last)
     }
@@ -39,8 +40,8 @@ impl Execution<'_> {
         }
     }
 
-    /// The label of the executed program, such as `cc1 main.c`; if there is none, the name of its file or its comm
-    /// without arguments.
+    /// The label of the executed program, such as `cc1 main.c`; if the command line is not recorded, the file of the
+    /// program or its comm (the kernel's short name of a task).
     pub fn label(&self) -> String {
         if self.exec.argv.bytes.is_empty() {
             self.command()
@@ -49,7 +50,8 @@ impl Execution<'_> {
         }
     }
 
-    /// The command line of the executed program; if it is not recorded, the file or the comm.
+    /// The command line of the executed program; if the command line is not recorded, the file of the program or its
+    /// comm (the kernel's short name of a task).
     pub fn command(&self) -> String {
         let argv = &self.exec.argv;
         let mut out = if !argv.bytes.is_empty() {

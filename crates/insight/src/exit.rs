@@ -12,7 +12,7 @@ use tr_format::meta::{CommandEnd, EndReason, Metadata, Summary};
 use tr_text::table::{Cell, Table};
 use tr_text::units;
 
-/// The exit status of a process as an object in JSON. It has either a code or a signal.
+/// The exit status of a process as an object in JSON. The object has either a code or a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Exit {
     code: Option<u32>,

@@ -59,8 +59,8 @@ use crate::Recording;
 /// failures also led to COMMAND's failure and is reported with its consequences.
 const BRANCHES: usize = 100;
 
-/// The largest number of failures without known consequences that are named. A guess: a reader takes in so many at
-/// once.
+/// The largest number of failures without known consequences that are named. A guess: a person who reads the report
+/// takes in three failures at once.
 const BESIDE: usize = 3;
 
 /// The rank by which reported failures are sorted. Failures of one rank are reported in the order of time.
@@ -68,7 +68,7 @@ const BESIDE: usize = 3;
 enum Rank {
     /// The kernel killed the process for lack of memory, or a signal killed it that is never sent on purpose.
     Killed,
-    /// The process was stopped after a time-out, and it explains COMMAND's failure or is a failed test.
+    /// The process was stopped after a time-out, and this process explains COMMAND's failure or is a failed test.
     Late,
     /// The process explains COMMAND's failure, or is a failed test.
     Failed,
@@ -243,7 +243,7 @@ impl Finder<'_> {
         others.map(|(_, found)| found).collect()
     }
 
-    /// Finds the test runners in a list of failures whose failure is explained by failed tests in the same list.
+    /// Finds, in a list of failures, the test runners whose failures are explained by failed tests in the same list.
     /// Returns these tests for each such runner. Runners and tests are given by their indexes in the list. Such a
     /// runner exits with 1 or with the number of its failed tests.
     fn tests_of_runners(&self, found: &[RankedFailure]) -> BTreeMap<usize, Vec<usize>> {
@@ -290,8 +290,8 @@ impl Finder<'_> {
         })
     }
 
-    /// For each failed process, whether its failure certainly had no consequence: an ancestor went on after it and
-    /// succeeded, or the text of a script shows that the failure is not the reason for the script's failure.
+    /// For each failed process, whether its failure certainly had no consequence: an ancestor went on after the failure
+    /// and succeeded, or the text of a script shows that the failure is not the reason for the script's failure.
     fn answered(&self) -> Arena<ProcessIx, bool> {
         down(self.analysis, |ix, above: Option<&bool>| {
             let process = self.analysis.process(ix);
@@ -360,8 +360,8 @@ impl Finder<'_> {
     }
 
     /// If a failed test is a job of a make: the further failures to which the failed test perhaps led, such as that of
-    /// the make. They are uncertain, because make may have ignored the failure of its job. The list is empty for any
-    /// other test.
+    /// the make. These further failures are uncertain, because make may have ignored the failure of its job. The list
+    /// is empty for any other test.
     fn above_a_job(&self, test: Option<ProcessIx>) -> Vec<Failure> {
         let Some(test) = test.filter(|ix| self.is_maybe(*ix)) else {
             return Vec::new();
@@ -415,7 +415,7 @@ impl Finder<'_> {
     }
 
     /// The other possible reasons for COMMAND's failure. The search follows `chain` from COMMAND down to the first
-    /// failure, as long as each failure certainly led to the next one. At the last process that it reaches, the
+    /// failure, as long as each failure certainly led to the next one. At the last process that the search reaches, the
     /// children that are in `unclear` are the other possible reasons.
     fn beside(&self, chain: &[ProcessIx], unclear: &[ProcessIx]) -> Vec<Failure> {
         let root = chain.last();

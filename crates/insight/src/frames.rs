@@ -8,13 +8,13 @@ use tr_format::stack::{Module, Place};
 use tr_text::escape;
 use tr_text::units::hex;
 
-/// The name of a function in a recorded stack, or words in its place if it is not known.
+/// The name of a function in a recorded stack, or other words if the name is not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name {
-    /// The name of the function. If it is not known, the name of its file, `[kernel]` or `[unknown]` stands
-    /// here in brackets.
+    /// The name of the function. If the function is not known, the name of its file in brackets, `[kernel]` or
+    /// `[unknown]` stands here.
     pub function: String,
-    /// The name of the program or library that contains the function, or `kernel`. It is empty for code that is
+    /// The name of the program or library that contains the function, or `kernel`. The name is empty for code that is
     /// in no file.
     pub binary: String,
 }
@@ -60,7 +60,8 @@ impl<'a> Names<'a> {
         self.frames.get(&frame).map_or(&[], |all| all)
     }
 
-    /// The number of the innermost function of a recorded stack that ran in user mode; `None` if there is none.
+    /// The number of the innermost function of a recorded stack that ran in user mode; `None` if no function of the
+    /// stack ran in user mode.
     pub fn in_user_mode(&mut self, stack: u32) -> Option<usize> {
         let stacks = self.stacks;
         let mut frames = stacks.frames(stack);
@@ -119,8 +120,8 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The name of a program or library file that contains code. If its path is not known, it is the beginning of
-/// the file's build id.
+/// The name of a program or library file that contains code. If the path of the file is not known, the result is the
+/// beginning of the file's build id.
 fn of_module(module: &Module) -> String {
     match module.path.rsplit(|byte| *byte == b'/').next() {
         Some(name) if !name.is_empty() => escape::raw(name),

@@ -179,7 +179,7 @@ pub fn wait_of(analysis: &Analysis, sample: &Timed) -> Option<Stretch> {
     waits.max_by_key(|stretch| stretch.to.min(sample.time).since(stretch.from.max(from)))
 }
 
-/// The reason for which a thread waited when a stack sample was taken; `None` if it was not determined.
+/// The reason for which a thread waited when a stack sample was taken; `None` if the reason was not determined.
 fn reason_of(analysis: &Analysis, sample: &Timed) -> Option<WaitReason> {
     WaitReason::of(analysis, sample.thread, &wait_of(analysis, sample)?)
 }

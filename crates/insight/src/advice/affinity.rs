@@ -25,9 +25,9 @@ pub(super) struct Affinity {
 }
 
 impl Affinity {
-    /// Finds the program (such as `taskset`) that restricts the build to some CPUs, if its limit applies to nearly all
-    /// of the build's work. `own` is the time in nanoseconds that the build takes if it has all CPUs of the machine for
-    /// itself.
+    /// Finds the program (such as `taskset`) that restricts the build to some CPUs, if the limit of this program
+    /// applies to nearly all of the build's work. `own` is the time in nanoseconds that the build takes if it has all
+    /// CPUs of the machine for itself.
     pub fn of(facts: &BuildFacts<'_>, schedule: &Schedule, own: u64) -> Option<Affinity> {
         let mut all = facts.all();
         let (group, execution) = all.find(|(_, execution)| execution.program.pins())?;
@@ -43,7 +43,7 @@ impl Affinity {
         let is_used = |ns: &&u64| ns.saturating_mul(STRAY) >= below;
         let cpus = by_cpu.values().filter(is_used).count() as u64;
         // The simulation runs all work on the CPUs that the restricted part of the build may use. Work outside of that
-        // part may use other CPUs, so there is no advice if there is much of it.
+        // part may use other CPUs, so a build with much of such work gets no advice.
         let beside = all.saturating_sub(below);
         if cpus == 0 || cpus >= facts.cpus || beside.saturating_mul(STRAY) > all {
             return None;

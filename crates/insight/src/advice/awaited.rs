@@ -2,8 +2,9 @@
 //! busy machine this work takes longer, so the program naps more often than on free CPUs.
 //!
 //! Work that merely runs during the naps is no evidence. The napping process must continue because that work ended.
-//! There are three proofs: it starts its next child after the nap in which a child ended; it woke one of its own
-//! threads, which then worked; or another process starts up during the naps and then waits for the napping process.
+//! There are three proofs: the napping process starts its next child after the nap in which a child ended; the napping
+//! process woke one of its own threads, and that thread then worked; or another process starts up during the naps and
+//! then waits for the napping process.
 
 use std::collections::BTreeSet;
 
@@ -17,23 +18,25 @@ use super::machine::starved_within;
 use super::nap::{self, Nap, Superfluous, LOOP};
 use super::polls::{awaited_work, LONG_WAIT};
 
-/// The longest time in nanoseconds between two moments: a thread wakes another thread, and then sleeps until that
-/// thread has done its work. A guess: in between, the first thread only takes a lock and reads a clock.
+/// The longest time in nanoseconds from the moment when a thread wakes another thread, in order to give it work, to the
+/// moment when the first thread begins to sleep until this work is done. A guess: in between, the first thread only
+/// takes a lock and reads a clock.
 const ASKED: u64 = 1_000_000;
 /// The longest time in nanoseconds between the start of a server and the first nap of the program that waits for it. A
 /// guess: in between the program only tries once whether the server answers.
 const SPAWNED: u64 = 1_000_000_000;
-/// The time-out of a server's wait must be at least this many times as long as the longest nap, or else the wait does
-/// not count as a wait for requests: a shorter time-out may be a periodic timer of the server. A guess: a periodic
-/// timer with this length expires in one of ten naps at most.
+/// The time-out of a server's wait must be at least this many times as long as the longest nap of its client, or else
+/// the wait does not count as a wait for requests: a shorter time-out may be a periodic timer of the server. A guess: a
+/// periodic timer that is ten times as long as a nap expires in one of ten naps at most.
 const MUCH_LONGER: u64 = 10;
-/// The largest mean number of naps for each awaited child at which the naps count as too long. A guess: a program that
-/// naps more often for each child checks often, and would gain little without the naps.
+/// The naps of a program count as too long if, on average, the program naps at most this many times for each child
+/// whose end it waits for. A guess: a program that naps more often for each child checks often, and would gain little
+/// without the naps.
 const FEW: usize = 3;
 /// The largest number of processes that are searched for awaited work. A bound of the work.
 const TASKS: usize = 200;
-/// The divisor of the build's time for the shortest nap that is compared with the work of other threads. A bound of the
-/// work.
+/// The shortest nap that is compared with the work of other threads takes the build's time divided by this number. A
+/// bound of the work.
 const LONG_NAP: u64 = 1000;
 /// The largest number of threads of a process that are searched for awaited work. A bound of the work.
 const THREADS: usize = 50;
@@ -43,14 +46,14 @@ const PARTS: usize = 1000;
 
 /// Work that a process waited for by a loop: the process slept for short times until the work had ended.
 struct Awaited {
-    /// The indexes of the first and the last nap that waited for this work.
+    /// The first and the last nap that waited for this work, as indexes into the list of the process's naps.
     naps: (usize, usize),
     /// The beginning and the end of the work.
     from: Ktime,
     to: Ktime,
 }
 
-/// The time by which the naps of a process are longer than on free CPUs. The naps are sorted by time.
+/// The time by which the naps of a process (`slept`, sorted by time) are longer than they would be on free CPUs.
 pub(super) fn superfluous(facts: &BuildFacts<'_>, slept: &[Nap]) -> Superfluous {
     let all = of_children(facts, slept);
     let all = if all.is_empty() {
@@ -105,7 +108,7 @@ fn process_of(facts: &BuildFacts<'_>, group: Group) -> Option<ProcessIx> {
 /// ended, one after the other.
 pub(super) fn waits_for_children(facts: &BuildFacts<'_>, slept: &[Nap]) -> bool {
     let naps = |awaited: &Awaited| slept.get(awaited.naps.0..=awaited.naps.1);
-    // A child that ended before the last of its naps began was not awaited by it.
+    // If a child ended before the last nap for this child began, that nap did not wait for the child.
     let ended = of_children(facts, slept).into_iter();
     let ended = ended.filter_map(|awaited| {
         let naps = naps(&awaited)?;
@@ -113,7 +116,7 @@ pub(super) fn waits_for_children(facts: &BuildFacts<'_>, slept: &[Nap]) -> bool 
     });
     let ended: Vec<&[Nap]> = ended.collect();
     let naps = ended.iter().copied().flatten();
-    // If there are many short naps for each child, only the last one could be shorter.
+    // If there are many short naps for each child, only the last of these naps could be shorter.
     let few = ended.iter().map(|naps| naps.len()).sum::<usize>() <= ended.len() * FEW;
     ended.len() > 1 && few && nap::sum(naps).saturating_mul(2) > nap::sum(slept)
 }
@@ -157,8 +160,8 @@ fn of_children(facts: &BuildFacts<'_>, slept: &[Nap]) -> Vec<Awaited> {
     found
 }
 
-/// The work of other threads that the napping thread asked for: it woke such a thread just before it waited, with a
-/// time-out, for a condition variable.
+/// The work that the napping thread asked other threads to do: the napping thread woke such a thread just before its
+/// own wait, with a time-out, for a condition variable.
 fn of_threads(facts: &BuildFacts<'_>, slept: &[Nap]) -> Vec<Awaited> {
     let mut found: Vec<Awaited> = Vec::new();
     for (at, nap) in slept.iter().enumerate().take(PARTS) {
@@ -187,8 +190,8 @@ fn asked(facts: &BuildFacts<'_>, nap: &Nap) -> Option<(Ktime, Ktime)> {
 }
 
 /// The CPU time in nanoseconds that other threads of the sleeping process needed, during the given waits, for work that
-/// the waiting thread had asked for: it woke such a thread just before it waited for a condition variable. A shorter
-/// time-out does not save this time, because the thread needs the work.
+/// the waiting thread had asked for: the waiting thread woke such a thread just before its own wait for a condition
+/// variable. A shorter time-out does not save this time, because the waiting thread needs the result of the work.
 pub(super) fn asked_work(facts: &BuildFacts<'_>, slept: &[Nap]) -> u64 {
     let work = |nap: &Nap| {
         let works = asked_parts(facts, nap).into_iter().map(|parts| {
@@ -203,7 +206,7 @@ pub(super) fn asked_work(facts: &BuildFacts<'_>, slept: &[Nap]) -> u64 {
     slept.map(work).fold(0, u64::saturating_add)
 }
 
-/// The first [`THREADS`] other threads of a thread's process.
+/// The other threads of the process to which `thread` belongs, at most [`THREADS`] of them.
 fn other_threads<'f>(
     facts: &'f BuildFacts<'_>,
     thread: ThreadIx,
@@ -214,12 +217,13 @@ fn other_threads<'f>(
 }
 
 /// Whether other threads of the sleeping process run, or wait for a CPU, for three quarters of a sleep or more. If they
-/// do, the process does not really sleep: it works for a time that it measures, or looks at its work from time to time.
+/// do, the process does not really sleep: it works for a time that it measures itself, or one of its threads looks from
+/// time to time at the work of the others.
 pub(super) fn is_beside_work(facts: &BuildFacts<'_>, nap: &Nap) -> bool {
     let Some(timeline) = &facts.analysis.timeline else {
         return false;
     };
-    // Only some of the sleeps can be so long, which bounds the work.
+    // Only a few sleeps of a build can be longer than this limit, so the limit bounds the work of the comparison.
     if nap.length().saturating_mul(LONG_NAP) < facts.wall {
         return false;
     }
@@ -235,7 +239,7 @@ pub(super) fn is_beside_work(facts: &BuildFacts<'_>, nap: &Nap) -> bool {
 
 /// The work that the thread of a nap may have asked other threads of its process to do. If the nap is a wait for a
 /// condition variable, every thread that the napping thread woke at most [`ASKED`] ns earlier counts as asked. For each
-/// asked thread, the result has the entries of its timeline from this waking until it waits again.
+/// asked thread, the result has the entries of its timeline from this waking until the asked thread waits again.
 fn asked_parts(facts: &BuildFacts<'_>, nap: &Nap) -> Vec<Vec<Stretch>> {
     let Some(timeline) = &facts.analysis.timeline else {
         return Vec::new();
@@ -354,8 +358,8 @@ pub(super) fn starting(facts: &BuildFacts<'_>, slept: &[Nap]) -> u64 {
     needed.fold(0, u64::saturating_add)
 }
 
-/// Another process that works during most of the naps and ends when they end. The napping process then probably waits
-/// for its lock or file.
+/// Another process that works during most of the naps and ends when the naps end. The napping process then probably
+/// waits for a lock or a file of that other process.
 fn of_others(facts: &BuildFacts<'_>, slept: &[Nap]) -> Option<Awaited> {
     let (first, last) = (slept.first()?, slept.last()?);
     if slept.len() < LOOP && (slept.len() < 2 || !is_retry(facts, slept)) {
@@ -370,8 +374,8 @@ fn of_others(facts: &BuildFacts<'_>, slept: &[Nap]) -> Option<Awaited> {
     })
 }
 
-/// Whether before each nap a command of the napping process failed and was later started again. A loop that tries until
-/// it gets a lock does so.
+/// Whether, before each nap, a command that the napping process had started failed, and the process later started this
+/// command again. A script that tries until it gets a lock does so.
 fn is_retry(facts: &BuildFacts<'_>, slept: &[Nap]) -> bool {
     let Some(sleeper) = slept.first().and_then(|nap| process_of(facts, nap.by)) else {
         return false;

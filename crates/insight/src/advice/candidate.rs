@@ -59,11 +59,12 @@ pub struct Advice {
     /// The evidence for the advised change, in words: the tasks and their time.
     pub finding: Phrase,
     pub action: String,
-    /// The least wall time in nanoseconds that the advised change saves; 0 if no least is known. `gain` is the most
-    /// that it saves.
+    /// The least wall time in nanoseconds that the advised change saves; 0 if no least is known. The field `gain` has
+    /// the most time that the change saves.
     pub at_least: u64,
     pub gain: u64,
-    /// Whether the advised change saves nothing if the build means to take that time, as a test of a rate does.
+    /// Whether the advised change saves nothing in the case that the build takes this time on purpose, as a test that
+    /// sends requests at a set rate does.
     pub unless_meant: bool,
     /// The beginning (`from`) and the end (`to`) of the span of the recording in which the evidence for the advice
     /// lies.
@@ -84,8 +85,8 @@ impl Advice {
     }
 }
 
-/// The CPU time that the tasks of a build want at once after a proposed change, compared with the recorded build. It
-/// decides whether the change helps beside other tasks on the CPUs and under a CPU quota.
+/// Whether the tasks of a build want more CPUs at once after a proposed change than in the recorded build. This decides
+/// whether the change helps on CPUs that other tasks use as well, and under a CPU quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CpuDemand {
     /// The change runs no more jobs at once.
@@ -93,15 +94,16 @@ pub(super) enum CpuDemand {
     /// The change runs more jobs at once, but the jobs wait for most of their time. They need little CPU time even if
     /// other tasks use the CPUs.
     Little,
-    /// The change runs more jobs at once, and each of them wants a CPU. Nothing limited the number of jobs.
+    /// The change runs more jobs at once, and each of them wants a CPU. In the recorded build, nothing limited the
+    /// number of jobs.
     More,
-    /// The change is to run another number of jobs at once, and each of them wants a CPU.
+    /// The change is to give a build tool another number of jobs (such as `-j8`), and each of these jobs wants a CPU.
     Number,
 }
 
 impl CpuDemand {
     /// The demand of jobs that a change runs at once. `mostly_wait` says whether the jobs wait for most of their time,
-    /// and `number` whether the change is another number of jobs.
+    /// and `number` whether the change is to give a build tool another number of jobs (such as `-j8`).
     pub(super) fn of_jobs(mostly_wait: bool, number: bool) -> CpuDemand {
         if mostly_wait {
             CpuDemand::Little
@@ -113,7 +115,7 @@ impl CpuDemand {
     }
 }
 
-/// The work that a proposed change affects, after the change.
+/// Whether the build still does the work that a proposed change affects, once the change is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AffectedWork {
     /// The build does not do the work any more, or does it in less time.
@@ -129,7 +131,7 @@ pub(super) enum Certainty {
     Sure,
     /// The change may save nothing.
     Unsure,
-    /// The change saves nothing if the build means to take the affected time.
+    /// The change saves nothing if the build takes the affected time on purpose.
     UnlessMeant,
 }
 
@@ -143,7 +145,8 @@ impl Certainty {
         }
     }
 
-    /// The certainty of a change of time that the build may mean to take if `may_be_meant` is true.
+    /// The certainty of a change that removes some time. `may_be_meant` says whether the build may take this time on
+    /// purpose.
     pub(super) fn unless_meant_if(may_be_meant: bool) -> Certainty {
         if may_be_meant {
             Certainty::UnlessMeant
@@ -163,24 +166,24 @@ pub(crate) struct Candidate {
     /// The most time in nanoseconds that the proposed change can save, as the rule that proposes the change states it.
     pub(super) cap: u64,
     /// The part of the removed sleeps that would not occur if no other tasks used the build's CPUs: the program slept
-    /// again and again until work ended, and that work waited for a CPU. The proposed change does not save this part, as
-    /// far as it is proven.
+    /// again and again until work ended, and that work waited for a CPU. The proposed change does not save the proven
+    /// share of this part.
     pub(super) superfluous: Superfluous,
     /// The jobs that the proposed change runs at once. The time that these jobs take remains in the simulation.
     pub(super) jobs: Vec<Jobs>,
     pub(super) demand: CpuDemand,
     pub(super) work: AffectedWork,
     pub(super) certainty: Certainty,
-    /// Whether the proposed change also removes time beside the critical path. Another proposed change for the same
-    /// sleeps then removes only their time on the path. It is a boolean, because no other field depends on it: it only
-    /// decides between two such changes.
+    /// Whether the proposed change also removes sleeps that are not on the critical path. Another proposed change for
+    /// the same sleeps then removes only the time on the path. No other field depends on this one, which is used only
+    /// to decide between two such changes.
     pub(super) beside: bool,
     /// The executions of programs that are the evidence for the proposed change.
     pub(super) evidence: Vec<Group>,
 }
 
 impl Candidate {
-    /// Creates a proposed change of the given kind of advice. It saves nothing until its other fields are set.
+    /// Creates a proposed change of the given kind of advice. The change saves nothing until the other fields are set.
     pub(super) fn of(kind: AdviceKind) -> Candidate {
         Candidate {
             kind,
@@ -204,7 +207,7 @@ impl Candidate {
         let (time, remains) = if self.jobs.is_empty() {
             (self.without.clone(), self.kind.remains())
         } else {
-            // Jobs that run at once share caches.
+            // Jobs that run at once share the caches of the CPUs, so their work may take a fifth longer.
             let of = self.without.of.clone().unwrap_or_default();
             (Without::work(of), (1000, 1200))
         };
@@ -229,7 +232,7 @@ impl AdviceKind {
             // Every machine loses some CPU time to other tasks, and every build has a longest task, so a small gain is
             // no finding.
             AdviceKind::Others | AdviceKind::Stolen | AdviceKind::Last => 10,
-            // Every build has shorter parts of these kinds, which are not worth a line of advice.
+            // Every build has parts of these kinds with a smaller gain, but such a gain is not worth a line of advice.
             _ => 20,
         }
     }
@@ -240,7 +243,8 @@ impl AdviceKind {
         let worst = match self {
             // A faster linker takes half of the time at worst.
             AdviceKind::Link => 500,
-            // With a cache, the files still have to be copied from it, which takes half of the time at worst.
+            // With a cache of packages, the files still have to be copied out of the cache. At worst, copying takes
+            // half of the time.
             AdviceKind::Install => 500,
             AdviceKind::Configure | AdviceKind::Network | AdviceKind::Repeated => 200,
             AdviceKind::Short | AdviceKind::Wrapper => 300,
@@ -272,12 +276,14 @@ impl AdviceKind {
         matches!(self, AdviceKind::Last | AdviceKind::Alone)
     }
 
-    /// The kind of wait on the critical path that the advice is about. Jobs that wait can also run at once, so advice
-    /// on such a wait and advice on the number of jobs can both be right.
+    /// The kind of wait on the critical path that the advice is about; `None` if the advice is about something else.
+    /// Jobs that wait can also run at once, so advice on such a wait and advice on the number of jobs can both be
+    /// right.
     pub(super) fn of_waits(self) -> Option<AdviceKind> {
         match self {
             AdviceKind::Sleep | AdviceKind::Poll => Some(AdviceKind::Sleep),
-            // Advice on the waits for a CPU divides them into parts that do not overlap.
+            // The three kinds of advice on waits for a CPU (throttled, stolen, others) are about parts of these waits
+            // that do not overlap.
             AdviceKind::Network
             | AdviceKind::Disk
             | AdviceKind::Memory
@@ -285,7 +291,7 @@ impl AdviceKind {
             | AdviceKind::Throttled
             | AdviceKind::Stolen
             | AdviceKind::Others
-            // Tests that run at once can also be faster.
+            // Even if tests run at once, a slow one can also be made faster.
             | AdviceKind::SlowTest => Some(self),
             _ => None,
         }

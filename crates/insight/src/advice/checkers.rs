@@ -12,20 +12,20 @@ use super::facts::BuildFacts;
 
 /// The largest number of entries in a thread's timeline that are searched for sleeps. This bounds the work.
 const PARTS: usize = 100_000;
-/// How many times a program looks during one job whether it has ended, if its sleeps in between are no change of their
-/// own. A guess: of fewer sleeps, the last one is a tenth of the job's length or more.
+/// If a program looks at least this many times during one job whether the job has ended, its sleeps in between get no
+/// advice of their own. A guess: of fewer sleeps, the last one takes a tenth of the job's length or more.
 const OFTEN: usize = 10;
 
-/// The programs that look again and again whether their jobs have ended, among those whose jobs proposed changes run at
-/// once.
+/// Among the programs whose jobs the proposed changes run at once, those that look again and again whether their jobs
+/// have ended.
 #[derive(Default)]
 pub(super) struct Checkers {
     processes: BTreeSet<ProcessIx>,
 }
 
 impl Checkers {
-    /// Adds the programs that started the jobs of a proposed change, if one of them looks whether its jobs have ended.
-    /// Returns whether this is so.
+    /// Adds the programs that started the jobs of a proposed change, if one of these programs looks again and again
+    /// whether its jobs have ended. Returns whether one of them does.
     pub fn add(&mut self, facts: &BuildFacts<'_>, candidate: &Candidate) -> bool {
         let checks = checks_for_jobs(facts, candidate);
         if checks {
@@ -35,8 +35,8 @@ impl Checkers {
         checks
     }
 
-    /// Whether a proposed change is about the sleeps of such a program. These sleeps end when the jobs do, so they are
-    /// no change of their own.
+    /// Whether a proposed change is about the sleeps of one of these programs. The sleeps end when the program's jobs
+    /// end, so removing the sleeps is no change of its own.
     pub fn sleep_in(&self, facts: &BuildFacts<'_>, candidate: &Candidate) -> bool {
         let is_checker = |group: &Group| {
             let execution = facts.execution(*group);
@@ -65,7 +65,7 @@ fn checks_for_jobs(facts: &BuildFacts<'_>, candidate: &Candidate) -> bool {
                 waits = waits.saturating_add(part.length());
             }
         }
-        // The time from the start of the first job to that of the last one is the time of all jobs but one.
+        // The time from the start of the first job to the start of the last job is the time of all jobs but one.
         let earlier = candidate.evidence.len().saturating_sub(1);
         sleeps >= OFTEN * earlier.max(1) && waits.saturating_mul(2) > jobs.to.since(jobs.from)
     };

@@ -1,4 +1,5 @@
-//! Finds the parts of a build that end by the clock, so that they take as long on free CPUs.
+//! Finds the parts of a build that end at a set time by the clock. Such parts take as long on free CPUs as on busy
+//! ones.
 
 use super::deadlines::{deadline, measurement, Deadline, Measurement};
 use super::facts::BuildFacts;
@@ -19,8 +20,8 @@ impl Clocks {
         }
     }
 
-    /// The time in nanoseconds for which the critical path waited for a CPU while such a part ran. The build takes as
-    /// long without these waits.
+    /// The time in nanoseconds for which the critical path waited for a CPU while a part of the build ran that ends by
+    /// the clock. Without these waits, the build would take just as long.
     pub fn queued(&self) -> u64 {
         let deadline = self.deadline.as_ref().map(|deadline| deadline.queued);
         let measurement = self.measurement.as_ref().map(|own| own.queued);

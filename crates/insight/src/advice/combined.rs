@@ -41,8 +41,8 @@ impl Combined {
 }
 
 /// Forecasts the build's time with the first two advised changes together, with the first three, and so on. The worst
-/// case leaves out a change that may save nothing. `alone` is the time in nanoseconds that the build takes if no other
-/// tasks use its CPUs, as the verdict shows it.
+/// case leaves out each change that may save nothing. `alone` is the time in nanoseconds that the build takes if no
+/// other tasks use its CPUs, as the verdict shows it.
 pub(super) fn combined(
     simulation: &Simulation,
     alone: u64,
@@ -62,8 +62,9 @@ pub(super) fn combined(
         if changes < 2 {
             continue;
         }
-        // Together, the changes save at most the sum of their single gains: a rule of advice may know a smaller limit
-        // of a gain than the simulation finds. They also save at least the certain gain of the best single change.
+        // Together, the changes save at most the sum of their single gains. The simulation alone does not ensure this,
+        // because a rule of advice may know a smaller limit of a gain than the simulation finds. Together, the changes
+        // also save at least the certain gain of the best single change.
         let most = simulation.saved(all, Effect::Best).min(sum);
         let least = simulation
             .saved(sure, Effect::Worst)

@@ -1,5 +1,6 @@
-//! Finds timers that a program set long before the wait which they ended. An event loop that works after it has set a
-//! timer waits only for the rest of the timer's time. If the work takes less time, the loop waits for longer instead.
+//! Finds timers that a program set long before a wait that such a timer then ended. An event loop that works after it
+//! has set a timer waits only for the rest of the timer's time. If the work takes less time, the loop waits for longer
+//! instead.
 
 use std::collections::BTreeMap;
 
@@ -15,27 +16,27 @@ use super::open::MUCH;
 /// The largest number of threads, and of entries in the timeline of a thread, that are searched. A bound of the work.
 const THREADS: usize = 50;
 const PARTS: usize = 10_000;
-/// The delay in nanoseconds with which a timer may end a wait. A guess: timers of event loops are late by as much as a
-/// millisecond.
+/// The largest delay in nanoseconds with which a timer ends a wait. A guess: timers of event loops are late by as much
+/// as a millisecond.
 const LATE: u64 = 1_000_000;
 
-/// A timer that a program set before it did other work.
+/// A timer that a program set, and for which the program waited only after other work.
 pub(super) struct Deadline {
     /// The execution that waited for the timer.
     pub group: Group,
-    /// The time in nanoseconds from the first wait whose time-out was this timer to the timer's end.
+    /// The time in nanoseconds from the first wait whose time-out was this timer to the moment when the timer expired.
     pub length: u64,
-    /// The time in nanoseconds for which the critical path waited for a CPU while the timer ran. The timer ends at the
-    /// same time if these waits are missing.
+    /// The time in nanoseconds for which the critical path waited for a CPU while the timer ran. Without these waits,
+    /// the timer would expire at the same time.
     pub queued: u64,
 }
 
-/// An execution on the critical path that measures for a set time.
+/// An execution of a program, such as a benchmark, that is on the critical path and measures for a set time.
 pub(super) struct Measurement {
     pub group: Group,
     /// The time in nanoseconds that the execution takes on the critical path.
     pub length: u64,
-    /// The part of this time for which it waited for a CPU.
+    /// The part of `length` in nanoseconds for which the execution waited for a CPU.
     pub queued: u64,
 }
 
@@ -61,8 +62,8 @@ pub(super) fn measurement(facts: &BuildFacts<'_>) -> Option<Measurement> {
     long.max_by_key(|own| own.length)
 }
 
-/// The timer that covers most of the critical path's waits for a CPU, if a program set it before it did other work.
-/// Only the last sleep of each thread on the path is examined.
+/// The timer that covers most of the critical path's waits for a CPU, if a program set this timer before other work of
+/// the program. Only the last sleep of each thread on the path is examined.
 pub(super) fn deadline(facts: &BuildFacts<'_>) -> Option<Deadline> {
     let mut last: BTreeMap<ThreadIx, (&Segment, Group)> = BTreeMap::new();
     for (segment, group, _) in facts.segments() {
@@ -82,8 +83,9 @@ pub(super) fn deadline(facts: &BuildFacts<'_>) -> Option<Deadline> {
     all.max_by_key(|deadline| deadline.queued)
 }
 
-/// The beginning of the thread's first wait whose time-out ends with the given wait; `None` if the wait's own time-out is
-/// about as long. A loop that waits with the same time-out again and again has no such timer.
+/// The beginning of the thread's first wait whose time-out ends at the same time as the given wait; `None` if the given
+/// wait takes more than three quarters of the time since then. A loop that waits with the same time-out again and again
+/// has no such timer.
 fn set_at(facts: &BuildFacts<'_>, wait: &Segment) -> Option<Ktime> {
     let timeline = facts.analysis.timeline.as_ref()?;
     let start = facts.analysis.thread(wait.thread).start;
@@ -95,7 +97,8 @@ fn set_at(facts: &BuildFacts<'_>, wait: &Segment) -> Option<Ktime> {
         let Some(least) = part.timeout.least() else {
             return false;
         };
-        // A recorded time-out is the shortest one of its class, and the longest one is a quarter longer.
+        // Time-outs are recorded in classes of similar length. `least` is the shortest time-out of the class, and the
+        // longest one of the class is a quarter longer.
         let most = least.saturating_add(least / 4).saturating_add(LATE);
         (least..=most).contains(&wait.to.since(part.from))
     })?;

@@ -10,8 +10,8 @@ use tr_programs::words;
 
 use super::facts::{BuildFacts, Execution};
 
-/// The working directory of an execution of a program: the recorded one (`Recorded`), or a number for what the command
-/// lines of its ancestors say about it (`Said`).
+/// The working directory of an execution of a program: the recorded one (`Recorded`), or, if none is recorded, a number
+/// for what the command lines of the execution and its ancestors say about the directory (`Said`).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Directory {
     Recorded(Arc<[u8]>),
@@ -20,7 +20,7 @@ pub(super) enum Directory {
 
 /// The working directories of all executions of programs.
 pub(super) struct Directories {
-    /// The result of [`said`].
+    /// For each execution of a program, the number for its working directory that the function [`said`] finds.
     said: Vec<Option<usize>>,
 }
 

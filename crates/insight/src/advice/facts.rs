@@ -58,8 +58,8 @@ pub struct BuildFacts<'a> {
     pub own: Own,
     pub executions: Vec<Execution>,
     of: Vec<Vec<Group>>,
-    /// For each segment of the critical path, the group of the execution that it belongs to, and the reason for the
-    /// wait.
+    /// For each segment of the critical path, the number (group) of the execution to which the segment belongs, and the
+    /// reason for the wait if the segment is a wait.
     segments: Vec<(Option<Group>, Reason)>,
     pub parallelism: Parallelism,
     /// The length of the critical path in nanoseconds.
@@ -221,8 +221,8 @@ impl<'a> BuildFacts<'a> {
         self.process(group)?.execs.get(self.execution(group)?.exec?)
     }
 
-    /// The name of the file that an execution of a program runs, without its directory. For a script, it is the file of
-    /// the interpreter.
+    /// The name of the file that an execution of a program runs, without its directory. For a script, this is the name
+    /// of the interpreter's file.
     pub fn file(&self, group: Group) -> &'a [u8] {
         let file = self.exec(group).map_or(&b""[..], |exec| &exec.filename);
         file.rsplit(|byte| *byte == b'/').next().unwrap_or(file)
@@ -233,7 +233,8 @@ impl<'a> BuildFacts<'a> {
         exec.map_or(Vec::new(), |exec| exec.argv.args().collect())
     }
 
-    /// Whether an execution measures for a set time, as a benchmark does, so that it takes as long on free CPUs.
+    /// Whether an execution of a program measures for a set time, as a benchmark does. Such an execution takes as long
+    /// on free CPUs as on busy ones.
     pub fn measures_by_clock(&self, group: Group) -> bool {
         clocks::measures_by_clock(&self.args(group))
     }
@@ -389,8 +390,8 @@ impl<'a> BuildFacts<'a> {
         self.tried_again.get_or_init(|| tried_again(analysis))
     }
 
-    /// The shortest times in which the recorded work can be done, for example on any number of CPUs. One replay of the
-    /// recording finds them.
+    /// The shortest times in which the recorded work can be done, for example on a given number of CPUs. One replay of
+    /// the recording finds all of these times.
     pub fn limits(&self) -> Result<&Limits, NoPath> {
         let limits = || what_if::limits(self.analysis, self.path, &self.groups, &[]);
         let limits = self.limits.get_or_init(limits);
@@ -415,8 +416,8 @@ impl<'a> BuildFacts<'a> {
             .fold(0, u64::saturating_add)
     }
 
-    /// The segments of the critical path, each with the group of the execution that it belongs to and the reason for
-    /// the wait.
+    /// The segments of the critical path. Each comes with the number (group) of the execution to which the segment
+    /// belongs, and with the reason for the wait if the segment is a wait.
     pub fn segments(&self) -> impl Iterator<Item = (&Segment, Option<Group>, Reason)> {
         let segments = self.path.segments.iter().zip(&self.segments);
         segments.map(|(segment, (group, reason))| (segment, *group, *reason))
@@ -450,7 +451,7 @@ impl<'a> BuildFacts<'a> {
     }
 
     /// For each stretch of time between `from` and `to` in which the load does not change: its length in nanoseconds,
-    /// the number of the build's tasks that ran, and the number of those that ran or wanted a CPU.
+    /// the number of the build's tasks that ran, and the number of its tasks that either ran or waited for a CPU.
     pub fn load(&self, from: Ktime, to: Ktime) -> impl Iterator<Item = (u64, usize, usize)> + '_ {
         let first = self
             .parallelism
@@ -485,8 +486,8 @@ impl<'a> BuildFacts<'a> {
         means.collect()
     }
 
-    /// For each CPU, the CPU time in nanoseconds of the build's processes that `is_in` selects. Only the time during
-    /// the critical path counts.
+    /// For each CPU, the CPU time in nanoseconds of the build's processes that `is_in` selects. Only CPU time between
+    /// the beginning and the end of the critical path counts.
     pub fn on_cpus(&self, is_in: impl Fn(ProcessIx) -> bool) -> BTreeMap<CpuId, u64> {
         let mut by_cpu: BTreeMap<CpuId, u64> = BTreeMap::new();
         let Some(timeline) = &self.analysis.timeline else {

@@ -34,7 +34,7 @@ struct Fetch<'f> {
     silent: Option<Silent>,
 }
 
-/// A server that did not answer until a time-out ended the wait for it.
+/// A server that did not answer until a time-out ended the wait for this answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Silent {
     NameServer(Address),
@@ -109,12 +109,12 @@ fn fetched<'f>(facts: &'f BuildFacts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
         .collect()
 }
 
-/// The least number of waits of one thread that a timer ends if these are ticks of a timer and not time-outs of requests.
-/// A guess: a program gives up sooner.
+/// If a timer ends at least this many waits of one thread, these ends count as ticks of a periodic timer and not as
+/// time-outs of requests. A guess: a program whose requests get no answer gives up sooner.
 const TICKS: usize = 10;
 
-/// The threads that waited for the network until a timer again and again, and received answers in between: the timer is
-/// that of a load generator, for example, and no time-out of a request.
+/// The threads whose waits for the network a timer ended again and again, and that received answers in between. Such a
+/// timer sets the rate of a load generator, for example, and is no time-out of a request.
 fn answered_between_ticks(
     facts: &BuildFacts<'_>,
     segments: &[(&Segment, Option<Group>, Reason)],
@@ -149,8 +149,8 @@ fn answered_between_ticks(
         .collect()
 }
 
-/// Whether a process has a connection to itself at a time. Then its event loop wakes itself through this connection,
-/// perhaps after a timer, and does not wait for the network.
+/// Whether a process has a connection to itself at the time `at`. If so, the event loop of the process wakes itself
+/// through this connection, perhaps after a timer, and does not wait for the network.
 fn has_connection_to_itself(analysis: &Analysis, process: ProcessIx, at: Ktime) -> bool {
     let connections = &analysis.network.connections;
     let is_of_process = |thread: Option<ThreadIx>| {
@@ -169,7 +169,7 @@ fn has_connection_to_itself(analysis: &Analysis, process: ProcessIx, at: Ktime) 
 /// acknowledgement. Linux delays an acknowledgement by 40 to 200 ms (TCP_DELACK_MIN and TCP_DELACK_MAX of
 /// include/net/tcp.h), give or take a tick of 10 ms.
 const DELAYED: (u64, u64) = (30_000_000, 210_000_000);
-/// The least number of waits for delayed acknowledgements that get advice. A guess: fewer are chance.
+/// The least number of waits for delayed acknowledgements that get advice. A guess: fewer such waits may be chance.
 const DELAYS: usize = 5;
 
 /// Advice on data that TCP holds back in the sender until the receiver acknowledges the earlier data (Nagle's

@@ -15,8 +15,8 @@ use super::facts::BuildFacts;
 pub(super) enum Limit {
     /// The arguments of the build tool set this limit on the number of jobs; `None` means that they allow any number.
     Given(Option<u64>),
-    /// The build tool shares the job slots of a make that is its ancestor. It runs one job at a time if the recipe does
-    /// not pass the slots on, because the recipe calls make without `$(MAKE)`.
+    /// The build tool shares the job slots of a make that is its ancestor. The build tool runs only one job at a time
+    /// if the recipe does not pass the slots on to it, because the recipe calls make without `$(MAKE)`.
     Inherited(Option<u64>),
     /// The build tool starts jobs only while the machine's load is low.
     Load,
@@ -40,7 +40,8 @@ impl Limit {
 }
 
 /// For each execution of a program, the number of jobs that the nearest make allows by its arguments. The nearest make
-/// is the execution itself or one of its ancestors; `None` if no ancestor is a make that sets a number.
+/// is the execution itself or one of its ancestors. The outer `None` means that there is no such make, the inner `None`
+/// that the make allows any number of jobs.
 pub(super) fn told_makes(facts: &BuildFacts<'_>) -> Vec<Option<Option<u64>>> {
     facts.down(|group, above: Option<&Option<Option<u64>>>| {
         let program = facts.execution(group).map(|execution| &execution.program);

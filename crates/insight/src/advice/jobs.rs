@@ -31,8 +31,8 @@ const OF_LOAD: &str = "leave out its limit of the load (-l), which counts others
 const OVERLAP: u64 = 1_000_000;
 
 /// The jobs of a build: the child processes of each program that could run as jobs of their own. The rules of advice
-/// propose changes to them. If no advice explains the time of jobs that ran one after the other, the verdict lists
-/// them.
+/// propose changes to these jobs. If no advice explains the time of jobs that ran one after the other, the verdict
+/// lists those jobs.
 pub(super) struct BuildJobs<'f> {
     started: Vec<StartedJobs<'f>>,
     pub orders: Vec<Order>,
@@ -53,8 +53,8 @@ impl<'f> BuildJobs<'f> {
     }
 
     /// The jobs of a build tool or of a test runner that ran one after the other, although the tool may run several at
-    /// once. The reason may be the tool's configuration, a lock that tests share, or that each job needs the previous
-    /// one.
+    /// once. The reason may be the tool's configuration, a lock that tests share, or that each job needs the result of
+    /// the previous one.
     pub fn one_by_one(&self, facts: &BuildFacts<'_>) -> Option<OneByOne<'f>> {
         let rows = self.started.iter();
         let rows = rows.filter_map(|started| OneByOne::of(facts, started));
@@ -97,9 +97,10 @@ fn in_a_row(facts: &BuildFacts<'_>, started: &[StartedJobs<'_>]) -> Vec<Candidat
         .collect()
 }
 
-/// Whether the jobs of one program do not need each other, so that they can run at once. Compilers write other files
-/// than they read, and tests and the jobs of xargs are independent. For other programs the answer is no, because the
-/// recording contains neither the files that they read nor which jobs are lines of one recipe.
+/// Whether the jobs of one program do not need each other, so that they can run at once. The answer is yes for
+/// compilers, which write other files than they read, for tests, and for the jobs of xargs. For other programs the
+/// answer is no, because the recording contains neither the files that they read nor which jobs are lines of one
+/// recipe.
 fn is_independent(facts: &BuildFacts<'_>, owner: Group, program: &ProgramName) -> bool {
     let known = facts
         .execution(owner)
@@ -121,9 +122,9 @@ fn command<'f>(facts: &'f BuildFacts<'_>, job: &Job) -> Option<(&'f [u8], Vec<&'
     known.then(|| (&*exec.directory, exec.argv.args().collect()))
 }
 
-/// Whether most of the jobs run an equal command line in one directory. If such jobs ran at once, they would repeat
-/// each other's work or write to the same files. If the directory of a command is not recorded, the answer is no,
-/// because the commands may run in different directories.
+/// Whether most of the jobs run the same command line in the same directory as another job. If such jobs ran at once,
+/// they would repeat each other's work or write to the same files. If the directory of a command is not recorded, the
+/// answer is no, because the commands may run in different directories.
 fn is_one_command(facts: &BuildFacts<'_>, jobs: &[Job]) -> bool {
     let commands: Option<BTreeSet<_>> = jobs.iter().map(|job| command(facts, job)).collect();
     commands.is_some_and(|commands| commands.len() * 2 <= jobs.len())
@@ -269,7 +270,7 @@ impl Order {
         let row = &self.row;
         let only_check = |group: &Group| {
             let args = facts.args(*group);
-            // Without arguments it is a copy of the shell that executed no program, and its work is not known.
+            // An execution without arguments is a copy of the shell that executed no program, so its work is not known.
             !args.is_empty() && checks::only_checks(&args)
         };
         if !facts.is_shell(row.owner) || !row.groups.iter().all(only_check) {
@@ -297,7 +298,7 @@ impl Order {
     }
 
     /// The advice to run several of these commands at once. If the tool has an option for the number of jobs, the
-    /// advice is to use it, although the tool's steps may need each other.
+    /// advice is to use that option, although the steps of the tool may need each other.
     fn candidate(&self, facts: &BuildFacts<'_>) -> Option<Candidate> {
         if !self.takes_jobs {
             return self.of_checks(facts);
@@ -367,8 +368,8 @@ pub(super) struct Row {
     /// running more jobs at once may save.
     length: u64,
     pub cap: u64,
-    /// Whether the jobs used CPUs for less than half of their time. Time in which other tasks kept the CPUs from them
-    /// does not count.
+    /// Whether the jobs used CPUs for less than half of their time. Time in which other tasks kept the jobs from the
+    /// CPUs does not count.
     mostly_wait: bool,
     groups: Vec<Group>,
     /// All jobs that ran one after the other, except the longest one.
@@ -377,9 +378,9 @@ pub(super) struct Row {
     jobs: Jobs,
 }
 
-/// Whether the first of the jobs worked more than twice as long as each later one, while the later ones are alike. The
-/// later jobs may use results that the first one left, as compilers with a cache do. If all jobs ran at once, each
-/// could take as long as the first.
+/// Whether the first job worked more than twice as long as each later job, while the later jobs worked for similar
+/// times. The later jobs may use results that the first one left, as compilers with a cache do. If all jobs ran at
+/// once, each could take as long as the first.
 fn first_is_long(jobs: &[Job]) -> bool {
     let Some((first, others)) = jobs.split_first() else {
         return false;
@@ -399,11 +400,11 @@ fn row(facts: &BuildFacts<'_>, owner: Group, limit: Limit, mut jobs: Vec<Job>) -
     let at_once = at_once(&jobs);
     let owners = facts.execution(owner)?.process;
     let inherits = matches!(limit, Limit::Inherited(jobs) if jobs != Some(1)) && at_once == 1;
-    // A make that waits for a job slot was called as $(MAKE), so this needs no advice.
+    // A make that waits for a job slot was already called as $(MAKE), so advice to call it so is not needed.
     if !limit.holds(at_once, facts.cpus) || inherits && waits_for_slots(facts, owners) {
         return None;
     }
-    // The time is the union of the jobs' times, because another phase of the build may lie between two jobs.
+    // Only time in which a job ran counts, because another phase of the build may lie between two jobs.
     let mut until = from;
     let (mut length, mut idle) = (0u64, 0u64);
     for job in &jobs {
@@ -436,7 +437,8 @@ fn row(facts: &BuildFacts<'_>, owner: Group, limit: Limit, mut jobs: Vec<Job>) -
             owner: owners,
             from,
             to: jobs.last()?.from,
-            // Jobs that mostly wait need no CPU of their own. The words name a number only for a tool that takes one.
+            // Jobs that mostly wait need no CPU of their own. The advice names a number of jobs only for a tool that
+            // has an option for this number.
             at_once: if mostly_wait && !number {
                 jobs.len() as u64
             } else {

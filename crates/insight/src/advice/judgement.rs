@@ -9,8 +9,9 @@ use super::machine::WithheldTime;
 use super::verdict::{errors, Blame, BuildVerdict, CpuOwners, Mostly, OpenKind};
 use crate::{exit, path};
 
-/// The verdict on a build before its open points are known. `bound` is the least time in nanoseconds that the CPUs need
-/// for the work of a build for which no change is advised. `had` has the tasks that had the CPUs meanwhile.
+/// The verdict on a build before its open points are known. `bound`, given only if no change is advised, is the least
+/// time in nanoseconds in which the CPUs can do the build's work. `had` has the tasks that used the CPUs during the
+/// build.
 pub(super) fn verdict(
     facts: &BuildFacts<'_>,
     withheld: &WithheldTime,
@@ -31,8 +32,8 @@ pub(super) fn verdict(
     let segments = segments.filter(|segment| segment.kind.is_wait());
     let waited = segments.map(Segment::length).fold(0, u64::saturating_add);
     let alone = withheld.alone(facts);
-    // Some of the lost time went to the build's own tasks beside the path. The build cannot be faster than its CPUs can
-    // do all its work, so this time is the least.
+    // During some of the lost time, the CPUs ran tasks of the build that are not on the critical path. The build cannot
+    // take less time than its CPUs need for all of its work, so that time is the lower limit.
     let alone = if lost > alone {
         let soonest = facts.limits().map_or(0, |limits| limits.on(facts.cpus));
         alone.max(soonest.min(facts.wall))
@@ -67,8 +68,8 @@ pub(super) fn verdict(
         changes: saved.unwrap_or(0),
         unless_meant: own_changes(changes).all(|line| line.unless_meant),
         bound,
-        // A wait longer than the build's own time is not shown: a part of it comes from other tasks, as for a loop that
-        // checks for slowed work.
+        // A wait longer than the build's own time is not shown: other tasks cause a part of such a wait, for example if
+        // a loop checks for the end of work that they slow down.
         mostly: waits(facts, bound.unwrap_or(0)).filter(|mostly| mostly.ns <= alone),
         waits: if waited <= alone && waited > alone / 2 {
             waited
@@ -83,22 +84,23 @@ pub(super) fn verdict(
 
 impl BuildVerdict {
     /// Lowers the least time of the forecast for a build under a CPU quota, because the simulated time without a quota
-    /// is less than the recorded time minus the throttled time. `own` is the simulated time of the build in nanoseconds.
+    /// is less than the recorded time minus the throttled time. `own` is the simulated time of the build in
+    /// nanoseconds.
     pub(super) fn have_quota(&mut self, own: u64) {
         if self.quota > 0 {
             self.alone_at_least = self.alone_at_least.min(own - own / 10);
         }
     }
 
-    /// Raises the largest time of the forecast by `guessed`, the time in nanoseconds of sleeps for which it is not proven
-    /// that they are shorter on free CPUs.
+    /// Raises the largest time of the forecast by `guessed`, the time in nanoseconds of sleeps for which it is not
+    /// proven that they are shorter on free CPUs.
     pub(super) fn have_guessed(&mut self, guessed: u64) {
         let longest = self.alone_at_most.saturating_add(guessed);
         self.alone_at_most = longest.min(self.wall);
     }
 
-    /// Widens the forecast for a build with loops that sleep and check. If the build's own work ends sooner, such a loop
-    /// sleeps less often, and notices the end at most one sleep late.
+    /// Widens the forecast for a build with loops that sleep and check. If the build's own work ends sooner, such a
+    /// loop sleeps less often, and notices the end at most one sleep late.
     pub(super) fn have_polls(
         &mut self,
         facts: &BuildFacts<'_>,
@@ -119,7 +121,7 @@ impl BuildVerdict {
 }
 
 /// The cause of most of a build's waiting. It is returned only if the CPUs of this machine need less than half of the
-/// recorded time for the work of the build. `bound` is the time in nanoseconds that they need.
+/// recorded time for the work of the build. `bound` is the time in nanoseconds that these CPUs need.
 fn waits(facts: &BuildFacts<'_>, bound: u64) -> Option<Mostly> {
     let half = facts.wall / 2;
     if bound >= half {

@@ -33,12 +33,12 @@ fn is_wait(kind: TimeKind, _: Reason) -> bool {
 const SIGKILL: u32 = 9;
 
 /// The longest time in nanoseconds between the end of a parent's time-out and the end of the child that the parent
-/// kills because of it. A guess: in this time the parent has to get a CPU, and the child has to exit.
+/// kills because of this time-out. A guess: in this time the parent has to get a CPU, and the child has to exit.
 const KILLED: u64 = 100_000_000;
 
-/// Advice on a process that sends a signal to another process, waits for its end in vain, and finally kills it. Each
-/// candidate for a line of advice is returned with the waiting process. The first signal counts as proven if the
-/// waiting process woke the other one and then slept again and again until it killed it.
+/// Advice on a process that sends a signal to another process, waits in vain for that process to end, and finally kills
+/// that process. Each proposed change is returned with the waiting process. The first signal counts as proven if the
+/// waiting process woke the other process, and then slept again and again until the kill.
 pub(super) fn killed_after_grace(facts: &BuildFacts<'_>) -> Vec<(ProcessIx, Candidate)> {
     let analysis = facts.analysis;
     let all = facts.all().map(|(_, execution)| execution.process);
@@ -178,7 +178,7 @@ pub(super) fn ended_by_limit(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     ended.filter_map(candidate).collect()
 }
 
-/// The longest wait of a process that ended by the wait's own time-out, at the time `end` or shortly before it.
+/// The longest of those waits of a process that ended by their own time-outs, at the time `end` or shortly before.
 fn timed_wait(facts: &BuildFacts<'_>, process: &Process, end: Ktime) -> Option<Stretch> {
     let timeline = facts.analysis.timeline.as_ref()?;
     let from = Ktime(end.0.saturating_sub(KILLED));

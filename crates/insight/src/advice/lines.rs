@@ -20,7 +20,7 @@ pub(super) struct AdviceLines {
     sum: u64,
     /// The forecasts of the build's time with the first two advised changes together, with the first three, and so on.
     pub combined: Vec<Combined>,
-    /// Whether the build's authors can make one of the changes, and the verdict counts its gain.
+    /// Whether the build's authors can make at least one of the changes whose gains the verdict counts.
     has_own: bool,
 }
 
@@ -58,13 +58,14 @@ impl AdviceLines {
         self.changes.truncate(MOST);
     }
 
-    /// The most time that the changes which the build's authors can make save together; `None` without such a change.
+    /// The most time that all advised changes save together; `None` if the build's authors can make none of the changes
+    /// whose gains the verdict counts.
     pub fn saved(&self) -> Option<u64> {
         self.has_own.then_some(self.together)
     }
 
     /// The most time that all advised changes save together, if that is less than the sum of their gains. A difference
-    /// of a twentieth or less is not shown, because a single line can be wrong by more.
+    /// of a twentieth or less is not shown, because the gain of a single line can be wrong by more than this.
     pub fn less_than_the_sum(&self) -> Option<u64> {
         let less = self.sum.saturating_sub(self.together);
         (less > self.sum / 20).then_some(self.together)
@@ -97,7 +98,8 @@ impl Together {
         kept: &[DistinctAdvice],
         alone: u64,
     ) -> Together {
-        // Perhaps work that runs alone can neither be divided nor left out, so the common gain does not count it.
+        // Perhaps work that runs alone can neither be divided nor left out, so the common gain does not count advice on
+        // such work.
         let is_counted = |kept: &DistinctAdvice| kept.advice.kind != AdviceKind::Alone;
         let counted = kept.get(..kept.partition_point(is_counted));
         let counted = counted.unwrap_or_default();
@@ -124,14 +126,14 @@ impl Together {
 }
 
 /// The advised changes of the build itself whose gains the verdict counts. Perhaps work that runs alone can neither be
-/// divided nor left out, so it does not count.
+/// divided nor left out, so advice on such work is left out.
 pub(super) fn own_changes(changes: &[Advice]) -> impl Iterator<Item = &Advice> {
     let is_own = |advice: &&Advice| !advice.kind.is_machine() && advice.kind != AdviceKind::Alone;
     changes.iter().filter(is_own)
 }
 
-/// The key by which lines of advice are sorted: a larger middle of the gain comes first. Advice on tasks that run alone
-/// comes last.
+/// The key by which lines of advice are sorted: lines with a larger gain come first, measured by the middle between the
+/// least and the largest gain of a line. Advice on tasks that run alone comes last.
 fn rank(advice: &Advice) -> (bool, Reverse<u64>, AdviceKind) {
     let gain = Gain::of(advice).twice_the_middle();
     (advice.kind == AdviceKind::Alone, Reverse(gain), advice.kind)

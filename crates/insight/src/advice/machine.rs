@@ -32,18 +32,20 @@ pub(super) struct WithheldTime {
     contended: bool,
     /// Whether other tasks, or a CPU quota, have some of the CPUs that the build could use.
     pub shared: bool,
-    /// The container that the CPU quota belongs to, if it is not COMMAND's cgroup.
+    /// The name of the container to which the CPU quota belongs; `None` if the quota belongs to the cgroup of the
+    /// recorded command.
     pub container: Option<String>,
     /// The words that name the CPU quota with its owner, and for a container's quota also how long it throttled the
     /// build.
     whose: String,
 }
 
-/// Two divisors that decide whether other tasks keep `tr` from advising another number of jobs. They do if they cost
-/// the build a twentieth (`CONTENDED`) of its wall time, or if they use half of the CPU time that the build leaves and
-/// less than one CPU stays idle. If they use a tenth (`FOREIGN`) of the time that the build leaves, the advice is
-/// given, but may gain nothing. Measured by `validate.py`: when a tenth of a CPU was enough to give no advice, the
-/// builds of bzip2, less and tcc beside a little other work lost their best advice, `-j2`, which halves their time.
+/// Two divisors that decide whether other tasks keep `tr` from advising another number of jobs. The other tasks do so
+/// if they cost the build a twentieth (`CONTENDED`) of its wall time, or if they use half of the CPU time that the
+/// build leaves and less than one CPU stays idle. If the other tasks use a tenth (`FOREIGN`) of the CPU time that the
+/// build leaves, the advice is given, but may gain nothing. Measured by `validate.py`: when a tenth of a CPU was enough
+/// to give no advice, the builds of bzip2, less and tcc beside a little other work lost their best advice, `-j2`, which
+/// halves their time.
 const CONTENDED: u64 = 20;
 const FOREIGN: u64 = 10;
 
@@ -84,8 +86,8 @@ impl WithheldTime {
             others: lost - throttled,
             error: own / 10,
             waiting,
-            // The counters do not show whether other tasks ran on the CPUs that the build was limited to, so they
-            // decide only for a build without such a limit.
+            // The machine's counters do not show whether other tasks ran on the CPUs that the build was limited to, so
+            // the counters are used only for a build without such a limit.
             contended: taken
                 || foreign.is_some_and(Foreign::has_most)
                     && facts.analysis.machine.limited_to.is_none(),
@@ -126,8 +128,8 @@ impl WithheldTime {
         self.others = self.others.saturating_add(starved - by_quota);
     }
 
-    /// Removes time from what the machine withheld from the build, because the build would have waited for something else
-    /// meanwhile. `ns` is in nanoseconds.
+    /// Reduces the time that the machine withheld from the build by `ns` nanoseconds, because the build would have
+    /// waited for something else during these nanoseconds.
     pub fn keep(&mut self, ns: u64) {
         let lost = self.lost();
         let kept = ns.min(lost);
@@ -148,8 +150,8 @@ impl WithheldTime {
         }
     }
 
-    /// The line of advice about the time that other tasks or a CPU quota took from the build; `None` if it is little.
-    /// No other line of advice counts this time.
+    /// The line of advice about the time that other tasks or a CPU quota took from the build; `None` if this time is
+    /// short. No other line of advice counts this time.
     pub fn advice(&self, facts: &BuildFacts<'_>, names: &[(String, u64)]) -> Option<Advice> {
         let without = |what: &str, gain: u64| {
             let time = units::time(facts.wall.saturating_sub(gain));
@@ -210,8 +212,8 @@ impl WithheldTime {
     }
 }
 
-/// The container whose quota throttled the build for more than half of the `all` nanoseconds of throttling, and how
-/// long it did so in nanoseconds.
+/// The container whose quota throttled the build for more than half of the `all` nanoseconds of throttling, and the
+/// time in nanoseconds for which this quota throttled the build.
 fn container(facts: &BuildFacts<'_>, all: u64) -> Option<(String, u64)> {
     let containers = throttled_containers(facts.analysis);
     let (container, ns) = containers.max_by_key(|container| container.1)?;
@@ -223,8 +225,8 @@ fn container(facts: &BuildFacts<'_>, all: u64) -> Option<(String, u64)> {
 struct Foreign {
     /// The CPU time in nanoseconds that tasks outside of the build used.
     others: u64,
-    /// The CPU time in nanoseconds that the build left on the CPUs it may use (`left`), and the CPU time of a single
-    /// CPU (`one`).
+    /// The CPU time in nanoseconds that the build left unused on the CPUs that it may use (`left`), and the CPU time
+    /// that a single CPU has in the same span (`one`).
     left: u64,
     one: u64,
 }
@@ -245,8 +247,8 @@ struct CpuUse {
 }
 
 impl CpuUse {
-    /// The CPU time that tasks outside of the build used in the span; `None` if it is less than a tenth of what the
-    /// build left.
+    /// The CPU time that tasks outside of the build used in the span; `None` if this is less than a tenth of the CPU
+    /// time that the build left unused.
     fn foreign(self) -> Option<Foreign> {
         // The counters have steps of 10 ms for each CPU, so at both ends of the span each CPU may be counted 10 ms too
         // much.
@@ -300,8 +302,8 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         None => machine.stolen_ns.unwrap_or(0) / facts.cpus,
     };
     let stalled = machine.memory_stalled_ns.unwrap_or(0);
-    // The kernel's counter also covers tasks outside of the build. So the gain is limited to the time for which the
-    // build's own tasks waited for memory.
+    // The kernel's counter of waits for memory also covers tasks outside of the build. So the gain is limited to the
+    // time for which the build's own tasks waited for memory.
     let (mut waited, mut own_ns): (Vec<Group>, u64) = (Vec::new(), 0);
     for wait in waits(facts.analysis) {
         let process = facts.analysis.thread(wait.thread).process;
@@ -340,7 +342,8 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
 
 /// Finds the waits for a CPU on the critical path that other tasks or a quota caused: meanwhile, fewer of the build's
 /// tasks ran than there are CPUs. Returns the time of these waits in nanoseconds, the CPU time in nanoseconds that the
-/// build's tasks wanted meanwhile and did not get although none of them had those CPUs, and the executions that waited.
+/// build's tasks wanted meanwhile and did not get although no task of the build used the CPUs in question, and the
+/// executions that waited.
 fn starved(facts: &BuildFacts<'_>) -> (u64, u64, Vec<Group>) {
     let (mut starved, mut wanted) = (0u64, 0u64);
     let mut groups = Vec::new();

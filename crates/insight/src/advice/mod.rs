@@ -71,8 +71,8 @@ const SHORTEST: u64 = 100_000_000;
 /// The advice on a build and the verdict on it.
 #[derive(Clone, Debug, Default)]
 pub struct BuildAdvice {
-    /// The verdict on how much of the build's time is its own and how much the machine withheld; `None` where no time
-    /// is known.
+    /// The verdict on how much of the build's time is its own and how much the machine withheld; `None` if the
+    /// recording does not show these times.
     pub verdict: Option<BuildVerdict>,
     /// The advised changes, sorted by the middle of their gain in descending order. The advice about the machine is
     /// the last one.

@@ -13,8 +13,8 @@ pub(super) const LOOP: usize = 3;
 pub(super) struct Nap {
     pub thread: ThreadIx,
     pub group: Group,
-    /// The execution of a program that decided to sleep. If a program starts sleep(1), this is the program, and `group`
-    /// is the execution of sleep(1).
+    /// The execution of the program that decided on this sleep. If a program starts sleep(1), this field names the
+    /// program's execution, and `group` names the execution of sleep(1).
     pub by: Group,
     pub from: Ktime,
     pub to: Ktime,
@@ -39,7 +39,7 @@ pub(super) fn sum<'s>(slept: impl IntoIterator<Item = &'s Nap>) -> u64 {
 /// had no CPU for a part of its time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Superfluous {
-    /// The time in nanoseconds.
+    /// The time in nanoseconds by which the naps are longer.
     pub ns: u64,
     /// The part of `ns` for which it is not proven that the work takes less time on free CPUs: a server that starts up
     /// may also work for a time that it measures itself.
@@ -54,7 +54,7 @@ impl Superfluous {
         }
     }
 
-    /// The proven part in nanoseconds.
+    /// The part of the time for which it is proven that the naps are longer, in nanoseconds.
     pub fn proven(self) -> u64 {
         self.ns.saturating_sub(self.guessed)
     }

@@ -49,7 +49,8 @@ pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             .filter(|next| next.kind == TimeKind::RunQueue && next.thread == segment.thread);
         let process = facts.analysis.thread(segment.thread).process;
         let (process, at) = sleeper(facts.analysis, process, segment.from);
-        // A program that gives up waits for something else, unless this is one of several pauses between its tries.
+        // A program that gives up after a sleep waited for something else, unless the sleep is one of several pauses
+        // between the program's tries.
         let is_pause = by_process.contains_key(&process);
         let gave_up = || killed::gave_up(facts.analysis, segment.thread, segment.from);
         // The thread waits for something else, and an alarm signal only ends that wait, so this is no sleep.
@@ -100,7 +101,7 @@ pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         }
         if let Some(child) = given_up(facts, process, &slept) {
             gives_up = true;
-            // A process that failed gets no advice, because the cause of the failure is not its sleeps.
+            // A process that failed gets no advice, because the sleeps of the process are not the cause of its failure.
             if !exit::failed(facts.analysis.process(process).status) {
                 abandoned.extend(until_kill(facts, &slept, child));
             }
@@ -117,7 +118,7 @@ pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             let naps = Naps::of(facts, slept);
             let polls = naps.checks.is_some();
             // A program that sleeps in a rhythm is probably meant to keep that rate, so it gets no advice. A loop that
-            // provably checks for something may have a rhythm, too.
+            // provably checks for something gets advice even if its sleeps have a rhythm.
             if is_paced && !polls {
                 keeps_rate = true;
                 continue;
@@ -125,8 +126,8 @@ pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             by_sleeper.entry((sleeper, polls)).or_default().push(naps);
         }
     }
-    // Each candidate needs memory for a set of all groups, so their number is limited: a forged file may have thousands
-    // of sleepers.
+    // Each proposed change needs memory for a set of all executions of programs, so the number of changes is limited: a
+    // forged file may have thousands of sleepers.
     let mut all: Vec<Vec<Naps>> = by_sleeper.into_values().collect();
     all.sort_by_key(|naps| std::cmp::Reverse(sum(naps.iter().flat_map(|naps| &naps.slept))));
     all.truncate(MOST);
@@ -144,7 +145,7 @@ pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         let Some(candidate) = of_naps(facts, &naps, |group| of_others(own, group)) else {
             continue;
         };
-        // Only the candidate with the longest sleeps is combined with sleeps of other processes, for example of a
+        // Only the proposed change with the longest sleeps is combined with sleeps of other processes, for example of a
         // server.
         let beside = (own == 0).then(|| with_sleeps_beside(facts, &naps, &candidate));
         let beside = beside.flatten();
@@ -239,8 +240,8 @@ fn stops(facts: &BuildFacts<'_>, process: ProcessIx, slept: &[Nap]) -> Option<Ca
     }
     let first = slept.first()?;
     let of = facts.analysis.process(child);
-    // Beside other tasks the child needs longer for its work and is stopped for longer, so the stopped time is scaled
-    // to its CPU time.
+    // If other tasks use the CPUs, too, the child needs longer for its work and is stopped for longer. So the stopped
+    // time is scaled to the child's CPU time.
     let went = of.wall().saturating_sub(ns).max(1);
     let cap = share(of.times.on_cpu, ns, went).min(ns);
     let groups = facts.groups_of(&BTreeSet::from([child]));
@@ -264,8 +265,8 @@ fn stops(facts: &BuildFacts<'_>, process: ProcessIx, slept: &[Nap]) -> Option<Ca
     })
 }
 
-/// Advice on the sleeps of a process that checked between them whether a child has ended, and that finally killed the
-/// child. Such sleeps are a time-out, unless the process also checked for something else.
+/// Advice on the sleeps of a process that checked, between its sleeps, whether a child had ended, and that finally
+/// killed the child. Such sleeps are a time-out, unless the process also checked for something else.
 fn until_kill(facts: &BuildFacts<'_>, slept: &[Nap], child: &Process) -> Option<Candidate> {
     let (first, sum) = (slept.first()?, sum(slept));
     let (name, child) = (facts.name(first.by), label::phrase(child));
@@ -289,12 +290,14 @@ fn until_kill(facts: &BuildFacts<'_>, slept: &[Nap], child: &Process) -> Option<
     })
 }
 
-/// The sleeps beside the critical path of the program that slept longest there. Processes that run one program sleep at
-/// the same time, so all of them are taken together.
+/// Sleeps that are not on the critical path, namely those of the program with the longest of such sleeps. Processes
+/// that run the same program sleep at the same time, so the sleeps of all of them are taken together.
 pub(super) struct SleepsBeside {
-    /// The name of the longest sleeper, with the number of the other ones, and the ending of the verb that follows.
+    /// The name of the process that slept longest, with the number of other processes that run the program, and the
+    /// ending of the verb that follows (`s` or nothing).
     pub names: (Phrase, &'static str),
-    /// The sum in nanoseconds of the sleeps of the longest sleeper, and its longest sleep.
+    /// The sum in nanoseconds of the sleeps of the process that slept longest, and the length of the longest of these
+    /// sleeps.
     ns: u64,
     longest: u64,
     groups: BTreeSet<Group>,
@@ -334,8 +337,8 @@ pub(super) fn sleeps_beside(facts: &BuildFacts<'_>) -> Option<SleepsBeside> {
 }
 
 /// Advice on the longest sleeps of one program if no sleep is on the critical path. With other tasks on the machine,
-/// the work on the path may take longer than these sleeps; on CPUs that the build has for itself it does not, and the
-/// sleeps decide.
+/// the work on the path may take longer than these sleeps; on CPUs that the build has for itself the work takes less
+/// time, and then the sleeps decide how long the build takes.
 fn off_path(facts: &BuildFacts<'_>) -> Option<Candidate> {
     let beside = sleeps_beside(facts)?;
     // A loop of sleeps may check for work that takes less time on free CPUs, which is not judged here.
@@ -359,8 +362,8 @@ fn off_path(facts: &BuildFacts<'_>) -> Option<Candidate> {
     })
 }
 
-/// How many times longer the sum of a process's sleeps is than the longest of them if the sleeps are a loop. A guess: fewer
-/// sleeps are steps of a script.
+/// The sleeps of a process count as a loop if their sum is at least this many times as long as the longest of them. A
+/// guess: fewer sleeps are steps of a script.
 const LOOPS: u64 = 10;
 
 /// Sleeps of one process that are not on the build's critical path, and the executions that slept.
@@ -403,7 +406,7 @@ fn with_sleeps_beside(
         return None;
     }
     let own: BTreeSet<Group> = slept.iter().flat_map(|nap| [nap.group, nap.by]).collect();
-    // The parent of a process, and its ancestors, wait for the process and not the other way round.
+    // The ancestors of a process wait for the process, and the process does not wait for its ancestors.
     let processes = own.iter().filter_map(|group| facts.execution(*group));
     let above: BTreeSet<ProcessIx> = processes
         .flat_map(|execution| facts.analysis.lineage(execution.process))
@@ -526,7 +529,7 @@ fn of_naps(
     slept.sort_by_key(|nap| nap.from);
     let sum = sum(&slept);
     let longest = slept.iter().map(Nap::length).max()?;
-    // Sleeps as short as a runtime's matter only if they take a tenth of the build's time together.
+    // Sleeps as short as those of a language's runtime matter only if, together, they take a tenth of the build's time.
     if longest <= RUNTIMES && sum.saturating_mul(10) < facts.wall {
         return None;
     }
@@ -604,9 +607,9 @@ fn of_naps(
     })
 }
 
-/// The divisor of the sum of the sleeps of the process that slept longest. Another process's sleeps are reported in the
-/// same line if their sum is at least this part of it. A guess: with smaller sums, the line would name a process whose
-/// sleeps do not matter.
+/// The sleeps of another process are reported in the same line of advice as those of the process that slept longest, if
+/// the sum of the other process's sleeps is at least the sum of the longest sleeper's divided by this number. A guess:
+/// with smaller sums, the line would name a process whose sleeps do not matter.
 const SMALL: u64 = 20;
 
 /// The sleeps that one process decided on while it ran one program.
@@ -660,10 +663,11 @@ fn is_tools(facts: &BuildFacts<'_>, slept: &Nap) -> bool {
     slept.group == slept.by && (has_role || facts.runs_containers(slept.by))
 }
 
-/// The child of a process that repeatedly checked whether the child had ended, and finally killed it; `None` if this is
-/// not proven. Other children between the sleeps are a counter-proof, and so are equal sleeps in a process that
-/// succeeds. If another child starts or ends between the last sleep and the kill, the process waited for that child,
-/// and only stops a server at the end. `slept` has the sleeps of the process in order.
+/// The child of `process` for which it is proven that `process` repeatedly checked whether the child had ended, and
+/// finally killed the child; `None` if there is no such child. Other children between the sleeps are a counter-proof,
+/// and so are equal sleeps in a process that succeeds. If another child starts or ends between the last sleep and the
+/// kill, the process waited for that child, and only stops a server at the end. `slept` has the sleeps of the process
+/// in order.
 fn given_up<'a>(facts: &BuildFacts<'a>, process: ProcessIx, slept: &[Nap]) -> Option<&'a Process> {
     let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
     let shortest = slept.iter().map(Nap::length).min().unwrap_or(0);
@@ -709,9 +713,9 @@ fn lives(slept: &[Nap], start: Ktime, end: Ktime) -> bool {
     inside * 2 > slept.len()
 }
 
-/// For each execution of a program, whether the proposed change removes its sleeps. The change removes those of the
-/// executions that slept on the critical path. It also removes those of other executions of the same program if the
-/// program that decided to sleep is the same, too.
+/// For each execution of a program, whether the proposed change removes its sleeps. The change removes the sleeps of
+/// each execution that slept on the critical path. The change also removes the sleeps of other executions of the same
+/// program, if the program that decided on the sleeps is the same, too.
 fn sleeping(
     facts: &BuildFacts<'_>,
     slept: &[Nap],

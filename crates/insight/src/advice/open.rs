@@ -24,8 +24,8 @@ use tr_text::units;
 /// tenth or more of the critical path's time without waits for a CPU. The other open points use this divisor, too. A
 /// guess, and a promise to readers: "no change is known" leaves less than a tenth unexplained.
 pub(super) const MUCH: u64 = 10;
-/// The divisor that decides when one kind of unjudged wait is named: if it takes a fifth or more of the time of all
-/// unjudged waits. A guess that keeps the list of open points short.
+/// The divisor that decides when one kind of unjudged wait is named: if the waits of this kind take a fifth or more of
+/// the time of all unjudged waits. A guess that keeps the list of open points short.
 const PART: u64 = 5;
 
 impl OpenKind {
@@ -50,8 +50,9 @@ impl OpenKind {
 }
 
 /// The waits on the critical path that no advice covers. `covered` has for each segment of the path whether some advice
-/// covers it. `polled` has for each segment whether it is a sleep of a loop that checks for other tasks. A change to
-/// such a loop may gain too little for a line of advice, although no rule has judged the work that the loop checks for.
+/// covers it. `polled` has for each segment whether the segment is a sleep of a loop that checks whether other tasks
+/// have done their work. A change to such a loop may gain too little for a line of advice, although no rule has judged
+/// the work that the loop checks for.
 pub(super) fn waits(facts: &BuildFacts<'_>, covered: &[bool], polled: &[bool]) -> Vec<OpenPoint> {
     let mut kinds: BTreeMap<OpenKind, BTreeMap<String, u64>> = BTreeMap::new();
     // For each task, the time that it slept in loops that check for other tasks.
@@ -188,7 +189,7 @@ pub(super) fn one_by_one(
     jobs: &OneByOne<'_>,
     own: u64,
 ) -> Option<OpenPoint> {
-    // Beside others and under a quota the jobs took longer than on CPUs of their own.
+    // If other tasks use the CPUs, too, or if there is a CPU quota, the jobs take longer than on CPUs of their own.
     let most = share(jobs.most, own.min(facts.wall), facts.wall);
     if most.saturating_mul(MUCH) < own {
         return None;
@@ -293,8 +294,8 @@ pub(super) fn order(
     })
 }
 
-/// The open point of the verdict (a part of the build that no rule has judged) for a timer that a program set before it
-/// did other work, if the other work waited for CPUs for a tenth of the build's time meanwhile.
+/// The open point of the verdict (a part of the build that no rule has judged) for a timer that a program set before
+/// other work of the program, if that work waited for CPUs for a tenth of the build's time or more while the timer ran.
 pub(super) fn deadline(facts: &BuildFacts<'_>, deadline: &Deadline) -> Option<OpenPoint> {
     let (name, time) = (facts.name(deadline.group), units::time(deadline.length));
     (deadline.queued.saturating_mul(MUCH) >= facts.wall).then(|| OpenPoint {
@@ -321,10 +322,10 @@ pub(super) fn measurement(facts: &BuildFacts<'_>, own: &Measurement) -> OpenPoin
     }
 }
 
-/// The open point of the verdict (a part of the build that no rule has judged) for sleeps beside the critical path, if
-/// they would delay the build on free CPUs: the work that the build waited for then takes less time, but the sleeps do
-/// not. `most` is the time that the build would save without any sleep, and `own` is the build's time if no other tasks
-/// use its CPUs, both in nanoseconds.
+/// The open point of the verdict (a part of the build that no rule has judged) for sleeps that are not on the critical
+/// path, if these sleeps would delay the build on free CPUs: there, the work that the build waited for takes less time,
+/// but the sleeps do not. `most` is the time that the build would save without any sleep, and `own` is the build's time
+/// if no other tasks use its CPUs, both in nanoseconds.
 pub(super) fn sleeps_beside(facts: &BuildFacts<'_>, most: u64, own: u64) -> Option<OpenPoint> {
     if most.saturating_mul(MUCH) < own || most == 0 {
         return None;
@@ -358,7 +359,8 @@ impl BuildVerdict {
                 Blame::Perhaps
             };
         }
-        // A loop beside the critical path that checks for work sleeps less if the work takes less time.
+        // A loop that is not on the critical path, and that checks for the end of some work, sleeps less if that work
+        // takes less time.
         let beside = points
             .iter()
             .filter(|point| point.kind == OpenKind::SleepBeside);
@@ -370,8 +372,8 @@ impl BuildVerdict {
 
     /// Lowers the least time of the forecast without other tasks on the CPUs by `starved`, if `starved` is a tenth of
     /// the build's time or more. `starved` is the time in nanoseconds in which a process of the build slept again and
-    /// again while other tasks of the build got no CPU. A process that sleeps until their work is done would sleep less
-    /// on free CPUs.
+    /// again while other tasks of the build got no CPU. A process that sleeps until the work of such tasks is done
+    /// would sleep less on free CPUs.
     pub(super) fn have_starved(&mut self, starved: u64) {
         if starved.saturating_mul(MUCH) < self.wall {
             return;

@@ -1,7 +1,7 @@
 //! Finds how the sleeps of a program end, and which change may make the sleeps unnecessary.
 //!
-//! The recording contains neither the files that a program checks nor its reasons. So an advised action names the
-//! condition under which it helps, unless the condition is proven.
+//! The recording contains neither the files that a program checks between its sleeps, nor the reasons for the sleeps.
+//! So an advised action names the condition under which it helps, unless the condition is proven.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,8 +15,8 @@ use super::facts::BuildFacts;
 use super::nap::{sum, Nap, LOOP};
 use crate::exit;
 
-/// The longest time in nanoseconds between the last sleep of a program and its end, if the sleep decided when the
-/// program ended. A guess: a runtime takes some milliseconds to end, and longer on a busy machine.
+/// The longest time in nanoseconds between the last sleep of a program and the end of the program, if the sleep decided
+/// when the program ended. A guess: a runtime takes some milliseconds to end, and longer on a busy machine.
 const ENDS: u64 = 200_000_000;
 
 /// The bounds, in fifths of one sleep's length, between which the next sleep counts as equally long: four to six
@@ -29,11 +29,11 @@ const TRIES: usize = 10_000;
 
 /// The divisor of the sum of all sleeps that a line of advice covers: a process with less than a tenth of this sum does
 /// not decide what the line says. A sleep that is shorter than a tenth of a process's longest sleep decides nothing
-/// either. A guess: if such a process counted, a fact about it alone would be stated about all.
+/// either. A guess: if such a process counted, a fact about this process alone would be stated about all processes.
 const SMALL: u64 = 10;
 
-/// The divisor of the sum of some sleeps: other processes that together run for less than this part of it do nothing that
-/// the sleeping program waits for. A guess: an idle server looks at its timers from time to time.
+/// The divisor of the sum of a program's sleeps: if other processes together run for less than a hundredth of this sum,
+/// they do nothing that the sleeping program waits for. A guess: an idle server looks at its timers from time to time.
 const NEXT_TO_NOTHING: u64 = 100;
 
 /// A fact that the recording shows about the sleeps of one program.
@@ -48,22 +48,24 @@ pub(super) enum Pauses {
     Longer,
     /// The program failed right after its last sleep.
     BeforeFailure,
-    /// The program waited for descriptors or a lock until a time-out of the call, and ended right after it.
+    /// The program waited for descriptors or a lock until the time-out of the call that waits, and ended right after
+    /// this time-out.
     TimeOutsAtEnd,
-    /// The program waited so and ended right after it. Its parent had woken it just before that wait, perhaps by a signal,
-    /// and then waited for its end.
+    /// The program waited for descriptors or a lock until the time-out of the call that waits, and then ended. The
+    /// parent had woken the program just before that wait, perhaps by a signal, and then waited for the program's end.
     TimeOutsAfterParent,
-    /// The program waited for descriptors or a lock until a time-out of the call. Either the timers of an event loop
-    /// expired, or an answer did not come.
+    /// The program waited for descriptors or a lock until the time-out of the call that waits, and nothing shows that
+    /// the program then ended because of this time-out. Either the timers of an event loop expired, or an answer did
+    /// not come.
     TimeOuts,
-    /// No other process of the recording did anything meanwhile. So there is no work of the build to wait for.
+    /// No other process of the recording did anything during the sleeps. So the program waits for no work of the build.
     NothingRuns,
-    /// Nothing else is known.
+    /// None of the other facts is known about the sleeps.
     Plain,
 }
 
 impl Pauses {
-    /// Finds what the recording shows about some sleeps of one program, which are sorted by time.
+    /// Finds what the recording shows about some sleeps of one program. The sleeps are sorted by time.
     pub fn of(facts: &BuildFacts<'_>, slept: &[Nap]) -> Pauses {
         let mut by_process: BTreeMap<ProcessIx, Vec<Nap>> = BTreeMap::new();
         for nap in slept {
@@ -72,7 +74,7 @@ impl Pauses {
             }
         }
         // A process with a small part of the sleeps decides nothing. An example is the process that starts a program
-        // and also sleeps until it ends.
+        // and also sleeps until that program ends.
         let all = by_process.into_iter();
         let all = all.filter(|(_, own)| sum(own).saturating_mul(SMALL) >= sum(slept));
         let all = all.map(|(process, own)| Pauses::of_process(facts, process, &own));
@@ -117,8 +119,8 @@ impl Pauses {
         if !has_time_outs(facts, slept) {
             return Pauses::Plain;
         }
-        // After the longest sleep, the remaining timers of an event loop may expire one after the other, so their
-        // sleeps are allowed for.
+        // After the longest sleep, the remaining timers of an event loop may expire one after the other, so the sleeps
+        // until these timers may lie between the longest sleep and the end of the program.
         let longest = slept.iter().max_by_key(|nap| nap.length());
         let after = longest.map_or(0, |longest| {
             sum(slept.iter().filter(|nap| nap.from > longest.from))
@@ -137,8 +139,8 @@ impl Pauses {
         }
     }
 
-    /// Whether the sleeps may be what the program is for, such as the waits of a test of a rate. The action names a
-    /// condition then.
+    /// Whether the sleeps may be what the program is for, such as the waits of a test of a rate. If so, the advised
+    /// action names this as a condition.
     pub fn may_be_meant(self) -> bool {
         !matches!(
             self,
@@ -151,8 +153,8 @@ impl Pauses {
         matches!(self, Pauses::TimeOutsAtEnd | Pauses::TimeOutsAfterParent)
     }
 
-    /// The finding of a line of advice. `name` is the name of the program, and `s` the ending of its verb. `time` is the
-    /// text for how long the program slept, and `times` has after a comma how often.
+    /// The finding of a line of advice. `name` is the name of the program, and `s` the ending of its verb. `time` is
+    /// the text for how long the program slept, and `times` the text for how often, which begins with a comma.
     pub fn finding(self, name: &str, s: &str, time: &str, times: &str) -> String {
         match self {
             Pauses::AfterTries => format!("{name} sleep{s} {time}{times}, after tries that fail"),
@@ -208,9 +210,8 @@ fn has_time_outs(facts: &BuildFacts<'_>, slept: &[Nap]) -> bool {
     sum(waits).saturating_mul(2) > sum(slept)
 }
 
-/// Whether the other processes of the recording neither run nor sleep for more than a moment during the given sleeps, which
-/// are sorted by time.
-/// If so many threads live meanwhile that the search is limited, the answer is no.
+/// Whether the other processes of the recording neither run nor sleep for more than a moment during the given sleeps,
+/// which are sorted by time. If more threads live during the sleeps than the search may examine, the answer is no.
 fn nothing_runs(facts: &BuildFacts<'_>, slept: &[Nap]) -> bool {
     let analysis = facts.analysis;
     let (Some(first), Some(last), Some(timeline)) =
@@ -285,8 +286,8 @@ fn is_helped_after(facts: &BuildFacts<'_>, nap: &Nap) -> bool {
     })
 }
 
-/// Whether before most of the sleeps, but after the previous sleep, a connection that the process had opened or a child
-/// of the process failed.
+/// Whether before most of the sleeps, but after the previous sleep, a connection that the process had opened failed, or
+/// a child of the process failed.
 fn follow_failures(facts: &BuildFacts<'_>, process: ProcessIx, slept: &[Nap]) -> bool {
     let analysis = facts.analysis;
     let connections = analysis.network.connections.iter().take(TRIES);

@@ -24,7 +24,8 @@ const PARTS: usize = 10_000;
 const WORK: u64 = 10_000_000;
 /// The divisor of the length of a loop that sleeps until another process has started up. A wait of that process counts
 /// as long if it takes more than a hundredth of the loop, and the first long wait ends the start-up. A guess: a server
-/// that reads its own files at its start waits for a shorter time. The script `waits.py` tests the rule that uses it.
+/// that reads its own files at its start waits for a shorter time. The script `waits.py` tests the rule that uses this
+/// limit.
 pub(super) const LONG_WAIT: u64 = 100;
 
 /// The number of loops in which a process sleeps and checks for the work of a child. `None` if most of the sleeps in
@@ -54,7 +55,7 @@ const OTHERS: usize = 200;
 /// loop's length after the loop. A guess: on a busy machine, an exiting program waits for a CPU.
 const LATE: u64 = 10;
 
-/// Another process of the build that works during most of the given sleeps and ends when they end. The sleeping
+/// Another process of the build that works during most of the given sleeps and ends when the sleeps end. The sleeping
 /// processes then wait for a lock or a file of that process, which is neither an ancestor nor a descendant of theirs.
 /// `longest` is the length of the longest sleep in ns.
 pub(super) fn awaited_work(
@@ -213,8 +214,8 @@ impl<'f> Evidence<'f> {
         checked
     }
 
-    /// The indexes of the sleeps after which the process starts another child. Empty if the process starts children
-    /// after more than half of the sleeps.
+    /// The indexes of the sleeps after which the process starts another child. The set is empty if the process starts
+    /// children after more than half of the sleeps.
     fn turns(&self, series: &[Nap]) -> BTreeSet<usize> {
         let starts = self.children.iter();
         let starts = starts.map(|child| self.facts.analysis.process(*child).start);
@@ -253,8 +254,8 @@ impl<'f> Evidence<'f> {
         if child.threads.first().is_some_and(is_idle) {
             return true;
         }
-        // Otherwise the child must run only during the last sleep and the check before it. The first sleep does not
-        // count, because the child may still start then.
+        // Otherwise the child must run only during the last sleep and the check before that sleep. The first sleep does
+        // not count, because the child may still start then.
         let since = if child.start > first.from {
             child.start
         } else {

@@ -11,8 +11,8 @@ use super::{machine, runners, waits, work, wrappers};
 
 /// The changes of a build that the rules of advice propose, with what else the rules found.
 pub(super) struct Proposals<'f> {
-    /// The proposed changes that can save most by themselves, in descending order. They are as many as a simulation can
-    /// compare.
+    /// The proposed changes that can save most by themselves, in descending order. The list has at most as many changes
+    /// as a simulation can compare.
     pub candidates: Vec<Candidate>,
     pub jobs: BuildJobs<'f>,
     pub sleeps: KnownSleeps,

@@ -54,9 +54,9 @@ pub(super) fn rated(
         }
         let change: Changes = 1 << number;
         let changes = match candidate.kind {
-            // Without a sleep, another task may go on earlier whose wait has no proven cause.
+            // If a sleep is left out, another task whose wait has no proven cause may go on earlier, too.
             AdviceKind::Sleep | AdviceKind::Poll => change | simulation.unproven,
-            // Jobs that run at once also end earlier for a program that checks for their ends.
+            // If jobs run at once, a program that checks for the ends of these jobs sleeps less.
             _ if checkers.add(facts, &candidate) => change | simulation.sleeps,
             _ => change,
         };
@@ -109,12 +109,12 @@ struct Gains<'g> {
     facts: &'g BuildFacts<'g>,
     simulation: &'g Simulation,
     withheld: &'g WithheldTime,
-    /// The result of [`spare`].
+    /// The most time that a change which only divides or moves work can save; the result of [`spare`].
     spare: u64,
 }
 
 impl Gains<'_> {
-    /// Whether a change of a kind is worth a line of advice for a gain.
+    /// Whether a change of the given kind of advice is worth a line of advice if the change saves `gain`.
     fn is_enough(&self, kind: AdviceKind, gain: u64) -> bool {
         let own = self.simulation.own;
         // Other tasks on the machine also make waits for disks, memory and locks longer, so these are compared with the
@@ -128,7 +128,8 @@ impl Gains<'_> {
         gain >= WORTH && is_part
     }
 
-    /// The most time that a proposed change saves. `changes` has what the simulation assumes for this.
+    /// The most time that a proposed change saves. `changes` has all changes that the simulation assumes in order to
+    /// find this time.
     fn at_most(&self, candidate: &Candidate, changes: Changes) -> u64 {
         let is_sleep = matches!(candidate.kind, AdviceKind::Sleep | AdviceKind::Poll);
         // The simulation may lack the waits of a runtime's threads, but the rule knows how long they slept.
@@ -149,7 +150,8 @@ impl Gains<'_> {
         gain.min(most)
     }
 
-    /// The least time that a proposed change saves, as far as the simulation knows it. `change` is the change alone.
+    /// The least time that a proposed change saves, as far as the simulation shows this. `change` is the bit of the
+    /// proposed change alone.
     fn at_least(&self, candidate: &Candidate, change: Changes) -> u64 {
         let is_about_jobs = candidate.demand != CpuDemand::Same;
         match candidate.kind {
@@ -158,7 +160,8 @@ impl Gains<'_> {
             // Whole builds may need each other's results, which no recording shows.
             _ if is_about_jobs && of_builds(self.facts, candidate) => 0,
             _ if candidate.certainty != Certainty::Sure => 0,
-            // Beside other tasks, more tasks of the build may not get more CPU time.
+            // If other tasks use the CPUs, too, the build may get no more CPU time even if more of its tasks run at
+            // once.
             _ if is_about_jobs && self.withheld.shared => 0,
             kind if candidate.jobs.is_empty() && kind.remains().1 >= 1000 => 0,
             _ => self.simulation.saved(change, Effect::Worst),
@@ -197,7 +200,7 @@ pub(super) struct RatedCandidate {
     pub candidate: Candidate,
 }
 
-/// An advised change that no more specific one explains.
+/// An advised change whose time no more specific change explains.
 pub(super) struct DistinctAdvice {
     pub advice: Advice,
     /// The changes that a simulation assumes for the most that the advised change saves.
@@ -212,9 +215,9 @@ pub(super) struct Distinct {
 }
 
 impl Distinct {
-    /// Limits the gains to the time `alone` that the build takes if no other tasks use its CPUs. `guessed` is the time of
-    /// sleeps that may belong to it. Both are in nanoseconds. The threads of a program that wait for each other's CPUs
-    /// make the simulated time longer.
+    /// Limits the gains to the time `alone` that the build takes if no other tasks use its CPUs. `guessed` is the time
+    /// of sleeps that may be a part of the build's time as well. Both times are in nanoseconds. The simulated time,
+    /// from which the gains follow, is longer than this limit if threads of a program wait for each other's CPUs.
     pub fn limit_gains(&mut self, alone: u64, guessed: u64) {
         let longest = alone.saturating_add(guessed);
         for DistinctAdvice { advice, .. } in &mut self.advice {

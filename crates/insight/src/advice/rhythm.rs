@@ -4,30 +4,33 @@ use super::nap::Nap;
 
 /// A second in nanoseconds, which is a unit.
 const SECOND: u64 = 1_000_000_000;
-/// The least number of naps whose ends are compared with a rhythm. A guess: a few may be regular by chance.
+/// The least number of naps whose ends are compared with a rhythm. A guess: the ends of fewer naps may be regular by
+/// chance.
 const BEATS: usize = 10;
-/// How many times more regular the ends of naps in a rhythm are than their lengths. A guess: for a program that sleeps
-/// for a fixed time again and again, the lengths are more regular than the ends.
+/// How many times more regular the ends of naps in a rhythm are than the lengths of these naps. A guess: for a program
+/// that sleeps for a fixed time again and again, the lengths are more regular than the ends.
 const REGULAR: u64 = 4;
 
-/// The shortest time in nanoseconds by which the ends of two naps of one length drift from a rhythm, because of the work
-/// between them and the delay of a timer. A guess: a task of real-time priority that only reads a clock needs 15 µs.
+/// The shortest time in nanoseconds by which the ends of two naps of one length drift from a rhythm, because of the
+/// work between them and the delay of a timer. A guess: a task of real-time priority that only reads a clock needs 15
+/// µs.
 const DRIFT: u64 = 15_000;
-/// The distance in nanoseconds of the moments at which a program that follows a timetable acts. A guess: its times are
-/// whole milliseconds.
+/// The time in nanoseconds between two moments at which a program that follows a timetable acts. A guess: the timetable
+/// has whole milliseconds.
 const TIMETABLE: u64 = 1_000_000;
 
-/// Whether a nap has at least a tenth of the length of the longest one. A shorter one belongs to something else than the
+/// Whether a nap has at least a tenth of the length of the longest one. A shorter nap has another purpose than the
 /// longest one.
 pub(super) fn is_long(nap: &Nap, longest: u64) -> bool {
     nap.length().saturating_mul(10) >= longest
 }
 
-/// Whether the naps of a process end at moments that the program computed in advance. Either the times between their ends
-/// are more alike than their lengths, because the program subtracts the time of its work from each nap, or the ends lie
-/// on the moments of a timetable. A program does this to keep a rate; a loop that checks for something does not.
+/// Whether the naps of a process end at moments that the program computed in advance. Either the times between their
+/// ends are more alike than their lengths, because the program subtracts the time of its work from each nap, or the
+/// ends lie on the moments of a timetable. A program does this to keep a rate; a loop that checks for something does
+/// not.
 pub(super) fn is_paced(slept: &[Nap]) -> bool {
-    // Some runtimes divide a nap into whole milliseconds and the rest.
+    // Some runtimes divide a nap into two: whole milliseconds, and the rest. The short rests are left out.
     let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
     let long = slept.iter().filter(|nap| is_long(nap, longest));
     let slept: Vec<Nap> = long.copied().collect();
@@ -50,7 +53,7 @@ pub(super) fn is_paced(slept: &[Nap]) -> bool {
     let whole = first
         .zip(last)
         .map_or(0, |(first, last)| last.to.since(first.to));
-    // So many times a second, if the program keeps a rate.
+    // The number of naps in a second, as a whole number, because a program that keeps a rate has such a number.
     let mean = whole / (slept.len() as u64 - 1);
     let rate = (SECOND + mean / 2).checked_div(mean).unwrap_or(0);
     let period = SECOND.checked_div(rate).unwrap_or(0);
@@ -62,8 +65,8 @@ pub(super) fn is_paced(slept: &[Nap]) -> bool {
 
 /// Whether four fifths of the naps end about a multiple of `grid` nanoseconds apart.
 fn end_on_grid(slept: &[Nap], grid: u64) -> bool {
-    // The more naps of one length there are, the farther their ends drift from any rhythm: two thirds of that drift hold
-    // fewer than four fifths of the ends. The timers of some runtimes are late by as much as a millisecond.
+    // The more naps of one length there are, the farther their ends drift from any rhythm: two thirds of that drift
+    // hold fewer than four fifths of the ends. The timers of some runtimes are late by as much as a millisecond.
     let drift = DRIFT.saturating_mul(slept.len() as u64);
     let width = (drift / 3).min(grid / 10).saturating_mul(2);
     let Some(first) = slept.first() else {
@@ -72,7 +75,8 @@ fn end_on_grid(slept: &[Nap], grid: u64) -> bool {
     let past = slept.iter().map(|nap| nap.to.since(first.to) % grid.max(1));
     let mut past: Vec<u64> = past.collect();
     past.sort_unstable();
-    // An end just before a multiple lies beside one just after it.
+    // An end just before a multiple of `grid` is near an end just after this multiple, so each remainder is also listed
+    // with `grid` added to it.
     let again: Vec<u64> = past.iter().map(|past| past.saturating_add(grid)).collect();
     past.extend(again);
     let mut begin = 0;

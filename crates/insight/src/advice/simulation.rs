@@ -10,8 +10,8 @@ use super::facts::BuildFacts;
 use super::jobs::{order_of_all, BuildJobs};
 use crate::cpu_need::CpuNeed;
 
-/// The bits of a set of changes that are left for changes which no rule proposes: to leave out the waits that have no
-/// proven cause, to leave out all sleeps, and to run the commands at once that no candidate covers.
+/// The number of bits in a set of changes that are kept for changes which no rule proposes: to leave out the waits that
+/// have no proven cause, to leave out all sleeps, and to run at once those commands that no proposed change covers.
 pub(super) const OTHER_CHANGES: usize = 3;
 
 /// The simulation of a build without other tasks on its CPUs. All times are in nanoseconds.
@@ -23,10 +23,10 @@ pub(super) struct Simulation {
     pub own: u64,
     /// The program that restricts the build to some of the machine's CPUs, if there is one.
     pub affinity: Option<Affinity>,
-    /// The change that leaves out all waits whose cause the recording does not prove. It is assumed together with a
-    /// proposed change where the most that the latter saves is asked for.
+    /// The change that leaves out all waits whose cause the recording does not prove. The simulation assumes this
+    /// change together with a proposed change to find the most time that the proposed change saves.
     pub unproven: Changes,
-    /// The change that leaves out all sleeps of the build, also those beside the critical path.
+    /// The change that leaves out all sleeps of the build, also the sleeps that are not on the critical path.
     pub sleeps: Changes,
     order: Changes,
 }
@@ -70,7 +70,7 @@ impl Simulation {
         self.own.saturating_sub(with_changes)
     }
 
-    /// The most time that the build saves without any sleep, also beside the critical path.
+    /// The most time that the build saves if it has no sleeps at all, neither on the critical path nor elsewhere.
     pub fn saved_without_sleeps(&self) -> u64 {
         self.saved(self.sleeps, Effect::Best)
     }
@@ -80,16 +80,17 @@ impl Simulation {
         self.saved(self.order, Effect::Best)
     }
 
-    /// Whether the simulation has all waits of the critical path. It leaves out waits that it takes for those of a
-    /// thread in the background. The threads of some runtimes, such as Go's, hand their waits to each other, so that
-    /// they look like that.
+    /// Whether the simulation has all waits of the critical path. The simulation leaves out waits that it takes for
+    /// waits of a thread in the background. The threads of some runtimes, such as Go's, hand their waits to each other,
+    /// so they look like threads in the background.
     pub fn has_all_waits(&self, facts: &BuildFacts<'_>) -> bool {
         is_near(self.own, facts.worked)
     }
 
     /// The CPUs that the build needs. `alone` is the time that the build takes without other tasks, as the verdict
     /// shows it. If the simulated time is much shorter, the simulation lacks waits and cannot show how many CPUs are
-    /// enough. If it is much longer, the verdict assumes fewer sleeps.
+    /// enough. If the simulated time is much longer, the verdict assumes fewer sleeps than the simulation. In both
+    /// cases the result is `None`.
     pub fn cpu_need(&self, facts: &BuildFacts<'_>, alone: u64) -> Option<CpuNeed> {
         if is_near(self.own, alone) && is_near(alone, self.own) {
             CpuNeed::of(facts.cpus, &self.run, &self.schedule)

@@ -11,14 +11,14 @@ pub(super) struct KnownSleeps {
     pub polled: Vec<bool>,
     /// For each segment of the path, whether it is a sleep for which the awaited work is known.
     awaited: Vec<bool>,
-    /// The time by which sleeps are longer than on free CPUs.
+    /// The time by which the sleeps are longer than they would be on free CPUs.
     pub superfluous: Superfluous,
 }
 
 impl KnownSleeps {
     pub fn of(facts: &BuildFacts<'_>, candidates: &[Candidate]) -> KnownSleeps {
         let polled = polled(facts, candidates);
-        // Two candidates can leave out the same time, which counts once.
+        // Two proposed changes can leave out the same sleeps, but the time of these sleeps counts once.
         let superfluous = candidates.iter().filter(|candidate| !candidate.beside);
         let superfluous = superfluous.map(|candidate| candidate.superfluous);
         KnownSleeps {
@@ -28,8 +28,8 @@ impl KnownSleeps {
         }
     }
 
-    /// The time in nanoseconds in which tasks of the build wanted a CPU and none of them had one, during sleeps in loops
-    /// for which the awaited work is not known.
+    /// The time in nanoseconds in which tasks of the build wanted a CPU and none of them had one, during sleeps in
+    /// loops for which it is not known what work the loops wait for.
     pub fn starved_meanwhile(&self, facts: &BuildFacts<'_>) -> u64 {
         let in_loops = naps::in_loops(facts);
         let in_loops = in_loops.iter().zip(&self.awaited);

@@ -11,8 +11,8 @@ use tr_programs::tools::Role;
 use super::facts::BuildFacts;
 use super::job_limit::{limit, told_makes, Limit};
 
-/// The length in ns of the shortest job for which advice is given. A guess: starting a shorter job costs what running it
-/// beside others saves.
+/// The length in ns of the shortest job for which advice is given. A guess: starting a shorter job costs as much time
+/// as running it beside other jobs saves.
 const SHORTEST: u64 = 5_000_000;
 
 /// A job of a build: a child process with all its descendants.

@@ -1,6 +1,6 @@
 //! Makes the verdict on recordings without scheduling events. Without such events, no change is simulated, because
 //! nothing shows which event a task waited for. The recording still shows how long the tasks on the chain of forks and
-//! exits waited for a CPU. Other tasks cannot have delayed the build by more than that.
+//! exits waited for a CPU. Other tasks cannot have delayed the build by more than these waits.
 
 use tr_analyze::critical_path::{by_kind, CriticalPath, TimeKind};
 use tr_analyze::machine::withheld;
@@ -30,8 +30,9 @@ pub(super) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<BuildV
     }
     let spent = by_kind(&path.segments);
     let waited = spent.of(TimeKind::RunQueue);
-    // While a task waits for a CPU, other tasks run on that CPU: tasks of the build beside the chain, or foreign tasks.
-    // Only foreign tasks hold the build back, so the CPU time of the build's tasks beside the chain is subtracted.
+    // While a task waits for a CPU, other tasks run on that CPU: either tasks of the build that are not on the chain of
+    // forks and exits, or foreign tasks. Only foreign tasks hold the build back, so the CPU time of the build's tasks
+    // that are not on the chain is subtracted.
     let beside = analysis.totals.times.on_cpu_known()?;
     let beside = beside.saturating_sub(spent.of(TimeKind::OnCpu));
     let lost = waited.saturating_sub(beside);

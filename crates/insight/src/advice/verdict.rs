@@ -73,13 +73,14 @@ pub struct BuildVerdict {
     pub names: Vec<(String, u64)>,
     /// The time in nanoseconds that the critical path lost because of a CPU quota.
     pub quota: u64,
-    /// The container that the CPU quota belongs to; `None` if it belongs to COMMAND's cgroup.
+    /// The container that the CPU quota belongs to; `None` if the quota belongs to COMMAND's cgroup.
     pub quota_of: Option<String>,
-    /// The CPU time in nanoseconds that the hypervisor took from the machine; 0 if it is little.
+    /// The CPU time in nanoseconds that the hypervisor took from the machine; 0 if this time is short.
     pub stolen: u64,
     /// The most time in nanoseconds that all advised changes save together.
     pub changes: u64,
-    /// Whether no advised change saves anything if the build means to take the affected time.
+    /// Whether none of the advised changes saves anything in the case that the build takes the affected time on
+    /// purpose.
     pub(super) unless_meant: bool,
     /// For a build for which no change is advised: the least time in nanoseconds that the machine's CPUs need for the
     /// build's work.
@@ -105,7 +106,7 @@ pub(super) struct Mostly {
     /// The time in nanoseconds that the build waited for the cause of most of its waiting.
     pub ns: u64,
     pub outside: bool,
-    /// The kind of the open point that covers the time of this cause, if no rule of advice has judged it.
+    /// The kind of the open point that covers the time of this cause; `None` if a rule of advice has judged this time.
     pub open: Option<OpenKind>,
 }
 
@@ -259,8 +260,8 @@ impl BuildVerdict {
         if not_judged.fold(0, u64::saturating_add) > self.alone / 2 {
             return format!("{alone} of its own, mostly waits that are not judged");
         }
-        // The bound holds only for the recorded order and number of jobs, and for work that ends when it is done, so it is
-        // not shown if one of these was not judged.
+        // The bound holds only for the recorded order and number of jobs, and for work that ends when it is done, so
+        // the bound is not shown if one of these is an open point of the verdict, which no rule has judged.
         let as_recorded = [OpenKind::Jobs, OpenKind::Order, OpenKind::Measurement];
         let bound = self
             .bound
@@ -343,7 +344,7 @@ pub(super) struct CpuOwners {
 
 impl CpuOwners {
     /// Divides `others`, the time in nanoseconds that a build's critical path lost to other tasks, among the programs
-    /// that had the CPUs while the path waited, as far as they are known.
+    /// that had the CPUs while the path waited, as far as these programs are known.
     pub fn of(analysis: &Analysis, path: &CriticalPath, others: u64) -> CpuOwners {
         let segments = path.segments.iter();
         let waits = segments.filter(|segment| segment.kind == TimeKind::RunQueue);

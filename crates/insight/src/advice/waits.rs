@@ -33,8 +33,8 @@ const SYNCS: u64 = 100;
 fn disk(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     type Own = fn(TimeKind, Reason) -> bool;
     let faults: Own = |kind, reason| kind == TimeKind::Disk && reason == Reason::PageFault;
-    // A page fault that waits for a disk means missing memory only if files were read again. Otherwise its page belongs
-    // to a file that is read for the first time.
+    // A page fault that waits for a disk means missing memory only if files were read again. Otherwise the missing page
+    // belongs to a file that is read for the first time.
     let (memory, faults): (Own, Own) = if memory::reads_again(facts.analysis) {
         (
             |kind, reason| {
@@ -115,7 +115,7 @@ fn disk(facts: &BuildFacts<'_>) -> Vec<Candidate> {
 }
 
 /// Advice on programs with many calls of fsync, one for each transaction: they should do more in each transaction. The
-/// work between the calls also becomes less, so it counts for the largest possible gain.
+/// work between the calls also becomes less, so that work counts for the largest possible gain, too.
 fn transactions(
     facts: &BuildFacts<'_>,
     finding: Phrase,
@@ -176,7 +176,7 @@ fn locks(facts: &BuildFacts<'_>) -> Option<Candidate> {
         .map_or(Phrase::default(), |(_, holder)| {
             Phrase::with([&facts.name(holder)], |[holder]| format!(" of {holder}"))
         });
-    // Most of the time, the program did not get the lock before its time-out.
+    // More than half of the waiting time belongs to waits that a time-out ended before the program got the lock.
     let gives_up = until_timeout > sum / 2;
     let (held, action) = if gives_up {
         (

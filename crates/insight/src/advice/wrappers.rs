@@ -17,11 +17,12 @@ use super::candidate::{AdviceKind, Candidate, Certainty};
 use super::facts::{BuildFacts, Execution};
 use tr_text::units;
 
-/// The least number of files that the calls of a compiler's cache compiled for advice about it. A guess: with only two
-/// files, it may be chance that neither is in the cache.
+/// The least number of compiled files for which a compiler's cache gets advice: the files that calls of the cache
+/// compiled. A guess: with only two files, it may be chance that neither is in the cache.
 const FILES: usize = 3;
 /// The least CPU time in ns of a call of a compiler's cache for which the compiler ran. If the cache has the result, no
-/// compiler runs. A guess between the start of a compiler's driver and the smallest compilation.
+/// compiler runs. A guess between the CPU time of a compiler driver's start and the CPU time of the smallest
+/// compilation.
 const COMPILED: u64 = 10_000_000;
 
 pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
@@ -33,8 +34,8 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     all
 }
 
-/// Advice on the time that programs which only start others, such as `npx`, need themselves. Each program has its own
-/// line.
+/// Advice on the time that programs which only start other programs, such as `npx`, need for themselves. Each program
+/// has its own line.
 fn starters(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let mut by_program: BTreeMap<(&str, &str), Vec<Group>> = BTreeMap::new();
     let owners = facts.all().filter_map(|(_, execution)| execution.owner);
@@ -99,8 +100,9 @@ struct Call {
 }
 
 impl Call {
-    /// Describes an execution of a program as the call of a launcher; `None` if it is not proven to be one. A launcher
-    /// replaces itself by the tool that it starts, or hands its last arguments to its last child, for which it waits.
+    /// Describes an execution of a program as the call of a launcher; `None` if the execution is not proven to be such
+    /// a call. A launcher replaces itself by the tool that it starts, or hands its last arguments to its last child,
+    /// for which it waits.
     fn of(facts: &BuildFacts<'_>, launcher: Group) -> Option<Call> {
         let execution = facts.execution(launcher)?;
         let process = facts.process(launcher)?;
@@ -134,7 +136,8 @@ impl Call {
 }
 
 /// The number of arguments at the end of a launcher's command line (`own`) that also end the command line of the
-/// program it starts (`tool`). It is 1 if the launcher put its last argument at the end of a command line for a shell.
+/// program it starts (`tool`). The number is 1 if the launcher put its last argument at the end of a command line for a
+/// shell.
 fn handed(own: &[&[u8]], tool: &[&[u8]]) -> usize {
     // The first argument is left out: it is the name of the launcher, or of the interpreter if the launcher is a
     // script.
@@ -156,7 +159,7 @@ fn launchers(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         let is_known = execution.program.bypass().is_some()
             || execution.program.bypass_of_scripts().is_some()
             || shim(facts, group).is_some();
-        // Tools with a role are no launchers, such as a shell that runs a recipe.
+        // Tools with a role, such as a shell that runs a recipe, are no launchers.
         if is_known || facts.role(group).is_some() {
             continue;
         }
@@ -170,8 +173,8 @@ fn launchers(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     }
     let totals = facts.up();
     let total = |group: Group| totals.get(group as usize).copied().unwrap_or(0);
-    // Each candidate needs memory for sets of all groups, so their number is limited: a forged file may have thousands
-    // of launchers.
+    // Each proposed change needs memory for sets of all executions of programs, so the number of changes is limited: a
+    // forged file may have thousands of launchers.
     let mut all: Vec<(&ProgramName, Vec<Call>)> = by_program.into_iter().collect();
     all.sort_by_key(|(_, calls)| {
         let totals = calls.iter().map(|call| total(call.launcher));
@@ -204,7 +207,7 @@ fn launcher(
 ) -> Option<Candidate> {
     let total = |group: Group| totals.get(group as usize).copied().unwrap_or(0);
     let tools: BTreeSet<Group> = calls.iter().map(|call| call.tool).collect();
-    // The helpers of each call: the other programs that it starts.
+    // The helpers of each call: the programs that the launcher starts beside the tool.
     let mut helpers: Vec<(Group, &Call)> = Vec::new();
     let mut same: BTreeMap<Vec<&[u8]>, usize> = BTreeMap::new();
     for call in calls {
@@ -280,7 +283,7 @@ fn without(
     finding: impl FnOnce(String) -> String,
 ) -> Candidate {
     let set = facts.set(groups.iter().copied());
-    // A sleep of such a program is meant, or has a line of its own.
+    // A sleep of such a program is intended, or another line of advice is about this sleep.
     let is_own = |kind: TimeKind, _| !matches!(kind, TimeKind::RunQueue | TimeKind::Sleep);
     let time = facts.on_path(&set, is_own);
     Candidate {

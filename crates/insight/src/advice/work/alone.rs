@@ -12,8 +12,9 @@ use crate::advice::candidate::{AdviceKind, AffectedWork, Candidate};
 use crate::advice::facts::{on_cpu, BuildFacts, Execution};
 
 /// The divisor of the critical path's time without waits for a CPU: a single task that runs alone for a tenth of this
-/// time or more gets advice. Every build has shorter ones, such as a program's start. Measured by `validate.py`: an
-/// eighth left out the demo's serial link, 1.4 s of 12 s; with a tenth 40 of 41 lines were right.
+/// time or more gets advice. In every build, some tasks run alone for a shorter time, for example while a program
+/// starts. Measured by `validate.py`: an eighth left out the demo's serial link, 1.4 s of 12 s; with a tenth 40 of 41
+/// lines were right.
 const ALONE: u64 = 10;
 /// The shortest time in nanoseconds for which a task must run alone to get advice. A guess: a shorter time is the start
 /// of a program or the end of a build, which nobody changes.
@@ -70,8 +71,8 @@ fn is_runner(facts: &BuildFacts<'_>, group: Group) -> bool {
     facts.role(group) == Some(Role::Tests)
 }
 
-/// The late start of an execution, if it is the longest job of a compiler's jobs or of a program that runs several at
-/// once.
+/// The late start of an execution, if this execution is the longest of all compilations by one compiler, or the longest
+/// of several jobs that a program runs at once.
 fn late_start(facts: &BuildFacts<'_>, group: Group, execution: &Execution) -> Option<LateStart> {
     match facts.role(group) {
         Some(Role::Compiler) => {
@@ -122,7 +123,8 @@ fn divide(
     alone: u64,
     most: u64,
 ) -> Remedy {
-    // All CPUs together need as long for the parts of the work as one CPU needs for all of it.
+    // The parts of the work need as much CPU time together as the undivided work, so on `cpus` CPUs one part in `cpus`
+    // of the time remains.
     let divided = most - most / facts.cpus;
     let (action, cap, work) = match facts.role(group) {
         Some(Role::Compiler) => (

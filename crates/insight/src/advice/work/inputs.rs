@@ -31,7 +31,7 @@ const PIPE: u64 = 50_000_000;
 pub(super) struct Inputs<'f, 'a> {
     facts: &'f BuildFacts<'a>,
     edits: Vec<Edit<'f>>,
-    /// The result of [`questions`]. It is computed only if needed, because most builds repeat nothing.
+    /// The result of [`questions`]. This result is computed only if it is needed, because most builds repeat nothing.
     questions: OnceCell<BTreeMap<Group, Vec<Ktime>>>,
 }
 
@@ -80,8 +80,8 @@ fn is_in_a_pipe(facts: &BuildFacts<'_>, group: Group) -> bool {
     })
 }
 
-/// Whether an execution of a program waited for data from a pipe whose other end is not one of its descendants. Then it
-/// is not known whether its input equals that of another execution.
+/// Whether an execution of a program waited for data from a pipe whose other end no descendant of the execution has. If
+/// so, it is not known whether the execution has the same input as another one.
 fn reads_a_pipe(facts: &BuildFacts<'_>, group: Group) -> bool {
     let analysis = facts.analysis;
     let (Some(timeline), Some(execution)) = (&analysis.timeline, facts.execution(group)) else {
@@ -131,8 +131,9 @@ fn edits<'f>(facts: &'f BuildFacts<'_>) -> Vec<Edit<'f>> {
     edits
 }
 
-/// Whether, between two equal executions of a program, another program changed a file that both name. A program that
-/// names no files may have changed any file.
+/// Whether, between two equal executions of a program, another program changed a file that is named by the arguments of
+/// that program and of the later execution. A program that may change files which its arguments do not name, such as
+/// `git checkout`, may have changed any file.
 fn is_edited(facts: &BuildFacts<'_>, edits: &[Edit<'_>], first: Group, again: Group) -> bool {
     let start = |group| facts.execution(group).map(|execution| execution.start);
     let (Some(from), Some(to)) = (start(first), start(again)) else {
@@ -173,8 +174,8 @@ fn compares(program: &ProgramName) -> bool {
 }
 
 /// For each execution of a program, the sorted ends of the programs that it started and whose exit statuses may decide
-/// whether it repeats other programs. These are programs that compare files, and command lines that ran several times
-/// until their result (success or failure) changed.
+/// whether the execution repeats other programs. These are programs that compare files, and command lines that ran
+/// several times until their result (success or failure) changed.
 fn questions(facts: &BuildFacts<'_>) -> BTreeMap<Group, Vec<Ktime>> {
     let mut asked: BTreeMap<Group, Vec<Ktime>> = BTreeMap::new();
     // The ends of equal command lines of one program, each with whether it failed.

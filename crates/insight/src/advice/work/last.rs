@@ -7,7 +7,7 @@ use tr_programs::tools::{Family, Role};
 
 use crate::advice::facts::{BuildFacts, Execution};
 
-/// The late start of a job that is the longest of its jobs and ends last.
+/// The late start of a job that takes longest of all jobs of a program, and that ends last.
 pub(super) struct LateStart {
     /// The time in nanoseconds from the start of the first job to the start of the longest one.
     pub after: u64,
@@ -15,9 +15,9 @@ pub(super) struct LateStart {
     pub gain: u64,
 }
 
-/// The late start of an execution, if it is the longest of its jobs and ends last. `is_job` selects the jobs among all
-/// executions. In any order the jobs take at least the time of the longest one, and at least their CPU time divided by
-/// the number of CPUs.
+/// The late start of an execution, if this execution is the longest of some jobs and ends last. `is_job` selects the
+/// jobs among all executions. In any order the jobs take at least the time of the longest one, and at least their CPU
+/// time divided by the number of CPUs.
 pub(super) fn starts_last(
     facts: &BuildFacts<'_>,
     group: Group,
@@ -51,8 +51,8 @@ pub(super) fn starts_last(
 }
 
 /// Like [`starts_last`], for a job of a program that runs several jobs at once and is neither a shell nor a build tool.
-/// The job must not be a step that has to come after all others. The proof is that another job still ran when it
-/// started, and that most of the other jobs started beside a running one, too.
+/// The job must not be a step that has to come after all others. The proof is that another job still ran when the job
+/// started, and that most of the other jobs also started while another job ran.
 pub(super) fn starts_last_of_pool(
     facts: &BuildFacts<'_>,
     group: Group,

@@ -50,7 +50,7 @@ fn linkers(facts: &BuildFacts<'_>) -> Option<Candidate> {
             format!("{name} link{s} for {}", units::time(sum))
         }),
         action: known.action.into(),
-        // The change applies to linkers that are not on the critical path as well.
+        // The change also applies to linkers that are not on the critical path.
         without: Without::work(all),
         cap: sum,
         evidence: on_path.into_keys().collect(),
@@ -81,7 +81,7 @@ fn phase(facts: &BuildFacts<'_>, role: Role, kind: AdviceKind) -> Vec<Candidate>
     let candidate = |(program, roots): (&ProgramName, Vec<Group>)| {
         let below = facts.below(&roots);
         let whole = facts.on_path(&below, |_, _| true);
-        // A cache of packages does not change waits for servers that send none.
+        // A cache of packages does not change waits for servers that send no packages.
         let waits = kind != AdviceKind::Install || has_downloads(facts, &below);
         let without = if waits {
             Without::own(|_, _| true, Some(below))

@@ -1,5 +1,5 @@
-//! Does a program do the same work twice? Advises to keep the result of executions with equal command lines, about equal
-//! CPU time, and equal inputs as far as they are known.
+//! Does a program do the same work twice? Advises to keep the result of executions with equal command lines, about
+//! equal CPU time, and equal inputs as far as they are known.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,8 +17,8 @@ use crate::advice::directories::{Directories, Directory};
 use crate::advice::facts::{BuildFacts, Execution};
 use crate::normal::{argument, Paths};
 
-/// A call of a program: the program, the parts of its arguments that are equal in all runs of one build, and its working
-/// directory. Executions with equal calls may repeat work.
+/// A call of a program: the program, the parts of its arguments that are equal in all runs of one build, and its
+/// working directory. Executions with equal calls may repeat work.
 type Call = (ProgramName, Vec<String>, Directory);
 
 /// The executions of one program that repeat the work of earlier ones.
@@ -39,8 +39,8 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         let again = by_program.entry(program).or_default();
         again.add(facts, &inputs, &equal);
     }
-    // Each candidate needs memory for a set of all groups, so their number is limited: a forged file may have thousands
-    // of programs.
+    // Each proposed change needs memory for a set of all executions of programs, so the number of changes is limited: a
+    // forged file may have thousands of programs.
     let mut by_program: Vec<(ProgramName, Again)> = by_program.into_iter().collect();
     by_program.sort_by_key(|(_, again)| std::cmp::Reverse(again.sum));
     by_program.truncate(MOST);
@@ -89,8 +89,8 @@ fn equal_executions(
     equal
 }
 
-/// Whether a program with an equal command line may do equal work. `is_piped` says whether its input may come from a
-/// pipe; the input of a compiler is in files.
+/// Whether a program with an equal command line may do equal work. `is_piped` says whether the input of the program may
+/// come from a pipe; the input of a compiler is in files.
 fn may_repeat(execution: &Execution, is_piped: impl Fn() -> bool) -> bool {
     if execution.program.converges() {
         return false;

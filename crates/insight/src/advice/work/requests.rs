@@ -48,7 +48,8 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let servers: BTreeSet<ProcessIx> = accepted
         .filter_map(|connection| Some(analysis.thread(connection.thread?).process))
         .collect();
-    // A visit is the time for which the critical path stays in a server without a break, which is taken as one request.
+    // A visit is the time for which the critical path stays in a server without a break. Each visit is taken as one
+    // request.
     let mut visits: BTreeMap<ProcessIx, Vec<(u64, BTreeSet<Group>)>> = BTreeMap::new();
     let mut before = None;
     for (segment, group, reason) in facts.segments() {
@@ -80,8 +81,8 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         let groups = groups.into_iter().flatten().collect();
         by_server.push(Requests { lengths, groups });
     }
-    // Each candidate needs memory for a set of all groups, so their number is limited: a forged file may have thousands
-    // of servers.
+    // Each proposed change needs memory for a set of all executions of programs, so the number of changes is limited: a
+    // forged file may have thousands of servers.
     by_server.sort_by_cached_key(|requests| Reverse(requests.again()));
     by_server.truncate(MOST);
     let candidate = |requests: Requests| {

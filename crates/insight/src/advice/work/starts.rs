@@ -26,8 +26,8 @@ const SHORT: (u64, u64) = (100, 20_000_000);
 /// The least number of executions of a program that takes the same CPU time for each of its files, and the longest such
 /// CPU time in ns, which is then the time of the program's start. A guess: the start of a runtime takes 20 to 100 ms.
 const START_UP: (usize, u64) = (10, 120_000_000);
-/// Like [`START_UP`], for programs whose runtime compiles itself at each start. A guess: javac needs 0.9 s for a file of a
-/// few lines, and a large source file takes other times than its neighbours.
+/// Like [`START_UP`], for programs whose runtime compiles itself at each start. A guess: javac needs 0.9 s for a file
+/// of a few lines, and a large source file takes other times than its neighbours.
 const WARM_UP: (usize, u64) = (3, 3_000_000_000);
 
 pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
@@ -113,8 +113,8 @@ fn start_ups(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             .execution(*group)
             .map_or(0, |execution| execution.on_cpu)
     };
-    // Each candidate needs memory for a set of all groups, so their number is limited: a forged file may have thousands
-    // of scripts.
+    // Each proposed change needs memory for a set of all executions of programs, so the number of changes is limited: a
+    // forged file may have thousands of scripts.
     let mut all: Vec<((Group, &ProgramName), Vec<Group>)> = by_owner
         .into_iter()
         .map(|(key, processes)| (key, processes.into_values().collect()))
@@ -142,7 +142,8 @@ fn start_ups(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             return None;
         }
         let set = facts.set(groups.iter().copied());
-        // The threads of one program also wait for each other's CPUs. The simulation knows the waits for those of others.
+        // The threads of one program also wait for CPUs that other threads of the program use, so waits for a CPU count
+        // here. The simulation knows which of these waits are for CPUs of other tasks.
         let time = facts.on_path(&set, |_, _| true);
         let asleep = facts.on_path(&set, |kind, _| kind == TimeKind::Sleep);
         // Sleeps that take less than half of the time are naps of a starting runtime, which the change saves as well.
