@@ -43,8 +43,8 @@ impl Hist {
         self.cut
     }
 
-    /// The quantile of the durations in nanoseconds: the smallest one that at least `permille` thousandths of the
-    /// durations do not exceed (nearest rank).
+    /// The quantile of the durations in nanoseconds: the smallest duration such that at least `permille` thousandths of
+    /// all durations are not longer (nearest rank).
     pub fn quantile(&self, permille: usize) -> Option<u64> {
         let rank = (self.lengths.len() * permille).div_ceil(1000);
         self.lengths.get(rank.max(1) - 1).copied()
@@ -76,7 +76,7 @@ impl Hist {
     }
 }
 
-/// The length of a stretch of a thread's time, such as a wait in a run queue, and the CPU that it belongs to.
+/// The length of a stretch of a thread's time, such as a wait in a run queue, and the CPU to which the stretch belongs.
 #[derive(Clone, Copy, Debug)]
 pub struct Length {
     pub ns: u64,

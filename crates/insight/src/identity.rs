@@ -23,9 +23,10 @@ pub fn id(meta: &Metadata) -> String {
     hex(hash.finalize().iter().take(12))
 }
 
-/// The recordings that a comparison has been given so far. A recording that is given twice is refused, because a run
-/// that counts twice makes chance look like a difference, or hides a difference. A copy under another name counts as
-/// the same recording. An imported recording is identified by its name, because it may not contain its time of the day.
+/// The recordings that a comparison has been given so far. A recording that is given twice is refused: a run that
+/// counts twice makes chance look like a difference, or hides a difference. A copy under another file name counts as
+/// the same recording. An imported recording is identified by its file name, because an imported recording may lack the
+/// time of the day.
 #[derive(Debug, Default)]
 pub struct Runs {
     names: BTreeSet<String>,

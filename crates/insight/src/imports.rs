@@ -1,6 +1,6 @@
-//! Places the spans from files of other build tools under the recorded processes that they belong to, by pid, time and
-//! command line, and describes them in words. A span that fits no process is only counted and never assigned by a
-//! guess.
+//! Places the spans from files of other build tools under the recorded processes that did the work. Pids, times and
+//! command lines show which process that is. The module also describes the imported files in words. A span that fits no
+//! process is only counted and never assigned by a guess.
 
 pub mod align;
 pub mod cargo;
@@ -34,7 +34,7 @@ pub enum File {
     Junit(junit::Report),
 }
 
-/// A parsed file of another tool, and what the file system says about it.
+/// A parsed file of another tool, with the facts that the file system has about this file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolFile {
     pub path: Vec<u8>,
@@ -56,7 +56,8 @@ pub struct Import {
     pub outside: u64,
     /// The number of spans of the file that are left out because all files together have more than [`SPANS`].
     pub left_out: u64,
-    /// The number of the file's tests for which the recording shows no process and time, and how many of them failed.
+    /// The number of the file's tests for which the recording shows no process and time, and how many of these tests
+    /// failed.
     pub unplaced: TestCount,
     /// The first failed tests of the file that have no place in the recording.
     pub unplaced_failed: Vec<UnplacedTest>,
@@ -117,7 +118,7 @@ impl Imports {
 }
 
 impl Imports {
-    /// The number of tests that have no place in the recording, and how many of them failed, summed up over all
+    /// The number of tests that have no place in the recording, and how many of these tests failed, summed up over all
     /// imported files.
     pub fn unplaced(&self) -> TestCount {
         let counts = self.files.iter().map(|file| file.unplaced);

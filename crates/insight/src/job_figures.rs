@@ -19,7 +19,8 @@ pub enum FigureUnit {
 /// The name of a figure of a job, without its unit. Each export joins both parts in its own way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FigureName {
-    /// The subject that several figures have in common, such as `memory`; `None` if the figure is the only one.
+    /// The subject that several figures have in common, such as `memory`; `None` if no other figure has the same
+    /// subject.
     pub group: Option<&'static str>,
     /// The name of the figure in its group, in words with underscores.
     pub name: &'static str,
@@ -38,7 +39,8 @@ impl FigureName {
         }
     }
 
-    /// The name of the figure after its group, with this text between them.
+    /// The name of the figure after the name of its group, joined by the text `between`. A figure in no group has only
+    /// its own name.
     pub fn joined(self, between: &str) -> String {
         match self.group {
             Some(group) => format!("{group}{between}{}", self.name),

@@ -94,8 +94,8 @@ impl Column {
         times.of_all(self.kinds.iter().copied())
     }
 
-    /// The sum of `times` that this table column shows; `None` if the recording does not have it. `basis` says whether
-    /// the recording's times come from events, totals or run times.
+    /// The sum of the times in `times` that belong to this table column; `None` if the recording does not have these
+    /// times. `basis` says whether the recording's times come from events, totals or run times.
     pub fn told(&self, times: &ByKind, basis: Basis) -> Option<u64> {
         let told = |kind: &TimeKind| is_told(*kind, basis);
         self.kinds.iter().any(told).then(|| self.of(times))

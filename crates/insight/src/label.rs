@@ -8,8 +8,8 @@ use tr_programs::program_name::ProgramName;
 use tr_text::phrase::Phrase;
 use tr_text::{escape, units};
 
-/// The name of the program that a process runs: its file or script, or a tool with its verb (`git clone`). For a
-/// process without arguments, it is the process's comm.
+/// The name of the program that a process runs: the program's file, a script, or a tool with its verb (`git clone`).
+/// The name of a process without arguments is the process's comm.
 pub fn program(process: &Process) -> ProgramName {
     if process.role.container.is_some() {
         return ProgramName::new(CONTAINER);
@@ -28,8 +28,8 @@ pub fn whole(process: &Process) -> String {
     labelled(process, command_line::whole_label_of)
 }
 
-/// The parts of the label of a process for people, between which it has spaces: the program, and each of the arguments
-/// that the label shows. A label that is not made from a command line is one part.
+/// The parts of the label of a process for people: the program, and each of the arguments that the label shows. The
+/// label has a space between two parts. A label that is not made from a command line is one part.
 pub fn parts(process: &Process) -> Vec<String> {
     named(process).map_or_else(
         || command_line::label_parts_of(&process.argv, &process.comm, process.execs.is_empty()),
@@ -37,7 +37,8 @@ pub fn parts(process: &Process) -> Vec<String> {
     )
 }
 
-/// The label of a process. `of_program` makes it from a command line, unless the process has another name.
+/// The label of a process. `of_program` makes the label from a command line, unless the process is a kernel thread, a
+/// container or a server, which have labels of another kind.
 fn labelled(process: &Process, of_program: fn(&Argv, &Comm, bool) -> String) -> String {
     named(process)
         .unwrap_or_else(|| of_program(&process.argv, &process.comm, process.execs.is_empty()))
@@ -66,13 +67,13 @@ pub fn of_program(argv: &Argv, comm: &Comm, forked: bool) -> Phrase {
     Phrase::new(whole, command_line::label_of(argv, comm, forked))
 }
 
-/// The label of a process in both lengths. The one for people has at most `columns` columns.
+/// The label of a process in both lengths. The shorter label, for people, has at most `columns` columns.
 pub fn shortened(process: &Process, columns: usize) -> Phrase {
     Phrase::new(whole(process), units::shorten(&label(process), columns))
 }
 
-/// The facts from which the label of a process is made. By them, a process is recognized in other recordings of the same
-/// build.
+/// The facts from which the label of a process is made. A process is recognized by these facts in other recordings of
+/// the same build.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Identity {
     /// A kernel thread, with its comm.

@@ -36,13 +36,13 @@ pub struct Loads {
     pub loads: BTreeMap<Load, u64>,
     /// The CPU time of the build in ns, without the part that the hypervisor took.
     pub work: Option<u64>,
-    /// The system calls by name, each with the number of calls and their time in nanoseconds; `None` if they were not
-    /// recorded.
+    /// The system calls by name, each with the number of calls and the time in nanoseconds of these calls; `None` if
+    /// the recording has no system calls.
     pub calls: Option<BTreeMap<String, (u64, u64)>>,
 }
 
 impl Loads {
-    /// The time in nanoseconds of one load that delayed the recorded build; `None` if it is not known.
+    /// The time in nanoseconds of one load that delayed the recorded build; `None` if this time is not known.
     pub fn load(&self, load: Load) -> Option<u64> {
         self.loads.get(&load).copied()
     }
@@ -90,8 +90,8 @@ fn work(analysis: &Analysis) -> Option<u64> {
 }
 
 /// The part of a task's CPU time in which the task really ran. While the hypervisor runs other guests, a task is still
-/// counted as running. The kernel shows this stolen time only for the whole machine. It is divided among the tasks in
-/// proportion to their CPU time, and the task's share is subtracted.
+/// counted as running. The kernel shows this stolen time only for the whole machine. So the stolen time is divided
+/// among the tasks in proportion to their CPU time, and the task's share is subtracted.
 pub(super) fn run_within(analysis: &Analysis, span: (Ktime, Ktime), on_cpu: u64) -> Option<u64> {
     let samples = Samples::of(analysis);
     let total = |counter| samples.increase(counter, span);

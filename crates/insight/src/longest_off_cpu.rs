@@ -1,9 +1,9 @@
 //! Finds the longest time off CPU of each process in each interval.
 //!
-//! A time off CPU belongs to the CPU that the thread left. With its whole length it belongs to the interval in which it
-//! ended. If its start is not known (the thread was off CPU when the recording started), its CPU is not known either,
-//! so it counts only without `--cpu`. If its end is not known, it belongs to the last interval in which it is seen, and
-//! its length is a lower bound.
+//! A time off CPU belongs to the CPU that the thread left. The whole time belongs to the interval in which it ended. If
+//! the start is not known (the thread was off CPU when the recording started), the CPU is not known either, so the time
+//! counts only without `--cpu`. If the end is not known, the time belongs to the last interval in which the thread is
+//! seen off CPU, and the length is a lower bound.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

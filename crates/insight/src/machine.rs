@@ -62,7 +62,7 @@ pub struct Interval<'a> {
     pub build: u64,
     /// The CPU time in nanoseconds that tasks outside of the build had in this part of the analyzed span.
     pub others: Option<u64>,
-    /// The time in nanoseconds, summed up over the CPUs, for which they were idle in this part of the analyzed span.
+    /// The sum over all CPUs of the idle time in this part of the analyzed span, in nanoseconds.
     pub idle: Option<u64>,
 }
 
@@ -104,8 +104,9 @@ impl<'a> Interval<'a> {
         self.samples.range(counter, self.span)
     }
 
-    /// The value of a counter of the machine in this part of the analyzed span. For times and counts, it is the
-    /// increase during the part; for sizes and frequencies, it is the mean of the samples at the end of the part.
+    /// The value of a counter of the machine in this part of the analyzed span. For a counter of times or events, the
+    /// value is the increase during the part. For a size or a frequency, the value is the mean of the samples at the
+    /// end of the part.
     pub fn value(&self, counter: Counter) -> Option<u64> {
         let end = (self.span.1, self.span.1);
         match counter.unit() {

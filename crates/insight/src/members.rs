@@ -74,7 +74,8 @@ pub struct Grouped<S> {
 
 impl<S> Grouped<S> {
     /// Sums up the values of each thread of a report by row. `figure` returns the number by which the rows are sorted,
-    /// the largest first; rows for which it returns `None` are left out. `each` is called with every value.
+    /// with the largest number first. A row for which `figure` returns `None` is left out. `each` is called with every
+    /// value.
     pub fn new<P, I: Iterator<Item = P>>(
         view: &View<'_>,
         by: By,

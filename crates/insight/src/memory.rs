@@ -11,16 +11,16 @@ use tr_format::meta::{Extra, Hardware, Metadata};
 
 use crate::known::{major_faults, processes_of};
 
-/// A build counts as short of memory if its threads entered direct reclaim at least this often: then pages of files
-/// were evicted and read again. A guess: a build with enough memory reclaims some pages, too.
+/// A build counts as short of memory if its threads entered direct reclaim at least this often. Pages of files were
+/// then evicted and read again. A guess: a build with enough memory reclaims some pages, too.
 const MANY_RECLAIMS: u64 = 100;
 
 pub(crate) fn evicts(reclaims: u64) -> bool {
     reclaims >= MANY_RECLAIMS
 }
 
-/// Whether the build was so short of memory that pages of files were evicted. Then page faults on such pages read them
-/// again.
+/// Whether the build was so short of memory that pages of files were evicted. If so, a later page fault on such a page
+/// reads the page from the file again.
 pub(crate) fn reads_again(analysis: &Analysis) -> bool {
     let reclaims = waits(analysis).filter_map(|wait| wait.reclaims);
     evicts(reclaims.fold(0, u64::saturating_add))
@@ -112,13 +112,13 @@ impl Resident {
         let values = samples(analysis)
             .enumerate()
             .flat_map(|(at, (_, reading))| {
-                // The peak in the first sample may lie before the analyzed time, so it is left out.
+                // The peak in the first sample may have occurred before the analyzed time, so this peak is left out.
                 let peak = reading.get(Counter::ResidentPeak).filter(|_| at > 0);
                 [reading.get(Counter::Resident), peak]
             });
         // A process that is older than the analyzed time may have had its peak before that time, so such processes are
-        // left out. COMMAND is one of them. Before the exec, it was a copy of the recorder, and kernels before 6.16
-        // count that memory as COMMAND's.
+        // left out. COMMAND is one of them: before its exec, COMMAND's process was a copy of the recorder, and kernels
+        // before 6.16 count the recorder's memory as COMMAND's.
         let processes = || analysis.processes.iter();
         let inside = processes().filter(|process| !process.started_before);
         let inside = inside.filter_map(|process| process.resources.max_rss);
@@ -134,14 +134,14 @@ impl Resident {
     }
 
     /// The largest resident memory in bytes of all processes together, by the recorder's readings once a second. `None`
-    /// if a single process had more than that, because then the readings missed a peak.
+    /// if a single process had more memory than the largest reading, because then the readings missed a peak.
     pub fn whole(&self) -> Option<u64> {
         let most = self.peak.max(self.inside);
         self.read.filter(|read| *read > 0 && *read >= most)
     }
 
     /// A lower bound of the largest resident memory of all processes together, in bytes; `None` if the recorder has not
-    /// read that memory.
+    /// read the memory of all processes.
     pub fn least(&self) -> Option<u64> {
         let least = self.read?.max(self.inside);
         Some(least).filter(|least| *least > 0)
@@ -179,8 +179,8 @@ pub fn sum(
     sum
 }
 
-/// The memory limit of COMMAND's cgroup in bytes. In cgroup v1, an unlimited cgroup has the largest possible number as
-/// its limit, which does not count.
+/// The memory limit of COMMAND's cgroup in bytes; `None` for an unlimited cgroup. In cgroup v1, an unlimited cgroup has
+/// the largest possible number as its limit, so this number does not count as a limit.
 pub fn limit(analysis: &Analysis) -> Option<u64> {
     let limits = samples(analysis).filter_map(|(_, sample)| sample.get(Counter::CgroupMemoryLimit));
     limits.max().filter(|bytes| *bytes < 1 << 62)
@@ -191,8 +191,8 @@ pub fn of_machine(meta: &Metadata) -> Option<u64> {
     meta.hardware(Hardware::Memory)?.parse().ok()
 }
 
-/// The largest memory in bytes that COMMAND's cgroup had in the analyzed span. The kernel's figure counts from the
-/// beginning of the cgroup, so it is used only if it has grown in the span.
+/// The largest memory in bytes that COMMAND's cgroup had in the analyzed span; `None` if it is not known. The kernel's
+/// figure is the maximum since the cgroup was made, so the figure is known only if it has grown in the span.
 pub fn cgroup_peak(analysis: &Analysis) -> Option<u64> {
     let values = samples(analysis);
     let mut values = values.filter_map(|(_, sample)| sample.get(Counter::CgroupMemoryPeak));

@@ -66,7 +66,7 @@ impl Host {
 pub struct Remotes {
     /// For each address, the DNS name whose query returned it.
     names: HashMap<Address, String>,
-    /// For each remote end of TCP connections, the program behind it, if that program runs on this machine and is not
+    /// For each remote end of TCP connections, the program at that end, if the program runs on this machine and is not
     /// recorded. The program is known because it ended waits for the remote end. `None` if several programs ended such
     /// waits.
     servers: HashMap<Host, Option<Comm>>,

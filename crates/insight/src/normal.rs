@@ -66,11 +66,12 @@ fn replace(re: &Option<Regex>, text: String, by: impl Fn(&Captures<'_>) -> Strin
 }
 
 /// Reduces an argument to the part that is equal in all runs of one build. `cwd` is COMMAND's working directory. `pids`
-/// has the pids of the process and its ancestors. The argument may contain these pids, and they differ between runs.
+/// has the pids of the process and its ancestors, because the argument may contain these pids, which differ between
+/// runs.
 pub fn argument(arg: &[u8], cwd: &str, pids: &[u32], paths: Paths) -> String {
     let mut text = String::from_utf8_lossy(arg).into_owned();
     if cwd.len() > 1 {
-        // The path stays absolute, so that later only its last parts are kept.
+        // The path keeps a leading `/`, so that it still counts as absolute and only its last parts are kept below.
         let root = if paths == Paths::Whole { "" } else { "/" };
         text = text.replace(&format!("{cwd}/"), root);
         if text == cwd {
@@ -124,9 +125,9 @@ pub fn key<'a>(
     hash.finish()
 }
 
-/// The number of characters at the beginning and at the end of a script by which the script is recognized. A guess:
-/// together they are about as long as the label of a process that shows a script. With 30 characters, messages of CMake
-/// no longer match within one recording (`fixtures/advice`) if their directories have random names.
+/// The number of characters at the beginning and at the end of a script by which the script is recognized. A guess: the
+/// beginning and the end together are about as long as the label of a process that shows a script. With 30 characters,
+/// messages of CMake no longer match within one recording (`fixtures/advice`) if their directories have random names.
 const SCRIPT: usize = 29;
 
 /// The beginning and the end of a long text with spaces, such as the script of `sh -c SCRIPT`. So a script that was
@@ -157,7 +158,7 @@ pub fn identity_key(identity: &Identity, forked: bool, cwd: &str, pids: &[u32]) 
     hash.finish()
 }
 
-/// The pids of a process and its ancestors. The arguments of the process may contain them.
+/// The pids of a process and of its ancestors, because the arguments of the process may contain these pids.
 pub fn pids(analysis: &Analysis, process: &Process) -> Vec<u32> {
     const GENERATIONS: usize = 32;
     let above = process.parent.into_iter();

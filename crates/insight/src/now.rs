@@ -17,7 +17,7 @@ pub struct Living<T> {
     pub since: u64,
     /// The event that the living process waits for, as far as it is known.
     pub waits: Option<Waits>,
-    /// The name of the living process, in whatever form the caller has it.
+    /// The name of the living process. The caller chooses the type of the name.
     pub name: T,
 }
 
@@ -36,12 +36,12 @@ const DEEP: usize = 1000;
 /// The jobs of a recorded command that run at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Jobs {
-    /// The number of jobs. A job is a process without living children, whose ancestors are alive up to the command,
-    /// and that does not wait for a pipe.
+    /// The number of jobs. A process is a job if it has no living children, does not wait for a pipe, and all of its
+    /// ancestors up to the command are alive.
     pub number: usize,
     /// The pid of the job that has lived longest; `None` if no job runs.
     pub longest: Option<u32>,
-    /// The number of ancestors of the longest-lived job that only wait for its end.
+    /// The number of ancestors of the longest-lived job that do nothing but wait for the job to end.
     pub waiting: usize,
 }
 
@@ -84,7 +84,7 @@ impl Jobs {
     }
 
     /// The running jobs in words: `3 jobs run, longest cc1 big.c 41 s · 2 wait for it`. `longest` has the name of the
-    /// job that has run longest, and the time in nanoseconds for which it has lived.
+    /// job that has run longest, and the time in nanoseconds for which this job has lived.
     pub fn text(&self, longest: Option<(String, u64)>) -> String {
         let Some((name, time)) = longest else {
             return "no job runs".into();
@@ -143,7 +143,8 @@ pub fn of(analysis: &Analysis) -> Option<String> {
     })))
 }
 
-/// The event that a process waits for at the end of a recording; `None` if it does not wait.
+/// The event that a process waits for at the end of a recording; `None` if the process does not wait for a child or a
+/// pipe.
 fn waits(analysis: &Analysis, process: ProcessIx) -> Option<Waits> {
     if analysis.waits_for_pipe(process, analysis.end) {
         return Some(Waits::Pipe);

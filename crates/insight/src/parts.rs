@@ -55,8 +55,8 @@ impl WallPart {
         all.filter(move |part| !of_steps.contains(part))
     }
 
-    /// The part of a wall time that a kind of time belongs to, as far as the kind shows it. A wait for a CPU is later
-    /// divided among the tasks that had the CPU.
+    /// The part of a wall time to which a kind of time belongs, as far as the kind alone shows the part. A wait for a
+    /// CPU is later divided among the tasks that had the CPU.
     pub fn of(kind: TimeKind) -> WallPart {
         match kind {
             TimeKind::OnCpu => WallPart::Work,
@@ -73,8 +73,9 @@ impl WallPart {
         }
     }
 
-    /// Whether the build's own tasks had a CPU in this part of a wall time: the build ran, or it waited for a CPU that
-    /// its own tasks had. The sum of these two parts depends only on the number of CPUs that the build has.
+    /// Whether the build's own tasks had a CPU in this part of a wall time. This is so in two parts: the build ran, or
+    /// the build waited for a CPU on which another task of the build ran. The sum of these two parts depends only on
+    /// the number of CPUs that the build has.
     pub fn is_run(self) -> bool {
         matches!(self, WallPart::Work | WallPart::Own)
     }
@@ -129,9 +130,9 @@ impl PartTimes {
     }
 
     /// Moves the time that the hypervisor and a CPU quota took during `span` from other parts to the parts `Hypervisor`
-    /// and `Quota`. `throttled` has two times in nanoseconds for which the quota throttled tasks. The first one is
-    /// between the last counter sample before the span and the first one after it. The second one is in the span
-    /// itself.
+    /// and `Quota`. `throttled` has two times in nanoseconds for which the quota throttled tasks. The first time is
+    /// counted from the last counter sample before the span to the first sample after the span, and the second time
+    /// within the span itself.
     pub fn withhold(&mut self, analysis: &Analysis, span: (Ktime, Ktime), throttled: (u64, u64)) {
         let work = self.get(WallPart::Work);
         let run = run_within(analysis, span, work).unwrap_or(work);

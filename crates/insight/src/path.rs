@@ -26,7 +26,8 @@ pub fn groups(analysis: &Analysis) -> Groups {
     })
 }
 
-/// The title of the critical path. A path without scheduling events has another title, because it has no wake-ups.
+/// The title of the critical path. A recording without scheduling events has another title, because its path is found
+/// by forks and exits and not by wake-ups.
 pub fn title(analysis: &Analysis) -> &'static str {
     match analysis.basis() {
         Basis::Events => "Critical path",
@@ -52,7 +53,7 @@ pub struct PathUse {
     pub program: Option<Group>,
     /// The name of the task that ended the wait, if that task is not recorded.
     pub outside: Option<Comm>,
-    /// The remote end of the connection for which the path waited, if it was a wait for the network.
+    /// The remote end of the connection for which the path waited, if this use is a wait for the network.
     pub remote: Option<Host>,
 }
 
@@ -116,7 +117,7 @@ impl PathUse {
 }
 
 /// The name of a program without its verb, if a daemon does the program's work (as for `docker build`); otherwise
-/// `None`. Such a program sleeps while it waits for the daemon.
+/// `None`. While the daemon works, the program itself only sleeps.
 fn daemons_client(program: &ProgramName) -> Option<&str> {
     program.tool()?.asks_daemon.then_some(program.name())
 }
@@ -129,8 +130,8 @@ pub struct Share {
     pub name: String,
     /// The time in nanoseconds that the critical path has for this use.
     pub time: u64,
-    /// The number of times that the critical path comes to this use. A return to the use in another thread counts
-    /// again, and so does each sleep.
+    /// The number of times that the critical path comes to this use. Each sleep counts once, and so does each return to
+    /// this use in another thread.
     pub count: u64,
     /// The name of the program that ended the waits of this use, if that program is not recorded.
     pub by: Option<String>,

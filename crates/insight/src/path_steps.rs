@@ -24,8 +24,8 @@ pub struct StepShare {
     pub is_step: bool,
     /// The time of these steps on the critical path, divided by kind.
     pub spent: ByKind,
-    /// The number of different steps with this name on the critical path. If the time is in no step, it is the number
-    /// of times that the path comes to this use.
+    /// The number of different steps with this name on the critical path. If the share is time in no step, the number
+    /// of times that the critical path comes to this use.
     pub count: u64,
 }
 
@@ -34,14 +34,15 @@ impl StepShare {
         self.spent.sum()
     }
 
-    /// The longest kind of wait of these steps on the critical path, in words; `None` if it is less than a tenth
-    /// of their time there.
+    /// The longest kind of wait of these steps on the critical path, in words. `None` if this wait is less than a tenth
+    /// of the steps' time on the path.
     pub fn waited(&self) -> Option<String> {
         longest_wait(&self.spent).filter(|_| self.is_step)
     }
 }
 
-/// The longest wait among the kinds of time in `spent`, in words; `None` if it is less than a tenth of the sum.
+/// The longest wait among the kinds of time in `spent`, in words; `None` if this wait is less than a tenth of the sum
+/// of all kinds.
 fn longest_wait(spent: &ByKind) -> Option<String> {
     let kinds = TimeKind::ALL
         .into_iter()
@@ -95,9 +96,9 @@ impl PathBySteps {
         let mut owners: Vec<(Owner, Option<StepIx>)> = Vec::with_capacity(count);
         for (at, (segment, part)) in path.segments.iter().zip(&parts).enumerate() {
             let mut take = |from, to, step: Option<StepIx>| {
-                // The time counts for the innermost step only if no other step is inside that step, because a step with
-                // inner steps, such as a target, only waits for them. A unit of cargo is an exception: it works itself
-                // although its link is a step inside it.
+                // The time counts for the innermost step only if this step contains no other step, because a step with
+                // inner steps, such as a target, only waits for them. A unit of cargo is an exception: the unit itself
+                // works, although its link is a step inside the unit.
                 let is_unit = |step: &StepIx| {
                     let step = steps.list().get(*step);
                     step.is_some_and(|step| step.kind == StepKind::Unit)
@@ -137,8 +138,8 @@ impl PathBySteps {
         out
     }
 
-    /// Sums up the segments of the critical path by owner. `owners` has for each segment its owner and, if that is a
-    /// step, the index of this step. `name` returns the name of an owner.
+    /// Sums up the segments of the critical path by owner. `owners` has the owner of each segment and, if the owner is
+    /// a step, the index of this step. `name` returns the name of an owner.
     fn add_up<'a>(
         &mut self,
         owners: &[(Owner<'a>, Option<StepIx>)],
@@ -184,8 +185,8 @@ impl PathBySteps {
         self.shares = order.into_iter().map(|(_, share)| share).collect();
     }
 
-    /// The longest kind of wait on the whole critical path, in words; `None` if it is less than a tenth of the
-    /// time.
+    /// The longest kind of wait on the whole critical path, in words; `None` if this wait is less than a tenth of the
+    /// path's time.
     pub fn waited(&self) -> Option<String> {
         let mut spent = ByKind::default();
         let shares = self.shares.iter();
@@ -193,8 +194,9 @@ impl PathBySteps {
         longest_wait(&spent)
     }
 
-    /// Whether dividing the critical path by steps is more useful than dividing it by programs: several steps together
-    /// have at least half of the time, and no step has more than four fifths of it.
+    /// Whether a division of the critical path by steps is more useful than a division by programs. This is so if
+    /// several steps together have at least half of the path's time, and no step has more than four fifths of the
+    /// path's time.
     pub fn says_more(&self) -> bool {
         let whole = self.shares.iter().map(StepShare::time);
         let whole = whole.fold(0u64, u64::saturating_add);

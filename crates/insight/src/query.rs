@@ -128,7 +128,7 @@ pub fn group_of<'a>(analysis: &Analysis, process: &Process, groups: &'a [Group])
 }
 
 named! {
-    /// The sort order of a table. It is descending, except for start and pid.
+    /// The sort order of a table. A table is sorted in descending order, except by start and by pid.
     #[derive(Default)]
     pub enum Sort {
         #[default]
@@ -163,8 +163,8 @@ named! {
 }
 
 impl Sort {
-    /// The figure of a process or row by which a table is sorted in descending order; 0 if it is sorted by start or
-    /// pid.
+    /// The figure of a process or row by which a table is sorted in descending order; 0 if the table is sorted by start
+    /// or pid.
     pub fn figure(self, times: &Times, wall: u64, rss: Option<u64>, tree_cpu: u64) -> u64 {
         match self {
             Sort::OnCpu => times.on_cpu,
@@ -183,7 +183,7 @@ impl Sort {
 
 impl By {
     /// The grouping of a table's rows that fits the sort order. Some figures are known only for whole processes. If a
-    /// table is sorted by such a figure, it has rows of processes in place of rows of threads.
+    /// table is sorted by such a figure, the table has rows of processes in place of rows of threads.
     pub fn of_processes(self) -> By {
         match self {
             By::Thread => By::Process,
@@ -196,7 +196,7 @@ impl By {
 pub struct GroupRow {
     /// The name of the process, thread or group that the table row stands for, for people.
     pub name: String,
-    /// The name in machine formats, if the one for people is shortened.
+    /// The name of the row in machine formats, if the name for people is shortened.
     uncut_name: Option<String>,
     /// The process that a row of the table stands for; `None` if the row sums up several processes or is one thread.
     pub process: Option<ProcessIx>,
@@ -213,8 +213,8 @@ pub struct GroupRow {
     pub tree_cpu: u64,
     /// The earliest start of a process or thread in the table row, in nanoseconds since the start of the recording.
     pub start: u64,
-    /// The raw `wait` status of the process that the table row stands for; `None` for several processes, or if it has
-    /// not exited.
+    /// The raw `wait` status of the process that the table row stands for; `None` if the row stands for several
+    /// processes or if the process has not exited.
     pub status: Option<u32>,
     /// Whether a process in the table row was alive at the end of the recording.
     pub alive: bool,
@@ -488,8 +488,9 @@ fn first_places(
     places.into_iter().map(|(.., ix)| ix).collect()
 }
 
-/// The key by which the rows of a table of processes are sorted: the sorted value, the start and the pid; or the pid
-/// and the start if sorted by pid. Rows with an equal key are sorted by name, so that the order is always the same.
+/// The key by which the rows of a table of processes are sorted: the sorted figure, the start and the pid. If the table
+/// is sorted by pid, the key has the pid and the start. Rows with an equal key are sorted by name, so that the order is
+/// always the same.
 type Key = (u64, u64, Option<u32>);
 
 fn key(sort: Sort, row: &GroupRow) -> Key {

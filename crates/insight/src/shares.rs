@@ -21,7 +21,7 @@ pub struct CpuShares {
     pub others: Option<u64>,
     /// The CPU time in nanoseconds that the hypervisor gave to other guests.
     pub stolen: Option<u64>,
-    /// The sum in nanoseconds of the CPUs' time in which no task wanted them.
+    /// The sum over all CPUs of the time in nanoseconds in which no task wanted to run on the CPU.
     pub idle: Option<u64>,
     /// Whether the CPU time of the build (`build`) is only a lower bound.
     least: bool,
@@ -44,12 +44,13 @@ impl CpuShares {
             return known.of_all(analysis);
         }
         // If the build's CPU time is only a lower bound, the time of other tasks and the idle time cannot be derived
-        // from it.
+        // from the build's time.
         if known.least {
             return known;
         }
-        // The CPU time of others includes the hypervisor's part, which is subtracted. The kernel counts in coarse
-        // ticks, so the sum of all parts is limited to the time that the CPUs had.
+        // The CPU time of other tasks, as the kernel counts it, includes the hypervisor's part, so this part is
+        // subtracted. The kernel counts in coarse ticks, so the sum of all parts is limited to the time that the CPUs
+        // had.
         let resolved = Samples::of(analysis).resolve((analysis.start, analysis.end));
         let others = loads.load(Load::Others).filter(|_| resolved);
         let own = known.build.unwrap_or(0).saturating_add(stolen.unwrap_or(0));

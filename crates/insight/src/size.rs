@@ -23,15 +23,16 @@ use crate::view::View;
 /// The percentage that is added to the largest memory of a job to get a proposed size: pages of files, the kernel
 /// itself and larger inputs need memory, too. A guess; seven real jobs ran on the proposed sizes (`size.py`).
 pub const MARGIN_PERCENT: u64 = 25;
-/// The report on a job has a line about disk space if the job used more than a tenth of the space that was free at its
-/// start in the file system of its command. A guess: with a smaller limit, every job would have such a line.
+/// The report on a job has a line about disk space if the job used more than a tenth of the space that was free when
+/// the job started. Only the file system in which the job's command began counts. A guess: with a smaller limit, every
+/// job would have such a line.
 const NOTICEABLE: u64 = 10;
 /// The smallest size of memory that is proposed for a job, in bytes. Larger proposed sizes are this size times a power
 /// of two, because runners are sold in such sizes.
 const SMALLEST: u64 = 512 << 20;
 
-/// The size of runner that a job needs: the memory and the CPUs that it used, and the smallest sizes that would be
-/// enough.
+/// The size of CI runner that a job needs: the memory and the CPUs that the job used, and the smallest sizes that would
+/// be enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunnerSize {
     pub memory: Option<MemoryNeed>,
@@ -61,7 +62,8 @@ pub struct MemoryNeed {
     pub at_most: Option<u64>,
     /// The memory in bytes that the job could use: the limit of its cgroup, or the memory of the machine.
     pub available: Option<u64>,
-    /// The largest memory in bytes that COMMAND's cgroup had in the recording. It includes the pages of files.
+    /// The largest memory in bytes that COMMAND's cgroup had in the recording. The memory of a cgroup includes cached
+    /// pages of files.
     pub with_files: Option<u64>,
     /// The smallest size of memory in bytes with which the job would have run; `None` if no upper bound of its memory
     /// is known, or if the job was killed or failed.
@@ -146,23 +148,25 @@ impl MemoryNeed {
     }
 }
 
-/// The number of CPUs that a recorded command would need without other tasks: during most of its time, it would use at
-/// most this many at once. `None` for a part of a recording, or for the whole machine.
+/// The number of CPUs that a recorded command would need if no other tasks ran on the machine. During most of its time,
+/// the command would use at most this many CPUs at once. `None` if the recording is of the whole machine, or if only a
+/// part of the recording is analyzed.
 pub fn cpus_wanted(analysis: &Analysis, path: &CriticalPath) -> Option<u64> {
     let schedule =
         is_of_command(analysis).then(|| Schedule::new(analysis, path, &groups(analysis), &[]));
     cpus_wanted_in(analysis, &schedule?.ok()?.alone())
 }
 
-/// The number of CPUs that a recorded command needs, by the simulated run `alone`, which has no other tasks: during
-/// most of its time, it uses at most this many at once. `None` for a part of a recording, or for the whole machine.
+/// The number of CPUs that a recorded command needs, by the simulated run `alone`, in which no other tasks run. During
+/// most of the simulated time, the command uses at most this many CPUs at once. `None` if the recording is of the whole
+/// machine, or if only a part of the recording is analyzed.
 pub fn cpus_wanted_in(analysis: &Analysis, alone: &Done) -> Option<u64> {
     let alone = Some(alone).filter(|_| is_of_command(analysis));
     cpu_need::wanted(analysis.cpus_of_build(), alone?)
 }
 
-/// Whether the recording covers a single command from its beginning on, and neither a part of a recording nor the whole
-/// machine.
+/// Whether the recording covers a single command from its beginning on. A recording of the whole machine, or an
+/// analysis of only a part of the recording, does not count.
 pub fn is_of_command(analysis: &Analysis) -> bool {
     !analysis.is_part() && analysis.meta.scope == Scope::Command
 }
@@ -182,7 +186,7 @@ fn enough(need: u64) -> Option<u64> {
     sizes.into_iter().find(|size| *size >= wanted)
 }
 
-/// An amount of memory that a program used, and the span of time in which it used it.
+/// An amount of memory that a program used, and the span of time in which the program used this memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeldMemory {
     /// The beginning (`from`) and the end (`to`) of the time in which the program used the memory, in nanoseconds.
@@ -210,11 +214,12 @@ pub fn most_at_once(all: impl IntoIterator<Item = HeldMemory>) -> Option<u64> {
     u64::try_from(most).ok().filter(|bytes| *bytes > 0)
 }
 
-/// The largest resident sets of the programs of a process that has ended, in bytes; `None` if one of them is not known.
+/// The largest resident sets of the programs of a process that has ended, in bytes; `None` if one of these sizes is not
+/// known.
 ///
 /// Kernels before 6.16 show only whether a program has increased the maximum of its process, so the largest resident
-/// set of a program may be unknown. The maximum of the process is then taken. A forked process shares its parent's
-/// pages until it executes a program. So the time before the first exec is not counted.
+/// set of a program may be unknown. The maximum of the process is then taken in its place. A forked process shares its
+/// parent's pages until the process executes a program, so the time before the first exec is not counted.
 pub fn resident_sets(process: &Process) -> Option<Vec<HeldMemory>> {
     if process.alive || process.status.is_none() {
         return None;

@@ -31,8 +31,8 @@ pub struct StepSum {
     /// The wall time in nanoseconds that the steps spent in run queues, because they had no CPU.
     pub starved: Option<u64>,
     pub path: Option<u64>,
-    /// The wall time of the steps of this name, divided into parts by cause; `None` if it is not known for one of the
-    /// steps.
+    /// The wall time of the steps of this name, divided into parts by cause; `None` if one of the steps has no known
+    /// division.
     pub parts: Option<PartTimes>,
     /// The time in nanoseconds that the steps waited in run queues while their own tasks had the CPUs. The part `Work`
     /// of their wall time includes this time.
@@ -42,7 +42,8 @@ pub struct StepSum {
     /// The cause that delayed the first of the steps that were held back, with the evidence.
     pub held: Option<String>,
     /// The verdict in words on one of these steps, and the length in nanoseconds of the part of the wall time that the
-    /// verdict names. The step is the longest one that was held back, or the longest one of all if none was.
+    /// verdict names. The step is the longest one that something delayed, or the longest of all steps if nothing
+    /// delayed any of them.
     pub verdict: Option<(String, u64)>,
     /// For the step that `verdict` is about: whether it was held back, and its wall time in nanoseconds.
     pub judged: (bool, u64),

@@ -9,8 +9,9 @@ use tr_format::event::Argv;
 
 use crate::{exit, label};
 
-/// Whether a process runs the program `timeout` and ended the program that it had started. In this case, `timeout`
-/// exits with a special status, or it is killed itself: it sends SIGKILL to its own process group, too.
+/// Whether a process runs the program `timeout` and ended the program that it had started because of the time limit. In
+/// this case, `timeout` exits with a special status, or is killed itself, because it also sends SIGKILL to its own
+/// process group.
 pub(crate) fn timed_out(process: &Process) -> bool {
     if !label::program(process).is("timeout") {
         return false;
@@ -21,8 +22,8 @@ pub(crate) fn timed_out(process: &Process) -> bool {
         || exit::killed_by(process.status) == Some(KILL) && late()
 }
 
-/// The time in nanoseconds for which the last program of a process ran. If it is the process's only program, the time
-/// counts from the start of the process.
+/// The time in nanoseconds for which the last program of a process ran. If the process executed only one program, the
+/// time counts from the start of the process.
 pub(crate) fn ran(process: &Process) -> u64 {
     match &*process.execs {
         [] | [_] => process.wall(),

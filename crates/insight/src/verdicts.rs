@@ -2,7 +2,8 @@
 //! involved.
 //!
 //! The verdict rests on the step's own critical path. If a step failed or was slower than its neighbours while
-//! something held it back, the verdict says so as a hint with its evidence. If the evidence is weak, there is no hint.
+//! something delayed the step, the verdict names this cause as a hint, with the evidence. If the evidence is weak,
+//! there is no hint.
 
 mod division;
 mod words;
@@ -29,10 +30,10 @@ use tr_text::phrase::Phrase;
 /// 2 of 111 failures without one.
 const OF_WALL: (u64, u64) = (2, 5);
 const LEAST: u64 = 200_000_000;
-/// A failed test may have exceeded a time limit that the recording does not show. It is assumed to have done so if it
-/// lacked a CPU for at least this long, in nanoseconds. The first value is for a test in a suite. The second value is
-/// for a test that may itself be a whole suite. Without this rule, `verdicts.py` found failures on a busy machine whose
-/// run-queue wait was wrongly reported as the reason.
+/// A failed test may have exceeded a time limit that the recording does not show. The test is assumed to have exceeded
+/// such a limit if it lacked a CPU for at least this long, in nanoseconds. The first value is for a test in a suite.
+/// The second value is for a test that may itself be a whole suite. Without this rule, `verdicts.py` found failures on
+/// a busy machine whose run-queue wait was wrongly reported as the reason.
 const LATE: [u64; 2] = [500_000_000, 1_000_000_000];
 /// A step has no verdict if more than a tenth (1/`UNKNOWN`) of its wall time is unknown. A decision: a printed figure
 /// never hides more than a tenth.
@@ -40,10 +41,10 @@ const UNKNOWN: u64 = 10;
 /// The least number of other tests in a test's suite for which a median is computed. A guess: the median of fewer tests
 /// is not typical.
 const SUITE: usize = 3;
-/// The largest number of steps whose verdicts name the tasks that they waited for. A bound of the work.
+/// The largest number of steps for which the verdict names the tasks that the step waited for. A bound of the work.
 const NAMED: usize = 50;
-/// The largest number of tasks that a verdict names as the ones that had the CPUs or were waited for. Each of them has
-/// at least a twentieth of the time.
+/// The largest number of tasks that a verdict names. A named task had the CPUs, or the step waited for it, during at
+/// least a twentieth of the time.
 pub(crate) const NAMES: usize = 3;
 /// A verdict names a task if the task has at least a twentieth (1/`COUNTS`) of the time of all tasks in the verdict. A
 /// decision: a smaller part would not change what a reader does.
@@ -59,7 +60,7 @@ pub struct StepVerdict {
     /// The wall time in nanoseconds of the step that the verdict is about.
     pub wall: u64,
     /// For a test, the median of the CPU shares of the other tests of its suite. The CPU share of a test is the CPU
-    /// time that it got as a percentage of the CPU time that it wanted.
+    /// time that the test got, as a percentage of the CPU time that the test wanted.
     pub median: Option<u64>,
     /// The wall time of the step divided into all of its parts, in nanoseconds.
     pub parts: PartTimes,
@@ -72,12 +73,13 @@ pub struct StepVerdict {
     /// Whether the verdict is reported: the step failed or was slow because of something other than its own
     /// work or sleep.
     pub told: bool,
-    /// Whether a time-out ended the step, or ended a wait inside it, while something held the step back.
+    /// Whether a time-out ended the step or a wait inside the step, while something delayed the step.
     pub is_late: bool,
 }
 
 impl StepVerdict {
-    /// Whether the verdict blames the step itself: its own work, its own sleep, or other waits of its own.
+    /// Whether the verdict gives the step itself as the reason: the step's own work, its own sleep, or other waits of
+    /// its own.
     pub fn is_own(&self) -> bool {
         matches!(
             self.part,
@@ -86,7 +88,8 @@ impl StepVerdict {
     }
 }
 
-/// The steps of a recording with the verdicts on them, which are computed when they are first needed.
+/// The steps of a recording, together with the verdicts on these steps. The verdicts are computed when they are first
+/// needed.
 pub struct StepVerdicts<'a> {
     analysis: &'a Analysis,
     pub steps: Steps,
@@ -111,7 +114,7 @@ impl<'a> StepVerdicts<'a> {
     }
 
     /// The times of all steps of the recording, where `path` is the recording's critical path. If the verdicts have not
-    /// been computed yet, they are computed, too. See [`JudgedTimes::new`].
+    /// been computed yet, this function also computes the verdicts. See [`JudgedTimes::new`].
     pub fn times(&self, path: &[Segment], fineness: Option<Fineness>) -> AllTimes {
         self.times_with(path, fineness, Contention::new(self.analysis))
     }
@@ -168,7 +171,7 @@ impl Verdicts {
         self.0.get(step)?.as_ref()
     }
 
-    /// The verdict on a step that failed or was slow, if something outside of its own work delayed it; otherwise
+    /// The verdict on a step that failed or was slow, if something other than the step's own work delayed it; otherwise
     /// `None`.
     pub fn told(&self, step: StepIx) -> Option<&StepVerdict> {
         self.of(step).filter(|verdict| verdict.told)
@@ -308,7 +311,8 @@ fn may_have_failed(steps: &Steps, step: &Step) -> bool {
     step.kind == StepKind::Test && silent && around.is_some()
 }
 
-/// Judges a step by its divided wall time. `failed` says whether the step failed and no step inside it did.
+/// Judges a step by the parts of its wall time. `failed` says whether the step failed although no step inside it
+/// failed.
 fn judge(
     step: &Step,
     failed: bool,
@@ -323,7 +327,7 @@ fn judge(
     let waits = WallPart::ALL.into_iter().filter(|part| !part.is_starved());
     let waits = waits.map(|part| (divided.times.get(part), part));
     let cpu = WallPart::ALL.into_iter().filter(|part| part.is_starved());
-    // If several causes kept the step from a CPU, the one that did so for the longest time is named.
+    // If several causes kept the step from a CPU, the verdict names the cause that did so for the longest time.
     let who = cpu.rev().max_by_key(|part| divided.times.get(*part))?;
     let all = waits.chain([(starved, who)]);
     let (ns, part) = all.rev().max_by_key(|(ns, _)| *ns)?;
@@ -366,9 +370,9 @@ fn judge(
     Some(StepVerdict { told, ..held })
 }
 
-/// For each suite, the CPU shares of its tests in ascending order, so that medians can be read off. The CPU share is
-/// the CPU time that a test got as a percentage of the CPU time that it wanted. The tests directly inside one step form
-/// a suite.
+/// For each suite, the CPU shares of its tests in ascending order, so that medians can be read off. The CPU share of a
+/// test is the CPU time that the test got, as a percentage of the CPU time that the test wanted. The tests directly
+/// inside one step form a suite.
 struct Medians(BTreeMap<Option<StepIx>, Vec<(u64, StepIx)>>);
 
 impl Medians {

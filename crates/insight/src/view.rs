@@ -10,8 +10,8 @@ use crate::Recording;
 #[derive(Clone, Debug, Default)]
 pub struct Ask {
     pub top: usize,
-    /// The number of rows that the user requests with `--top`. Without it, CSV, JSON and some reports have
-    /// all rows.
+    /// The number of rows that the user requests with `--top`. Without this option, CSV, JSON and some reports have all
+    /// rows.
     pub limit: Option<usize>,
     /// The order of a report's rows that the user requests with `--sort`. Each report has its own default.
     pub sort: Option<Sort>,

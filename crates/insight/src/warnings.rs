@@ -1,5 +1,5 @@
-//! Collects the warnings about a recording: the reasons why its numbers are incomplete, and how it was made. Text,
-//! Markdown, the HTML page and JSON show this list before the numbers.
+//! Collects the warnings about a recording: the reasons why the recording's numbers are incomplete, and how the
+//! recording was made. Text, Markdown, the HTML page and JSON show this list before the numbers.
 
 use std::collections::BTreeSet;
 
@@ -125,8 +125,8 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// The sentence about the missing events of a stream, without the full stop. `start` is the start of the recording,
-    /// and the times in the sentence count from it.
+    /// The sentence about the missing events of a stream, without the full stop. The times in the sentence count from
+    /// `start`, the start of the recording.
     pub fn text(&self, start: Ktime) -> String {
         let count = match (self.count, self.uncounted) {
             (0, _) => "some".to_owned(),
@@ -216,13 +216,13 @@ pub fn is_cut(analysis: &Analysis) -> bool {
     analysis.summary.is_none() || analysis.quality.stopped.is_some()
 }
 
-/// Whether the trace was cut so early that at no moment all events up to it are recorded. Then no time and no process
-/// is known.
+/// Whether the trace was cut off so early that there is no moment up to which all events were recorded. No time and no
+/// process of such a trace is known.
 pub fn is_blank(analysis: &Analysis) -> bool {
     is_cut(analysis) && analysis.end == analysis.start && analysis.processes.is_empty()
 }
 
-/// The number of events that a recording has lost, if it is known.
+/// The number of events that a recording has lost; `None` if this number is not known.
 pub fn lost_events(analysis: &Analysis) -> Option<u64> {
     let known = !analysis.quality.lost_unknown && !is_cut(analysis);
     known.then_some(analysis.quality.lost_events)
@@ -249,16 +249,16 @@ pub(crate) fn is_much(unknown: u64, whole: u64) -> bool {
     unknown.saturating_mul(100) >= whole.max(1)
 }
 
-/// Whether the computed CPU time of a recording is only a lower bound. It is if the trace was cut, because then the
-/// rest is unknown, or if the state of tasks is unknown for a noticeable time. The second reason does not apply to a
-/// recording that has only the kernel's totals, because they include all CPU time.
+/// Whether the computed CPU time of a recording is only a lower bound. There are two reasons: the trace was cut off, so
+/// that the rest is unknown, or the state of tasks is unknown for a noticeable time. The second reason does not apply
+/// to a recording that has only the kernel's totals, because these totals include all CPU time.
 pub fn is_lower_bound(analysis: &Analysis) -> bool {
     let times = &analysis.totals.times;
     let hidden = analysis.basis() == Basis::Events && is_much(times.unknown, times.sum());
     hidden || is_cut(analysis)
 }
 
-/// The sentences about the way in which a recording was made, and about the facts that it lacks.
+/// The sentences about the way in which a recording was made, and about the facts that the recording lacks.
 pub fn recorded(analysis: &Analysis) -> Vec<String> {
     let by = escape::raw(analysis.meta.recorded_by().as_bytes());
     let light = if analysis.meta.is_light() {

@@ -24,8 +24,8 @@ pub fn occupant(occupant: Occupant) -> Option<String> {
     }
 }
 
-/// The words for tasks that had a CPU and whose names the recording does not keep, because it keeps only the names of
-/// the tasks that had the CPU for the longest time.
+/// The words for tasks that had a CPU and whose names are not in the recording. A recording has only the names of the
+/// tasks that had the CPUs for the longest time.
 pub const FURTHER: &str = "further tasks";
 
 /// The name of a recording: the recorded command line, or, if there is no command, a description such as `the whole
@@ -53,8 +53,8 @@ pub fn recorded(meta: &Metadata) -> String {
 /// The name that is shown for a recording if it is not known what was recorded.
 const NO_COMMAND: &str = "the command";
 
-/// The name of a recording for people. The name is the CI job if COMMAND is a script that a CI runner wrote, or if
-/// there is no COMMAND. Otherwise the name is the command that the user typed.
+/// The name of a recording for people. If COMMAND is a script that a CI runner wrote, or if there is no COMMAND, the
+/// name is that of the CI job. Otherwise the name is the command that the user typed.
 pub fn headline(meta: &Metadata) -> String {
     let ci = Ci::new(meta);
     let is_typed = match meta.scope {
@@ -156,7 +156,7 @@ pub fn comm(comm: &Comm) -> String {
     escape::raw(comm.bytes())
 }
 
-/// A task as a JSON object: its type, its tid if that is known, and the pid and the label if it is recorded.
+/// A task as a JSON object: the task's type, the tid if it is known, and the pid and the label if the task is recorded.
 pub fn named(analysis: &Analysis, who: Actor) -> Value {
     let (kind, tid, found) = match who {
         Actor::Unknown => ("unknown", None, None),

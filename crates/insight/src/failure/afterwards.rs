@@ -37,7 +37,7 @@ impl Finder<'_> {
         after.map(|ix| self.analysis.process(*ix))
     }
 
-    /// The children that a parent had started before it started the given child.
+    /// The children that a parent had started before the given child started.
     pub(super) fn before_start<'a>(
         &'a self,
         child: &Process,
@@ -49,7 +49,8 @@ impl Finder<'_> {
         before.map(|ix| self.analysis.process(*ix))
     }
 
-    /// The children that a process started before the end of `child`, and the children that it started afterwards.
+    /// Two lists of a parent's children: the ones that started before the end of `child`, and the ones that started
+    /// afterwards.
     fn divided(&self, child: &Process, parent: ProcessIx) -> (&[ProcessIx], &[ProcessIx]) {
         let children = self.analysis.process(parent).children.as_slice();
         let first = children.partition_point(|ix| self.analysis.process(*ix).start <= child.end);
@@ -77,8 +78,9 @@ impl Finder<'_> {
     }
 
     /// Whether a shell ended because of a child's failure (`set -e`), so that only the shell's trap started programs
-    /// afterwards. Two facts show this. First, after the child, the shell only cleaned up and reported. Second, the
-    /// shell ended with the exit status of the child, or with the status of its last program, which failed to clean up.
+    /// afterwards. Two facts show this. First, after the child's end, the shell only cleaned up and reported. Second,
+    /// the shell ended with the exit status of the child, or with the status of the shell's last program, which cleaned
+    /// up and failed.
     pub(super) fn is_end_before_tidying(&self, child: &Process, above: ProcessIx) -> bool {
         let shell = self.analysis.process(above);
         let is_tidy = |process: &Process| !process.execs.is_empty() && tidies(process);
@@ -112,15 +114,16 @@ impl Finder<'_> {
         tidies(child) && self.follows_a_failed_step(child, above)
     }
 
-    /// Whether the step that a script or program ran right before the given child had failed.
+    /// Whether a failed step came right before the given child among the children of a script or program. Children that
+    /// only clean up are skipped.
     fn follows_a_failed_step(&self, child: &Process, above: ProcessIx) -> bool {
         let mut before = self.before_start(child, above).rev().take(TIDYING);
         let step = before.find(|earlier| !tidies(earlier));
         step.is_some_and(|step| fails(step) && is_step(step))
     }
 
-    /// Whether a parent ended soon after a child, and in between started only programs that clean up, at least one of
-    /// which failed.
+    /// Whether a parent ended soon after a child had ended, and in between started only programs that clean up. At
+    /// least one of these programs must have failed.
     pub(super) fn gave_up_before_tidying(&self, child: &Process, above: ProcessIx) -> bool {
         self.after(child, above).take(TIDYING).any(fails)
             && self.is_last_but(child, above, tidies)
@@ -137,25 +140,26 @@ impl Finder<'_> {
         after.all(|(number, next)| number < TIDYING && is_nothing(next))
     }
 
-    /// Whether a parent started nothing after one of its children had ended, and then ended soon after the last of its
-    /// children.
+    /// Whether a parent started nothing after one of its children had ended, and the parent ended soon after the last
+    /// of all its children had ended.
     pub(super) fn gave_up_after_others(&self, child: &Process, parent: ProcessIx) -> bool {
         let above = self.analysis.process(parent);
         let last = self.last_ends[parent].max(child.end);
         self.is_last(child, parent) && above.end.since(last.min(above.end)) <= soon(above)
     }
 
-    /// Whether a parent started nothing after one of its children had ended, and ended soon afterwards itself.
+    /// Whether a parent started nothing after one of its children had ended, and the parent itself ended soon after
+    /// that child.
     pub(super) fn gave_up(&self, child: &Process, parent: ProcessIx) -> bool {
         self.is_last(child, parent) && self.soon_ended(child, parent)
     }
 
-    /// Whether a parent ended soon after a child had ended. The time in which the parent waited for a CPU does not
-    /// count, because a busy machine delays any program.
+    /// Whether a parent ended soon after a child had ended. The time for which the parent waited for a CPU is not
+    /// counted, because a busy machine delays any program.
     pub(super) fn soon_ended(&self, child: &Process, parent: ProcessIx) -> bool {
         let above = self.analysis.process(parent);
-        // The beginning of the parent's exit counts, because an exiting process may still wait for a CPU before it has
-        // ended.
+        // The parent's end is taken from the moment at which the parent began to exit, because an exiting process may
+        // still wait for a CPU.
         let exit = self.exit(above).max(child.end);
         let (all, most) = (exit.since(child.end), soon(above));
         let queued = || self.queued_since(child.end, parent);
@@ -179,9 +183,9 @@ impl Finder<'_> {
         waits.max().unwrap_or(0)
     }
 
-    /// Whether a parent started the child `next` without waiting after it had started `child`. Then both children are
-    /// members of one pipe, or one of them runs in the background. In both cases, `child` may have ended before `next`
-    /// began.
+    /// Whether a parent started the child `next` after the child `child` without waiting in between. Then both children
+    /// are members of one pipe, or one of them runs in the background. In both cases, `child` may have ended before
+    /// `next` began.
     pub(super) fn is_beside(&self, child: &Process, next: &Process) -> bool {
         if next.start < child.end {
             return true;
@@ -195,7 +199,7 @@ impl Finder<'_> {
         sleeps.get(first).is_none_or(|from| *from >= next.start)
     }
 
-    /// The starts of the sleeps of all threads of a process, in order.
+    /// The times at which the threads of a process began to sleep, for all its threads together, in ascending order.
     fn sleeps(&self, ix: ProcessIx) -> Vec<Ktime> {
         let threads = self.analysis.process(ix).threads.iter();
         let timeline = self.analysis.timeline.iter();
@@ -218,9 +222,9 @@ impl Finder<'_> {
         is_last && self.soon_ended(child, above)
     }
 
-    /// Whether a make ignored the failure of a child (`-rm core`): the make would have stopped at a failure, but it
-    /// began another job afterwards. If another job was already running at the time of the failure, the next line of
-    /// that job does not count.
+    /// Whether a make ignored the failure of a child, as for a recipe line `-rm core`. A make that does not ignore a
+    /// failure begins no further job. So the failure was ignored if this make began another job afterwards. The next
+    /// line of a job that was already running at the time of the failure does not count as another job.
     pub(super) fn was_ignored(&self, child: &Process, above: ProcessIx) -> bool {
         let make = self.analysis.process(above);
         if family(make) != Some(Family::Make) || goes_on(self.analysis, above) {
@@ -235,7 +239,7 @@ impl Finder<'_> {
         self.has_noticed(child, above, next.start) && !self.is_next_line(child, above, next.start)
     }
 
-    /// Whether a make that runs one job at a time ran nothing else while the given job ran.
+    /// Whether a make runs one job at a time, and none of its other jobs ran at the same time as the given job.
     fn is_only_job(&self, job: &Process, make: ProcessIx) -> bool {
         let is_serial = |ix: ProcessIx| !is_parallel(self.analysis.process(ix));
         let before = self.before_start(job, make).rev().take(NEAR);
@@ -243,14 +247,15 @@ impl Finder<'_> {
         self.analysis.lineage(make).take(DEEP).all(is_serial) && others.next().is_none()
     }
 
-    /// Whether a make knew that one of its children had failed when it started another one. A make with several job
-    /// slots may have decided to start the other one before the failure.
+    /// Whether a make already knew of the failure of `child` when the make started another child at the time `start`. A
+    /// make with several job slots may have decided to start that other child before the failure.
     fn has_noticed(&self, child: &Process, above: ProcessIx, start: Ktime) -> bool {
         let make = self.analysis.process(above);
         let Some(timeline) = &self.analysis.timeline else {
             return !is_parallel(make);
         };
-        // An exiting process wakes its parent. So if the make slept when the child exited, it noticed the exit.
+        // An exiting process wakes its parent. So if the make slept when the child exited, the make noticed the child's
+        // exit.
         let died = self.exit(child);
         make.threads.iter().any(|thread| {
             let stretches = timeline.since(*thread, died).take(NEAR);
@@ -267,8 +272,8 @@ impl Finder<'_> {
     fn is_next_line(&self, child: &Process, above: ProcessIx, start: Ktime) -> bool {
         let (before, _) = self.divided(child, above);
         let mut others = before.iter().rev().map(|ix| self.analysis.process(*ix));
-        // If there are too many children to search, the answer is yes, because one of them may have been the previous
-        // line of that recipe.
+        // If there are too many children to search, the answer is yes, because one of the unsearched children may have
+        // been the previous line of that recipe.
         before.len() > NEAR
             || others.any(|other| {
                 other.pid != child.pid && other.end >= child.start && other.end <= start
@@ -288,9 +293,10 @@ impl Finder<'_> {
         code(child) != code(shell) && went_on() && !self.is_one_of_many(child, above)
     }
 
-    /// Whether a shell may have remembered the failure of a child until its own end (`|| failed=1`). One of three exit
-    /// statuses of the shell shows this: the status of the child (`rc=$?`), the number of the shell's failed steps, or
-    /// 1 although each step after the child succeeded. Failures of steps that scripts often tolerate do not count.
+    /// Whether a shell may have remembered the failure of a child until the shell's own end (`|| failed=1`). One of
+    /// three exit statuses of the shell shows this: the status of the child (`rc=$?`), the number of the shell's failed
+    /// steps, or 1 although each step after the child succeeded. Failures of steps that scripts often tolerate do not
+    /// count.
     pub(super) fn may_have_been_kept(&self, child: &Process, above: ProcessIx) -> bool {
         let counts = |process: &Process| {
             is_step(process) && !is_often_ignored(process) && !is_optional(process)
@@ -320,7 +326,7 @@ impl Finder<'_> {
         u32::try_from(failed) == Ok(status)
     }
 
-    /// Whether a shell started one program again and again, and the given child is one of these runs.
+    /// Whether a shell ran one program again and again, and the given child is one of these runs.
     fn is_one_of_many(&self, child: &Process, above: ProcessIx) -> bool {
         let mut kept = self.programs.borrow_mut();
         let numbers = kept.entry(above).or_insert_with(|| {
@@ -337,8 +343,9 @@ impl Finder<'_> {
         all.is_some_and(|all| *all > own)
     }
 
-    /// Whether a shell perhaps ended with the status that it had kept of a failed member of a pipe
-    /// (`${PIPESTATUS[0]}`). Both statuses must be equal, and after this member the shell only ran checks and reports.
+    /// Whether a shell perhaps saved the status of a failed member of a pipe (`${PIPESTATUS[0]}`) and ended with this
+    /// status. The shell and the member must have ended with equal statuses, and after this member the shell only ran
+    /// checks and reports.
     pub(super) fn is_end_by_a_pipe(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let (child, shell) = (self.analysis.process(ix), self.analysis.process(above));
         if passes(shell) != Passes::Status || code(child) != code(shell) || is_question(child) {

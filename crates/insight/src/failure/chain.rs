@@ -1,4 +1,5 @@
-//! Finds the chain of failures from a process, such as COMMAND, down to the failure that caused this process to fail.
+//! Finds the chain of failures that leads from a process, such as COMMAND, down to the failure that made this process
+//! fail.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,23 +18,24 @@ use super::texts::Texts;
 use crate::ancestors::down;
 use crate::exit;
 
-/// The rank of a child among several children that explain the failure of one parent equally well. The first field in
-/// which two ranks differ decides, and the child with the larger value is chosen.
+/// The rank of a failed child among several children that explain the failure of one parent equally well. Two ranks are
+/// compared field by field from the top, and the child with the larger rank is chosen.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
-    /// The meaning depends on how certainly the child explains the failure. If it is certain: whether the child
-    /// exceeded its time limit. If it is only possible: whether the child failed by itself, because a child that was
-    /// stopped in an orderly way explains less.
+    /// If the child certainly explains the parent's failure: whether the child exceeded its time limit. If the child is
+    /// only a possible reason: whether the child failed by itself, because a child that was stopped in an orderly way
+    /// is a weaker reason.
     is_first: bool,
-    /// The failed child is a member of the last pipe that its parent ran, or the parent only cleaned up after it.
+    /// The failed child is a member of the last pipe that its parent ran, or the parent only cleaned up after the child
+    /// had ended.
     is_end: bool,
-    /// The failed child has the exit status of its parent, and this status is evidence because it is not 1, which any
-    /// failure can have.
+    /// The failed child has the exit status of its parent, and this status is not 1. A status of 1 would be no
+    /// evidence, because any failure can have this status.
     is_own: bool,
     /// The rank of the failed child among several possible reasons for its parent's failure ([`Finder::weight`]).
     weight: u8,
-    /// For a child that may explain its parent's failure, its wall time in ns. For a child that certainly explains it,
-    /// the time at which the child ended.
+    /// If the child is only a possible reason for the parent's failure: the child's wall time in ns. If the child is a
+    /// certain reason: the time at which the child ended.
     ns: u64,
 }
 
@@ -122,7 +124,7 @@ impl<'a> Finder<'a> {
     }
 
     /// The chain of failures that begins with the given process and descends to the cause of its failure. At each
-    /// level, it follows the child that explains the failure best.
+    /// process, the chain goes on to the child that explains this process's failure best.
     pub(super) fn chain(&self, from: Option<ProcessIx>) -> Vec<ProcessIx> {
         let mut chain = Vec::new();
         let mut next = from;
@@ -212,8 +214,8 @@ fn jobs_of<'a>(
     children.filter(|(_, child)| !child.execs.is_empty() && child.start >= program(parent))
 }
 
-/// For each process, the end of the child that ended last. Children that outlived the process do not count; 0 if there
-/// is no other child.
+/// For each process, the latest time at which a child of the process ended. Children that outlived the process do not
+/// count. The time is 0 if no child counts.
 fn last_ends(analysis: &Analysis) -> Arena<ProcessIx, Ktime> {
     let ends = analysis.processes.iter().map(|process| {
         let children = process.children.iter().map(|ix| analysis.process(*ix).end);

@@ -17,8 +17,9 @@ use crate::exit;
 const STOPS: [u32; 3] = [1, INTERRUPT, 15];
 
 impl Finder<'_> {
-    /// The course of a failed shell's script, or of a failed subshell's commands: which child was started by which
-    /// command, and how the script ended. `None` if the script's text is not known or does not fit the children.
+    /// The course of a failed shell's script, or of a failed subshell's commands: which command started which child,
+    /// and how the script ended. `None` if the script's text is not known, or if the children cannot have come from
+    /// this text.
     pub(super) fn course(&self, ix: ProcessIx) -> Option<Rc<ShellCourse>> {
         if let Some(known) = self.texts.courses.borrow().get(&ix) {
             return known.clone();
@@ -60,8 +61,8 @@ impl Finder<'_> {
             let args: Vec<&[u8]> = shell.argv.args().collect();
             let options = Options::of(&args)?;
             let Script { name, outline } = self.texts.of(shell)?;
-            // If the script handles signals, a trap may have ended the shell and its children, so the text does not
-            // show the course.
+            // If the script handles signals, a handler (trap) may have ended the shell and its children, so the text
+            // does not show the course.
             if outline.handles_signals() && self.has_stopped_child(shell) {
                 return None;
             }
@@ -93,14 +94,14 @@ impl Finder<'_> {
         })
     }
 
-    /// The file and the line of the command in a script for which a shell started the given process.
+    /// The script file and the line of the command for which a shell started the given process.
     pub(super) fn script_line(&self, ix: ProcessIx) -> Option<ScriptLine> {
         let above = self.course(self.analysis.process(ix).parent?)?;
         let text = above.part.text(above.command(ix)?)?;
         Some(self.place_of(&above, &text))
     }
 
-    /// The name of the program for which a shell forked a process that then did not execute it.
+    /// The name of the program that a forked child of a shell should have executed, but did not execute.
     pub(super) fn unstarted_program(&self, ix: ProcessIx) -> Option<String> {
         let above = self.course(self.analysis.process(ix).parent?)?;
         let name = above.part.program(above.command(ix)?)?;
@@ -120,8 +121,8 @@ impl Finder<'_> {
         })
     }
 
-    /// The file and the line of a command in a script. The path is relative if the file is in the directory in which
-    /// COMMAND started, or in a subdirectory of it.
+    /// The file and the line of a command in a script. The path of the file is relative if the file is in the directory
+    /// in which COMMAND started, or in a subdirectory of that directory.
     fn place_of(&self, course: &ShellCourse, text: &CommandText<'_>) -> ScriptLine {
         let command = self.analysis.processes.first();
         let first = command.and_then(|command| command.execs.first());

@@ -20,25 +20,27 @@ use crate::{exit, label, query};
 use tr_text::phrase::Phrase;
 use tr_text::{escape, units};
 
-/// The word before the name of a failure that is one of several possible reasons.
+/// The word that is printed before the name of a failure if this failure is only one of several possible reasons.
 pub const PERHAPS: &str = "perhaps ";
 
-/// The divisor of the life of a worker process that was stopped after a time-out. If another worker of its pool ended
-/// successfully during the last tenth of this life, the pool was only being closed, and the stopped worker did not
-/// fail. A guess: Jest gives a worker half a second to end by itself, which is some percent of the time of a suite.
+/// The divisor of the life of a worker process that was stopped after a time-out. If another worker of the same pool
+/// ended successfully during the last tenth of this life, the pool was only being closed, and the stopped worker did
+/// not fail. A guess: Jest gives a worker half a second to end by itself, which is some percent of the time of a suite.
 const CLOSING: u64 = 10;
 
 /// The facts about how the processes of a recording ended, and which processes stopped them.
 pub(super) struct ProcessEnds<'a> {
     /// The processes that the kernel killed for lack of memory, with their resident memory in bytes.
     pub(super) out_of_memory: BTreeMap<ProcessIx, Option<u64>>,
-    /// For each process, the container that it is in. Filled in only if the kernel killed a process for lack of memory.
+    /// For each process, the container in which the process runs. The field is filled in only if the kernel killed a
+    /// process for lack of memory.
     pub(super) containers: Option<Arena<ProcessIx, Option<&'a Called>>>,
     /// Whether the recording shows kills for lack of memory, so that any other SIGKILL was sent on purpose.
     pub(super) kills_told: bool,
     /// For each process that a signal of one of its ancestors ended, the facts about this end.
     stops: BTreeMap<ProcessIx, Stop>,
-    /// The processes that were stopped by a process which is not their ancestor, such as a sibling.
+    /// The processes that were stopped by another process that is not an ancestor of the stopped process, such as a
+    /// sibling.
     by_neighbours: BTreeSet<ProcessIx>,
     /// The memory limit in bytes of the cgroup in which COMMAND ran.
     pub(super) limit: Option<u64>,
@@ -53,8 +55,8 @@ pub enum FailureEnd {
     Failed,
     /// The failed process or step ended with this raw status of `wait`.
     Status(u32),
-    /// A shell or a make failed because it could not start a program. `status` is the raw exit status of the shell, or
-    /// of the process that was forked to run the program.
+    /// A shell or a make failed because a program could not be started. `status` is the raw exit status of the shell,
+    /// or of the process that was forked to run the program.
     Unstarted {
         status: u32,
         /// The name of the program that could not be started, if the shell's command line shows it.
@@ -65,15 +67,15 @@ pub enum FailureEnd {
         by: &'static str,
         is_proven: bool,
         status: u32,
-        /// The label of the program that the stopped process was waiting for; `None` if it waited for none, or if its
-        /// own command line already names that program.
+        /// The label of the program for which the stopped process was waiting. `None` if the process waited for no
+        /// program, or if the process's own command line already names that program.
         awaited: Option<Phrase>,
     },
-    /// The program itself exceeded its time limit, and reported that by this exit status.
+    /// The program exceeded a time limit of its own, and reported this by its exit status.
     TimedOut {
         status: u32,
-        /// The label of the program that the process was waiting for; `None` if it waited for none, or if its own
-        /// command line already names that program.
+        /// The label of the program for which the process was waiting. `None` if the process waited for no program, or
+        /// if the process's own command line already names that program.
         awaited: Option<Phrase>,
     },
     /// The kernel killed the failed process for lack of memory. The sizes are in bytes.
@@ -138,7 +140,8 @@ impl FailureEnd {
     }
 }
 
-/// The words for the end of a stopped process, and for the program that it was waiting for, if there is one.
+/// The words for the end of a stopped process, and for the program that the process was waiting for, if there is such a
+/// program.
 fn while_waiting(end: &str, awaited: &Option<Phrase>) -> Phrase {
     match awaited {
         Some(awaited) => Phrase::with([awaited], |[awaited]| {
@@ -189,7 +192,7 @@ impl<'a> ProcessEnds<'a> {
         sure
     }
 
-    /// The facts about the stop of a process by one of its ancestors; `None` if no ancestor stopped it.
+    /// The facts about the stop of a process by one of its ancestors; `None` if no ancestor stopped the process.
     pub(super) fn stop(&self, ix: ProcessIx) -> Option<&Stop> {
         self.stops.get(&ix)
     }
@@ -199,19 +202,20 @@ impl<'a> ProcessEnds<'a> {
         self.by_neighbours.contains(&ix)
     }
 
-    /// Whether an ancestor of a process ended it on purpose, so that the end is not a failure.
+    /// Whether an ancestor of a process ended the process on purpose, so that this end is not a failure.
     pub(super) fn was_ended(&self, ix: ProcessIx) -> bool {
         let stop = self.stop(ix);
         stop.is_some_and(|stop| stop.is_proven && stop.time_out == TimeOut::No)
     }
 
-    /// Whether the owner of a pool of workers stopped a process because it was no longer needed.
+    /// Whether a process was a worker of a pool, and the owner of the pool stopped the process because the worker was
+    /// no longer needed.
     pub(super) fn was_closed(&self, ix: ProcessIx) -> bool {
         let stop = self.stop(ix);
         stop.is_some_and(|stop| stop.is_proven && stop.is_of_a_closed_pool)
     }
 
-    /// Whether it is proven that an ancestor of a process stopped it after a time-out.
+    /// Whether it is proven that an ancestor of a process stopped the process after a time-out.
     pub(super) fn was_stopped_late(&self, ix: ProcessIx) -> bool {
         let stop = self.stop(ix);
         stop.is_some_and(|stop| stop.is_proven && stop.time_out != TimeOut::No)
@@ -269,21 +273,22 @@ impl<'a> ProcessEnds<'a> {
         }
     }
 
-    /// Whether a process was killed by a signal that shows a crash, and not by one that programs send to end another
-    /// program in an orderly way.
+    /// Whether the signal that killed a process shows a crash. Signals that programs send to end other programs in an
+    /// orderly way show no crash.
     pub(super) fn is_crash(process: &Process) -> bool {
         let signal = exit::killed_by(process.status);
         signal.is_some_and(status::is_crash)
     }
 
-    /// Whether SIGKILL ended a process, and the recording does not show whether memory was short.
+    /// Whether SIGKILL ended a process, and the recording does not show whether the kernel sent this signal for lack of
+    /// memory.
     pub(super) fn is_unexplained_kill(&self, process: &Process) -> bool {
         let is_kill = exit::killed_by(process.status) == Some(KILL);
         is_kill && !self.kills_told && !timed_out(process)
     }
 
-    /// Whether another program ended a process on purpose: by a signal that asks programs to end, or by SIGKILL if the
-    /// kernel certainly did not send it for lack of memory.
+    /// Whether another program ended a process on purpose. This is so if the signal was one that asks programs to end,
+    /// or if the signal was SIGKILL and the kernel certainly did not send it for lack of memory.
     pub(super) fn on_purpose(&self, ix: ProcessIx, process: &Process) -> bool {
         let by_kill = || self.kills_told && !self.out_of_memory.contains_key(&ix);
         let signal = exit::killed_by(process.status).filter(|_| !timed_out(process));
@@ -314,7 +319,8 @@ fn is_bare_fork(process: &Process) -> bool {
     process.execs.is_empty() && process.children.is_empty()
 }
 
-/// The largest number of a process's ancestors that are searched for the sender of the signal that ended it.
+/// The largest number of ancestors of a process among which the sender of the signal that ended the process is
+/// searched.
 const DEEP: usize = 1_000;
 
 /// The stop of a process by a signal that one of its ancestors sent.
@@ -322,10 +328,11 @@ const DEEP: usize = 1_000;
 pub(super) struct Stop {
     /// The words for the sender of the signal that stopped the process.
     by: &'static str,
-    /// Whether it is proven that the signal of the ancestor stopped the process, because nothing else can have woken
-    /// it.
+    /// Whether it is proven that a signal of the ancestor stopped the process, because no other event can have woken
+    /// the process at that time.
     pub(super) is_proven: bool,
-    /// Whether the owner of a pool of workers stopped the process because it was a worker that was no longer needed.
+    /// Whether the process was a worker of a pool, and the owner of the pool stopped the process because this worker
+    /// was no longer needed.
     pub(super) is_of_a_closed_pool: bool,
     pub(super) time_out: TimeOut,
 }
@@ -352,13 +359,14 @@ fn is_of_a_closed_pool(analysis: &Analysis, ix: ProcessIx) -> bool {
     })
 }
 
-/// The processes that another process killed on purpose by a signal, each with the sender.
+/// The processes that another process killed on purpose by a signal, each together with the sender of the signal.
 fn senders(analysis: &Analysis, sure: &ProcessEnds<'_>) -> Vec<(ProcessIx, Sender)> {
     let all = analysis.process_ids();
     let stopped = all.filter(|ix| sure.on_purpose(*ix, analysis.process(*ix)));
     let senders = stopped.filter_map(|ix| {
         let sender = sender(analysis, ix)?;
-        // A kill(1) sends the signal for its parent, so the parent counts as the sender.
+        // A process of the program kill(1) sends the signal on behalf of its parent, so the parent counts as the
+        // sender.
         let program = label::program(analysis.process(sender.process));
         let process = if program.uses().contains(&UtilityUse::Kill) {
             analysis.process(sender.process).parent?

@@ -1,8 +1,8 @@
 //! Decides whether the failure of one process explains the failure of another process.
 //!
-//! This file excludes failures that cannot be the reason. Whether one of the other failures is the reason depends on
-//! the kind of the process that failed because of it. Each kind has a module: shells, build tools, test runners, and
-//! other programs.
+//! This file excludes failures that cannot be the reason. The rules for the remaining failures depend on the program of
+//! the process whose failure is to be explained. Each kind of program has a module: shells, build tools, test runners,
+//! and other programs.
 
 mod stops;
 mod to_programs;
@@ -27,9 +27,9 @@ use crate::timeout::timed_out;
 
 impl Finder<'_> {
     /// The process whose failure can be explained by the failure of the given process. In most cases, this is the
-    /// parent. There are two exceptions. If the parent is a worker process that another process started to do part of
-    /// its work, the result is that other process. If the parent is git's server process, the result is the client
-    /// process of git that started the server.
+    /// parent. There are two exceptions. If the parent is a worker to which another process gave a part of the work,
+    /// the result is this other process. If the parent is git's server process, the result is the client process of git
+    /// that started the server.
     pub(super) fn above(&self, ix: ProcessIx) -> Option<ProcessIx> {
         let parent = self.analysis.process(ix).parent?;
         if self.is_worker(parent) {
@@ -63,8 +63,8 @@ impl Finder<'_> {
         })
     }
 
-    /// How the failure of a process may explain the failure of the process `above`, such as its parent; `None` if the
-    /// one does not explain the other.
+    /// How the failure of the process `ix` may explain the failure of the process `above`, such as its parent. `None`
+    /// if the failure of `ix` does not explain the failure of `above`.
     pub(super) fn explains(&self, ix: ProcessIx, above: ProcessIx) -> Option<Explains> {
         let child = self.analysis.process(ix);
         let parent = self.analysis.process(above);
@@ -90,9 +90,9 @@ impl Finder<'_> {
         if self.was_killed_for_another(ix, above) || self.was_stopped_for_another(ix, above) {
             return None;
         }
-        // Here `above` is not the parent of the process, but the owner of a pool of worker processes or a client of
-        // git. The parent is then a worker of that pool, or git's server. The failure counts if `above` started no
-        // process after it.
+        // Here `above` is not the parent of the process. Instead, `above` is the owner of a pool whose worker is the
+        // parent, or the client of a git server that is the parent. The failure counts if `above` started no process
+        // after it.
         if child.parent != Some(above) {
             let counts = self.is_last(child, above) && !is_question(child);
             return counts.then_some(Explains::Maybe);
@@ -112,8 +112,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Whether the failures of two processes certainly have nothing to do with each other: one of the processes did not
-    /// fail, or the process `above` failed for a reason of its own.
+    /// Whether the failures of two processes certainly have nothing to do with each other: one of the two processes did
+    /// not fail, or the process `above` failed for a reason of its own.
     fn is_unrelated(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let child = self.analysis.process(ix);
         let parent = self.analysis.process(above);
@@ -139,21 +139,21 @@ impl Finder<'_> {
         is_end || is_closed || process.children.iter().any(|ix| self.fails(*ix))
     }
 
-    /// How the failure of a check that a configuration makes explains the configuration's failure.
+    /// How the failure of a check that a configure step runs explains the failure of this configure step.
     fn probe_to_a_configuration(&self, probe: &Process, above: ProcessIx) -> Option<Explains> {
         let is_last = match family(self.analysis.process(above)) {
             Some(Family::Configure) => self.is_last_but_tidying(probe, above),
             _ => self.is_last(probe, above),
         };
         let gave_up = is_last && self.soon_ended(probe, above);
-        // A configuration fails if a package that it needs is missing. After any other negative answer, such as a
-        // failed `git describe`, it goes on.
+        // A configure step fails if a package that it needs is missing. After any other negative answer of a check,
+        // such as a failed `git describe`, the configure step goes on.
         let is_needed = !is_question(probe) || asks_for_packages(probe);
         (gave_up && is_needed).then_some(Explains::Maybe)
     }
 
     /// Whether the failure of a child is the reason for the failure of its shell, according to the text of the shell's
-    /// script; `None` if the text does not decide it.
+    /// script; `None` if the script's text does not show whether this is the reason.
     pub(super) fn by_script(&self, ix: ProcessIx, shell: ProcessIx) -> Option<Decided> {
         if self.analysis.process(ix).parent != Some(shell) {
             return None;
@@ -172,9 +172,9 @@ impl Finder<'_> {
         course.decides(ix)
     }
 
-    /// Whether the failure of a process leads to the failure of its parent. A reason that is only possible counts in
-    /// two cases: the process was the last step of a shell that ended with the same status, or the parent is a make
-    /// that goes on after failures and has no failed build.
+    /// Whether the failure of a process leads to the failure of its parent. If the process is only a possible reason,
+    /// this counts in two cases. Either the process was the last step of a shell that ended with the same status, or
+    /// the parent is a make that goes on after failures and has no failed build.
     pub(super) fn leads_to(&self, ix: ProcessIx, parent: ProcessIx) -> bool {
         match self.explains(ix, parent) {
             None => false,

@@ -35,13 +35,14 @@ impl Default for FailedTask {
 /// A cause that delayed a failed process or step while it ran, such as other tasks on the CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// The name of the step that was held back, if it is another step than the failed one.
+    /// The name of the step that the cause delayed, if this step is not the failed step itself.
     pub step: Option<Phrase>,
     pub verdict: StepVerdict,
 }
 
 impl Held {
-    /// The words for the cause of the delay, after the name of the step that was held back.
+    /// The words for the cause of the delay, preceded by the name of the delayed step if this is not the failed step
+    /// itself.
     fn text(&self) -> Phrase {
         let verdict = self.verdict.text();
         match &self.step {
@@ -56,8 +57,8 @@ impl Held {
 pub struct Failure {
     pub task: FailedTask,
     pub end: FailureEnd,
-    /// The time in nanoseconds that the failed process or step ran before it failed. For a process, only its last
-    /// program counts.
+    /// The time in nanoseconds for which the failed process or step ran before the failure. For a process, the time
+    /// counts from the start of the last program that the process executed.
     pub after: u64,
     pub pid: Option<u32>,
     pub process: Option<ProcessIx>,
@@ -68,7 +69,7 @@ pub struct Failure {
     /// Whether this entry is COMMAND at the end of a list of consequences (`above`), although COMMAND's exit status
     /// shows no failure.
     pub is_hidden: bool,
-    /// Whether the kernel killed descendants of the failed process together with it, for lack of memory.
+    /// Whether the kernel, for lack of memory, killed descendants of the failed process together with this process.
     pub with_descendants: bool,
     /// The time in the recording at which the process or step failed.
     pub(super) at: Ktime,
@@ -80,13 +81,13 @@ pub struct Failure {
     pub was_late: bool,
     /// The place in a shell script of the command for which the shell started the failed process.
     pub place: Option<ScriptLine>,
-    /// The statement at which the failed script ended, if no program that the script ran made it fail.
+    /// The statement at which the failed script ended, if the script did not fail because of a program that it ran.
     pub statement: Option<Statement>,
 }
 
 impl Failure {
-    /// The word that stands before this failure's name in the list of failures that another failure led to: "perhaps"
-    /// if the connection is not certain, otherwise nothing.
+    /// The word that is printed before this failure's name in a list of consequences: "perhaps" if it is not certain
+    /// that the previous failure in the list caused this one, otherwise nothing.
     pub fn lead(&self) -> &'static str {
         if self.perhaps {
             PERHAPS
@@ -126,7 +127,7 @@ impl Failure {
         self.held_whenever().filter(|_| self.was_late)
     }
 
-    /// Like [`Failure::held_by`], but also if no time limit was exceeded.
+    /// Like [`Failure::held_by`], but the cause is also given if no time limit was exceeded.
     pub fn held_whenever(&self) -> Option<Phrase> {
         self.held.as_ref().map(Held::text)
     }
@@ -168,17 +169,18 @@ pub struct Failures {
     /// The number of COMMAND's processes that failed and for which the recording does not show whether the failure had
     /// consequences.
     pub unclear: usize,
-    /// Failed processes whose consequences are not known, in the order of time. If there are too many, only the
-    /// longest-running ones are in the list. The reported chain is followed from COMMAND down as long as each failure
-    /// certainly led to the next one. All processes in the list are children of the last process that is reached. If
-    /// that process is a configure script, the list is empty, because its children are probes.
+    /// Failed processes whose consequences are not known, in the order of time. If there are too many, the list has
+    /// only the ones that ran longest. To make the list, the reported chain is followed from COMMAND down as long as
+    /// each failure certainly led to the next one. The list has children of the last process that is reached. If this
+    /// last process is a configure script, the list is empty, because its children are probes.
     pub beside: Vec<Failure>,
     /// The processes that failed without consequences. Processes outside of COMMAND are included.
     pub calm: BTreeSet<ProcessIx>,
     /// The processes that failed for certain because of another failure. Pictures mark only the first failure, and not
     /// these consequences.
     pub led: BTreeSet<ProcessIx>,
-    /// The processes that are steps which failed because a step inside of them failed, such as a test runner.
+    /// The failed processes that are steps and that failed because a step inside of them failed, such as a test runner
+    /// with a failed test.
     pub(super) outer: BTreeSet<ProcessIx>,
 }
 
@@ -191,7 +193,8 @@ impl Failures {
         step.failed() && (step.result.is_some() || !step.process.is_some_and(is_aside))
     }
 
-    /// The processes that are steps which failed because a step inside of them failed.
+    /// The failed processes that are steps and that failed because a step inside of them failed, such as a test runner
+    /// with a failed test.
     pub(super) fn outer_steps(&self, steps: &Steps) -> BTreeSet<ProcessIx> {
         let has_inner = steps.with_any_inside(|_, step| self.counts(step));
         let failed = || {

@@ -20,8 +20,8 @@ pub(super) struct Tests {
     pub(super) is_failed: HashSet<ProcessIx>,
     /// The processes that have a descendant whose execution is a failed test.
     pub(super) has_failed: HashSet<ProcessIx>,
-    /// The processes that belong to a test which did not fail, or that descend from a configuration which
-    /// succeeded. Their failures were expected.
+    /// The processes that belong to a test that did not fail, or that descend from a successful configure step.
+    /// Failures of these processes were expected.
     pub(super) is_asked: HashSet<ProcessIx>,
     /// The processes that belong to a test, whether the test failed or not.
     pub(super) is_within: HashSet<ProcessIx>,
@@ -36,8 +36,8 @@ impl Tests {
         let mut failed: Vec<StepIx> = Vec::new();
         let expected = expected(analysis);
         for (at, step) in list.iter().enumerate() {
-            // Outer steps come before inner steps in the list, so the results for the outer step are already in both
-            // sets.
+            // Outer steps come before inner steps in the list, so at this point both sets already have their entries
+            // for the outer step.
             let above =
                 |of: &HashSet<StepIx>| step.parent.is_some_and(|parent| of.contains(&parent));
             let around = above(&asked);

@@ -9,7 +9,7 @@ use tr_programs::table::utilities::{uses, written, UtilityUse, Written};
 use tr_programs::tools::Role;
 use tr_programs::words;
 
-/// A file that a command writes, as far as the command line shows it.
+/// A file that a command writes, as far as the command line shows the file's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Output {
     name: Vec<u8>,
@@ -22,8 +22,8 @@ pub(super) struct Output {
 const INCLUDED: [&[u8]; 6] = [b".h", b".hh", b".hpp", b".hxx", b".inc", b".def"];
 
 impl Output {
-    /// Whether the file that a command writes contains rules for make, which is so if `mk` is among the extensions of
-    /// the file's name (`rules.mk`, `rules.mk.new`). If such a file cannot be made, a make that includes it goes on.
+    /// Whether the file that a command writes contains rules for make. The file's name shows this if `mk` is among its
+    /// extensions (`rules.mk`, `rules.mk.new`). A make that includes such a file goes on if the file cannot be made.
     pub(super) fn has_rules(&self) -> bool {
         let mut parts = base(&self.name).split(|byte| *byte == b'.').skip(1);
         parts.any(|extension| extension == b"mk")
@@ -87,8 +87,9 @@ pub(super) fn by_redirection(name: &[u8]) -> Option<Output> {
     })
 }
 
-/// The file that the last of several arguments of a script names. It is guessed to be the script's output, because
-/// programs mostly read the first files and write the last one. Only a name with an extension is taken for a file.
+/// The file that the last of several arguments of a script names. This file is guessed to be the script's output,
+/// because programs mostly read the first files and write the last one. Only a name with an extension is taken for a
+/// file.
 pub(super) fn last_file(argv: &Argv) -> Option<Output> {
     let args: Vec<&[u8]> = argv.args().skip(2).collect();
     let last = operands(&args).skip(1).last()?;
@@ -120,8 +121,8 @@ fn by_options<'a>(args: &[&'a [u8]]) -> Vec<&'a [u8]> {
     pairs.chain(values).collect()
 }
 
-/// The names of the files that a command writes, for programs that name their outputs in a way of their own and not by
-/// the usual options such as `-o`. For the script of a shell, these are the targets of its redirections.
+/// The names of the files that a command writes, for programs that do not name their outputs by the usual options such
+/// as `-o`. For the script of a shell, these files are the targets of the script's redirections.
 fn by_program<'a>(args: &[&'a [u8]], program: &ProgramName) -> Vec<&'a [u8]> {
     let after = |is_option: fn(&[u8]) -> bool| {
         let mut pairs = args.windows(2);
@@ -155,9 +156,9 @@ fn by_program<'a>(args: &[&'a [u8]], program: &ProgramName) -> Vec<&'a [u8]> {
         _ => {
             let script = after(is_script).filter(|script| script.len() <= SCRIPT);
             let redirected = script.into_iter().flat_map(redirected);
-            // If the last argument of a program is a header, the program probably writes it. Two kinds of programs do
-            // not count: compilers, and programs that also name other source files, because these may be style
-            // checkers.
+            // If the last argument of a program is a header, the program probably writes this header. Two kinds of
+            // programs do not count: compilers, and programs whose arguments also name other source files, because such
+            // programs may be style checkers.
             let mut uses = uses(program.name()).iter();
             let is_known =
                 uses.any(|known| !matches!(known, UtilityUse::Optional | UtilityUse::Maker));
@@ -177,7 +178,7 @@ fn operands<'a, 'b>(args: &'b [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> + us
     args.iter().copied().filter(|arg| !arg.starts_with(b"-"))
 }
 
-/// Whether a letter is one of the short options in the arguments of a command.
+/// Whether the arguments of a command contain a short option with the given letter, alone or in a group of options.
 fn has_letter(args: &[&[u8]], letter: u8) -> bool {
     let mut short = args
         .iter()
@@ -222,8 +223,8 @@ pub(super) fn reads_the_same(script: &Argv, other: &Argv) -> bool {
     inputs.iter().any(named)
 }
 
-/// Whether the arguments of two commands name the same file. The file of the program or script that they run does not
-/// count. A name counts as a file only if it has an extension or a directory.
+/// Whether the arguments of two commands name the same file. The program or script file that the commands run does not
+/// count as such a file. A name counts as a file only if it has an extension or a directory.
 pub(super) fn share_a_file(one: &Argv, other: &Argv, program: &ProgramName) -> bool {
     let is_file = |name: &&[u8]| {
         let is_program = std::str::from_utf8(base(name)).is_ok_and(|name| program.is(name));

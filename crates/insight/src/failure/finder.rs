@@ -37,8 +37,8 @@ pub(super) struct Finder<'a> {
     pub(super) last_naps: RefCell<BTreeMap<ProcessIx, Option<Ktime>>>,
     /// For each process, the starts of the sleeps of all its threads in order, filled in when they are first needed.
     pub(super) sleeps: RefCell<BTreeMap<ProcessIx, Vec<Ktime>>>,
-    /// For each process, the number of its children that executed a program, by the first argument of their command
-    /// lines. Filled in when it is first needed.
+    /// For each process, the number of its children by program. The key is the first argument of the children's command
+    /// lines. The numbers of a process are filled in when they are first needed.
     pub(super) programs: RefCell<BTreeMap<ProcessIx, NumbersByName>>,
     /// For each make, its failed jobs, filled in when they are first needed.
     pub(super) failed_jobs: RefCell<BTreeMap<ProcessIx, FailedJobs>>,
@@ -48,7 +48,7 @@ pub(super) struct Finder<'a> {
     pub(super) scripts: RefCell<BTreeMap<ProcessIx, Scripts>>,
     /// For each process, whether its failure leads to the failure of COMMAND.
     pub(super) leads: Arena<ProcessIx, bool>,
-    /// For each process, whether a signal killed it that was also sent to one of its ancestors.
+    /// For each process, whether the process was killed by a signal that was also sent to one of its ancestors.
     pub(super) with: Arena<ProcessIx, bool>,
 }
 
@@ -59,11 +59,13 @@ pub(super) enum Explains {
     Maybe,
     /// The child's failure is one of several reasons, each of which is enough to explain the parent's failure.
     One,
-    /// The failed child is the last thing that the parent started, so that its failure explains the parent's failure.
+    /// The failed child is the last process that the parent started, so the child's failure explains the parent's
+    /// failure.
     Last,
 }
 
-/// The beginning and the end of each wait of one process for data in a pipe, by the process that wrote the data.
+/// The waits of one process for data in pipes, each with its beginning and end. The key is the process that ended the
+/// wait by writing the data, or an ancestor of that process.
 pub(super) type PipeReads = BTreeMap<ProcessIx, Vec<(Ktime, Ktime)>>;
 
 /// For each program, how many children of a process ran it. The key is the first argument of the children's command
@@ -76,9 +78,9 @@ pub(super) type NumbersByName = HashMap<Vec<u8>, usize>;
 pub(super) struct Reactions {
     /// The children of the test runner after whose end the runner worked for an exceptionally long time.
     pub(super) long: Vec<ProcessIx>,
-    /// The last child of the test runner, if there were several. It cannot be compared with the others: after its end,
-    /// the runner prints a summary instead of running another test. If a test probably expects the status of this
-    /// child, another run of the child's program is taken instead.
+    /// The last child of the test runner, if there were several children. The last child cannot be compared with the
+    /// others: after its end, the runner prints a summary instead of running another test. If a test probably expects
+    /// the status of this child, the field has another run of the child's program instead.
     pub(super) last: Option<ProcessIx>,
 }
 

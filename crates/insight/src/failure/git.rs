@@ -1,5 +1,6 @@
 //! Connects the processes of a git push to a repository on the same machine, so that a hook that failed explains why
-//! the push failed. If a hook refuses the push, git's server process ends successfully, and the client process fails.
+//! the push failed. If a hook refuses the push, git's server process still ends successfully, and only the client
+//! process fails.
 
 use tr_analyze::model::{Process, ProcessIx};
 

@@ -12,8 +12,9 @@ use tr_text::phrase::Phrase;
 const AWAITED: usize = 40;
 
 impl Finder<'_> {
-    /// The label of the innermost program that a process was waiting for when it was stopped. `None` if the process is
-    /// no shell, no wrapper and no `timeout`, or if it only waited for the program that its own command line names.
+    /// The label of the innermost program for which a process was waiting when the process was stopped. `None` if the
+    /// process is no shell, no wrapper and no `timeout`, or if the process only waited for the program that its own
+    /// command line names.
     pub(super) fn awaited(&self, stopped: ProcessIx) -> Option<Phrase> {
         let mut at = stopped;
         let mut is_named = false;
@@ -21,8 +22,8 @@ impl Finder<'_> {
             let Some(next) = self.awaited_child(at) else {
                 break;
             };
-            // The awaited program is reported only if a shell started it. Other programs that wait for a child already
-            // have it on their own command line, such as `timeout 9 cat x`.
+            // The awaited program is reported only if a shell started that program. Other waiting programs, such as
+            // `timeout 9 cat x`, already name the awaited program on their own command line.
             is_named |= passes(self.analysis.process(at)) == Passes::Status;
             at = next;
         }
@@ -30,8 +31,8 @@ impl Finder<'_> {
         is_other.then(|| label::shortened(self.analysis.process(at), AWAITED))
     }
 
-    /// The child that a process was waiting for when it was stopped: the last child that it started, if the same signal
-    /// killed the child or the child outlived the process.
+    /// The child for which a process was waiting when the process was stopped. This is the last child that the process
+    /// started, if the same signal killed this child too, or if this child outlived the process.
     fn awaited_child(&self, ix: ProcessIx) -> Option<ProcessIx> {
         let process = self.analysis.process(ix);
         let waits = passes(process) == Passes::Status || passes_status(process);
@@ -45,7 +46,8 @@ impl Finder<'_> {
     }
 }
 
-/// Whether a process was stopped before the child that it waited for ended by itself.
+/// Whether a process and the child that the process waited for ended together: the same signal killed both, the child
+/// outlived the process, or the process is a `timeout` that killed the child.
 fn ended_together(process: &Process, child: &Process) -> bool {
     let signal = exit::killed_by(child.status);
     let is_same = signal.is_some() && signal == exit::killed_by(process.status);

@@ -11,8 +11,8 @@ use super::{Failure, Held};
 use crate::steps::{Step, StepIx};
 use crate::verdicts::StepVerdicts;
 
-/// Adds to each failure the cause that delayed the failed step or process. A failed process gets the cause that was
-/// found for the step that it executed, unless this step contains tests.
+/// Adds to each failure the cause that delayed the failed step or process. A failed process that executed a step gets
+/// the cause that was found for this step, unless the step contains tests.
 pub(super) fn add(
     found: &mut [&mut Failure],
     analysis: &Analysis,
@@ -53,8 +53,8 @@ pub(super) fn add(
             .process
             .is_some_and(|ix| sure.out_of_memory.contains_key(&ix));
         if failed.held.is_none() && failed.step.is_none() && !no_memory {
-            // If a test runner failed without saying which test failed, the longest of its tests that were held back is
-            // reported.
+            // If a test runner failed and did not report which test failed, the longest of the runner's delayed tests
+            // is reported.
             let longest = failed.process.and_then(|ix| silent.get(&ix).copied());
             // If the recording does not show the tests of a suite, the suite itself is reported.
             let suite = failed.process.and_then(|ix| {
@@ -72,8 +72,8 @@ pub(super) fn add(
     }
 }
 
-/// For each process, the longest of its tests that was held back (by other tasks or a disk, for example) and whose
-/// result is not known.
+/// For each process, the longest test in this process that something delayed (such as other tasks or a disk), among the
+/// tests without a known result.
 fn silent_tests(judged: &StepVerdicts<'_>) -> HashMap<ProcessIx, StepIx> {
     let verdicts = judged.verdicts();
     let list = judged.steps.list();
@@ -95,8 +95,9 @@ fn silent_tests(judged: &StepVerdicts<'_>) -> HashMap<ProcessIx, StepIx> {
     longest
 }
 
-/// For each step of the recording, the innermost step that was held back: the step itself, or else one of the steps
-/// around it. Steps in `shown` do not count, because they have lines of their own in the report.
+/// For each step of the recording, the innermost delayed step around it. This is the step itself if something delayed
+/// it, and otherwise the nearest delayed step that contains it. Steps in `shown` do not count, because the report
+/// already has separate lines for these steps.
 fn judged_around(judged: &StepVerdicts<'_>, shown: &BTreeSet<StepIx>) -> Vec<Option<StepIx>> {
     let verdicts = judged.verdicts();
     let list = judged.steps.list();

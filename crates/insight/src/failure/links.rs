@@ -35,7 +35,7 @@ impl Chain {
         }
     }
 
-    /// Replaces the processes before the index `at` by another chain of processes, which perhaps made the process at
+    /// Replaces the processes before the index `at` by the chain `first`, whose failures perhaps made the process at
     /// that index fail.
     fn put_before(&mut self, at: usize, mut first: Vec<ProcessIx>) {
         let count = first.len();
@@ -56,8 +56,9 @@ impl Chain {
 const MISSING: usize = 4;
 
 impl Finder<'_> {
-    /// Extends a chain of failures by an earlier failure that perhaps led to it. For example, a process in `failed`
-    /// should have written a file that a process of the chain needed, or a server in `failed` should have answered it.
+    /// Extends a chain of failures by an earlier failure that perhaps led to the first failure of the chain or to a
+    /// later one. For example, a process in `failed` should have written a file that a process of the chain needed, or
+    /// should have served as the server of a process of the chain.
     pub(super) fn linked(&self, chain: Vec<ProcessIx>, failed: &BTreeSet<ProcessIx>) -> Chain {
         let first = self.first_try(&chain);
         let first = first.or_else(|| self.writer(&chain, failed));
@@ -79,8 +80,8 @@ impl Finder<'_> {
         linked
     }
 
-    /// For a chain of failures, the uppermost process in it that needed a missing file, and the last process that
-    /// should have written that file.
+    /// Finds in a chain of failures the uppermost process that needed a missing file. Returns this process, and the
+    /// last process that should have written the file.
     fn writer(
         &self,
         chain: &[ProcessIx],
@@ -122,9 +123,9 @@ impl Finder<'_> {
         found.next()
     }
 
-    /// A script may be run again after it failed, and then fail in a step that had succeeded in the earlier run.
-    /// Perhaps the earlier run left something behind, such as a lock. Returns the index of this step in the chain of
-    /// failures, and the earlier run.
+    /// Finds a script that failed in an earlier run and was run again. In the second run, the script failed in a step
+    /// that had succeeded in the first run. Perhaps the first run left something behind, such as a lock. Returns the
+    /// index of this step in the chain of failures, and the first run.
     fn first_try(&self, chain: &[ProcessIx]) -> Option<(usize, ProcessIx)> {
         let pairs = chain.iter().zip(chain.iter().skip(1)).enumerate();
         let mut found = pairs.take(DEEP).filter_map(|(at, (step, script))| {
@@ -187,8 +188,8 @@ impl Finder<'_> {
         writer.end <= program(reader)
     }
 
-    /// The step of a script that ran right before the script could not start a program. Perhaps the step should have
-    /// made this program. The recording cannot show this by a name, because it does not have the name of a program that
+    /// The step of a script that ran right before the script tried in vain to start a program. Perhaps this step should
+    /// have made the program. No names are compared, because a recording does not contain the name of a program that
     /// does not exist.
     fn before(&self, unstarted: ProcessIx) -> Option<ProcessIx> {
         let process = self.analysis.process(unstarted);
@@ -198,8 +199,9 @@ impl Finder<'_> {
         children.get(at.checked_sub(1)?).copied()
     }
 
-    /// The last build step that failed before a script could not start a program. The program is perhaps the one that
-    /// the step should have built. The recording does not have the name of a program that does not exist.
+    /// The last build step that failed before a script tried in vain to start a program. Perhaps this build step should
+    /// have made the program. No names are compared, because a recording does not contain the name of a program that
+    /// does not exist.
     fn failed_build(&self, chain: &[ProcessIx], failed: &BTreeSet<ProcessIx>) -> Option<ProcessIx> {
         let unstarted = self.analysis.process(*chain.first()?);
         let (script, before) = if unstarted.execs.is_empty() {

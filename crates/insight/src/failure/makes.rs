@@ -1,5 +1,5 @@
-//! Judges whether the failed jobs of a make explain its failure. make ignores some failures (`-` before a line), and
-//! with `-k` it goes on after others.
+//! Judges whether the failed jobs of a make explain the make's own failure. make ignores the failure of a recipe line
+//! that begins with `-`, and with the option `-k` make goes on after other failures.
 
 use tr_analyze::model::{Process, ProcessIx};
 use tr_programs::table::utilities::UtilityUse;
@@ -18,9 +18,9 @@ const NEAR: usize = 256;
 const PROGRAMS: usize = 4;
 
 impl Finder<'_> {
-    /// How the failure of a job explains the failure of the make that ran it. The explanation is often uncertain: a
-    /// recording does not show whether make ignores the failure because the job's line begins with `-`, and with `-k`
-    /// make goes on after any failure.
+    /// How the failure of a job explains the failure of the make that ran the job. The explanation is often uncertain
+    /// for two reasons. A recording does not show whether make ignores the failure because the job's line begins with
+    /// `-`. And with `-k`, make goes on after any failure.
     pub(super) fn explains_make(&self, ix: ProcessIx, make: ProcessIx) -> Option<Explains> {
         let job = self.analysis.process(ix);
         let goes_on = goes_on(self.analysis, make);
@@ -49,8 +49,8 @@ impl Finder<'_> {
             return is_best.then_some(Explains::Maybe);
         }
         let is_alone = failed.builds == 0 && failed.others <= 1;
-        // If several jobs failed at once and make began nothing after them, the reason is uncertain, because make may
-        // have ignored one of these failures.
+        // If several jobs failed and make began no job after these failures, the reason is uncertain, because make may
+        // have ignored one of the failures.
         let has_rivals = || self.has_rivals(ix, make);
         Some(if is_alone || !goes_on && !has_rivals() {
             certain
@@ -59,7 +59,7 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether another job of a make failed as well, and the make began nothing after it.
+    /// Whether another job of a make also failed, and the make began no job after that failure.
     fn has_rivals(&self, ix: ProcessIx, make: ProcessIx) -> bool {
         let process = self.analysis.process(make);
         let others = process.children.iter().rev().take(NEAR);
@@ -71,22 +71,23 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether a make goes on without the file of rules that its only failed job should have written (`-include
-    /// rules.mk`).
+    /// Whether the only failed job of a make should have written a file of make rules. The make goes on without such a
+    /// file if the makefile includes the file by `-include rules.mk`.
     fn lacks_rules(&self, job: &Process, make: ProcessIx) -> bool {
         let failed = self.failed_jobs(make);
         let outputs = outputs(&job.argv, &label::program(job));
         outputs.iter().any(Output::has_rules) && failed.builds + failed.others <= 1
     }
 
-    /// Whether a make goes on after failures, and all of its failed jobs are equally likely reasons for its own
-    /// failure. Then none of them is the reason for certain.
+    /// Whether a make goes on after failures, and all failed jobs are equally likely reasons for the failure of the
+    /// make. Then no job is certainly the reason.
     pub(super) fn has_equal_jobs(&self, make: ProcessIx) -> bool {
         let is_make = family(self.analysis.process(make)) == Some(Family::Make);
         is_make && goes_on(self.analysis, make) && self.failed_jobs(make).builds == 0
     }
 
-    /// The numbers of failed jobs of a make, by kind. They are computed when they are first needed, and then kept.
+    /// The numbers of failed jobs of a make, by kind. The numbers are computed at the first call and kept for later
+    /// calls.
     fn failed_jobs(&self, make: ProcessIx) -> FailedJobs {
         if let Some(known) = self.failed_jobs.borrow().get(&make) {
             return *known;

@@ -22,8 +22,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Describes the failure of a process, and whether descendants of the process were killed with it for lack of
-    /// memory.
+    /// Describes the failure of a process, and notes whether the kernel killed descendants of this process together
+    /// with it for lack of memory.
     pub(super) fn uppermost(&self, ix: ProcessIx) -> Failure {
         let children = &self.analysis.process(ix).children;
         Failure {

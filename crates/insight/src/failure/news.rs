@@ -31,8 +31,8 @@ use crate::{exit, label};
 const POLLS: usize = 2;
 
 impl Finder<'_> {
-    /// The failed process that perhaps caused the failure of the first process of a chain. No failed child explains
-    /// that first process.
+    /// The failed process that perhaps caused the failure of the first process of a chain, if no failed child explains
+    /// the failure of this first process.
     pub(super) fn news(
         &self,
         chain: &[ProcessIx],
@@ -65,7 +65,8 @@ impl Finder<'_> {
         found.or_else(|| self.by_polled_state(first, *chain.last()?, failed))
     }
 
-    /// Whether a failed process runs a program that does work, and was not stopped by an ancestor.
+    /// Whether a failed process runs a program that does real work (more than a check), and no ancestor stopped this
+    /// process.
     fn is_work(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         let parent = process.parent.map(|parent| self.analysis.process(parent));
@@ -77,8 +78,9 @@ impl Finder<'_> {
             && !parent.is_some_and(|parent| is_probe(process, parent))
     }
 
-    /// The last child of a server that failed right before the server's answer ended the client's last wait. The client
-    /// must have ended soon after this wait. The answer then probably reported the failure.
+    /// The last failed child of a server, if the child failed right before an answer of the server ended the last wait
+    /// of the client. The client must have ended soon after this wait. The answer then probably reported the child's
+    /// failure.
     fn by_answer(&self, client: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(client);
         let timeline = self.analysis.timeline.as_ref()?;
@@ -113,8 +115,8 @@ impl Finder<'_> {
     /// the status from a file (`exit $(cat status)`). Statuses that a shell can also have by itself do not count.
     fn by_status(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
-        // Only a script, or a program that reads text, can have taken its status from a file. A test runner is
-        // excluded, because its status shows the failure of a test.
+        // Only a script, or a program that reads text, can have taken its exit status from a file. A test runner is
+        // excluded, because the status of a test runner shows the failure of a test.
         let has_own_status = runs_tests(process) || !is_script(process) && !is_reader(process);
         if passes(process) != Passes::Status && has_own_status {
             return None;
@@ -175,9 +177,9 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether a child of a shell (`client`) probably needed a service that had ended. One of three facts shows this:
-    /// the client slept again and again after the end of the service, the client's time limit was exceeded, or the
-    /// shell slept right after it had started the service.
+    /// Whether a child of a shell (`client`) probably needed a background process of the shell (`service`) that had
+    /// already ended. One of three facts shows this: the client slept again and again after the end of the service, the
+    /// client exceeded its time limit, or the shell slept right after starting the service.
     fn is_client(&self, client: ProcessIx, service: ProcessIx, shell: ProcessIx) -> bool {
         let (process, ended) = (
             self.analysis.process(client),
@@ -212,8 +214,8 @@ impl Finder<'_> {
     }
 
     /// Whether a shell polled a service in vain after the service had ended. A failed child of the shell counts as such
-    /// a poll if it only checks or fetches something, or if its command line ran several times. `last` is the poll that
-    /// failed last, or the shell itself.
+    /// a poll if the child only checks or fetches something, or if the child's command line ran several times. `last`
+    /// is the poll that failed last, or the shell itself.
     fn polls_fail_after(&self, service: &Process, shell: &Process, last: &Process) -> bool {
         let children = shell.children.iter().rev().take(NEAR);
         let children = children.map(|ix| self.analysis.process(*ix));
@@ -243,9 +245,9 @@ impl Finder<'_> {
         polls.next().is_some()
     }
 
-    /// The only failed script whose parent, a shell, nevertheless succeeded. The failed shell `last` did not get the
-    /// exit status of this script, but it may have read the script's results from a text. Scripts inside of tests are
-    /// left out, because tests start programs that are expected to fail.
+    /// The only failed script whose parent is a shell that succeeded. The failed shell `last` could not get the exit
+    /// status of this script, but `last` may have read the script's results from a text. Scripts inside tests are left
+    /// out, because tests start programs that are expected to fail.
     fn by_result(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let reader = self.analysis.process(last);
         if passes(reader) != Passes::Status {
@@ -276,8 +278,8 @@ impl Finder<'_> {
     }
 
     /// The only hidden failure in the whole build, as the explanation of a check that failed several times. COMMAND's
-    /// last failure must be this check (`poll`), and the hidden failure must have come before the first of these
-    /// checks. A failure is hidden if no ancestor of the failed process shows it.
+    /// last failure must be this check (`poll`), and the hidden failure must have come before the first run of this
+    /// check. A failure is hidden if an ancestor of the failed process shows no failure.
     fn by_polled_state(
         &self,
         poll: ProcessIx,
@@ -296,8 +298,9 @@ impl Finder<'_> {
         self.only_hidden(top, false, failed.iter().copied().filter(before))
     }
 
-    /// The only hidden failure inside the process `last`: a failed descendant whose ancestors up to `last` do not show
-    /// its failure. If `last` is a test runner, the descendant must have taken a noticeable part of the runner's time.
+    /// The only hidden failure inside the process `last`: the failure of a descendant, while a process between this
+    /// descendant and `last` shows no failure. If `last` is a test runner, the descendant must have taken a noticeable
+    /// part of the runner's time.
     fn only_hidden(
         &self,
         last: ProcessIx,
@@ -323,8 +326,9 @@ impl Finder<'_> {
         self.only_command(uppermost)
     }
 
-    /// The failed descendant of a server that ran during the life of the given client process. If there are several,
-    /// all must have the same command line, and the last one is returned.
+    /// A failed descendant of a server, if the descendant started and ended during the life of the given client
+    /// process. If there are several such descendants, all of them must have the same command line, and the last one is
+    /// returned.
     fn by_server(&self, client: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(client);
         if passes(process) == Passes::Status || builds(process) {
@@ -338,8 +342,8 @@ impl Finder<'_> {
         self.only_command(during)
     }
 
-    /// Whether a process is a descendant of a server of `client`: a background process that has the same parent as
-    /// `client`, was started before it, and did not fail.
+    /// Whether a process is a descendant of a server of `client`. A server is a background process that has the same
+    /// parent as `client`, was started before `client`, and did not fail.
     fn is_in_a_server(&self, ix: ProcessIx, client: ProcessIx) -> bool {
         let started = self.analysis.process(client);
         let mut above = self.analysis.ancestors(ix).take(DEEP);
@@ -352,9 +356,9 @@ impl Finder<'_> {
         })
     }
 
-    /// The only failed helper process of a program. Two kinds of processes count as helpers: a child that ended while
-    /// the program slept for a timer, and a process that had outlived its own parent and after whose end the program
-    /// slept.
+    /// The only failed helper process of a program. There are two kinds of helpers: a child that ended during a sleep
+    /// of the program for a timer, and a process that outlived its own parent and ended before the last wait of the
+    /// program for a timer began.
     fn by_helper(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
         if !matches!(passes(process), Passes::Tests | Passes::Last) {
@@ -373,8 +377,8 @@ impl Finder<'_> {
     }
 
     /// Whether the main thread of a process was in a sleep for a timer at the time `time`: the sleep began before that
-    /// time and ended after it. Only the main thread counts, because other threads of a language's runtime always
-    /// sleep.
+    /// time and ended after that time. Only the main thread counts, because other threads of a language's runtime
+    /// always sleep.
     fn slept_across(&self, time: Ktime, ix: ProcessIx) -> bool {
         let main = self.analysis.process(ix).threads.first();
         let around = self.analysis.timeline.as_ref().zip(main);
@@ -383,8 +387,9 @@ impl Finder<'_> {
     }
 
     /// The first failed program of a pipe that ended before the pipe's last program (`reader`) failed. Perhaps `reader`
-    /// lacked the output of this program. A program that ended after `reader` does not count: perhaps it failed only
-    /// because `reader` had ended. Jobs that run at the same time but do not read from each other do not count either.
+    /// lacked the output of this program. A program that ended after `reader` does not count, because such a program
+    /// perhaps failed only because `reader` had ended. Jobs that run at the same time but do not read from each other
+    /// do not count either.
     fn by_writer(&self, reader: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(reader);
         let shell = process.parent?;
@@ -498,8 +503,8 @@ impl Finder<'_> {
             let step = self.analysis.process(*ix);
             let top = self.analysis.process(self.top_of_forks(*ix, script));
             let is_before = top.parent == Some(script) && top.end <= process.start;
-            // A group of commands in braces or a subshell ends with the status of its last command. So the earlier
-            // failure of another command in it may not show.
+            // A group of commands in braces, or a subshell, ends with the status of its last command. So the status of
+            // the group may not show the earlier failure of another command in the group.
             let is_shown = fails(top);
             let names_last_file = || {
                 let file = last_file(&step.argv);
@@ -551,8 +556,8 @@ impl Finder<'_> {
         !fails(process) || self.sure.on_purpose(ix, process)
     }
 
-    /// Whether a process is a tool that builds, tests, configures or fetches packages, and succeeded. The failures of
-    /// its descendants then do not matter for other processes.
+    /// Whether a process is a successful tool that builds, tests, configures or fetches packages. If such a tool
+    /// succeeded, the failures of its descendants do not matter for other processes.
     fn is_tool_that_succeeded(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         let is_tool =

@@ -28,7 +28,8 @@ pub(super) enum Passes {
     Any,
     /// The program runs tests, which may start programs that are expected to fail.
     Tests,
-    /// The program is of unknown kind. Its failure counts as caused by a child if it ends right after that child.
+    /// The program is of unknown kind. Its failure counts as caused by a child if the program ends right after that
+    /// child.
     Last,
 }
 
@@ -52,17 +53,17 @@ pub(super) fn passes(process: &Process) -> Passes {
     }
 }
 
-/// Whether a shell or a build tool was killed by a signal that was sent to it directly. If only its child is killed,
-/// such a program exits with a status. SIGINT does not count: a shell whose child was killed by SIGINT sends it to
-/// itself as well.
+/// Whether a signal that was sent directly to a shell or a build tool killed this process. If a signal kills only a
+/// child of such a program, the program exits with a status. SIGINT does not count, because a shell whose child was
+/// killed by SIGINT also sends SIGINT to itself.
 pub(super) fn is_killed_itself(process: &Process) -> bool {
     let signal = exit::killed_by(process.status);
     let exits = || passes(process) == Passes::Status || runs_jobs(process);
     signal.is_some_and(|number| number != INTERRUPT) && exits()
 }
 
-/// The time at which a process executed its last program. Children that were started earlier do not belong to this
-/// program.
+/// The time at which a process executed its last program. Children that started before this time were not started by
+/// the last program.
 pub(super) fn program(process: &Process) -> Ktime {
     let last = process.execs.last();
     last.map_or(process.start, |exec| exec.start)
@@ -74,9 +75,9 @@ pub(super) fn runs_jobs(process: &Process) -> bool {
     matches!(role(process), Some(Role::Jobs | Role::Tests))
 }
 
-/// Whether a process is a build tool or a test runner whose failure always counts, even if its script ignores the exit
-/// status. Two kinds of tools do not count: a make that only prints commands (`-n`), and a tool that runs the commands
-/// it is given (xargs).
+/// Whether a process is a build tool or a test runner whose failure always counts, even if the script that runs this
+/// tool ignores the exit status. Two kinds of tools do not count: a make that only prints commands (`-n`), and a tool
+/// that runs the commands in its arguments (xargs).
 pub(super) fn decides(process: &Process) -> bool {
     let jobs = tool(process).and_then(|tool| tool.jobs);
     let asks = |letters: &str| !letters.is_empty() && has_option(process, letters, ASKS);
@@ -105,8 +106,8 @@ pub(super) fn builds(process: &Process) -> bool {
         )
 }
 
-/// The role of the program that a process runs, such as a compiler or a test runner. A worker of a test runner has no
-/// role, because its exit status does not show the results of its tests.
+/// The role of the program that a process runs, such as a compiler or a test runner. `None` for a worker of a test
+/// runner, because the exit status of a worker does not show the results of its tests.
 pub(super) fn role(process: &Process) -> Option<Role> {
     let program = label::program(process);
     let role = program.role_with(&process.argv);
@@ -141,21 +142,21 @@ pub(super) fn asks_for_packages(process: &Process) -> bool {
     tool(process).is_some_and(|tool| tool.answers)
 }
 
-/// Whether a process runs a program that scripts use to check something (`test`, `grep -q`). The failure of such a
-/// program is a reason for the script's failure only if the script ends right after it with its status.
+/// Whether a process runs a program with which scripts check something (`test`, `grep -q`). The failure of such a
+/// program is a reason for the failure of a script only if the script ends right afterwards with the program's status.
 pub(super) fn is_question(process: &Process) -> bool {
     let asks_by_verb = || label::program(process).answers_by_verb();
     asks_for_packages(process) || has_use(process, UtilityUse::Question) || asks_by_verb()
 }
 
-/// Whether a child is a probe: a check that a configuration, its parent, makes. A probe mostly fails because a feature
-/// or program is missing, and the configuration then goes on without it.
+/// Whether a child is a probe: a check that its parent, a configure step, runs. A probe mostly fails because a feature
+/// or program is missing, and the configure step then goes on without that feature or program.
 pub(crate) fn is_probe(child: &Process, parent: &Process) -> bool {
     let probes = tool(parent).is_some_and(|tool| tool.probes);
     if !probes || role(parent) != Some(Role::Configure) {
         return false;
     }
-    // A build that a configuration starts is a probe only if it builds a target of a check.
+    // A build that a configure step starts is a probe only if one of the build's targets belongs to a check.
     let is_check = |arg: &[u8]| {
         PROBED
             .iter()
@@ -183,8 +184,9 @@ pub(super) fn is_report(process: &Process) -> bool {
 const UNDOES: &str =
     "clean cleanup destroy down purge remove rollback shutdown stop teardown undeploy unmount";
 
-/// The number of arguments at the start of a command line that are searched for a word for undoing, such as "cleanup".
-/// A guess: they are an interpreter, a script, its subcommand and one more argument.
+/// The number of arguments at the start of a command line that are searched for a word such as "cleanup", which shows
+/// that the program undoes something. A guess: these arguments are an interpreter, a script, the script's subcommand
+/// and one more argument.
 const UNDOING: usize = 4;
 
 /// Whether a process undoes what a script has set up, by a word such as "cleanup" at the start of its command line.
@@ -217,8 +219,8 @@ pub(super) fn passes_status(process: &Process) -> bool {
     children(process) == Children::Status || has_use(process, UtilityUse::Wrapper)
 }
 
-/// Whether a build tool goes on with other work after the failure of a child, and then fails at its end. Compiler
-/// drivers and xargs always do so, and other tools if an option requests it.
+/// Whether a build tool goes on with other work after the failure of a child, and fails only at its own end. Compiler
+/// drivers and xargs always go on, and other tools do so if an option requests it.
 pub(super) fn goes_on(analysis: &Analysis, ix: ProcessIx) -> bool {
     let process = analysis.process(ix);
     match children(process) {
@@ -259,14 +261,14 @@ pub(super) fn is_named_job(child: &Process, parallel: &Process) -> bool {
     !command.is_empty() && words::contains(&job.join(&b' '), command)
 }
 
-/// Whether an option of a build tool (such as `-k` of make) makes it go on after a failure.
+/// Whether a build tool has an option such as `-k` of make, with which the tool goes on after a failure.
 fn keeps_going(process: &Process) -> bool {
     let jobs = tool(process).and_then(|tool| tool.jobs);
     let letters = jobs.map_or("", |jobs| jobs.keep_going);
     runs_jobs(process) && has_option(process, letters, KEEPS_GOING)
 }
 
-/// Whether a make's command line lets it run several jobs at once.
+/// Whether a make's command line has an option that allows several jobs at once.
 pub(super) fn is_parallel(make: &Process) -> bool {
     let mut args = make.argv.args();
     has_option(make, "j", "--jobs") || args.any(|arg| arg.starts_with(b"--jobs="))
@@ -297,8 +299,8 @@ fn has_option(process: &Process, letters: &str, long: &str) -> bool {
     is_short || args().any(|arg| words::has(long, arg))
 }
 
-/// The divisor of a script's time: a child that took a twentieth or more of this time did more than a check. Fitted to
-/// the failures that the script `failures.py` plants in builds.
+/// A child that took at least the script's wall time divided by this number, a twentieth, did more than a check. Fitted
+/// to the failures that the script `failures.py` plants in builds.
 pub(super) const LONG: u64 = 20;
 
 /// The time in nanoseconds within which a program must end after the failure of a child, so that this failure is taken

@@ -13,13 +13,13 @@ use super::passes::{decides, fails, has_use, passes, program, Passes, AT_ONCE};
 /// The largest number of failures hidden by pipelines that a report shows.
 const HIDDEN: usize = 4;
 
-/// The largest number of subshells around a build tool in a pipeline, and of commands after it in the pipeline, that
-/// are examined.
+/// The largest number of subshells around a build tool in a pipeline that are examined, and also of commands that come
+/// after the build tool in the pipeline.
 pub(super) const SUBSHELLS: usize = 8;
 
 impl Finder<'_> {
-    /// The failures that a pipeline (`make | tee log`) hid from COMMAND, so that COMMAND succeeded. Each is a chain
-    /// that begins with the process that explains the failure and ends with COMMAND.
+    /// The failures that a pipeline (`make | tee log`) hid, so that COMMAND succeeded in spite of them. Each failure is
+    /// a chain of processes that begins with the process that explains the failure and ends with COMMAND.
     pub(super) fn hidden(&self, failed: &[ProcessIx]) -> Vec<Vec<ProcessIx>> {
         let root = self
             .root
@@ -50,16 +50,17 @@ impl Finder<'_> {
         let chains = last.filter_map(|ix| {
             let mut chain = self.chain(Some(ix));
             chain.reverse();
-            // A chain with a process that crashed or was killed by the kernel is left out, because that process has a
-            // line of its own.
+            // A chain with a process that crashed or was killed by the kernel is left out, because the report already
+            // has a line for such a process.
             let told = chain.iter().any(|ix| self.rank(*ix).is_some());
             (!told).then(|| [chain, vec![root]].concat())
         });
         chains.take(HIDDEN).collect()
     }
 
-    /// Whether a process is a build tool or a test runner whose failure did not make COMMAND fail. Either another
-    /// process read its output to the end in a pipe of a shell that succeeded, or script(1) ran it and succeeded.
+    /// Whether a process is a failed build tool or test runner whose failure did not make COMMAND fail. One of two
+    /// facts must explain this. Either a successful shell ran the process in a pipe, and another process read all of
+    /// its output. Or script(1) ran the process and succeeded.
     pub(super) fn is_hidden(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         if !decides(process) || !self.sure.own.has(ix) || self.tests.is_asked.contains(&ix) {
@@ -96,8 +97,8 @@ impl Finder<'_> {
         forks.last().unwrap_or(ix)
     }
 
-    /// The process that probably read the output of another process in a pipe: the shell started it right after the
-    /// other one, both ran at the same time, and the reader ended successfully right after the other process had ended.
+    /// The process that probably read the output of another process in a pipe. The shell started the reader right after
+    /// the writer, both ran at the same time, and the reader ended successfully right after the writer had ended.
     pub(super) fn reader(&self, process: &Process, shell: &Process) -> Option<ProcessIx> {
         let children = &shell.children;
         let own = children.partition_point(|ix| self.analysis.process(*ix).start <= process.start);

@@ -13,8 +13,8 @@ use crate::exit;
 
 impl Finder<'_> {
     /// Whether a process is a forked worker that reported a failure to its parent by other means than its exit status,
-    /// as in a pool of workers or in Ansible. Its own end shows no failure: it succeeded, or its owner stopped it when
-    /// there was no more work.
+    /// as in a pool of workers or in Ansible. The end of such a worker shows no failure: the worker succeeded, or its
+    /// owner stopped the worker when there was no more work.
     pub(super) fn is_worker(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         let is_stopped = |parent| {
@@ -47,8 +47,8 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether a process is a forked worker that broke its pool: it crashed, and its parent stopped another worker at
-    /// once. A test that expects a crash does not stop other processes.
+    /// Whether a process is a forked worker that broke its pool: the worker crashed, and the parent stopped another
+    /// worker at once. A test that expects a crash does not stop other processes.
     pub(super) fn broke_a_pool(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let worker = self.analysis.process(ix);
         let children = self.analysis.process(above).children.iter().rev();
@@ -63,8 +63,8 @@ impl Finder<'_> {
             && others.any(|other| is_stopped(*other, self.analysis.process(*other)))
     }
 
-    /// Whether a process is a test that its runner stopped because its time limit was exceeded, and not because another
-    /// test had failed.
+    /// Whether a process is a test that the test runner stopped because the test exceeded its time limit, and not
+    /// because another test had failed.
     pub(super) fn is_hung_test(&self, ix: ProcessIx) -> bool {
         let parent = self.analysis.process(ix).parent;
         let runner = parent.filter(|ix| passes(self.analysis.process(*ix)) == Passes::Tests);
@@ -75,13 +75,13 @@ impl Finder<'_> {
         self.tests.is_failed.contains(&ix) && is_proven && runner.is_some_and(is_late)
     }
 
-    /// Whether an ancestor of a process stopped it because a time limit was exceeded.
+    /// Whether an ancestor of a process stopped the process because a time limit was exceeded.
     pub(super) fn was_too_late(&self, ix: ProcessIx) -> bool {
         self.sure.was_stopped_late(ix) || self.is_hung_test(ix)
     }
 
-    /// Whether a process was killed because another child of its parent had failed. The process was killed by its
-    /// parent, or by the program that also ended its parent.
+    /// Whether a process was killed because another child of its parent had failed. The sender of the signal is the
+    /// parent, or a program that also ended the parent.
     pub(super) fn was_killed_for_another(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let child = self.analysis.process(ix);
         self.sure.on_purpose(ix, child)
@@ -89,8 +89,8 @@ impl Finder<'_> {
             && self.failed_shortly_before(child.end, above).is_some()
     }
 
-    /// Whether the parent of a process stopped it because another process had failed, and the process handled the
-    /// signal and exited with a status.
+    /// Whether the parent of a process stopped the process because another child had failed. Here the stopped process
+    /// handled the signal and exited with a status.
     pub(super) fn was_stopped_for_another(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let child = self.analysis.process(ix);
         let others = self.failures.get(&above).map_or(0, Vec::len);
@@ -104,8 +104,9 @@ impl Finder<'_> {
         other.is_some_and(|end| child.start < end && end < child.end)
     }
 
-    /// The time of the last failure of a child of `above` before `time`. `None` if the failure was so early that what
-    /// `above` did at `time` was no reaction to it. Stopped children do not count as failed.
+    /// The time of the last failure of a child of `above` before `time`. `None` if no child failed before `time`, or if
+    /// the last failure was too early for the action of `above` at `time` to be a reaction to it. Stopped children do
+    /// not count as failed.
     fn failed_shortly_before(&self, time: Ktime, above: ProcessIx) -> Option<Ktime> {
         let failures = self.failures.get(&above).map_or(&[][..], Vec::as_slice);
         let before = failures.partition_point(|end| *end <= time);
@@ -130,8 +131,8 @@ impl Finder<'_> {
         (self.analysis.process(ix).end.since(woken) <= AT_ONCE).then_some(woken)
     }
 
-    /// If the parent stopped another child shortly before the end of the given child: the end of the other child. The
-    /// parent then probably stopped both children.
+    /// The end of another child that the parent stopped shortly before the end of the given child; `None` if there is
+    /// no such child. If there is one, the parent probably stopped both children.
     fn beside_a_stop(&self, child: &Process, above: ProcessIx) -> Option<Ktime> {
         let children = self
             .analysis

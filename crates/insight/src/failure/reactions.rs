@@ -1,5 +1,5 @@
-//! Measures how a test runner reacts to the end of a child. A runner formats the failure of a test before it begins the
-//! next test. So it works for longer after the child of a failed test than after other children.
+//! Measures how a test runner reacts to the end of a child. A runner formats the failure of a test before beginning the
+//! next test. So the runner works for longer after the child of a failed test than after other children.
 
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::timeline::Bucket;
@@ -22,7 +22,7 @@ const UNSTARTED: u32 = 126;
 /// The words in a script's name by which the script counts as one that runs tests.
 const TESTS: [&str; 2] = ["test", "spec"];
 
-/// The reaction of a test runner to the end of one of its children: how long it worked afterwards.
+/// The reaction of a test runner to the end of one of its children: how long the runner worked after this end.
 #[derive(Clone, Copy, Debug)]
 struct Reaction {
     child: ProcessIx,
@@ -31,8 +31,8 @@ struct Reaction {
 }
 
 impl Finder<'_> {
-    /// Whether a child of a test runner failed, and the runner's reaction afterwards shows that a test failed because
-    /// of it. If no reaction of the runner is exceptionally long, the last child is taken.
+    /// Whether a test probably failed because of the given child of a test runner. A long reaction of the runner to the
+    /// end of the child shows this. If no reaction of the runner is exceptionally long, the last child is taken.
     pub(super) fn stands_out(&self, ix: ProcessIx, runner: ProcessIx) -> bool {
         let child = self.analysis.process(ix);
         let process = self.analysis.process(runner);
@@ -48,7 +48,8 @@ impl Finder<'_> {
         }
     }
 
-    /// The reactions of a test runner to the ends of the programs that it ran, if it ran them one after the other.
+    /// The reactions of a test runner to the ends of its programs, if the runner ran these programs one after the
+    /// other.
     fn reactions(&self, runner: ProcessIx) -> Reactions {
         let process = self.analysis.process(runner);
         let children = process.children.iter().rev().take(NEAR).rev().copied();
@@ -87,9 +88,9 @@ impl Finder<'_> {
         }
     }
 
-    /// The child that is reported in place of the very last child of a test runner, if a test probably expects the
-    /// status with which the very last child failed. It is the last child that ran the same program and failed with a
-    /// status of common errors. `None` if there is none. `runs` has the children in the order of their starts.
+    /// The child that is reported in place of the last child of a test runner, if a test probably expects the status
+    /// with which the last child failed. The reported child is the last one that ran the same program and failed with a
+    /// common error status. `None` if there is no such child. `runs` has the children in the order of their starts.
     fn unexpected(&self, runs: &[ProcessIx]) -> Option<ProcessIx> {
         let last = self.analysis.process(*runs.last()?);
         let name = label::program(last);

@@ -94,8 +94,8 @@ impl Finder<'_> {
     }
 
     /// Whether a child's failure may explain why its parent, a program of unknown kind, failed in the end, although the
-    /// parent first went on. Examples are a child that another process killed, and a child that is one of several
-    /// scripts which the parent runs.
+    /// parent first went on. Two examples are a child that was killed by a process other than an ancestor, and a child
+    /// that is one of several scripts of the parent.
     pub(super) fn may_count(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let (child, runner) = (self.analysis.process(ix), self.analysis.process(above));
         if self.sure.by_a_neighbour(ix) {
@@ -113,8 +113,8 @@ impl Finder<'_> {
         counts && !self.succeeded_again(child, above)
     }
 
-    /// Whether a program of unknown kind may have gone on after the failure of a child and failed at its own end
-    /// because of it. There are two conditions. All other steps that the program started after the child succeeded. The
+    /// Whether a program of unknown kind may have gone on after the failure of a child, and later failed because of
+    /// this failure. There are two conditions. All other steps that the program started after the child succeeded. The
     /// child did more than a check: it is a build, was run again without success, or took a part of the program's time.
     fn is_kept_failure(&self, child: &Process, above: ProcessIx) -> bool {
         let is_counted = is_step(child) && !is_often_ignored(child) && !is_optional(child);
@@ -130,8 +130,8 @@ impl Finder<'_> {
         all_succeeded && (builds(child) || !tries.is_empty() || self.took_its_part(child, above))
     }
 
-    /// Whether a process took so much of an ancestor's time that it did real work, and its failure is not only the
-    /// result of a check.
+    /// Whether a process took so large a part of an ancestor's time that the process did real work. The failure of such
+    /// a process is more than the result of a check.
     pub(super) fn took_its_part(&self, child: &Process, above: ProcessIx) -> bool {
         let all = self.analysis.process(above).wall();
         child.wall() >= SHORT && child.wall() >= all / LONG

@@ -15,7 +15,7 @@ pub(super) fn runs_programs_alone(shell: &Process) -> bool {
     script_of(shell).is_some_and(|script| !expands(script) && starts_programs_alone(script))
 }
 
-/// The script on a shell's command line, if it is not too long.
+/// The script on a shell's command line; `None` if there is no such script or if it is too long.
 fn script_of(shell: &Process) -> Option<&[u8]> {
     command_line::script_text(&shell.argv).filter(|script| script.len() <= LONGEST)
 }
@@ -46,7 +46,8 @@ fn starts_programs_alone(script: &[u8]) -> bool {
         return false;
     };
     // A redirection can fail although no program fails. If the script stops at the first failure, a failed program ends
-    // it, so the program is the reason for its end. Otherwise, a later redirection that failed may be the reason.
+    // the script, so this program is the reason for the script's end. If the script does not stop there, a later
+    // redirection that failed may be the reason.
     let mut commands = plain.commands.iter();
     let is_known = plain.stops_at_the_first || !commands.clone().any(|command| command.opens);
     is_known

@@ -63,8 +63,8 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether a process ran in the background of its parent: the parent started another process before this one had
-    /// ended.
+    /// Whether a process ran in the background of its parent: the parent started another process before the process in
+    /// question had ended.
     pub(super) fn is_in_background(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         let siblings = process

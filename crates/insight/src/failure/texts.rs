@@ -17,7 +17,8 @@ const STEPS: usize = 2_000_000;
 /// The place of a command in a script: the file and the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptLine {
-    /// The file of the script, as the command line of its shell names it; `None` for a script on the command line.
+    /// The path of the script's file, as the shell's command line has it; `None` if the script itself is on the command
+    /// line.
     pub script: Option<String>,
     /// The number of the script's line, counted from 1.
     pub line: u32,
@@ -55,8 +56,8 @@ pub(super) struct Texts<'a> {
     pub(super) steps: RefCell<usize>,
 }
 
-/// A script, and the directory in which its shell began. Both are needed to identify a parsed script, because the
-/// directory decides which other files the script reads in (`. ./file`).
+/// A script, and the directory in which the shell that runs it began. The directory is part of the key of a parsed
+/// script, because the script may read in other files by relative paths (`. ./file`).
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Source {
     origin: Origin,
@@ -79,7 +80,7 @@ pub(super) struct Script {
     pub(super) outline: Rc<Outline>,
 }
 
-/// A shell's script, or a part of it, with the child processes that it started for its commands.
+/// A shell's script, or a part of the script, with the child processes that the shell started for its commands.
 #[derive(Clone, Debug)]
 pub(super) struct ShellCourse {
     pub(super) script: Option<String>,
@@ -101,7 +102,7 @@ impl<'a> Texts<'a> {
         }
     }
 
-    /// The script that a shell process runs, if its text is known.
+    /// The script that a shell process runs, if the text of the script is known.
     pub(super) fn of(&self, shell: &Process) -> Option<Script> {
         let directory = &shell.execs.last()?.directory;
         let (name, origin) = match command_line::script_text(&shell.argv) {
@@ -196,7 +197,7 @@ impl ShellCourse {
         })
     }
 
-    /// The children of a shell whose failures ended its script, or possibly ended it.
+    /// The children whose failures certainly or possibly ended the script of their shell.
     pub(super) fn reasons(&self) -> impl Iterator<Item = ProcessIx> + '_ {
         let places = match &self.course.ending {
             Ending::Child(place) => std::slice::from_ref(place),
@@ -209,7 +210,7 @@ impl ShellCourse {
     }
 
     /// Whether the failure of a child is the reason for the end of its shell's script; `None` if the text of the script
-    /// does not decide it.
+    /// does not show whether this is the reason.
     pub(super) fn decides(&self, child: ProcessIx) -> Option<Decided> {
         let is_at = |place: &usize| self.children.get(*place) == Some(&child);
         match &self.course.ending {

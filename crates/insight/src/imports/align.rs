@@ -1,5 +1,5 @@
 //! Matches the records in a tool's log with the processes that the tool started. The times in the log count from the
-//! start of the tool, and the log does not say when that was.
+//! start of the tool, and the log does not say when the tool started.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,8 +12,8 @@ use super::lookup::{signed, LATE};
 pub struct Span {
     pub from: i64,
     pub to: i64,
-    /// Whether the record may come from another run of the tool. Then its times prove nothing, so only a process with a
-    /// matching name can belong to it.
+    /// Whether the record may come from another run of the tool. The record's times then prove nothing, so the record
+    /// is matched only with a process whose command line contains the record's name.
     pub needs_name: bool,
 }
 
@@ -28,17 +28,17 @@ const NEAR: usize = 256;
 
 /// Each record of a tool's log suggests a time at which the tool started. Suggested times count as one start if they
 /// differ by at most this much, in nanoseconds. A guess: with a larger limit, the log of a second run of the tool would
-/// be mistaken for that of the first run.
+/// be mistaken for the log of the first run.
 const SAME: u64 = 50_000_000;
 
-/// The largest difference in nanoseconds between the start of a tool and the zero of the times in its log. The
-/// difference is large if the tool reads files before it reads the clock for the zero. A guess: with a larger limit,
-/// the times of an earlier run would fit, too.
+/// The largest difference in nanoseconds between the start of a tool and the zero of the times in the tool's log. The
+/// difference is large if the tool reads files before reading the clock for the zero. A guess: with a larger limit, the
+/// times of an earlier run would fit, too.
 const SOON: u64 = 150_000_000;
 
 /// Finds the process of each record in a tool's log among the children of the tool. `named` has for each record the
-/// children whose command lines contain the record's name. The process is the one of these that lived at the record's
-/// time. If there is none, it is the child that lived at that time, if only one child did.
+/// children whose command lines contain the record's name. The record's process is the one of these children that lived
+/// at the record's time. If none of them did, the record's process is the only child that lived at that time.
 pub fn align(
     analysis: &Analysis,
     tool: ProcessIx,
@@ -129,7 +129,8 @@ pub fn align(
 }
 
 /// The start time on which most of the given times agree: the middle of the largest group of times that differ from
-/// each other by at most `SAME` nanoseconds. If several such groups are equally large, the first one counts.
+/// each other by at most `SAME` nanoseconds. If several groups are equally large, the group with the earliest times
+/// counts.
 pub fn most_frequent(mut values: Vec<i64>) -> Option<i64> {
     values.sort_unstable();
     let mut best: &[i64] = &[];

@@ -33,7 +33,7 @@ pub struct Unit {
     pub parts: Vec<UnitPart>,
 }
 
-/// A part of the compiler's work on a unit, with its times in nanoseconds since the beginning of the unit.
+/// A part of the compiler's work on a unit, with its times in nanoseconds since cargo began to compile the unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitPart {
     pub name: String,
@@ -42,8 +42,8 @@ pub struct UnitPart {
 }
 
 impl Timings {
-    /// Places each compilation unit of cargo on the process of its compiler, and the parts of the compiler's work
-    /// inside it.
+    /// Places each compilation unit of cargo on the process of its compiler. The parts of the compiler's work, such as
+    /// code generation, are placed inside the unit.
     pub(super) fn place(&self, lookup: &Lookup<'_>) -> Placed {
         let analysis = lookup.analysis;
         let spans: Vec<Span> = self.units.iter().map(Unit::span).collect();
@@ -82,8 +82,8 @@ impl Timings {
     }
 }
 
-/// The kind of work that a process does for cargo, with the names by which it is matched with a compilation unit in
-/// cargo's report.
+/// The kind of work that a process does for cargo. A variant has the names by which the process is matched with a
+/// compilation unit in cargo's report.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Work {
     Compile {

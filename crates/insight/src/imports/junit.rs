@@ -38,22 +38,23 @@ use placer::{Placer, WORK};
 use proof::find_doubts;
 pub use report::{Attributes, Case, Date, Report, Suite};
 
-/// The time stamp of a written file can be this much too early, in nanoseconds, because file systems use a clock that
-/// advances once for each tick of the kernel. A tick is at most 10 ms (CONFIG_HZ=100).
+/// The time stamp of a written file can be too early by at most this much, in nanoseconds, because file systems use a
+/// clock that advances only once in each tick of the kernel. A tick is at most 10 ms (CONFIG_HZ=100).
 const COARSE: i64 = 10_000_000;
-/// The longest time in nanoseconds from the end of the last test until a runner has written its report. It is used to
-/// find the right time zone, so it must be much less than the difference between two zones. A guess: the nearest zones
-/// are 15 minutes apart.
+/// The longest time in nanoseconds from the end of the last test until a runner has written its report. The right time
+/// zone is found by this limit, so the limit must be much less than the difference between two zones. A guess: the
+/// nearest zones are 15 minutes apart.
 const WRITTEN_WITHIN: i64 = 60_000_000_000;
 const QUARTER_HOUR: i64 = 900_000_000_000;
 
 impl Report {
-    /// Finds for each test of a report its process and its place in time. A test has a process of its own if the
-    /// command line of a process names the test. Otherwise it is placed at its time under the process that ran the
-    /// suite. `written` is the time at which the report was written, in ns since 1970.
+    /// Finds for each test of a report the process that ran the test and the test's place in time. If the command line
+    /// of a process names the test, the test has this process of its own. Otherwise the test is placed at its time
+    /// under the process that ran the suite. `written` is the time at which the report was written, in ns since 1970.
     pub(super) fn place(&self, path: &[u8], written: Option<i64>, lookup: &Lookup<'_>) -> Placed {
         let written = written.map(|time| lookup.time(time).saturating_add(COARSE));
-        // A file that was written outside of the recording is a copy, so its time says nothing about the report.
+        // A report file that was written outside of the recorded time is a copy, so the file's time says nothing about
+        // when the runner wrote the report.
         let is_inside = |time: &i64| !lookup.is_outside(time.saturating_sub(COARSE), *time);
         let written = written.filter(is_inside);
         let zone = self.zone(written, lookup);
@@ -126,9 +127,9 @@ impl Report {
         placer.placed
     }
 
-    /// Finds the time zone to assume for a report whose times have none. The right zone is the one in which the last of
-    /// these times is just before the report was written. If no zone or several zones fit, it is the zone nearest to
-    /// UTC in which the first of these times lies in the recording.
+    /// Finds the time zone to assume for a report whose times have no zone. The right zone is the one in which the last
+    /// of these times is just before the report was written. If no zone or more than one zone fits, the result is the
+    /// zone nearest to UTC in which the first of these times lies in the recording.
     fn zone(&self, written: Option<i64>, lookup: &Lookup<'_>) -> Zone {
         let Some(first) = self.local_dates().next().map(|(date, _)| date) else {
             return Zone::UTC;
@@ -146,8 +147,9 @@ impl Report {
         let quarters = std::iter::once(0).chain(quarters);
         let quarters = quarters.filter(|quarters| *quarters >= -48);
         let fitting: Vec<i64> = quarters.filter(is_inside).collect();
-        // A report's time may be the beginning or the end of a test. A beginning plus the test's length is an end. So
-        // the latest of all times and all such sums is compared with the time at which the report was written.
+        // A report's time may be the beginning or the end of a test. If the time is a beginning, the time plus the
+        // test's length is the end. So the latest of all times and all such sums is compared with the time at which the
+        // report was written.
         let by_file = |quarters: &i64| {
             let ends = self.local_dates().flat_map(|(date, length)| {
                 let time = at(date, *quarters);

@@ -20,9 +20,10 @@ pub const CLOCKS: i64 = 20_000_000;
 /// length. A decision: with a larger error, no figures (such as CPU time) are shown for the test or span.
 pub const TOLERATED: u64 = 10;
 
-/// The largest difference in nanoseconds between the life of a process and the span that a tool's file has for it. A
-/// tool on a busy machine starts a process late, and notices its end late. A guess: with a smaller limit, spans of a
-/// busy machine would match no process; with a larger one, two short commands would be mistaken for each other.
+/// The largest difference in nanoseconds between the life of a process and the span that a tool's file has for this
+/// process. A tool on a busy machine starts a process late, and notices the end of the process late. A guess: with a
+/// smaller limit, spans of a busy machine would match no process; with a larger one, two short commands would be
+/// mistaken for each other.
 pub const LATE: u64 = 250_000_000;
 
 /// Finds the processes and times of a recording that belong to records in files of other tools.
@@ -35,7 +36,8 @@ impl<'a> Lookup<'a> {
     pub fn new(analysis: &'a Analysis) -> Lookup<'a> {
         let mut by_pid: HashMap<u32, Vec<ProcessIx>> = HashMap::new();
         for ix in analysis.process_ids() {
-            // A tool writes its pid as its own container (pid namespace) counts it, so the lookup uses that pid.
+            // A tool writes its own pid as the pid namespace of its container counts pids, so the lookup uses that
+            // number.
             let pid = analysis.process(ix).ns_pid.0;
             by_pid.entry(pid).or_default().push(ix);
         }
@@ -65,8 +67,9 @@ impl<'a> Lookup<'a> {
         ))
     }
 
-    /// The largest error in nanoseconds of a time of the day that [`Lookup::time`] converts, which comes from the drift
-    /// of the clocks. An error is not covered if the clock was set and later set back.
+    /// The largest error in nanoseconds of a time of the day that [`Lookup::time`] converts. The error comes from the
+    /// drift of the clocks. If somebody set the clock during the recording and later set it back, the real error can be
+    /// larger.
     pub fn clock_error(&self) -> i64 {
         match self.lengths() {
             Some((length, by_real)) => length.saturating_sub(by_real).saturating_abs(),
@@ -154,8 +157,8 @@ pub fn script_words(arg: &[u8]) -> impl Iterator<Item = &[u8]> {
     arg.split(ends).filter(|word| !word.is_empty())
 }
 
-/// Whether the argument `arg` ends with the path `word`. The text before the path must be empty, or it must end with
-/// `/`, `=` or `:`, or be the option `-o`.
+/// Whether the argument `arg` ends with the path `word`. The text before the path must be empty, must end with `/`, `=`
+/// or `:`, or must be the option `-o`.
 fn is_path(arg: &[u8], word: &[u8]) -> bool {
     let Some(before) = arg.strip_suffix(word) else {
         return false;
@@ -178,8 +181,8 @@ pub struct Placed {
     pub all: u64,
     /// The number of spans of the imported file that lie outside of the analyzed time.
     pub outside: u64,
-    /// The number of tests of the file that are not counted as placed or unplaced, because the recording already has
-    /// them as marks, or because they lie outside of the analyzed time.
+    /// The number of tests of the file that are counted neither as placed nor as unplaced. These tests are already in
+    /// the recording as marks, or lie outside of the analyzed time.
     pub elsewhere: TestCount,
     /// The names of the failed tests among those that the recording already has as marks or that lie outside of the
     /// analyzed time.

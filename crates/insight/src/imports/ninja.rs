@@ -33,8 +33,8 @@ impl Log {
     pub(super) fn place(&self, lookup: &Lookup<'_>) -> Placed {
         let analysis = lookup.analysis;
         let mut found: Vec<(&Edge, ProcessIx)> = Vec::new();
-        // The log keeps only the last command of each output, so it is complete only for the last run of ninja, which
-        // is tried first.
+        // The log keeps only the last command of each output, so the log is complete only for the last run of ninja.
+        // This run is therefore tried first.
         let mut left: Vec<&Edge> = self.edges.iter().collect();
         for ninja in lookup.of_family(Family::Ninja).rev() {
             let children = &analysis.process(ninja).children;
@@ -96,12 +96,13 @@ impl Edge {
     }
 }
 
-/// For each word of a command line, the given processes that have it. The words of a shell's script are included.
+/// For each word that occurs in a command line of the given processes, the processes whose command lines have this
+/// word. The words of a shell's script are included.
 fn words<'a>(lookup: &Lookup<'a>, processes: &[ProcessIx]) -> HashMap<&'a [u8], Vec<ProcessIx>> {
     let mut words: HashMap<&[u8], Vec<ProcessIx>> = HashMap::new();
     for ix in processes {
         let mut execs = lookup.analysis.process(*ix).execs.iter();
-        // Only the first exec counts: it is that of ninja's shell with the whole command, or of the command itself.
+        // Only the first exec counts: this exec starts ninja's shell with the whole command, or the command itself.
         let args = execs.next().map(|exec| exec.argv.args());
         for word in args.into_iter().flatten().flat_map(script_words) {
             words.entry(word).or_default().push(*ix);

@@ -1,6 +1,6 @@
 //! Imports spans of any tool from a file in the Chrome Trace Event format or in OTLP. A span is placed on the process
-//! with its pid that lived at its times. If there is none, it is placed on a process whose command line contains a word
-//! of the span and that lived at its times.
+//! that has the span's pid and lived at the span's times. If there is no such process, the span is placed on a process
+//! that lived at the span's times and whose command line contains a word of the span.
 
 mod clock;
 mod named;
@@ -48,9 +48,9 @@ pub struct Span {
     /// The beginning of the span in nanoseconds, by the clock of the file.
     pub from: i64,
     pub to: i64,
-    /// The pid of the process that did the work of the span, as the process itself sees it.
+    /// The pid of the process that did the work of the span, in the process's own pid namespace.
     pub pid: Option<u32>,
-    /// The tid of the thread that did the work of the span, as the process itself sees it.
+    /// The tid of the thread that did the work of the span, in the process's own pid namespace.
     pub tid: Option<u32>,
     /// The index, in the file's list of spans, of the span that started this one.
     pub parent: Option<usize>,
@@ -113,8 +113,8 @@ impl Spans {
             placed.add_note("it has more spans than the search for their processes may try");
         }
         self.inherit(&mut owners);
-        // If no span has a process, all spans are placed under the recorded command, because it lived during all of
-        // them.
+        // If none of the spans has a process, all spans are placed under the recorded command, because the command
+        // lived during all of them.
         let is_in_command = moments.are_times_of_day && owners.iter().all(Option::is_none);
         if is_in_command {
             let root = lookup.analysis.process_ids().next();
@@ -177,9 +177,9 @@ impl Spans {
         (!reasons.is_empty()).then(|| reasons.join(", "))
     }
 
-    /// The recorded processes that have a pid of the imported file. There may be several, because processes in
-    /// different containers can have equal pids. There may be none, because the recording may lack the pids inside a
-    /// container. In both cases, the process of a file from clang is found by the file's name.
+    /// The recorded processes that have the given pid of the imported file. There may be several such processes,
+    /// because processes in different containers can have equal pids. There may be none, because the recording may lack
+    /// the pids inside a container. In both cases, the name of the imported file decides if clang wrote the file.
     fn with_pid(
         &self,
         pid: u32,
@@ -215,8 +215,8 @@ impl Spans {
             // The driver and the compiler both name the file. The compiler begins later, so the last process is taken.
             with_pid.extend(all.filter(lived).rfind(named));
         }
-        // Two processes with this pid at these times are in different containers, so it is not known which one is
-        // meant.
+        // Two processes with this pid at these times are in different containers, so it is not known which of the two
+        // processes the file means.
         if with_pid.len() > 1 && !self.is_compilation {
             with_pid.clear();
         }
@@ -225,8 +225,8 @@ impl Spans {
 
     /// Gives each span for which no process was found the process of its parent span.
     fn inherit(&self, owners: &mut [Option<Owner>]) {
-        // A parent span can come after its children in the file, so several rounds are needed. Each round reaches at
-        // least one more level.
+        // The file can list a parent span after its child spans, so several rounds are needed. Each round passes the
+        // process on by at least one more level.
         for _ in 0..TRIED {
             let mut has_changed = false;
             for (at, span) in self.spans.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! The tests of a runner's file that have no place in the recording.
 
-/// A number of tests, and the number of those that failed.
+/// A number of tests, and how many of these tests failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TestCount {
     pub all: usize,

@@ -65,9 +65,9 @@ fn is_too_deep(step: &Step) -> bool {
     step.depth >= DEEPEST
 }
 
-/// For each step, its position in a depth-first order of the steps, and the position after the last step inside it.
-/// Exactly the steps with a position between these two lie inside the step. In `list`, a step comes before the steps
-/// inside it.
+/// For each step, its position in a depth-first order of the steps, and the position after the last step inside it. A
+/// step lies inside another step if its position is between the two positions of the other step. In `list`, a step
+/// comes before the steps inside it.
 fn places(list: &[Step]) -> Vec<(usize, usize)> {
     // For each step, the number of steps in its tree: the step itself and all steps inside it.
     let mut sizes = vec![1; list.len()];
@@ -116,7 +116,8 @@ struct Build<'a> {
 /// or the index of an executed program.
 enum Change<'a> {
     End(usize),
-    /// The process or thread enters or leaves a step in which its parent is, so the surrounding step changes.
+    /// The process or thread enters or leaves a step that its parent began, so the step around the process or thread
+    /// changes.
     Around,
     Exec(usize, &'a ExecSpan),
     Begin(usize, &'a Span),
@@ -202,8 +203,9 @@ impl Build<'_> {
         last.map_or(Tests::None, |(_, tests)| *tests)
     }
 
-    /// Computes the times at which a process or thread enters and leaves steps, because of its spans, of the programs
-    /// it executes, and of the steps around it (`around`). Adds the steps to the recording's list.
+    /// Computes the times at which a process or thread enters and leaves steps. These changes come from its spans, from
+    /// the programs that it executes, and from the steps around it (`around`). The function also adds the new steps to
+    /// the recording's list.
     fn changes(
         &mut self,
         around: Vec<Since>,
@@ -296,7 +298,7 @@ impl Build<'_> {
         let same = around.and_then(|around| self.list.get(around));
         let same = same.is_some_and(|step| (step.kind, &step.name) == (found.kind, &found.name));
         // If a file of another tool already names the process as a step of this kind, that name is kept, because it is
-        // better than one made from the command line.
+        // better than a name that is made from the command line.
         let outer = std::iter::successors(around, |at| self.list.get(*at)?.parent);
         let mut outer = outer.take_while(|at| *at >= self.first);
         let named = !self.whole.is_empty()
@@ -351,8 +353,8 @@ impl Build<'_> {
             .map_or(process.status, |child| child.status)
     }
 
-    /// The step for the first program of a container. The step is a line of a Dockerfile if the build of an image
-    /// started the container; otherwise it is the container itself.
+    /// The step for the first program of a container. If the build of an image started the container, the step is named
+    /// after a line of the Dockerfile (`RUN …`), and otherwise after the container.
     fn container(&self, ix: ProcessIx, n: usize) -> Option<FoundStep> {
         let container = self.containers.get(&ix)?;
         let mut execs = self.analysis.process(ix).execs.iter();
@@ -374,8 +376,8 @@ impl Build<'_> {
         })
     }
 
-    /// The first program that a script starts. The step of the script is named after it, because a runner gives
-    /// scripts random numbers as names, which differ between runs.
+    /// The first program that a script starts. The step of the script is named after this program, because a CI runner
+    /// gives its script files random names that differ between runs.
     fn first_program(&self, script: &Process) -> Option<Phrase> {
         let children = script.children.iter().map(|ix| self.analysis.process(*ix));
         let exec = children

@@ -41,8 +41,8 @@ pub struct Step {
     /// The number of steps that contain this step.
     pub depth: usize,
     pub from: Ktime,
-    /// The end of the step, or the end of the analyzed time if the step had not ended by then. For the mark of a
-    /// moment, it equals `from`.
+    /// The end of the step, or the end of the analyzed time if the step had not ended by then. For a step that is a
+    /// moment without length, `to` equals `from`.
     pub to: Ktime,
     pub started_before: bool,
     /// Whether the step ended inside the analyzed span.
@@ -51,16 +51,16 @@ pub struct Step {
     pub process: Option<ProcessIx>,
     /// The thread that ran the step, if the step belongs to one thread.
     pub thread: Option<ThreadIx>,
-    /// Whether it is known what the step's threads did. It is not known in three cases. The step and another span of
-    /// its process overlap, and neither is inside the other. The step's process is not known. The step's place in time
-    /// is not proven.
+    /// Whether it is known what the step's threads did. This is not known in three cases: the step overlaps with
+    /// another span of its process and neither is inside the other, the step's process is not known, or the step's
+    /// place in time is not proven.
     pub has_work: bool,
     /// The largest error of the step's beginning or end in nanoseconds; `None` if its place in time is not known. A
     /// step with a large error is shown at its place, but without figures.
     pub place_error: Option<u64>,
     /// The reason why the step has no figures, if it comes from another tool's file.
     pub doubt: Option<Doubt>,
-    /// The raw `wait` status of the step's process, if the process ended with the step.
+    /// The raw `wait` status of the step's process, if the step ended together with the process.
     pub status: Option<u32>,
     /// The result that a program gave for the step in its mark.
     pub result: Option<String>,
@@ -109,10 +109,10 @@ impl Step {
     }
 }
 
-/// The names by which people tell a step from others. Steps with equal titles are shown as one.
+/// The names by which people distinguish a step from other steps. Steps with equal titles are shown as one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StepTitle<'a> {
-    /// The name of the step around this step, if other steps have an equal name.
+    /// The name of the step around this step, if another step with the same name is inside a different step.
     pub around: Option<&'a Phrase>,
     pub name: &'a Phrase,
 }
@@ -290,7 +290,8 @@ impl Steps {
         std::iter::successors(step, |at| self.list.get(*at)?.parent)
     }
 
-    /// The title of each step: its name and, if other steps have an equal name, the name of the step around it.
+    /// The title of each step: the step's name and, if another step with the same name is inside a different step, also
+    /// the name of the step around it.
     pub fn titles(&self) -> Vec<StepTitle<'_>> {
         let mut parents: HashMap<&Phrase, Option<StepIx>> = HashMap::new();
         let mut shared: HashSet<&Phrase> = HashSet::new();
@@ -359,7 +360,8 @@ impl Steps {
             if begin >= to {
                 break;
             }
-            // The requested time may begin before the thread was forked; then it was in no step.
+            // The requested time may begin before the thread was forked. In the time before the fork, the thread was in
+            // no step.
             add(&mut now, begin, None);
             add(&mut now, end.min(to), step);
         }
@@ -389,8 +391,8 @@ impl Steps {
         let holds = self.with_any_inside(|_, step| is_test(step));
         let all = || self.list.iter().enumerate();
         let holders = all().filter(|(at, step)| is_test(step) && holds.get(*at) == Some(&true));
-        // A call of a test runner may run no test, for example because it fails too early. It is recognized by other
-        // calls, which ran tests.
+        // A call of a test runner may run no test, for example because the runner fails too early. Such a call is
+        // recognized by its name if another call with this name ran tests.
         let runners: BTreeSet<Phrase> = holders.map(|(_, step)| step.stable_name()).collect();
         all().filter(move |(at, step)| {
             let is_suite = step.place_error != Some(0);

@@ -14,8 +14,8 @@ const SHORTEST: u64 = 20_000_000;
 /// The largest number of processes of one recipe that are examined for the name of its step.
 const MOST: usize = 64;
 
-/// The name of the step for a recipe of make or ninja, if less than half of the recipe's time is in programs that are
-/// steps by themselves. `process` is the child that runs the recipe.
+/// The name of the step for a recipe of make or ninja. `None` if half or more of the recipe's time is spent in programs
+/// that are steps by themselves. `process` is the child that runs the recipe.
 pub(super) fn name(analysis: &Analysis, process: &Process) -> Option<Phrase> {
     let wall = process.wall();
     if wall < SHORTEST || !is_recipe(analysis, process) {

@@ -21,8 +21,8 @@ pub(super) struct Span {
     /// Whether the end of the span was recorded. The mark of a moment, which has no length, counts as ended.
     pub ended: bool,
     pub name: Vec<u8>,
-    /// The path of the file that the span's test is in: the one that the other tool's file has, or the beginning of a
-    /// mark's name.
+    /// The path of the file that contains the test, if the span is a test. The path comes from the other tool's file or
+    /// from the beginning of the mark's name.
     pub file: Option<String>,
     pub kind: StepKind,
     /// The result that a program gave in the mark of the span; empty if it gave none.
@@ -43,8 +43,8 @@ pub(super) struct Span {
     pub doubt: Option<Doubt>,
 }
 
-/// A bound of the search for the common ancestor of two processes: at most so many generations are searched. One
-/// process set the begin mark of a span, and the other process set its end mark.
+/// The search for the common ancestor of two processes goes up at most this many generations. One of the processes set
+/// the begin mark of a span, and the other one set the end mark. A bound of the work.
 const GENERATIONS: usize = 256;
 
 /// The time at which a span between two marks ends, and whether it really ended then.
@@ -199,8 +199,8 @@ impl OpenMarks {
         self.next += 1;
     }
 
-    /// Removes and returns the last open begin mark that one of the given processes set. If these processes have no
-    /// open begin mark, it is the last open begin mark of any process.
+    /// Removes and returns the last begin mark without an end mark that one of the given processes set. If these
+    /// processes have no such begin mark, the last one of any process is taken.
     fn end(&mut self, processes: [Option<ProcessIx>; 2]) -> Option<(Ktime, ProcessIx)> {
         let last_of = |process: ProcessIx| {
             let numbers = self.by_process.get_mut(&process)?;
@@ -222,7 +222,7 @@ fn common(analysis: &Analysis, a: ProcessIx, b: ProcessIx) -> Option<ProcessIx> 
     lineage.find(|ix| above.contains(ix))
 }
 
-/// The end of a span without an end mark. It lasts as long as the process that began it.
+/// The end of a span without an end mark: the end of the process that began the span.
 fn open_until(analysis: &Analysis, process: Option<ProcessIx>) -> SpanEnd {
     let process = process.map(|process| analysis.process(process));
     SpanEnd {
@@ -394,7 +394,7 @@ impl Living {
     }
 }
 
-/// The processes or threads that have one pid or tid at different times. They must be looked up in the order of time.
+/// The processes or threads that had one pid or tid at different times. The look-ups must be made in the order of time.
 struct Alive<Ix> {
     /// The processes or threads that have not begun yet at the time of the last look-up, the next one to begin first.
     waiting: BinaryHeap<Reverse<(Ktime, Ktime, Ix)>>,

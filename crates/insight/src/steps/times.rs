@@ -229,8 +229,8 @@ fn each_part(
         return each(None, is.times);
     };
     if parts.peek().is_none() {
-        // A thread was in one step for its whole life. Then all times of the thread are times of that step, so its
-        // totals are taken, which include the kernel's own figures.
+        // If the thread was in one step for its whole life, all times of the thread are times of that step. The
+        // thread's totals are then taken, because they include the kernel's own figures.
         return each(first.2, is.times);
     }
     let Some(timeline) = &analysis.timeline else {

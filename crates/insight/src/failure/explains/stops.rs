@@ -1,5 +1,4 @@
-//! Decides what the end of a process explains that a signal ended: whether it was stopped, killed, or ended after a
-//! time-out.
+//! Decides what the end of a process explains if a signal or a time-out ended the process.
 
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::status::{INTERRUPT, KILL};
@@ -14,8 +13,8 @@ use crate::failure::passes::code;
 use crate::failure::reactions::runs_tests;
 use crate::failure::texts::Decided;
 
-/// The signals with which a program may end itself, for any reason: SIGILL, SIGTRAP, SIGABRT, and also SIGINT, which a
-/// shell sends to itself after SIGINT has ended a child.
+/// The signals with which a program may end itself, for any reason: SIGILL, SIGTRAP, SIGABRT and SIGINT. SIGINT is
+/// among them because a shell sends SIGINT to itself after this signal has ended a child.
 const ABORTS: [u32; 4] = [4, 5, 6, INTERRUPT];
 
 /// The shortest wait for a timer in nanoseconds that counts as planned by the program. A guess: shorter waits are
@@ -23,7 +22,7 @@ const ABORTS: [u32; 4] = [4, 5, 6, INTERRUPT];
 const SLEEP: u64 = 20_000_000;
 
 impl Finder<'_> {
-    /// How the end of a child explains the failure of its parent, if an ancestor stopped the child. Being stopped is no
+    /// How the end of a child that an ancestor stopped explains the failure of the child's parent. Being stopped is no
     /// failure of the child, unless the child had exceeded its time limit.
     pub(super) fn stopped(&self, stop: Stop, ix: ProcessIx, above: ProcessIx) -> Option<Explains> {
         let child = self.analysis.process(ix);
@@ -37,8 +36,8 @@ impl Finder<'_> {
             TimeOut::Perhaps => {
                 let is_reaction = self.was_killed_for_another(ix, above);
                 let is_end = gave_up && !self.waited_after(child, above);
-                // A test runner that kills a test goes on with the next test. So in this case the parent need not end
-                // soon after the child.
+                // After killing a test, a test runner goes on with the next test. So if the parent is a test runner,
+                // the parent need not end soon after the killed child.
                 let is_killed = exit::killed_by(child.status) == Some(KILL);
                 let in_a_test = is_killed && runs_tests(self.analysis.process(above));
                 ((is_end || in_a_test) && !is_reaction).then_some(Explains::Maybe)
@@ -48,7 +47,7 @@ impl Finder<'_> {
     }
 
     /// Whether a script killed a child with SIGKILL and then ended with the child's status. A script that enforces a
-    /// time limit does this; a script that only ends a service stops it in an orderly way.
+    /// time limit does this. A script that only ends a service stops the service in an orderly way.
     pub(super) fn passes_on_a_kill(&self, ix: ProcessIx, shell: ProcessIx) -> bool {
         let (child, above) = (self.analysis.process(ix), self.analysis.process(shell));
         let is_killed = exit::killed_by(child.status) == Some(KILL);
@@ -58,7 +57,7 @@ impl Finder<'_> {
     }
 
     /// Whether the parent of the failed process `ix` was killed by a signal that has nothing to do with the failure of
-    /// `ix`.
+    /// the process `ix`.
     pub(super) fn was_killed_otherwise(&self, ix: ProcessIx, parent: &Process) -> bool {
         let signal = exit::killed_by(parent.status);
         let is_own = code(self.analysis.process(ix)) == code(parent);
@@ -74,14 +73,16 @@ impl Finder<'_> {
         exit::killed_by(child.status).is_some() && !by_parent()
     }
 
-    /// Whether a parent waited for a timer after a child's end, which shows that the parent went on.
+    /// Whether a parent began to wait for a timer after a child had ended. Such a wait shows that the parent went on in
+    /// spite of the child's failure.
     pub(crate) fn waited_after(&self, child: &Process, above: ProcessIx) -> bool {
         let mut kept = self.last_naps.borrow_mut();
         let last = *kept.entry(above).or_insert_with(|| self.last_nap(above));
         last.is_some_and(|from| from >= child.end)
     }
 
-    /// The start of a process's last wait for a timer.
+    /// The start of the last wait for a timer in a process. Only waits count that are long enough to be planned by the
+    /// program.
     fn last_nap(&self, ix: ProcessIx) -> Option<Ktime> {
         let timeline = self.analysis.timeline.as_ref()?;
         let threads = self.analysis.process(ix).threads.iter();

@@ -36,18 +36,18 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether a child only made a check, and the program accepts its negative answer.
+    /// Whether a child only made a check for a program, and the program accepts the negative answer of this check.
     ///
     /// A program that makes the same check again and again waits for a positive answer. A program that makes the check
-    /// only once also accepts a negative answer. If the child is a shell command that only makes a check, it is no
-    /// reason if the program ended with another status.
+    /// only once also accepts a negative answer. A child that is a shell command with only a check is also accepted, if
+    /// the program ended with another status than this child.
     fn is_accepted_answer(&self, child: &Process, above: ProcessIx) -> bool {
         let is_single = || !asks_for_packages(child) && !self.is_asked_again(child, above);
         is_question(child) && is_single()
             || self.asks_only(child) && code(child) != code(self.analysis.process(above))
     }
 
-    /// Whether a program may have stopped a child itself and went on afterwards, so that the end of the child is no
+    /// Whether a program may have stopped a child on purpose and went on afterwards, so that the end of the child is no
     /// failure.
     fn was_stopped_before_going_on(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let child = self.analysis.process(ix);
@@ -56,17 +56,16 @@ impl Finder<'_> {
             && self.waited_after(child, above)
     }
 
-    /// Whether a parent had run the command line of a child before. A program does this if it waits for a state to
-    /// change.
+    /// Whether a parent had already run the same command line before it started the given child. A program repeats a
+    /// command line if it waits for a state to change.
     fn is_asked_again(&self, child: &Process, above: ProcessIx) -> bool {
         let mut before = self.before_start(child, above).rev().take(NEAR);
         before.any(|other| other.argv == child.argv)
     }
 }
 
-/// Whether a process is a test program of Go that panicked: then an error of its own is the reason for its failure, and
-/// not the status of a child. Such a program ends with status 2; after a failed test the
-/// status is 1.
+/// Whether a process is a test program of Go that panicked. The reason for the failure of such a process is its own
+/// panic, and not the status of a child. A Go test program exits with 2 after a panic, and with 1 after a failed test.
 fn has_panicked_in_go(process: &Process) -> bool {
     let mut args = process.argv.args();
     code(process) == Some(2) && args.any(|arg| arg.starts_with(b"-test."))

@@ -1,5 +1,5 @@
 //! Decides how the failure of a shell's child explains the failure of the shell, by the exit statuses and by what the
-//! shell did after the child's end. The text of the script, if it is known, was asked before.
+//! shell did after the child's end. These rules are used if the text of the script is not known or does not decide.
 
 use tr_analyze::model::{Process, ProcessIx};
 use tr_programs::outline::Options;
@@ -30,7 +30,8 @@ impl Finder<'_> {
         if self.is_tidying_after_a_failure(child, above) {
             return gave_up.then_some(Explains::Maybe);
         }
-        // A trap may run programs after the failed child, so the shell may still have cleaned up and printed reports.
+        // The shell may still have cleaned up and printed reports after the failed child, because a trap can run such
+        // programs.
         if is_distinct && (gave_up || self.is_last_but_reports(child, above)) {
             return Some(Explains::Last);
         }
@@ -42,7 +43,8 @@ impl Finder<'_> {
             let explains = self.with_a_common_status(ix, above);
             return explains.map(|_| Explains::Maybe);
         }
-        // A program of the trap may have failed while it cleaned up.
+        // A program in the shell's trap may have failed while it cleaned up. The shell then has the exit status of this
+        // program.
         if self.is_end_before_tidying(child, above) {
             return Some(Explains::Maybe);
         }
@@ -64,10 +66,10 @@ impl Finder<'_> {
         (counts && (is_same || !on_purpose)).then_some(Explains::Maybe)
     }
 
-    /// How the failure of a shell's last child explains the shell's failure, if the shell ended with a status such as 1
-    /// that it can also have by itself. The explanation may be uncertain: the script may ignore the child's failure
-    /// (`|| true`) and then fail by a builtin, and without `pipefail` only the last command of a pipe decides the
-    /// status.
+    /// How the failure of a shell's last child explains the shell's failure, if the shell ended with a status such as
+    /// 1. A shell can have such a status without a failed child. So the explanation may be uncertain: the script may
+    /// ignore the child's failure (`|| true`) and then fail by a builtin, and without `pipefail` only the last command
+    /// of a pipe decides the status.
     fn with_a_common_status(&self, ix: ProcessIx, above: ProcessIx) -> Option<Explains> {
         let (child, shell) = (self.analysis.process(ix), self.analysis.process(above));
         let sets_pipefail = |word: &[u8]| words::contains(word, b"pipefail");
@@ -89,8 +91,7 @@ impl Finder<'_> {
         (!hides).then_some(Explains::Maybe)
     }
 
-    /// Whether a process ran at the same time as the last child of its shell, or the last child read what the process
-    /// wrote.
+    /// Whether a process ran at the same time as the last child of its shell, or wrote data that this last child read.
     fn has_run_beside_the_last(&self, ix: ProcessIx, shell: ProcessIx) -> bool {
         let Some(last) = self.analysis.process(shell).children.last() else {
             return false;

@@ -40,7 +40,7 @@ impl Finder<'_> {
             && !self.is_the_only_failure(test, runner)
     }
 
-    /// Whether no other child of a test runner failed than the process `ix`.
+    /// Whether the process `ix` is the only child of a test runner that failed.
     fn is_the_only_failure(&self, ix: ProcessIx, runner: ProcessIx) -> bool {
         let children = self.analysis.process(runner).children.iter().take(NEAR);
         let mut others = children.filter(|other| **other != ix);

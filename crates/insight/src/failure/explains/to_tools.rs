@@ -13,7 +13,7 @@ impl Finder<'_> {
     pub(super) fn to_a_build_tool(&self, ix: ProcessIx, above: ProcessIx) -> Option<Explains> {
         let (child, tool) = (self.analysis.process(ix), self.analysis.process(above));
         let (last, gave_up) = (self.is_last(child, above), self.gave_up(child, above));
-        // A fork without an exec is no job but belongs to the tool itself.
+        // A forked child without an exec runs the code of the tool itself, so it is no job of the tool.
         if child.execs.is_empty() && !gave_up && !is_unstarted(child) {
             return None;
         }
@@ -23,7 +23,7 @@ impl Finder<'_> {
         if family(tool) == Some(Family::Make) {
             return self.explains_make(ix, above);
         }
-        // The tool can also fail by a step inside its own process, after it ignored the failure of a child.
+        // The tool can also fail by a step inside its own process, after the tool ignored the failure of a child.
         if children(tool) == Children::FailOrOwn && !self.is_build(child) {
             let counts = last || self.may_have_been_kept(child, above);
             return counts.then_some(Explains::Maybe);
@@ -33,7 +33,7 @@ impl Finder<'_> {
         if last && (!may_be_optional || self.gave_up_after_others(child, above)) {
             return Some(Explains::Last);
         }
-        // npm continues with other packages, and exits with the status of the script that failed.
+        // If a script fails, npm may continue with other packages and then exit with the status of the failed script.
         let is_passed_on = may_be_optional && code(child) != Some(1) && code(child) == code(tool);
         // Otherwise the tool went on after the failure, so the failure perhaps did not count.
         Some(if goes_on(self.analysis, above) || is_passed_on {
@@ -43,8 +43,8 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether a child of a build tool is a job whose failure makes the tool fail. The tool only reads the output of
-    /// some children, ignores the failures of others, or runs programs for its own use.
+    /// Whether a child of a build tool is a job whose failure makes the tool fail. Other children are no such jobs: the
+    /// tool reads only their output, ignores their failures, or runs them for its own use.
     fn is_required_job(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let (child, tool) = (self.analysis.process(ix), self.analysis.process(above));
         let is_check = is_question(child) && family(tool) != Some(Family::Make);
@@ -56,7 +56,8 @@ impl Finder<'_> {
             || is_for_own_use())
     }
 
-    /// Whether make runs a process by `$(shell …)`, which uses the output of the process and ignores its exit status.
+    /// Whether make runs a process by `$(shell …)`. In this case, make uses the output of the process and ignores the
+    /// exit status.
     fn is_text(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         family(self.analysis.process(above)) == Some(Family::Make) && self.reads(above, ix)
     }

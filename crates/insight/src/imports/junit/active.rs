@@ -1,7 +1,7 @@
 //! Finds when a process ran on a CPU, as far as the recording shows it.
 //!
-//! A test runner reads a clock when a test begins or ends, so it is on a CPU at that moment. While all of its threads
-//! are off CPU, none of its tests begins or ends.
+//! A test runner reads a clock when a test begins or ends, so the runner is on a CPU at that moment. While all threads
+//! of the runner are off CPU, none of its tests begins or ends.
 
 use tr_analyze::model::ThreadIx;
 
@@ -33,7 +33,8 @@ impl Active {
         Active::of(stretches.collect())
     }
 
-    /// Sorts the stretches of time in which a process may have run, and joins those that overlap or touch.
+    /// Makes the list from stretches of time in which a process may have run: sorts them, and joins the ones that
+    /// overlap or touch.
     pub fn of(mut stretches: Vec<(i64, i64)>) -> Active {
         stretches.sort_unstable();
         let mut apart: Vec<(i64, i64)> = Vec::with_capacity(stretches.len());
@@ -50,7 +51,7 @@ impl Active {
     }
 
     /// Joins the stretches of several processes that lived one after the other. `all` has for each process the time at
-    /// which it began and its stretches.
+    /// which the process began, and its stretches.
     pub fn chain(all: &[(i64, &Active)]) -> Active {
         let stretches = all.iter().flat_map(|(_, active)| &active.stretches);
         Active {
@@ -63,8 +64,8 @@ impl Active {
         self.stretches.is_empty()
     }
 
-    /// Removes the stretches `other`, in which the process did something else than run the tests in question. A test
-    /// must then lie completely before or completely after such a stretch.
+    /// Removes the stretches `other`, in which the process did something else than run the tests of the current suite.
+    /// A test of this suite must then lie completely before or completely after each of the removed stretches.
     pub fn without(mut self, other: &Active) -> Active {
         let others = &other.stretches;
         let mut rest = Vec::with_capacity(self.stretches.len());
@@ -88,8 +89,9 @@ impl Active {
         self
     }
 
-    /// The change from one process to a later process between the times `from` and `to`. It can occur if the stretches
-    /// belong to several processes that lived one after the other. `None` if one process lived at both times.
+    /// The change from one process to a later process that lies between the times `from` and `to`. Such a change exists
+    /// only in a list with the stretches of several processes that lived one after the other. `None` if one process
+    /// lived at both times.
     pub fn change(&self, from: i64, to: i64) -> Option<Change> {
         let next = self.begins.partition_point(|begin| *begin <= from);
         let last = self.begins.partition_point(|begin| *begin <= to);
@@ -107,7 +109,8 @@ impl Active {
         self.stretches.get(at).map(|(from, _)| time.max(*from))
     }
 
-    /// The beginning of the stretch in which the process may have run at the given time; `None` if it did not run then.
+    /// The beginning of the stretch in which the process may have run at the given time; `None` if the process
+    /// certainly did not run at that time.
     pub fn began(&self, time: i64) -> Option<i64> {
         let after = self.stretches.partition_point(|(from, _)| *from <= time);
         let stretch = after.checked_sub(1).and_then(|at| self.stretches.get(at));

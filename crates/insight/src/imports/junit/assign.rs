@@ -1,5 +1,5 @@
-//! Assigns the suites of a report to processes. By its tests alone, a suite can sometimes have run in any of several
-//! processes. But a process can run only one suite at a time, which excludes many assignments.
+//! Assigns the suites of a report to processes. The tests of a suite alone often do not show which of several processes
+//! ran the suite. But a process can run only one suite at a time, and this fact excludes many assignments.
 
 use std::collections::BTreeSet;
 
@@ -29,8 +29,9 @@ pub struct AssignedSuites {
 }
 
 /// Finds the combinations of schedules, one for each suite, in which no process runs two suites at once. `claims` has
-/// for each suite, and for each of its possible schedules, the stretches in which a process certainly ran a test of the
-/// suite. `None` if no suite has several schedules, if no combination is possible, or if there are too many to try.
+/// an entry for each possible schedule of each suite: the stretches of time in which a process certainly ran a test of
+/// the suite. `None` if no suite has several schedules, if no combination is possible, or if there are too many
+/// combinations to try.
 pub fn search(claims: &[Vec<Vec<Claim>>]) -> Option<AssignedSuites> {
     let open = claims.iter().filter(|schedules| schedules.len() > 1);
     let all = claims.iter().flatten().map(Vec::len);
@@ -64,11 +65,12 @@ pub fn search(claims: &[Vec<Vec<Claim>>]) -> Option<AssignedSuites> {
     })
 }
 
-/// A process, and a stretch of time in nanoseconds in which it certainly ran a test of a suite.
+/// A process and a stretch of time in nanoseconds. In this stretch, the process certainly ran a test of the suite to
+/// which the claim belongs.
 pub type Claim = (ProcessIx, i64, i64);
 
-/// Whether two schedules of suites need the same process at the same time. The claims of each schedule are sorted by
-/// process and time.
+/// Whether two schedules of suites need the same process at the same time. The lists `a` and `b` have the stretches
+/// that each schedule needs, sorted by process and time.
 fn conflict(a: &[Claim], b: &[Claim]) -> bool {
     let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
     while let (Some(first), Some(second)) = (a.peek(), b.peek()) {
@@ -88,7 +90,7 @@ fn conflict(a: &[Claim], b: &[Claim]) -> bool {
 /// The state of the search through all assignments of suites to schedules.
 struct Search<'a> {
     /// For each suite, and for each schedule that the suite can have (an assignment of its tests to processes and
-    /// times), the stretches in which a process certainly ran a test of it.
+    /// times), the stretches in which a process certainly ran a test of this suite.
     claims: &'a [Vec<Vec<Claim>>],
     /// The indexes of the suites, in the order in which the search gives them schedules.
     order: &'a [usize],
@@ -98,14 +100,14 @@ struct Search<'a> {
     first: Option<Vec<usize>>,
     /// For each suite, the indexes of the schedules that it has in the possible assignments found so far.
     found: Vec<BTreeSet<usize>>,
-    /// The number of schedules that the search may still try for a suite.
+    /// The number of further schedules that the search may try before it gives up.
     steps: usize,
 }
 
 impl Search<'_> {
     /// Tries every schedule for the suite at position `at` of `order`, and then calls itself for the next suite. `None`
-    /// if the search takes too many steps. The recursion is at most [`SUITES`] deep, because it has one level for each
-    /// suite with a schedule.
+    /// if the search takes too many steps. The recursion is at most [`SUITES`] deep, because there is one level for
+    /// each suite with a schedule.
     fn assign(&mut self, at: usize) -> Option<()> {
         let Some(suite) = self.order.get(at) else {
             for (suite, schedule) in self.order.iter().zip(&self.taken) {

@@ -10,8 +10,8 @@ use super::serial::{self, Place, Test};
 const ORDERS: usize = 200;
 
 /// Joins tests with equal times, whose order is not known, into one test, so that a place can be searched for all of
-/// them together. The joined test begins or ends at their common time. It has no exact length, because the runner may
-/// have worked between the tests for an unknown time.
+/// them together. The joined test begins or ends at the common time of these tests. The joined test has no exact
+/// length, because the runner may have worked between the tests for an unknown time.
 pub fn joined(tests: &[Test]) -> Option<Test> {
     let (last, before) = tests.split_last()?;
     if before.is_empty() {
@@ -58,15 +58,15 @@ impl<'a> Block<'a> {
         by_lane
     }
 
-    /// The number of possible orders of the block's tests, which keep the known order within each lane; `None` if it
-    /// is more than [`ORDERS`].
+    /// The number of possible orders of the block's tests. Each of these orders keeps the known order of the tests
+    /// within a lane. `None` if the number is more than [`ORDERS`].
     pub fn count(&self) -> Option<usize> {
         let (mut count, mut tests) = (1_usize, 0_usize);
         for lane in self.by_lane().into_values() {
             for place in 1..=lane.len() {
                 tests += 1;
-                // The count is a product of binomial coefficients. Each intermediate result is an integer and not
-                // larger than the final one, so the search can stop early.
+                // The number of orders is a product of binomial coefficients. Each intermediate result is an integer
+                // and not larger than the final one, so the search can stop as soon as a result is too large.
                 count = count.checked_mul(tests)? / place;
                 if count > ORDERS {
                     return None;
@@ -76,8 +76,8 @@ impl<'a> Block<'a> {
         Some(count)
     }
 
-    /// All possible orders of the block's tests, which keep the known order within each lane; `None` if there are
-    /// more than [`ORDERS`].
+    /// All possible orders of the block's tests. Each of these orders keeps the known order of the tests within a lane.
+    /// `None` if there are more than [`ORDERS`] such orders.
     pub fn orders(&self) -> Option<Vec<Vec<usize>>> {
         let mut orders = Vec::with_capacity(self.count()?);
         let by_lane = self.by_lane();
@@ -96,9 +96,9 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// For each test of the block, the earliest and the latest times at which it can have begun and ended if the tests
-    /// ran in any of the given orders. `None` if the recording allows none of the orders. The tests ran within
-    /// `around`, and began and ended while their runner was on a CPU (`active`).
+    /// For each test of the block, the earliest and the latest times at which the test can have begun and ended if the
+    /// block's tests ran in any of the given orders. `None` if the recording allows none of the orders. The tests ran
+    /// within `around`, and began and ended while their runner was on a CPU (`active`).
     pub fn in_any_order(
         &self,
         orders: &[Vec<usize>],
@@ -123,7 +123,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Changes a list into its next larger permutation. Returns whether there is one.
+/// Changes a list into its next larger permutation. Returns `false` if there is no larger permutation.
 fn step(list: &mut [usize]) -> bool {
     let rises = |pair: &[usize]| matches!(pair, [a, b] if a < b);
     let Some(last) = list.windows(2).rposition(rises) else {

@@ -9,8 +9,8 @@ use super::placer::Times;
 use super::serial;
 
 /// The largest number of threads of a process for which [`serial::EXACT`] tests that fit nearly exactly are enough
-/// proof that the process ran the suite. With more threads, the tests may fit one of them by chance, so one more test
-/// must fit. A guess: of the 23 threads of a Java program, one fitted to tests of another process.
+/// proof that the process ran the suite. With more threads, the tests may fit one of the threads by chance, so one more
+/// test must fit. A guess: of the 23 threads of a Java program, one fitted to tests of another process.
 const FEW: usize = 4;
 
 /// A schedule of a suite: the processes that can have run the suite's tests, and the place of each test in time.
@@ -33,7 +33,8 @@ pub struct Schedule {
 #[derive(Clone, Debug)]
 pub struct Scheduled {
     pub processes: Vec<ProcessIx>,
-    /// Whether in each of these processes a single thread ran the tests, and no other thread can have run them.
+    /// Whether each process of the schedule has a thread that ran all of the process's tests, and no other thread of
+    /// the process can have run these tests.
     pub is_one_thread: bool,
     /// The number of threads in a process that were tried, one by one, as the only thread that ran the tests.
     pub threads: usize,
@@ -106,15 +107,16 @@ impl Schedule {
         exact >= serial::EXACT + usize::from(self.runner.threads > FEW)
     }
 
-    /// Marks all tests of the schedule as doubtful, because another process may have run or measured them.
+    /// Marks the places of all tests of the schedule as doubtful, because another process may have run or measured the
+    /// tests.
     pub fn doubt(&mut self) {
         for times in self.times.iter_mut().flatten() {
             times.doubt = times.doubt.or(Some(Doubt::Runner));
         }
     }
 
-    /// Adds the places of the tests that one worker of a pool ran to the schedule of the suite. If `is_sure` is not
-    /// set, other workers can have run these tests, so that their places are in doubt.
+    /// Adds the tests that one worker of a pool ran, with their places in time, to the schedule of the suite. If
+    /// `is_sure` is not set, another worker can have run these tests, so the places of these tests are in doubt.
     pub fn add(&mut self, of_worker: Schedule, is_sure: bool) {
         if is_sure {
             self.decided.extend(of_worker.decided);
@@ -138,7 +140,7 @@ mod tests {
     use crate::imports::junit::serial::{Place, Test};
 
     /// Checks that two tests which fit a thread exactly are not enough proof if the process has many threads, because
-    /// they may fit by chance.
+    /// the tests may fit one of many threads by chance.
     #[test]
     fn many_threads_need_more_proof() {
         let place = Place {

@@ -1,6 +1,6 @@
-//! Decides whether a test has the same figures (such as CPU time) at every place within its bounds. An example is a
-//! test that only computes, in a runner that also only computes before and after the test. Then the figures are right
-//! although the exact place is not known.
+//! Decides whether a test has the same figures (such as CPU time) wherever it is placed within its bounds. An example
+//! is a test that only computes, in a runner that also only computes before and after the test. The figures of such a
+//! test are right although its exact place is not known.
 
 use tr_analyze::model::{self, Analysis, ProcessIx};
 use tr_analyze::timeline::Bucket;
@@ -55,7 +55,7 @@ impl Bounds {
         }
     }
 
-    /// Whether the place is known nearly exactly ([`Place::is_exact`]).
+    /// Whether the beginning and the end of the test are known nearly exactly ([`Place::is_exact`]).
     pub fn is_exact(&self) -> bool {
         let range = |(from, to): (i64, i64)| from..=to;
         let (begin, end) = (range(self.begin), range(self.end));
@@ -70,7 +70,7 @@ impl Bounds {
     }
 }
 
-/// A process in which a test can have run, and the bounds of the test's place in it.
+/// A process in which a test can have run, with the bounds of the time in which the process can have run the test.
 #[derive(Clone, Copy, Debug)]
 pub struct Possible {
     pub process: ProcessIx,
@@ -78,9 +78,9 @@ pub struct Possible {
 }
 
 /// Whether the figures of a test are equal, up to the tolerated error, wherever the test ran within its bounds. The
-/// compared figures are the times that the process's threads spent in each thread state. They are compared with those
-/// at the shown place (`shown`), for every place within the bounds and for each possible process. The shown place is in
-/// the first process. False if the recording has no timeline or the test has no length.
+/// figures are the times that the process's threads spent in each thread state during the test. The figures at the
+/// shown place (`shown`, in the first process) are compared with the figures at every other possible place, in each
+/// possible process. The result is false if the recording has no timeline or if the test has no length.
 pub fn is_even(analysis: &Analysis, possible: &[Possible], shown: (i64, i64)) -> bool {
     let length = shown.1.saturating_sub(shown.0).unsigned_abs();
     let sums = possible.iter().map(|Possible { process, bounds }| {

@@ -1,4 +1,4 @@
-//! Finds processes that did not run tests, but only received messages about them from the process that ran them.
+//! Finds processes that did not run tests, but only received messages about tests from the process that ran them.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -15,9 +15,9 @@ use crate::imports::lookup::{ktime, signed};
 const STRETCHES: usize = 16;
 
 impl Placer<'_> {
-    /// Leaves out the schedules of processes that did not run the tests, but only received messages about them from a
-    /// process that did. Returns the remaining schedules, and all processes that only received messages, including
-    /// processes of `pools`.
+    /// Leaves out the schedules of processes that did not run the tests, but only received messages about the tests
+    /// from the process that ran them. Returns the remaining schedules, and all processes that only received messages,
+    /// including processes of `pools`.
     pub(super) fn without_listeners(
         &self,
         found: Vec<Schedule>,
@@ -46,8 +46,9 @@ impl Placer<'_> {
         (rest, listeners)
     }
 
-    /// Whether the processes that a schedule assigns to a suite woke another process after each test of the suite,
-    /// before the next test was certainly running. If so, they probably sent messages about the tests to that process.
+    /// Whether the processes that a schedule assigns to a suite woke the process `process` after each test of the
+    /// suite, before the next test was certainly running. If so, these processes probably sent messages about the tests
+    /// to `process`.
     fn hears(&self, process: ProcessIx, schedule: &Schedule) -> bool {
         let analysis = self.lookup.analysis;
         let own = &schedule.runner.processes;

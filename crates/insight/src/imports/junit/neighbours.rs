@@ -1,9 +1,9 @@
-//! Corrects the times of neighbouring tests and suites that overlap only a little: by no more than their times may be
-//! wrong.
+//! Corrects the times of neighbouring tests and suites that overlap only a little: by no more than the errors of their
+//! times.
 //!
-//! One process ran such tests one after the other. They only seem to overlap because the numbers of a report are
-//! rounded. Without this correction, they would get no figures: for example a suite that ends inside its last test, or
-//! a test that ends inside the next one.
+//! One process ran such tests one after the other. The tests only seem to overlap because the numbers of a report are
+//! rounded. Without this correction, these tests and suites would get no figures: for example a suite that ends inside
+//! its last test, or a test that ends inside the next test.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -81,8 +81,8 @@ fn hold(guesses: &mut [Guess], suite: usize, tests: Range<usize>) {
     }
 }
 
-/// Ends each of the given tests (or suites) where the next one begins, if the two overlap by no more than the sum of
-/// their errors. `holds` returns the tests of a suite, because the suite must not end before its last test.
+/// If two successive tests (or suites) overlap by no more than the sum of their errors, ends the earlier one where the
+/// later one begins. `holds` returns the tests of a suite, because the suite must not end before its last test.
 fn in_turn(
     guesses: &mut [Guess],
     order: &mut [usize],

@@ -82,8 +82,8 @@ impl OwnProcesses {
             }
             suites.sort_unstable();
             suites.dedup();
-            // A program that names several suites runs them one after the other, so it is not the process of a single
-            // suite.
+            // A program whose command line names several suites runs these suites one after the other, so it is not the
+            // process of a single suite.
             if let [only] = &suites[..] {
                 own.of_suites.entry(only.clone()).or_default().push(ix);
             }
@@ -106,7 +106,7 @@ impl OwnProcesses {
         self.began_tests = several.map(|(parent, _)| parent).collect();
     }
 
-    /// Notes that a process ran a program or a script of this name, if it is the name of a test.
+    /// Notes that a process ran a program or a script of this name, if the name is that of a test.
     fn add_program(&mut self, name: &[u8], ix: ProcessIx) {
         if self.of_tests.contains_key(name) {
             let programs = self.of_programs.entry(name.to_vec()).or_default();
@@ -116,9 +116,9 @@ impl OwnProcesses {
         }
     }
 
-    /// The only process that ran a program with the name of a test, if its parent began such programs for other tests,
-    /// too. The length is not compared, because on a busy machine the life of the process can be much longer than the
-    /// test.
+    /// The only process that ran a program with the name of a test, if the parent of this process also started programs
+    /// for other tests. The life of the process is not compared with the test's length, because on a busy machine the
+    /// process can live much longer than the test.
     fn program_of(&self, name: &[u8], lookup: &Lookup<'_>) -> Option<ProcessIx> {
         let [only] = self.of_programs.get(name)?[..] else {
             return None;
@@ -127,7 +127,8 @@ impl OwnProcesses {
         self.began_tests.contains(&parent).then_some(only)
     }
 
-    /// Notes that the command line of a process contains this name, if it is the name of a test. Returns whether it is.
+    /// Notes that the command line of a process contains this word, if the word is the name of a test. Returns whether
+    /// the word is the name of a test.
     fn add_test(&mut self, name: &[u8], ix: ProcessIx) -> bool {
         let own = self.of_tests.get_mut(name);
         let is_test = own.is_some();
@@ -195,7 +196,8 @@ impl Case {
 }
 
 impl Suite {
-    /// Whether a suite of a report has no length and no time, and none of its tests has one.
+    /// Whether a suite of a report has neither a length nor a time, and all of its tests have neither a length nor a
+    /// time.
     fn is_timeless(&self) -> bool {
         let cases = self.cases.iter().map(|case| &case.attributes);
         let mut all = cases.chain([&self.attributes]);
@@ -204,7 +206,8 @@ impl Suite {
 }
 
 impl Placer<'_> {
-    /// The only process whose command line fits the name of a test, and that also fits the test's length and time.
+    /// The only process whose command line contains the name of a test. The life of the process must also agree with
+    /// the test's length and time.
     pub fn own_process(&mut self, case: &Case, times: Option<Times>) -> Option<ProcessIx> {
         let analysis = self.lookup.analysis;
         let length = case.attributes.length?;
@@ -217,8 +220,8 @@ impl Placer<'_> {
                     let early = times.from.saturating_sub(LONGER);
                     early <= start && start <= times.from.saturating_add(times.digit + LONGER)
                 });
-            // A process of bats also prepares its test, which can take long on a busy machine, so it may live longer
-            // than the test.
+            // A process of bats also prepares its test, and this can take long on a busy machine. So the process may
+            // live longer than the test.
             let is_as_long = longer.unsigned_abs() <= LONGER.max(length / 5).unsigned_abs()
                 || longer > 0 && self.own.of_bats.contains(*ix);
             is_as_long && at_its_time && !self.used.contains(*ix)
@@ -251,9 +254,9 @@ impl Placer<'_> {
     }
 
     /// The place of a test in a process that ran only this test. The process lived longer than the test, because the
-    /// runner prepared the test in it and cleaned up afterwards. `None` if the process lived only a little longer than
-    /// the test. Then the whole life of the process counts as the place of the test, unless the recording proves a
-    /// better place.
+    /// runner also prepared the test and cleaned up in this process. `None` if the process lived only a little longer
+    /// than the test. In this case, the whole life of the process counts as the place of the test, unless the recording
+    /// proves a better place.
     pub fn within_own(&mut self, process: ProcessIx, case: &Case) -> Option<Times> {
         let length = case.attributes.length?;
         let life = self.lookup.analysis.process(process);

@@ -35,10 +35,10 @@ const LIVES: usize = 8;
 
 pub(super) struct Placer<'a> {
     pub lookup: &'a Lookup<'a>,
-    /// The latest time in nanoseconds at which the report can have been written, if the recording shows it. No test
-    /// ends after this time.
+    /// The latest time in nanoseconds at which the report can have been written; `None` if the recording does not show
+    /// this time. No test ends after this time.
     pub written: Option<i64>,
-    /// For each process examined so far, the facts that decide which tests it can have run.
+    /// For each process examined so far, the facts that decide which tests the process can have run.
     pub facts: HashMap<ProcessIx, Option<Rc<RunnerFacts>>>,
     /// The child processes of test runners that began and ended within a single test, so that it is known which test
     /// they belong to.
@@ -93,7 +93,7 @@ pub(super) struct Times {
     pub doubt: Option<Doubt>,
 }
 
-/// A process that ran tests, and the span of its life in which it did.
+/// A process that ran tests, and the span of its life in which the process ran these tests.
 #[derive(Clone, Copy)]
 pub(super) struct Runner {
     pub process: ProcessIx,
@@ -222,8 +222,8 @@ impl Placer<'_> {
         digit.saturating_add(clocks).saturating_add(BETWEEN_CLOCKS)
     }
 
-    /// Finds the process that ran the tests at the given times, and the part of its life that the tests took; `None` if
-    /// no process fits.
+    /// Finds the process that ran a suite or test with the given times, and the part of the process's life that the
+    /// suite or test took. `None` if no process fits.
     pub(super) fn runner(&self, times: Times) -> Option<Runner> {
         let analysis = self.lookup.analysis;
         self.runners.iter().find_map(|runners| {

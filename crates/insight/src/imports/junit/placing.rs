@@ -166,8 +166,8 @@ impl Placer<'_> {
         });
     }
 
-    /// Places a suite without times that has a process of its own: its place is the whole life of the process. The only
-    /// test of such a suite gets the same place.
+    /// Places a suite without times that has a process of its own. The place of the suite is the whole life of this
+    /// process. If the suite has only one test, the test gets the same place.
     fn own_suite(&mut self, suite: &Suite, process: ProcessIx) {
         let life = self.lookup.analysis.process(process);
         let at = (process, (life.start, life.end));
@@ -190,7 +190,7 @@ impl Placer<'_> {
     }
 
     /// Returns the schedule that is shown for a suite. If other schedules are possible as well, a test keeps its
-    /// figures only if they are equal in all possible schedules.
+    /// figures only if these figures are equal in all possible schedules.
     fn among(&self, choice: Choice) -> Schedule {
         let Choice {
             mut schedule,
@@ -317,8 +317,9 @@ impl Placer<'_> {
     }
 
     /// The times of the tests of a suite in a report. Tests without a time of day are placed one after the other, and
-    /// the last test ends with the suite. This assumes that the runner did all its other work before the tests. If it
-    /// also worked between the tests, the tests really ran earlier, but at most by the length of that other work.
+    /// the last test ends with the suite. This assumes that the runner did all its other work before the tests. If the
+    /// runner also worked between the tests, the tests really ran earlier, but at most by the length of that other
+    /// work.
     fn times(&self, suite: &Suite, within: Option<(i64, i64)>) -> Vec<Option<Times>> {
         if suite.cases.iter().any(|case| case.attributes.at.is_some()) {
             return suite.cases.iter().map(|case| self.of_case(case)).collect();

@@ -74,7 +74,8 @@ struct Search<'a> {
     workers: &'a [Worker<'a>],
     /// For each worker process, the tests that it has in the distribution that is being tried.
     by_worker: Vec<Vec<usize>>,
-    /// For each test, its worker and bounds as far as they are common to all possible distributions found so far.
+    /// For each test, its worker and the bounds of its place, as far as these are common to all possible distributions
+    /// found so far.
     found: Vec<Option<Share>>,
     /// The number of test places that the search may still compute.
     steps: usize,

@@ -98,10 +98,10 @@ impl Contradictions {
         });
     }
 
-    /// Notes whether the report's times can be beginnings or ends, from the search for a schedule of one suite.
-    /// `as_begin` says whether a schedule exists if the times are beginnings, and `as_end` if they are ends. If only
-    /// one of the two has a schedule, the other meaning is wrong. If neither has one, another process ran the suite,
-    /// which proves nothing.
+    /// Notes whether the report's times can be beginnings or ends, as far as the search for a schedule of one suite
+    /// shows it. `as_begin` says whether a schedule exists if the times are beginnings, and `as_end` whether one exists
+    /// if the times are ends. If only one of the two is true, the other meaning is wrong. If both are false, another
+    /// process ran the suite, so nothing is proven.
     pub fn by_fit(&mut self, [as_begin, as_end]: [bool; 2]) {
         self.begin |= as_end && !as_begin;
         self.end |= as_begin && !as_end;
@@ -120,7 +120,7 @@ impl Contradictions {
         }
     }
 
-    /// The meaning of a report's times as beginnings or as ends, if the noted facts contradict only the other meaning;
+    /// Whether the report's times are beginnings or ends, if the noted facts exclude exactly one of the two meanings;
     /// otherwise `None`.
     pub fn stamp(self) -> Option<Stamp> {
         match (self.begin, self.end) {
@@ -153,8 +153,8 @@ impl Lives {
         }
     }
 
-    /// Whether one of the processes or threads lived across a time: it began before the time and ended after it, each
-    /// by more than `error` nanoseconds.
+    /// Whether one of the processes or threads was alive at a time, and began and ended more than `error` nanoseconds
+    /// away from that time.
     fn are_across(&self, time: i64, error: i64) -> bool {
         let earliest = time.saturating_sub(error);
         let before = self.starts.partition_point(|start| *start < earliest);
@@ -202,8 +202,8 @@ impl Unseen {
 
     /// The time in nanoseconds between `from` and `to` that the recording does not show, summed up over the threads.
     fn between(&self, from: Ktime, to: Ktime) -> u64 {
-        // Returns the sum of the differences between `time` and each earlier time in `times`. Each entry also has the
-        // sum of all times before it, so no loop is needed.
+        // Returns the sum of the differences between `time` and each earlier time in `times`. No loop is needed,
+        // because each entry of `times` also has the sum of all times before the entry.
         let since = |times: &[(i64, i128)], time: i64| {
             let before = times.partition_point(|(at, _)| *at < time);
             let last = before.checked_sub(1).and_then(|last| times.get(last));
@@ -218,8 +218,8 @@ impl Unseen {
     }
 }
 
-/// The processes and threads that lived at the same time as a test runner. If they worked during a test, it is not
-/// clear which of them the test belongs to.
+/// The processes and threads that lived at the same time as a test runner. If such a process or thread worked during a
+/// test, it is not clear whether this work belongs to the test.
 #[derive(Debug, Default)]
 struct Company {
     unseen: Unseen,
@@ -295,7 +295,8 @@ pub struct Guess {
     pub doubt: Option<Doubt>,
     /// Whether the process under which the test is placed is the only one that can have run it.
     pub sure_runner: bool,
-    /// Whether one thread of the process under which the test is placed ran it, and no other thread can have run it.
+    /// Whether one thread of the process under which the test is placed ran the test, and no other thread of this
+    /// process can have run the test.
     pub one_thread: bool,
     /// Whether the process under which the test is placed is known to be a test program.
     pub is_test: bool,
@@ -311,9 +312,9 @@ pub struct Guess {
 }
 
 impl Guess {
-    /// Gives a test whose place is not proven a wider place that is proven: all of the time in which the test can have
-    /// run within its suite. The process to which the test was assigned may not have lived for all of that time. The
-    /// test is then assigned to the recorded command.
+    /// If the place of a test is not proven, gives the test a wider place that is proven: all of the time in which the
+    /// test can have run within its suite. The process to which the test was assigned may not have lived for all of
+    /// that time. In this case, the test is assigned to the recorded command instead.
     pub fn bound(&mut self, analysis: &Analysis, command: Option<ProcessIx>) {
         let is_bound = |doubt: &Doubt| self.is_loose || !doubt.has_place();
         let Some(doubt) = self.span.doubt.filter(is_bound) else {
@@ -356,8 +357,9 @@ pub fn find_doubts(
         let at_boundary = |is: &dyn Fn(i64) -> bool| boundaries.into_iter().any(is);
         let error = guess.error;
         let length = guess.span.to.since(guess.span.from);
-        // A thread or worker counts if it lived across a boundary of the test, by more than `near` on both sides. The
-        // error is limited here, because with a large error no short-lived thread would count.
+        // A process or thread counts if it was alive at the beginning or the end of the test, from more than `near`
+        // nanoseconds before this moment until more than `near` nanoseconds after it. `near` is limited, because with a
+        // large error no short-lived thread would count.
         let near = error.min(MOST.cast_signed());
         let in_company = at_boundary(&|time| company.workers.are_across(time, near))
             || !(guess.own_stamp || guess.one_thread)
@@ -380,8 +382,8 @@ pub fn find_doubts(
     }
 }
 
-/// For each placed test, whether it overlaps with another test of its process by more than the sum of their largest
-/// errors. For each placed suite, the same for the other suites of its process.
+/// For each placed test, whether the test overlaps with another test of the same process by more than the sum of the
+/// largest errors of the two tests. For each placed suite, the same comparison with the other suites of its process.
 fn overlapping(guesses: &[Guess]) -> Vec<bool> {
     let mut order: Vec<(usize, &Guess)> = guesses.iter().enumerate().collect();
     let place = |guess: &Guess| (guess.span.process, guess.is_suite);

@@ -206,8 +206,8 @@ impl Attributes {
         }
     }
 
-    /// The path of the file that the test is in: the one that the report names, or the beginning of the test's name. bats
-    /// writes it as the class.
+    /// The path of the file that contains the test: the path in the report, or else the beginning of the test's name.
+    /// For tests of bats, the path is the class, because bats writes the path there.
     pub(super) fn test_file(&self) -> Option<Box<str>> {
         let bats = Some(&*self.class).filter(|class| class.ends_with(".bats"));
         let named = || words::file_of_test(&self.name).or(bats);

@@ -1,5 +1,5 @@
-//! Collects what a recording shows about a process that runs tests: when it can begin or end a test, and for which of
-//! its children it waits.
+//! Collects what a recording shows about a process that runs tests: the times at which a test of the process can begin
+//! or end, and the children for which the process waits.
 
 use std::collections::HashMap;
 
@@ -27,12 +27,12 @@ pub struct RunnerFacts {
     /// number of its children. Descendants count, because a shell can run a program to read a clock, and waits for that
     /// program. `None` for a process that is no shell.
     of_shell: Option<(Active, usize)>,
-    /// For each thread of the process, the stretches of time in which it may have been on a CPU. If the tests fit into
-    /// the stretches of exactly one thread, that thread ran the tests. Empty for a process with one thread or with very
-    /// many threads.
+    /// For each thread of the process, the stretches of time in which the thread may have been on a CPU. If the tests
+    /// fit into the stretches of exactly one thread, this thread ran the tests. The list is empty for a process with
+    /// one thread or with very many threads.
     pub threads: Vec<Active>,
-    /// The child processes that woke the process. For each, the first and the last moment at which it did so, in
-    /// nanoseconds.
+    /// The child processes that woke the process. For each child, the first and the last moment at which the child woke
+    /// the process, in nanoseconds.
     pub waited: HashMap<ProcessIx, (i64, i64)>,
 }
 

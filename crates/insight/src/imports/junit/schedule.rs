@@ -40,8 +40,8 @@ impl Placer<'_> {
                 return Vec::new();
             }
             let runner = self.around(suite).and_then(|around| self.runner(around));
-            // The runner is used only if it is the only possible one. If several test programs fit, it is not known
-            // which of them ran the suite.
+            // The runner is used only if no other test program is possible. If several test programs fit, it is not
+            // known which of them ran the suite.
             let known = runner.filter(|runner| runner.is_sure);
             let found = self.possible(suite, known.map(|runner| runner.process));
             found.unwrap_or_default()
@@ -94,11 +94,11 @@ impl Placer<'_> {
         }
     }
 
-    /// Finds the possible schedules of a suite: the processes that can have run it, and the places of its tests. If
-    /// `runner` is given, the runner and its descendants are tried. The descendants are needed because a runner with
-    /// workers only waits for them, as do wrappers such as npx, make or a shell. Otherwise the processes that probably
-    /// ran the suite are tried, also with their descendants. If there are several schedules, the schedules of other
-    /// suites can decide which one is right.
+    /// Finds the possible schedules of a suite: the processes that can have run the suite, and the places of the tests.
+    /// If `runner` is given, the runner and its descendants are tried. The descendants are needed because a runner with
+    /// workers only waits for these workers, as a wrapper such as npx, make or a shell does. If `runner` is not given,
+    /// the processes that probably ran the suite are tried, also with their descendants. If there are several
+    /// schedules, the schedules of other suites can decide which one is right.
     pub fn possible(
         &mut self,
         suite: &Suite,
@@ -132,8 +132,8 @@ impl Placer<'_> {
         Ok(found)
     }
 
-    /// The schedules of a suite in the processes that most likely ran it: the given runner with its descendants, or the
-    /// processes of the first list of likely runners in which a schedule is found.
+    /// The schedules of a suite in the processes that most likely ran the suite: in the given runner with its
+    /// descendants, or in the first list of likely runners that has a schedule.
     fn likely(
         &mut self,
         suite: &Suite,

@@ -9,8 +9,8 @@ use std::ops::RangeInclusive;
 
 use super::active::Active;
 
-/// The least number of tests of a process whose beginnings and ends must be known nearly exactly, as a proof that this
-/// process measured the lengths in the report. A guess: a single test can fit by chance.
+/// The least number of tests of a process whose beginnings and ends must be known nearly exactly, as a proof that the
+/// lengths in the report were measured by this process. A guess: a single test can fit by chance.
 pub const EXACT: usize = 2;
 
 /// The largest error in nanoseconds with which the beginning and the end of a test still count as known nearly exactly.
@@ -29,8 +29,9 @@ pub struct Test {
     pub length: i64,
     /// The largest error of the test's length in the report, in nanoseconds.
     pub error: i64,
-    /// The longest time in nanoseconds that the test can have spent between its parts. The length in the report may be
-    /// the sum of the lengths of these parts, so the test can have lasted longer than the report says by this time.
+    /// The longest time in nanoseconds that can lie between the parts of the test. The length in the report may be only
+    /// the sum of the lengths of these parts. The test can then have lasted longer than the report says, by at most
+    /// this time.
     pub between: i64,
 }
 
@@ -57,7 +58,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The bounds of a test's place, widened only so far that they also include the bounds `other`.
+    /// The smallest bounds that include both this place and the bounds `other`.
     pub fn reach(&self, other: &Place) -> Place {
         let reach = |a: &RangeInclusive<i64>, b: &RangeInclusive<i64>| {
             *a.start().min(b.start())..=*a.end().max(b.end())
@@ -195,7 +196,7 @@ mod tests {
     }
 
     /// Checks that the recording does not narrow the bounds of the tests if the test runner is on a CPU all the time.
-    /// Then only the bounds of the suite limit them.
+    /// Only the bounds of the suite limit the tests in this case.
     #[test]
     fn a_runner_on_a_cpu_leaves_the_slack_of_the_suite() {
         let active = Active::of(vec![(0, 1_000)]);

@@ -52,9 +52,9 @@ impl Placer<'_> {
         }
     }
 
-    /// Decides whether the report's times are beginnings or ends. A schedule for each suite is searched with both
-    /// meanings. If only one of the meanings leaves suites without a schedule, the other one is returned; otherwise
-    /// `None`.
+    /// Decides whether the report's times are beginnings or ends. For each suite, a schedule is searched with each of
+    /// the two meanings. If only one of the meanings leaves suites without a schedule, the result is the other meaning;
+    /// otherwise the result is `None`.
     fn by_schedule(
         &mut self,
         suites: &[Suite],

@@ -28,8 +28,8 @@ struct Named<'a> {
     threads: Vec<ThreadIx>,
 }
 
-/// For each thread of the recording that may be a test, its name. A thread with the same name as its starter was not
-/// named after a test.
+/// The name of each thread of the recording that may have been named after a test. A thread with the same name as the
+/// thread that started it was not named after a test.
 fn named_threads(analysis: &Analysis) -> impl Iterator<Item = (&[u8], ThreadIx)> {
     let others = analysis
         .process_ids()
@@ -113,16 +113,16 @@ impl Placer<'_> {
         all
     }
 
-    /// Whether a suite certainly ran in this recording, because its report was written during the recording or has
-    /// times of the day that lie in it.
+    /// Whether a suite certainly ran in this recording: its report was written during the recording, or the report has
+    /// times of the day that lie in the recording.
     fn is_proven_of_recording(&self, suite: &Suite) -> bool {
         let mut cases = suite.cases.iter().map(|case| case.attributes.at);
         let has_date = suite.attributes.at.is_some() || cases.any(|date| date.is_some());
         (has_date || self.written.is_some()) && self.is_of_recording(suite)
     }
 
-    /// The pairs of tests and threads with a common name that are the only possible ones. If the numbers of tests and
-    /// threads differ, the name proves nothing.
+    /// The pairs of a test and a thread with a common name for which no other pairing is possible. If the numbers of
+    /// tests and threads with this name differ, the name proves nothing.
     fn pairs(&self, named: Named<'_>) -> Vec<(CaseIx, ThreadIx)> {
         let Named {
             mut tests,
@@ -139,7 +139,8 @@ impl Placer<'_> {
             let life = analysis.thread(thread);
             case.is_life(signed(life.start), signed(life.end))
         };
-        // If only one thread fits a test, the two belong together, so the thread is no longer possible for other tests.
+        // If only one thread fits a test, the thread and the test belong together, so this thread is no longer possible
+        // for other tests.
         loop {
             let only = tests.iter().enumerate().find_map(|(at, (_, case))| {
                 let possible = threads.iter().enumerate();
@@ -155,8 +156,8 @@ impl Placer<'_> {
         }
     }
 
-    /// Places a test that has a thread of its own. Its place is the whole life of the thread. It has no figures if the
-    /// thread lived much longer than the test.
+    /// Places a test that has a thread of its own. The place of the test is the whole life of the thread. The test has
+    /// no figures if the thread lived much longer than the test.
     pub fn own_thread_test(&mut self, case: &Case, name: &str, thread: ThreadIx) {
         let life = self.lookup.analysis.thread(thread);
         let length = case.attributes.length.unwrap_or(0);

@@ -13,7 +13,8 @@ use super::runner::TRIED;
 use crate::imports::lookup::{imported, ktime, signed};
 
 /// The life of the recorded command, if all tests must have run during this life; otherwise `None`. All tests must have
-/// done so if the command lived during the whole recording, or if every other recorded process has a known parent.
+/// run during this life in two cases: the command lived during the whole recording, or every other recorded process has
+/// a known parent.
 pub fn life_of_command(analysis: &Analysis, command: Option<ProcessIx>) -> Option<(i64, i64)> {
     let is_root = |ix: &ProcessIx| analysis.process(*ix).parent.is_none();
     let mut roots = analysis.process_ids().filter(is_root);
@@ -22,9 +23,9 @@ pub fn life_of_command(analysis: &Analysis, command: Option<ProcessIx>) -> Optio
     is_all.then_some((signed(process.start), signed(process.end)))
 }
 
-/// The test program whose command line names the report and which is an ancestor of all other such programs. The tests
-/// of the report all ran during the life of this program, in the program itself or in programs that it started.
-/// `runners` is the field of [`Placer`].
+/// The test program whose command line names the report. If several test programs name the report, it is the one that
+/// is an ancestor of all the others. The tests of the report all ran during the life of this program, in the program
+/// itself or in programs that it started. `runners` is the field of [`Placer`].
 pub fn writer(analysis: &Analysis, runners: &[Vec<ProcessIx>; 3]) -> Option<ProcessIx> {
     let [named, tests, _] = runners;
     let is_test = |ix: &&ProcessIx| tests.binary_search(ix).is_ok();
@@ -36,7 +37,7 @@ pub fn writer(analysis: &Analysis, runners: &[Vec<ProcessIx>; 3]) -> Option<Proc
 
 impl Guess {
     /// Sets the error of the time of a test that can have run anywhere in its suite. The test keeps its figures, such
-    /// as CPU time, only if they are the same wherever the test ran.
+    /// as CPU time, only if the figures are the same at every possible place of the test.
     pub fn loosen(&mut self, case: &Case, placer: &Placer<'_>) {
         self.is_even = false;
         let process = self.span.process;
@@ -97,14 +98,15 @@ impl Placer<'_> {
         let cases = suite.cases.iter().map(|case| case.attributes.at);
         let dates: Vec<Date> = cases.chain([suite.attributes.at]).flatten().collect();
         let has_zone = self.zone || dates.iter().all(|date| date.ahead.is_some());
-        // If all lengths are zero, the runner did not measure them, so they prove nothing.
+        // If all lengths are zero, the runner did not measure the tests, so the lengths prove nothing.
         let is_known = has_schedule || self.has_writer(suite);
         let is_proven = !dates.is_empty() || is_known && self.written.is_some();
         if !is_proven || !has_zone || suite.sum() == 0 || !self.is_of_recording(suite) {
             return None;
         }
         let life = self.writer.map(|ix| self.life(ix)).or(self.of_command)?;
-        // All tests ran within `life`. If a time in the report lies outside of it, the report belongs to another run.
+        // All tests ran within `life`. If a time in the report lies outside of `life`, the report belongs to another
+        // run.
         let is_outside = dates.iter().any(|date| {
             let (time, error) = (self.time(*date), self.stamp_error(date.digit));
             time.saturating_add(error) < life.0 || life.1 < time.saturating_sub(error)

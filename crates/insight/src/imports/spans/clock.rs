@@ -11,10 +11,10 @@ use crate::imports::lookup::{signed, Lookup, CLOCKS};
 /// the work.
 const VOTES: usize = 16;
 
-/// A process whose life is about as long as its span suggests a time for the zero of the file's clock. The process may
-/// live longer by at most so many nanoseconds, or by a tenth of the span if that is more. Suggested times agree if they
-/// differ by at most this constant. A guess: with a larger limit, the times suggested by unrelated spans would agree by
-/// chance.
+/// If the life of a process is about as long as its span, the process suggests a time for the zero of the file's clock.
+/// The process may live longer than the span by at most this many nanoseconds, or by a tenth of the span if that is
+/// more. Two suggested times agree if they differ by at most this constant. A guess: with a larger limit, the times
+/// suggested by unrelated spans would agree by chance.
 const DIFFERS: i64 = 50_000_000;
 
 /// The least number of spans that must agree on the beginning of a clock which the imported file does not contain. A
@@ -106,7 +106,7 @@ impl<'a> Moments<'a> {
     }
 }
 
-/// Whether any span of the file has the pid of a recorded process.
+/// Whether any span of the file has a pid that a recorded process had.
 fn has_pids(file: &Spans, lookup: &Lookup<'_>) -> bool {
     let mut pids = file.spans.iter().filter_map(|span| span.pid);
     pids.any(|pid| !lookup.with_pid(pid).is_empty())

@@ -154,8 +154,8 @@ impl<'a> Candidates<'a> {
     }
 
     /// For each of the given spans, the process that has the span's words in its command line and lived at the span's
-    /// time. A process belongs to the nearest span only. If two processes are equally near and neither is an ancestor
-    /// of the other, the span gets no process.
+    /// time. If a process fits several spans, only the nearest span gets this process. If two equally near processes
+    /// fit a span, and neither process is an ancestor of the other, the span gets no process.
     pub fn nearest(
         &self,
         file: &Spans,

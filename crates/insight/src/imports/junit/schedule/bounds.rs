@@ -1,4 +1,5 @@
-//! Finds bounds of the places in time of a suite's tests, within the time in which their processes can have run them.
+//! Finds bounds of the places in time of a suite's tests, within the time in which the processes of the suite can have
+//! run these tests.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -63,7 +64,7 @@ impl Placer<'_> {
     }
 
     /// The bounds of the places in time of those tests of a suite that no other test contains. If the suite's own
-    /// length was measured, the tests have to fit into it.
+    /// length was measured, these tests have to fit into this length.
     fn bounds_in_suite(
         &self,
         suite: &Suite,
@@ -94,9 +95,9 @@ impl Placer<'_> {
         Some(places)
     }
 
-    /// The bounds of the places of tests that ran in the order of their times, or in the order of the report if they
-    /// have no times. If the report may be sorted by result, it does not show the order between failed tests and other
-    /// tests.
+    /// The bounds of the places of tests that ran in the order of their times, or in the order of the report if the
+    /// tests have no times. If the report may be sorted by result, the report does not show the order between failed
+    /// tests and other tests.
     fn bounds_of(
         &self,
         suite: &Suite,

@@ -17,11 +17,12 @@ use crate::imports::lookup::signed;
 /// its script.
 const PROGRAM: usize = 2;
 
-/// The number of possible schedules of one suite at which the search for more ends. A bound of the work: a suite with
-/// so many possible schedules gets none of them.
+/// The number of possible schedules of one suite at which the search for more schedules ends. A bound of the work: a
+/// suite that reaches this number gets no schedule.
 const POSSIBLE: usize = 16;
 
-/// The processes that can have run a suite, by the way in which they can have run it.
+/// The processes that can have run a suite's tests: one test after the other (`runners`), or several tests at the same
+/// time (`pools`).
 struct Candidates {
     /// Single processes, and chains of processes that lived one after the other. The tests ran one after the other in
     /// each of them.
@@ -31,9 +32,9 @@ struct Candidates {
 }
 
 impl Placer<'_> {
-    /// The schedules of a suite in the processes `likely` and their descendants, except for the process `but`. A group
-    /// of workers may have run the suite. If it cannot be decided whether the tests fit these workers, the result is an
-    /// error, because then no schedule is proven.
+    /// The schedules of a suite in the processes `likely` and their descendants, except for the process `but`. The
+    /// result is an error if a pool of workers may have run the suite, and it cannot be decided whether the tests fit
+    /// these workers. In this case, no schedule is proven.
     pub(super) fn below(
         &mut self,
         suite: &Suite,
@@ -86,8 +87,8 @@ impl Placer<'_> {
         all
     }
 
-    /// The candidates for a suite whose tests took `sum` ns together, among the processes `all` and their children. The
-    /// process `but` is no candidate by itself.
+    /// The processes that can have run a suite whose tests took `sum` ns together, among the processes `all` and their
+    /// children. The process `but` alone is left out.
     fn candidates(&self, all: &[ProcessIx], but: Option<ProcessIx>, sum: i64) -> Candidates {
         let siblings = self.siblings(all, PROGRAM).into_iter();
         let siblings = siblings.filter(|siblings| self.has_room(siblings, sum));
@@ -122,8 +123,8 @@ impl Placer<'_> {
         if found.len() == POSSIBLE {
             return Err(Undecided);
         }
-        // If several processes lived one after the other, many tests fit into them by chance. Such a schedule is in
-        // doubt unless the lengths of the tests prove it.
+        // If several processes lived one after the other, many tests fit into these processes by chance. A schedule for
+        // such processes is in doubt unless the lengths of the tests prove the schedule.
         for schedule in &mut found {
             if schedule.runner.processes.len() > 1 && !schedule.is_measured() {
                 schedule.doubt();
@@ -132,10 +133,10 @@ impl Placer<'_> {
         Ok(found)
     }
 
-    /// Leaves out some of the schedules if both chains and single processes of these chains have schedules. A chain is
-    /// a series of processes that lived one after the other. If the report has several suites, the chains are left out,
-    /// because each suite then probably ran in one process. If it has one suite, the single processes are left out,
-    /// because several workers can have run its tests.
+    /// Leaves out some schedules if schedules exist both for chains and for single processes of these chains. A chain
+    /// is a series of processes that lived one after the other. If the report has several suites, the chains are left
+    /// out, because each suite then probably ran in one process. If the report has one suite, the single processes are
+    /// left out, because several workers can have run its tests.
     fn without_chains(&self, mut found: Vec<Schedule>) -> Vec<Schedule> {
         let of = |is_chain: bool| {
             let found = found.iter().map(|found| &found.runner.processes);

@@ -12,7 +12,7 @@ use crate::imports::junit::runner::RunnerFacts;
 use crate::imports::junit::serial::Place;
 use crate::imports::lookup::signed;
 
-/// The span of time that is chosen for each test of a suite, while the spans are corrected step by step.
+/// The span of time that is chosen for each test of a suite. The functions below correct the spans step by step.
 struct Spans<'a> {
     /// The bounds of the place of each test; `None` for a test that is not placed.
     places: &'a [Option<Place>],
@@ -60,9 +60,9 @@ impl<'a> Spans<'a> {
         certain
     }
 
-    /// Extends the test that the child process belongs to, so that the child started in it, and ends the test before it
-    /// by then. The child belongs to the test that certainly ran in the middle of the time from the child's start to
-    /// the last wait for the child. Returns whether there is such a test.
+    /// Assigns a child process to a test: the test that certainly ran in the middle of the time from the child's start
+    /// to the runner's last wait for the child. This test is extended so that the child started during the test, and
+    /// the previous test is cut so that it ends no later than the child's start. Returns whether there is such a test.
     fn take_in(&mut self, child: &WaitedChild, certain: &[usize]) -> bool {
         let WaitedChild { start, waits, .. } = *child;
         let (first, last) = waits;
@@ -92,8 +92,8 @@ impl<'a> Spans<'a> {
         true
     }
 
-    /// Cuts two neighbouring tests that overlap, at a time that the bounds of both allow. `around` has for each test
-    /// the test that contains it.
+    /// Cuts two neighbouring tests that overlap, at a time that the bounds of both tests allow. `around` has for each
+    /// test the test that contains it.
     fn cut_overlaps(&mut self, around: &[Option<usize>]) {
         let mut order = self.order.clone();
         order.sort_by_key(|at| self.chosen.get(*at).copied().flatten());
@@ -121,8 +121,8 @@ impl<'a> Spans<'a> {
         }
     }
 
-    /// Extends each test that contains other tests, so that it surrounds them. `around` has for each test the test that
-    /// contains it.
+    /// Extends each test that contains other tests, so that the containing test covers all tests inside it. `around`
+    /// has for each test the test that contains it.
     fn surround(&mut self, around: &[Option<usize>]) {
         let next = |at: usize| around.get(at).copied().flatten();
         for at in 0..self.chosen.len() {
@@ -209,7 +209,8 @@ impl Placer<'_> {
         waited
     }
 
-    /// For each test, the process of the runner that ran it: the last one that had started by the middle of the test.
+    /// For each test, the process of the runner that ran the test. This is the last of the runner's processes that had
+    /// started by the middle of the test.
     fn processes_of(&self, times: &[Option<Times>], runner: &Scheduled) -> Vec<Option<ProcessIx>> {
         let start = |process: &ProcessIx| signed(self.lookup.analysis.process(*process).start);
         let of_tests = times.iter().map(|times| {

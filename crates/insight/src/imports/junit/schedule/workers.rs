@@ -97,8 +97,8 @@ impl Placer<'_> {
         Ok(workers)
     }
 
-    /// Distributes the tests to the workers: to one thread of each, if this is possible for exactly one thread, and
-    /// otherwise to the whole processes. `None` if the tests cannot be distributed.
+    /// Distributes the tests to the workers. If this is possible for exactly one thread of each worker, the tests are
+    /// distributed to these threads, and otherwise to the whole processes. `None` if the tests cannot be distributed.
     fn distribution(
         &self,
         tests: &[Test],
