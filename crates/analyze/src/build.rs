@@ -18,8 +18,8 @@ use crate::questions::ticks::Ticks;
 use crate::servers;
 use crate::tracker::{Exited, ProcIx, ProcessEntry, Task, TaskIx, Tracker};
 
-/// The number of processes or threads above which their work is divided between two threads of `tr`. With fewer,
-/// starting the second thread costs more time than it saves.
+/// The number of processes or threads above which building the model is divided between two threads of `tr`. With fewer
+/// processes or threads, starting the second thread of `tr` costs more time than it saves.
 const FEW: usize = 1 << 10;
 
 /// Fills in all parts of the analysis that come from the tracker, after the tracker has seen all events of the trace.
@@ -156,9 +156,9 @@ struct Order {
 }
 
 impl Order {
-    /// Determines the order of the model's processes and threads: processes by start time, then pid, then the order in
-    /// which they appeared, and the threads of each process likewise. Tasks that lived only outside the analyzed span
-    /// are not part of the model.
+    /// Determines the order of the model's processes and threads. Processes are ordered by start time, then by pid,
+    /// then by the order in which they appeared. The threads of each process are ordered in the same way. Tasks that
+    /// lived only outside the analyzed span are not part of the model.
     fn new(tracker: &Tracker, (start, end): (Ktime, Ktime)) -> Order {
         let inside = |ix: &TaskIx| {
             let task = &tracker.tasks[*ix];
@@ -183,8 +183,8 @@ impl Order {
             process[*ix] = Some(ProcessIx(new));
             let these = tracker.processes[*ix].threads.iter();
             let mut these: Vec<TaskIx> = these.copied().filter(inside).collect();
-            // Two threads can have the same tid: an exec gives a thread the tid of its leader, which has ended before.
-            // So the time of the end decides between them.
+            // Two threads can have the same tid, because an exec gives a thread the tid of the process's leader after
+            // the leader has ended. So threads with equal tids are ordered by the times of their ends.
             these.sort_by_key(|ix| {
                 let task = &tracker.tasks[*ix];
                 (
@@ -211,8 +211,9 @@ impl Order {
     /// Maps a process of the tracker to the process of the model. If the tracker has found out that two of its
     /// processes are really one, both are mapped to the same process of the model.
     fn process(&self, tracker: &Tracker, mut ix: ProcIx) -> Option<ProcessIx> {
-        // The tracker moves the events of a process to another one of its processes at most twice (twice if they come
-        // before the snapshot of the process). The limit of four steps also ends the loop if the trace is damaged.
+        // The tracker can find out that one of its processes is really another one (`moved`), and that this other
+        // process is really a third one. More than two such steps are not possible. The limit of four steps also ends
+        // the loop if the trace is damaged.
         for _ in 0..4 {
             match tracker.processes[ix].moved {
                 Some(new) => ix = new,
@@ -376,8 +377,9 @@ fn process_of(
 /// Afterwards no process is its own ancestor. Returns the number of cycles.
 fn cut_cycles(analysis: &mut Analysis) -> u64 {
     let mut cut = 0;
-    // From each process, the loop below follows the parents upwards. `met` has for each process the one from which
-    // it was reached first. Reaching a process a second time from the same start means that there is a cycle.
+    // From each process, the loop below follows the parents upwards. For each process, `met` has the process from which
+    // the loop started when it came here for the first time. If the loop comes to a process a second time from the same
+    // start, there is a cycle.
     let mut met: Arena<ProcessIx, Option<ProcessIx>> =
         analysis.processes.iter().map(|_| None).collect();
     for first in met.ids() {
@@ -401,8 +403,8 @@ fn cut_cycles(analysis: &mut Analysis) -> u64 {
 }
 
 /// Fills in the children of each process, and adds the times and figures of each complete subtree of processes to those
-/// of the parent. A subtree is complete when the subtrees of all children have been added. The order of the processes
-/// does not show this, because a parent that is older than the span may come after its child.
+/// of the parent. A subtree is complete when the subtrees of all children have been added. Going through the processes
+/// from the last to the first would not do, because a parent that is older than the span may come after its child.
 fn link(analysis: &mut Analysis) {
     let cycles = cut_cycles(analysis);
     if cycles > 0 {

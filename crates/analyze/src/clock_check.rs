@@ -39,8 +39,8 @@ struct Overlap {
     first: Ktime,
     cpu: CpuId,
     since: Ktime,
-    /// The time at which the CPU `cpu` switched the task out again; `None` if it has not. Whether the overlap is a
-    /// contradiction is decided when the other CPU switches the task out.
+    /// The time at which the CPU `cpu` switched the task out again; `None` if `cpu` has not done so yet. The next
+    /// switch of the CPU that ran the task first decides whether the overlap is a contradiction.
     until: Option<Ktime>,
 }
 
@@ -89,8 +89,8 @@ impl ClockCheck {
         }
     }
 
-    /// Records that the task `tid` is switched in on `cpu` while it runs on the CPU `on`, to which it was switched at
-    /// `first`. `since` is the time of the switch-in on `cpu`.
+    /// Records that `cpu` switches to the task `tid` at `since`, although the CPU `on`, which switched to this task at
+    /// `first`, still runs the task.
     pub fn overlap(&mut self, tid: Tid, (on, first): (CpuId, Ktime), cpu: CpuId, since: Ktime) {
         let overlap = Overlap {
             tid,
@@ -109,7 +109,7 @@ impl ClockCheck {
     }
 
     /// Records that `cpu` switches away from the task `prev`. `goes_on(cpu, time)` returns whether the CPU `cpu` still
-    /// runs the task to which it switched at `time`. It does if no later switch of the CPU is known and none of its
+    /// runs the task to which it switched at `time`. The CPU does so if no later switch of it is known and none of its
     /// events are lost.
     pub fn switch_out(
         &mut self,
@@ -134,9 +134,9 @@ impl ClockCheck {
                 self.differ(cpu, overlap.cpu, until.since(overlap.since));
             }
         }
-        // A suspicion here says that a task came to this CPU while it still ran on another one. This CPU's next switch
-        // ends the task's run here. If the switch is away from a different task, a switch was not reported, so the
-        // suspicion is dropped.
+        // Each overlap that is checked here says that a task came to this CPU while the task still ran on another CPU.
+        // The present switch of this CPU ends the task's run here. If the CPU switches away from a different task, a
+        // switch was not reported, so the overlap is dropped.
         self.overlaps.retain(|_, overlap| {
             if overlap.cpu != cpu || overlap.until.is_some() {
                 return true;
@@ -158,7 +158,7 @@ impl ClockCheck {
     }
 
     /// Records that the task `tid` is forked on `cpu`. `told` is whether the recording has the names of unrecorded
-    /// tasks, so that it would have the name of an earlier task with this tid. `goes_on` has the same meaning as in
+    /// tasks, so that the recording would also name an earlier task with this tid. `goes_on` has the same meaning as in
     /// [`ClockCheck::switch_out`].
     pub fn fork(
         &mut self,

@@ -11,9 +11,9 @@ use crate::state::State;
 pub type Epoch = u32;
 
 /// Counts the running tasks as long as the state of every living task is known. A loss of events makes all states
-/// unknown, and the next event of a task makes its state known again. There is one exception, if every switch of all
-/// CPUs is recorded: once each CPU has switched, the task on each CPU is known. A task of unknown state is then on no
-/// CPU, so it does not disturb the count until events are lost.
+/// unknown, and the next event of a task makes the state of this task known again. There is one exception, if every
+/// switch of all CPUs is recorded: once each CPU has switched, the task on each CPU is known. A task of unknown state
+/// is then on no CPU, so this task does not disturb the count until events are lost.
 #[derive(Debug, Default)]
 pub struct Concurrency {
     start: Ktime,
@@ -25,16 +25,17 @@ pub struct Concurrency {
     /// The number of living tasks whose states are known at present.
     known: usize,
     epoch: Epoch,
-    /// The number of CPUs that have not switched yet, if every switch of all CPUs is recorded. A task whose
+    /// The number of CPUs that have not switched yet; `None` if not every switch of all CPUs is recorded. A task whose
     /// state is unknown may have been on such a CPU since before the recording.
     unseen_cpus: Option<usize>,
-    /// The time at which the last of all CPUs switched for the first time, if every switch of all CPUs is recorded
-    /// and that time has come.
+    /// The time at which the last of all CPUs switched for the first time. `None` if there are still CPUs that have not
+    /// switched, or if not every switch of all CPUs is recorded.
     pub all_cpus_seen_from: Option<Ktime>,
     /// For each n, the time in ns in which exactly n tasks were running. The changes in `recent` are not added yet.
     times: Vec<u64>,
-    /// The latest changes of the number of running tasks: the time of each change, and how many tasks run from then
-    /// on (`None` if unknown). They are kept apart because a later event may show that the number was wrong.
+    /// The latest changes of the number of running tasks: the time of each change, and how many tasks run from then on
+    /// (`None` if unknown). The changes are not added to `times` yet, because a later event may show that the number
+    /// was wrong.
     recent: VecDeque<(Ktime, Option<u32>)>,
 }
 

@@ -42,8 +42,8 @@ pub struct Container {
     pub process: ProcessIx,
     /// The first process inside the container, which has the pid 1 there.
     pub main: Option<ProcessIx>,
-    /// How long a quota of the container's cgroup throttled it, in ns, summed over all CPUs; `None` if it is
-    /// unknown.
+    /// The time in ns for which a quota of the container's cgroup throttled the container, summed over all CPUs; `None`
+    /// if this time is unknown.
     pub throttled: Option<u64>,
 }
 
@@ -213,10 +213,11 @@ fn link_one(analysis: &mut Analysis, timeline: &mut Timeline, container: &Contai
     }
 }
 
-/// Links the sleeps of container programs (such as `docker`) that poll. A container program that is an ancestor of the
-/// container's runtime may query again and again whether the container has ended, and sleep in between. The sleep
-/// during which the container ends counts as a wait for this end. If the program was not asleep at the end, because it
-/// waited for a CPU or queried then, the sleep before the end counts.
+/// Attributes sleeps of container programs that poll (such as `docker`) to the end of the container that they wait for.
+/// Such a program is an ancestor of the container's runtime. It may query again and again whether the container has
+/// ended, and sleep in between. The sleep during which the container ends counts as a wait for this end. If the program
+/// was not asleep when the container ended, because it waited for a CPU or queried at that moment, the sleep before
+/// counts.
 fn link_polls(analysis: &Analysis, timeline: &mut Timeline, container: &Container) {
     let Some((last, at)) = container.main.and_then(|main| end_of(analysis, main)) else {
         return;
@@ -242,9 +243,9 @@ fn link_polls(analysis: &Analysis, timeline: &mut Timeline, container: &Containe
 /// sleep before it. The thread may have been running or waiting for a CPU at that end.
 const QUERY: usize = 64;
 
-/// The sleep of a thread during which a container ended, and its index among the stretches of the thread's
-/// timeline. If the thread was on a CPU or waited for one when the container ended, it is the sleep before. The
-/// container lived from `begin` to `end`.
+/// The sleep of a thread during which a container ended, and the number of this sleep among the stretches of the
+/// thread's timeline. If the thread was on a CPU or waited for one when the container ended, the thread's last sleep
+/// before that moment is taken. The container lived from `begin` to `end`.
 fn last_sleep(
     timeline: &Timeline,
     thread: ThreadIx,
@@ -409,8 +410,8 @@ impl Active {
     }
 }
 
-/// The daemon's task that started a container. It is found as the unrecorded task that ends the client's next wait
-/// after the time `after`.
+/// The daemon's task that started a container. The unrecorded task that ended the client's next wait after the time
+/// `after` is taken for this task.
 fn daemon(
     analysis: &Analysis,
     timeline: &Timeline,

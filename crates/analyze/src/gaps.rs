@@ -9,7 +9,7 @@ use tr_format::event::{CpuId, Ktime, Stream};
 pub struct Spans(Vec<(Ktime, Ktime)>);
 
 impl Spans {
-    /// Adds the span of time from `since` to `until`, including both, to the spans.
+    /// Adds the span of time from `since` to `until`, and joins it with the spans that overlap or touch this new span.
     pub fn insert(&mut self, since: Ktime, until: Ktime) {
         let first = self.0.partition_point(|(_, end)| *end < since);
         let last = self.0.partition_point(|(start, _)| *start <= until);
@@ -24,8 +24,7 @@ impl Spans {
         self.0.is_empty()
     }
 
-    /// The first time between `from` and `to` that is in a span: the beginning of the first span that
-    /// overlaps this time, or `from` if that span begins earlier.
+    /// The first moment from `from` up to `to` that one of the spans contains; `None` if there is no such moment.
     pub fn first_in(&self, from: Ktime, to: Ktime) -> Option<Ktime> {
         let at = self.0.partition_point(|(_, end)| *end <= from);
         self.0
@@ -40,7 +39,7 @@ impl Spans {
         self.0.get(begun.checked_sub(1)?).copied()
     }
 
-    /// Whether one of the spans contains `time`: it begins at or before `time` and ends after it.
+    /// Whether one of the spans contains `time`, so that this span begins at or before `time` and ends after `time`.
     pub fn covers(&self, time: Ktime) -> bool {
         let at = self.0.partition_point(|(_, end)| *end <= time);
         self.0.get(at).is_some_and(|(start, _)| *start <= time)
@@ -62,8 +61,9 @@ impl Gaps {
             self.lives.insert(since, until);
         }
         if let Stream::Cpu(cpu) = stream {
-            // An event of another stream may have the time of the last lost event and may really have come before it.
-            // So the gap includes this moment, and ends 1 ns later.
+            // An event of another stream can have the same time as the last lost event (`until`), and can really have
+            // come before the lost event. So the moment `until` has to be inside the gap, which therefore ends 1 ns
+            // later.
             let until = Ktime(until.0.saturating_add(1));
             self.any.insert(since, until);
             self.cpus.entry(cpu).or_default().insert(since, until);

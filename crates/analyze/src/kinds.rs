@@ -26,11 +26,11 @@ pub enum TimeKind {
     Outside,
     /// The time of a step of the build in which tasks that are not part of the step worked or waited for a CPU.
     Others,
-    /// The thread was off CPU and not in a run queue. Only totals of the thread's times are known, and they do not show
-    /// what it waited for.
+    /// The thread was off CPU and not in a run queue. Only totals of the thread's times are known, and these totals do
+    /// not show what the thread waited for.
     SleepOrBlocked,
-    /// The thread lived, on a CPU or off CPU. Only totals of the thread's times are known, and they do not show what it
-    /// did at which time.
+    /// The thread lived, on a CPU or off CPU. Only totals of the thread's times are known, and these totals do not show
+    /// what the thread did at which time.
     Lived,
     /// The time in which it is not known what the thread did, because events are missing or its wait has not ended yet.
     Unknown,

@@ -72,14 +72,14 @@ pub struct Options {
     pub cpu: Option<CpuId>,
     /// Whether to keep each thread's changes of state. Each change takes four to eight bytes.
     pub timeline: bool,
-    /// The file to which the threads' changes of state are moved when they take more than some MiB. Without
-    /// it, all of them stay in memory.
+    /// The file to which the threads' changes of state are moved when they take more than some MiB. Without such a
+    /// file, all changes of state stay in memory.
     pub scratch: Option<&'static Scratch>,
     /// Whether to keep the time of each sample of a stack ([`stacks::Stacks::timed`]). Each sample takes 32
     /// bytes.
     pub samples: bool,
-    /// Whether the slower, general code has to process every event. The result of the analysis is the same;
-    /// the option is for tests.
+    /// Whether the general code, which is slower than the tracker's fast path, has to process every event. The result
+    /// of the analysis is the same; the option is for tests.
     pub without_fast_path: bool,
 }
 

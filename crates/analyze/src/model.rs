@@ -72,10 +72,12 @@ pub struct Analysis {
     /// The states of every thread in the order of time; `None` unless [`Options::timeline`](crate::Options::timeline)
     /// is set.
     pub timeline: Option<Timeline>,
-    /// The time-outs after which threads went on waiting for the same object. They are known only with a timeline.
+    /// The time-outs after which threads went on waiting for the same object. The table is empty if no timeline is
+    /// kept.
     pub ticks: Ticks,
-    /// For each thread, samples of its times, in the order of time. They add to the timeline of a recording without
-    /// scheduling events. Each sample shows how long the thread ran and waited between two readings of its totals.
+    /// For each thread, samples of its times, in the order of time. In a recording without scheduling events, the
+    /// samples complete the timeline. Each sample shows how long the thread ran and waited between two readings of the
+    /// thread's totals.
     pub samples: Vec<Vec<Sample>>,
 }
 
@@ -142,8 +144,9 @@ pub struct Memory {
 pub struct Containers {
     /// The containers with recorded processes, in the order of the start of their first recorded process.
     pub list: Vec<Container>,
-    /// The number of processes of container runtimes that are not recorded, because it is not clear for whom they were
-    /// started. Both a recorded client and another client had connections to the container daemon.
+    /// The number of processes of container runtimes that are not recorded. For these processes it is not clear who
+    /// requested their containers, because both a recorded client and another client had connections to the container
+    /// daemon.
     pub not_recorded: u64,
 }
 
@@ -192,8 +195,8 @@ pub enum Doubt {
     /// The place of an imported span in time is known only with an error of this many ns, which is too large for
     /// the length of the span.
     Off(u64),
-    /// A process began too close to a boundary of the imported span: the distance is within the error of the span's
-    /// place in time, which is this many ns.
+    /// A process began so close to a boundary of the imported span that the distance is not larger than the possible
+    /// error of the span's place in time. The value is this error in ns.
     Boundary(u64),
     /// The file of the other tool does not show whether its times are those of beginnings or of ends of spans.
     Stamp,
@@ -204,18 +207,19 @@ pub enum Doubt {
     Suite,
     /// Another process or thread, which ran at the same time, may have executed the imported span.
     Runner,
-    /// Another process or thread may have executed the imported span, whose place in time is known with an error of
-    /// this many ns.
+    /// Another process or thread may have executed the imported span. The value is the possible error of the span's
+    /// place in time, in ns.
     Process(u64),
-    /// The imported span begins inside another one of its process and ends outside of it, or the other way round.
+    /// The imported span begins inside another imported span of the same process and ends outside of that span, or the
+    /// other way round.
     Crossed,
     /// The recording does not show what the threads of the imported span's process did in this many ns of the span.
     Unseen(u64),
 }
 
 impl Doubt {
-    /// Whether reports can show the imported span at its approximate place in time. They can if the error of the place
-    /// is known. Reports give no figures for such a span.
+    /// Whether reports can show the imported span at its approximate place in time. Reports can do so if the possible
+    /// error of this place is known, but they give no figures for such a span.
     pub fn has_place(self) -> bool {
         matches!(
             self,
@@ -346,9 +350,9 @@ pub struct Quality {
     /// ns.
     pub largest_inversion: u64,
     /// The longest commit delay that the file proves, in ns. A commit delay is the time from an event's time stamp
-    /// until the event is in its slot or in the ring buffer. A delay is proven if a younger event came first there, or
-    /// if the recorder emptied the slots and the ring after the time stamp without finding the event. The true delay
-    /// may be longer. The value is never less than `largest_inversion`.
+    /// until the event is in its slot or in the ring buffer. A delay is proven if an event with a later time stamp was
+    /// written before the event, or if the recorder emptied the slots and the ring after the time stamp without finding
+    /// the event. The true delay may be longer. The value is never less than `largest_inversion`.
     pub commit_delay: u64,
     /// For each kind of event that contradicts earlier ones (a task on two CPUs, a task running before its fork,
     /// …), the number of such events. The list is empty for a good trace.
@@ -621,8 +625,8 @@ pub struct Resources {
     pub max_off_cpu: Option<u64>,
     /// The largest resident set of the process in bytes, if it has exited.
     pub max_rss: Option<u64>,
-    /// An upper bound of `max_rss` in bytes, if the process has exited: the kernel's `maxrss`, which includes
-    /// the copy of the parent that the process was before its first exec.
+    /// An upper bound of `max_rss` in bytes, if the process has exited: the kernel's `maxrss`. Before its first exec, a
+    /// process is a copy of its parent, and `maxrss` includes the memory of this copy.
     pub rss_bound: Option<u64>,
     /// The numbers of minor and major page faults of the process's threads that have exited, if they were recorded.
     pub faults: Option<(u64, u64)>,

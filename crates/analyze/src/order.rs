@@ -44,8 +44,8 @@ impl Event<'_> {
 }
 
 /// The rank of an event among events with equal times: events with lower ranks come first. A gap begins before the
-/// events around it; a task is forked before it is woken, and woken before it runs; its final figures come after
-/// its last switch.
+/// events around the gap. A task is forked first, then woken, then switched in, and the final figures of a task come
+/// after its last switch.
 fn rank(event: &Event) -> u8 {
     match event {
         Event::Life(event) => match event.kind {
@@ -69,9 +69,9 @@ fn rank(event: &Event) -> u8 {
     }
 }
 
-/// The number for an event that contradicts the states of its tasks, so that it can come next only if other events are
-/// missing. The numbers say how badly an event fits, and this is the largest one that the function passed to
-/// [`Order::next_fitting`] returns. The number is part of the layout of a sort key.
+/// How badly an event fits if it contradicts the states of its tasks, so that the event can come next only if other
+/// events are missing. This is the largest number that the function passed to [`Order::next_fitting`] returns. The
+/// number is part of the layout of a sort key.
 pub(crate) const MISSING: u8 = 2;
 
 /// The rank of a context switch among events with equal times; see [`rank`]. It is the highest rank, so switches
@@ -210,8 +210,8 @@ impl Order {
         self.at += taken;
     }
 
-    /// Returns the next event and its time. Among events with equal times, it is the one for which `misfit` returns
-    /// the smallest number. Returns `None` if the next run of events has to be pushed first.
+    /// Returns the next event and its time. Of several events with equal times, the event for which `misfit` returns
+    /// the smallest number comes next. Returns `None` if the next run of events has to be pushed first.
     #[inline]
     pub fn next_fitting(&mut self, misfit: impl Fn(&Event) -> u8) -> Option<(Ktime, Event<'_>)> {
         let record = self.next_record(misfit)?;

@@ -188,7 +188,8 @@ impl Keeper {
                     let names =
                         matches!(event.kind, LifeKind::Snapshot(_) | LifeKind::CgroupPath(_));
                     if let LifeKind::Counters(counters) = &event.kind {
-                        // Counters are used even after the end, because their values show the time before it.
+                        // Counter samples are used even after the end of the recording, because they show what happened
+                        // before that end.
                         tracker.collectors.sample(time, counters);
                     } else if let LifeKind::SystemCalls(calls) = &event.kind {
                         tracker.system_calls(time, calls);

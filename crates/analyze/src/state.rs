@@ -17,7 +17,8 @@ pub enum State {
     On(Option<CpuId>),
     /// The task is waiting for a CPU.
     Runnable {
-        /// Whether the task waits because it was preempted or yielded. Otherwise it was woken or is new.
+        /// Whether the task waits because it was preempted or yielded. A task that waits for another reason was woken
+        /// or is new.
         preempted: bool,
     },
     /// The task is off CPU until it is woken.
@@ -238,8 +239,8 @@ impl State {
         match self {
             State::On(cpu) => Bucket::OnCpu(cpu),
             State::Runnable { preempted } => Bucket::RunQueue { preempted },
-            // A task that is switched in without a waking was runnable all the time. It had already set its state to
-            // waiting, but a signal or a waking came before it was switched out.
+            // A task that is switched in without a waking was runnable all the time. The task had already set its state
+            // to waiting, but a signal or a waking came before the task was switched out.
             State::Waiting(_) if ended == Ended::SwitchedIn => {
                 Bucket::RunQueue { preempted: false }
             }

@@ -153,8 +153,8 @@ impl Clone for Recent {
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
     lines: Arena<ThreadIx, Line>,
-    /// For each task of the tracker, its thread in the model, or its tid if it has none. Packed changes of state name
-    /// the task that woke or preempted a thread by its index in this list.
+    /// For each task of the tracker, the task's thread in the model, or the task's tid if it has no such thread. Packed
+    /// changes of state name the task that woke or preempted a thread by the index of that task in this list.
     actors: Vec<ActorRef>,
     scratch: Option<&'static Scratch>,
     recent: Recent,
@@ -193,7 +193,7 @@ impl Timeline {
         }
     }
 
-    /// Calls `with` with the changes of state in a segment of a thread's timeline, and returns its result.
+    /// Calls `with` with the changes of state in a segment of a thread's timeline, and returns what `with` returns.
     fn with_segment<T>(
         &self,
         thread: ThreadIx,
@@ -315,8 +315,8 @@ impl Timeline {
         self.lines[thread].plain.get_or_insert_default()
     }
 
-    /// Splits the stretch of a thread around the time `at` in two at that time. `actor` becomes the one that ended
-    /// the first part. The second part keeps the actor that ended the whole stretch.
+    /// Splits the stretch of a thread around the time `at` in two at that time. `actor` becomes the task or interrupt
+    /// that ended the first part. The second part keeps the task or interrupt that ended the whole stretch.
     pub(crate) fn divide(&mut self, thread: ThreadIx, at: Ktime, actor: Actor) {
         let Some(number) = self.at(thread, at) else {
             return;

@@ -15,7 +15,7 @@ pub enum Basis {
 
 impl Basis {
     /// Determines the source of the times in a recording: events, totals or run times. `facts` says for each kind of
-    /// fact, such as switches, whether the recorder has it and how it got it.
+    /// fact, such as switches, whether and how it was recorded.
     pub fn of(facts: &RecordingFacts) -> Basis {
         match (facts.switches, facts.run_queue) {
             (Known::Kernel | Known::Recorder, _) => Basis::Events,
@@ -60,8 +60,8 @@ impl Times {
         ]
     }
 
-    /// Returns the time `ns` if the source of these times is one of `by`; `None` if it is not, or if all of the time is
-    /// unknown.
+    /// Returns the time `ns` if the source of these times is one of `by`; `None` for another source, or if all of the
+    /// time is unknown.
     fn told(&self, ns: u64, by: &[Basis]) -> Option<u64> {
         let nothing = self.basis != Basis::Events && self.unknown > 0 && self.unknown == self.sum();
         (by.contains(&self.basis) && !nothing).then_some(ns)

@@ -62,8 +62,8 @@ pub struct Tracker {
     /// The changes of state of each task, if a timeline is requested.
     pub timeline: Option<Draft>,
     pub clock_check: ClockCheck,
-    /// Whether the slower, general code has to process every event. The result is the same; the option is for
-    /// tests.
+    /// Whether the general code, which is slower than the fast path, has to process every event. The result is the
+    /// same; the option is for tests.
     pub slow: bool,
     fast_path: bool,
     cpus: cpu_table::Cpus,
@@ -250,8 +250,8 @@ impl Tracker {
                 Bucket::Unknown
             }
             State::Waiting(wait) if broken => Bucket::Wait(wait),
-            // The task may have come to a CPU in a gap, and may have been there when it was woken. Then it was not
-            // runnable but running.
+            // The task may have come to a CPU in a gap, and may have been on that CPU when it was woken. Then the task
+            // was not runnable but running.
             State::Runnable { .. }
                 if task.woken
                     && ended == Ended::Otherwise
@@ -264,9 +264,9 @@ impl Tracker {
         }
     }
 
-    /// The gaps of recorded events in which a change of a task's state may have been lost. They are the gaps of
-    /// the CPU that the task is on, or of the only CPU that it may run on. For a task that may have been woken or
-    /// may have run anywhere, they are the gaps of all CPUs.
+    /// The gaps of recorded events in which a change of a task's state may have been lost. For a task that is on a
+    /// known CPU, or that may run on only one CPU, the gaps of this CPU are returned. For a task that may have been
+    /// woken or may have run anywhere, the gaps of all CPUs are returned.
     fn spans_of(&self, ix: TaskIx, state: State, now: Ktime) -> Option<&Spans> {
         let only = || self.only_cpu(ix, now);
         let cpu = match state {
@@ -280,7 +280,7 @@ impl Tracker {
         }
     }
 
-    /// The only CPU that the task may run on, if there is one. After a loss of lifecycle events it is not known,
+    /// The only CPU that the task may run on, if there is one. After a loss of lifecycle events this CPU is not known,
     /// because the lost events may have changed the task's affinity.
     fn only_cpu(&self, ix: TaskIx, now: Ktime) -> Option<CpuId> {
         let pinned = self.tasks[ix].pinned;

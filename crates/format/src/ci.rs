@@ -28,8 +28,8 @@ const AZURE: &str = "Azure Pipelines";
 const CIRCLE: &str = "CircleCI";
 const JENKINS: &str = "Jenkins";
 
-/// All CI systems that `tr` recognizes; the first one that matches is used. The last one has no prefix of its own for
-/// variables, so it is used only if no other system matches.
+/// All CI systems that `tr` recognizes; the first one that matches is used. The last system in the list has no prefix
+/// of its own for variables, so it is used only if no other system matches.
 pub const SYSTEMS: [System; 14] = [
     System {
         name: "Forgejo Actions",
@@ -375,8 +375,8 @@ fn plain<'a>(
     get: impl Fn(&str) -> Option<&'a str>,
 ) -> String {
     let short = match (system.name, name) {
-        // For a job without a matrix, the second name says nothing: Azure repeats the name of the job, or sets
-        // `__default`. It is removed.
+        // For a job without a matrix, the second name says nothing, because Azure repeats the name of the job or sets
+        // `__default`. So the second name is removed.
         (AZURE, "job") => value
             .split_once(' ')
             .filter(|(job, leg)| job == leg || *leg == "__default")

@@ -225,12 +225,12 @@ pub struct FrameState {
     /// Each sample of a stack represents a length of time in ns. The first value is the length for the last sample on a
     /// CPU, the second one for the last sample off CPU. The next sample stores the difference.
     pub ns: [u64; 2],
-    /// The number of bytes of strings that were read from the frame so far, which has a limit because short references
-    /// can repeat a long string.
+    /// The number of bytes of strings that were read from the frame so far. This number has a limit, because short
+    /// references can repeat a long string.
     pub strings: u64,
-    /// The number of sums of system calls that were read from the frame so far, which has a limit.
+    /// The number of sums of system calls that were read from the frame so far, for comparison with a limit.
     pub calls: u64,
-    /// The number of new stacks and functions that were read from the frame so far, which has a limit.
+    /// The number of new stacks and functions that were read from the frame so far, for comparison with a limit.
     pub stacks: u64,
 }
 

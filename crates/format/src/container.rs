@@ -91,8 +91,8 @@ impl Stored for Container {
         c.narrow(Col::Container, &mut self.client.0)?;
         let mut number = self.evidence as u32;
         c.narrow(Col::Container, &mut number)?;
-        // A later version may have stored a number that is unknown here. It is read as the most doubtful kind of
-        // evidence.
+        // A later version may have stored a number that is unknown here. Such a number is read as the most doubtful
+        // kind of evidence.
         self.evidence = Evidence::of(number).unwrap_or(Evidence::Ambiguous);
         for text in [&mut self.id, &mut self.name, &mut self.image] {
             c.text(Text::Container, text)?;

@@ -8,8 +8,8 @@ use crate::error::within;
 use crate::ids::{Ktime, Tgid};
 use crate::limits;
 
-/// Defines the enum [`Counter`] from lines `Variant = number, "name", unit;`. The number of a counter is its
-/// position, and is never used for another one.
+/// Defines the enum [`Counter`] from lines `Variant = number, "name", unit;`. The number of a counter is its position,
+/// and no other counter ever gets this number.
 macro_rules! counters {
     ($($(#[$doc:meta])* $variant:ident = $number:literal, $name:literal, $unit:ident;)*) => {
         named! {

@@ -1,5 +1,4 @@
-//! The errors of writing and reading a trace. They name the frame and the byte at which the error
-//! occurred.
+//! The errors of writing and reading a trace. An error names the frame and the byte at which it occurred.
 
 /// An error of writing or reading a trace.
 #[derive(Debug, thiserror::Error)]

@@ -60,36 +60,36 @@ pub enum SchedKind {
         /// The raw state bits of `prev`; see [`crate::meta::StateName`]. They do not show whether `prev` was
         /// preempted.
         prev_state: u16,
-        /// Whether `prev` was preempted. It is runnable then, whatever its state is.
+        /// Whether `prev` was preempted. If so, `prev` is runnable, whatever its state bits are.
         preempt: bool,
-        /// Whether the kernel's flag `in_iowait` of `prev` is set. An uninterruptible sleep is a wait for block I/O
-        /// then.
+        /// Whether the kernel's flag `in_iowait` of `prev` is set. If so and if `prev` is in an uninterruptible sleep,
+        /// this sleep is a wait for block I/O.
         iowait: bool,
         /// The system call in which `prev` went to sleep; [`Reason::Unknown`] if `prev` is
         /// runnable.
         #[serde(serialize_with = "show::shown")]
         reason: Reason,
-        /// The time-out of the system call in which `prev` went to sleep, as far as it is recorded. It bounds the
-        /// sleep.
+        /// The time-out of the system call in which `prev` went to sleep, as far as it is recorded. The time-out bounds
+        /// the sleep.
         #[serde(flatten)]
         timeout: Timeout,
     },
     /// `sched_waking` (`new` unset) and `sched_wakeup_new` (`new` set): `waker`,
     /// running on this CPU, makes `wakee` runnable.
     ///
-    /// The wakee's CPU is not stored: at `sched_waking` the kernel has not chosen it yet. The
-    /// next switch-in has it.
+    /// The wakee's CPU is not stored: at `sched_waking` the kernel has not chosen it yet. The next switch-in of the
+    /// wakee shows the CPU.
     Waking {
-        /// The task that was running on this CPU at the wake-up. If [`Context::is_interrupt`], it was
-        /// interrupted and is not the cause.
+        /// The task that was running on this CPU at the wake-up. If an interrupt is the context of the waking
+        /// ([`Context::is_interrupt`]), this task was only interrupted and is not the cause of the waking.
         waker: Tid,
         /// The task that the waker makes runnable.
         wakee: Tid,
         /// The context of the waking: the task itself, a hardware interrupt or a softirq.
         #[serde(serialize_with = "show::shown")]
         context: Context,
-        /// Whether this is the first wake-up of a new task (`sched_wakeup_new`). `tr dump` shows it as another kind
-        /// of event.
+        /// Whether this is the first wake-up of a new task (`sched_wakeup_new`). `tr dump` shows such a wake-up as
+        /// another kind of event.
         #[serde(skip)]
         new: bool,
         /// Whether the new task's parent waits for the exec or exit of this child (vfork). It is set only if `new` is
@@ -119,8 +119,8 @@ enum Writer {
     Recorder,
 }
 
-/// Defines [`LifeKind`], the kinds of lifecycle events, from lines `Variant(it: Fields) = number, "name", writer;`,
-/// in the order of the numbers, which are never used again. `tr dump` prints the name.
+/// Defines [`LifeKind`], the kinds of lifecycle events, from lines `Variant(it: Fields) = number, "name", writer;`, in
+/// the order of the numbers. A number is never used for a second kind. `tr dump` prints the name.
 macro_rules! kinds {
     ($(
         $(#[$doc:meta])*
@@ -233,8 +233,8 @@ kinds! {
     Lost(it: Lost) = 9, "lost", Recorder;
     /// The readings of the machine's clocks, all taken at the event's time.
     Clock(it: Clock) = 10, "clock", Recorder;
-    /// The recorder has drained all rings after this event's time, so every event that was stamped and committed
-    /// before it is in an earlier frame. `tr dump` prints this event as `progress`.
+    /// The recorder has drained all rings after this event's time. So every event that was stamped and committed before
+    /// this time is in an earlier frame than this event. `tr dump` prints this event as `progress`.
     Watermark = 11, "progress", Recorder;
     /// A user or a program has named a moment, or the beginning or the end of a span.
     Mark(it: Mark) = 12, "mark", Recorder;
@@ -278,8 +278,8 @@ kinds! {
     Symbol(it: Symbol) = 33, "symbol", Recorder;
     /// A task waits in fsync for another file than before.
     SyncFile(it: Box<SyncFile>) = 34, "sync_file", Ring;
-    /// The CPUs have changed on which a task may run: from now on it may run only on the event's CPU, or on other CPUs
-    /// as well.
+    /// The set of CPUs on which a task may run has changed: from now on the task may run either only on the event's
+    /// CPU, or on other CPUs as well.
     Pinned(it: Pinned) = 35, "pinned", Ring;
     /// The event has the name of a task that is not recorded.
     Outsider(it: Box<Outsider>) = 36, "outsider", Ring;

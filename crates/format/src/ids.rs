@@ -81,7 +81,7 @@ impl std::fmt::Debug for Comm {
 
 /// A sequence of recorded events that are stored together, because they came from the slots of one CPU, from the ring
 /// buffer or from the recorder. The events of slots or of the ring are stored in the order in which they were
-/// committed. A few of them can be earlier than the event before.
+/// committed. A few of these events can have an earlier time than the event before them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stream {
     /// The stream of the scheduling events of one CPU ([`crate::event::SchedEvent`]).

@@ -156,8 +156,8 @@ impl Frames {
 
     /// The last row of the index that describes a frame of this type; `None` if the index has no such row.
     pub fn last(&self, source: &Source, kind: u8) -> Result<Option<Row>, Fault> {
-        // The wanted frame is one of the last before the index (the summary is followed only by the second copy of the
-        // metadata), so its row is in the last two frames of the index.
+        // The wanted frame is one of the last frames before the index (after the summary, only the second copy of the
+        // metadata follows). So the row of this frame is in the last two frames of the index.
         for (header, at) in self.frames.iter().rev().take(2) {
             let payload = payload_at(source, *at, header)?;
             let mut found = None;
@@ -199,7 +199,7 @@ pub fn read(
     go_through(payload, first, bounds, unpacker, |row| rows.push(row)).map(|_| ())
 }
 
-/// Limits for the offsets at which some rows of the index say that their frames are.
+/// Limits for the offsets that some rows of the index give for the frames that they describe.
 pub struct Bounds {
     /// The offset in the trace file at which the first frame that the rows of the index describe must
     /// begin, if that is known.

@@ -39,7 +39,8 @@
 #![doc = ""]
 #![doc = include_str!("../FORMAT.md")]
 #![forbid(unsafe_code)]
-// The other crates are used only by `tr`; there, a doc comment is needed only where a name does not explain itself.
+// Every public item of this crate has a doc comment. The other crates are used only by `tr`, so they need a doc comment
+// only where a name does not explain itself.
 #![warn(missing_docs)]
 
 // The unit tests in this crate share events with the tests in tests/.

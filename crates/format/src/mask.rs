@@ -72,7 +72,8 @@ impl<T> Masked<T> {
         Masked(value)
     }
 
-    /// Returns the value without the proof that it was masked. It can no longer be written to a trace.
+    /// Returns the value without the proof that it was masked. Without this proof, the value can no longer be written
+    /// to a trace.
     pub fn into_inner(self) -> T {
         self.0
     }

@@ -53,8 +53,8 @@ pub struct Metadata {
     /// The name and the version of the program that recorded, if that was not `tr`: `perf 6.1.187`. Only `tr
     /// import` of version 0.1.0 wrote this field.
     pub recorder: Option<String>,
-    /// The facts about the machine's hardware that [`Hardware`] names: the name and the value of each. A fact
-    /// that is not known is left out.
+    /// The facts about the machine's hardware that [`Hardware`] names: the name and the value of each. The list leaves
+    /// out facts that are not known.
     pub hardware: Option<Vec<(String, String)>>,
 }
 

@@ -63,7 +63,7 @@ pub struct Connected {
 }
 
 /// An event about a TCP connection that a peer began to a listening socket and that is now established. The process may
-/// get it later from accept(2).
+/// get the connection only later, from accept(2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Accepted {
     /// The number of the TCP connection that is established.

@@ -172,8 +172,8 @@ impl Trace {
         &self.end
     }
 
-    /// Whether the trace has no end because its recorder is still running. The file itself does not show this, so the
-    /// caller has to set it with [`Trace::set_under_way`].
+    /// Whether the trace has no end because its recorder is still running. The file itself does not show whether the
+    /// recorder runs, so the caller has to say so with [`Trace::set_under_way`].
     pub fn under_way(&self) -> bool {
         self.under_way && matches!(self.end, End::Truncated { .. })
     }

@@ -45,7 +45,7 @@ pub enum LossCause {
     /// Events were lost because the slots of a CPU or a ring between the kernel and the recorder were full.
     #[default]
     RingFull,
-    /// Events were lost: the kernel skipped the BPF program, because it was already running on that CPU.
+    /// Events were lost because the kernel skipped a BPF program that was already running on the same CPU.
     Recursion,
     /// Events were lost because the recorder could not write its output (disk full, closed pipe).
     Output,
@@ -70,7 +70,7 @@ impl LossCause {
 /// The machine's clocks, read at one moment. The time of the event itself is by `CLOCK_MONOTONIC`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clock {
-    /// The reading of `CLOCK_BOOTTIME` in ns. It continues while the machine is suspended; `CLOCK_MONOTONIC`
+    /// The reading of `CLOCK_BOOTTIME` in ns. This clock continues while the machine is suspended; `CLOCK_MONOTONIC`
     /// does not.
     pub boot: u64,
     /// The reading of `CLOCK_REALTIME` in ns since 1970.

@@ -27,9 +27,9 @@ impl std::fmt::Debug for Source {
 }
 
 impl Source {
-    /// Uses the bytes of a regular file, read by `pread`, as those of a trace. This is for files that cannot be mapped,
-    /// and for files that may shrink in programs that do not catch SIGBUS. A mapping is faster: calls of `pread` take
-    /// half of the system time for a trace of 10^7 events on 64 CPUs.
+    /// Uses the bytes of a regular file, read by `pread`, as those of a trace. This function is for files that cannot
+    /// be mapped, and for programs that do not catch SIGBUS and read files that may shrink. A mapping is faster: calls
+    /// of `pread` take half of the system time for a trace of 10^7 events on 64 CPUs.
     ///
     /// # Errors
     /// If `fstat` fails, or the file is not a regular file (use [`Source::read`]).

@@ -34,8 +34,8 @@ pub struct Module {
     /// A path at which the executed file was found; empty if none is known.
     #[serde(serialize_with = "show::text")]
     pub path: Box<[u8]>,
-    /// The identity of the file that was at the path, if the file has no build id. It shows whether another file,
-    /// with other functions, has replaced it.
+    /// The identity of the file that was at the path, if the file has no build id. The identity shows whether another
+    /// file, with other functions, has replaced the recorded file.
     pub file: Option<FileId>,
 }
 
@@ -85,7 +85,7 @@ pub struct Sample {
     pub doing: Doing,
     /// The time that the sample of the stack stands for, in ns: the sampling period, or the time off CPU.
     pub ns: u64,
-    /// Whether the outermost frames of the sampled stack are missing because it was deeper than the BPF programs
+    /// Whether the outermost frames of the sampled stack are missing because the stack was deeper than the BPF programs
     /// copy.
     pub cut: bool,
     /// The number of the earlier stack that forms the outer part of this stack; 0 if there is none.
@@ -102,7 +102,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// The number of the whole sampled stack; 0 if there is none.
+    /// The number of the whole sampled stack, including the outer part from the earlier stack; 0 if there is none.
     pub fn stack(&self) -> u32 {
         match u32::try_from(self.frames.len()) {
             Ok(0) | Err(_) => self.base,

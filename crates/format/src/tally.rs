@@ -112,7 +112,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Adds the tally of the next part of the same recording to this one.
+    /// Adds the tally of the next part of the same recording to this tally.
     pub fn add(&mut self, other: &Tally) {
         self.events.add(&other.events);
         self.frames = self.frames.saturating_add(other.frames);

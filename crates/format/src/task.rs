@@ -389,9 +389,8 @@ impl Stored for Snapshot {
     }
 }
 
-/// An event that says whether a task may run only on the event's CPU. It is written when the task leaves
-/// that CPU, and is valid until the task's next event of this kind. A task without such an event may run on
-/// several CPUs.
+/// An event that says whether a task may run only on the event's CPU. The event is written when the task leaves that
+/// CPU, and is valid until the task's next event of this kind. A task without such an event may run on several CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Pinned {
     /// The task that leaves the event's CPU.
@@ -437,8 +436,8 @@ impl Stored for Outsider {
     }
 }
 
-/// The kernel's totals of a task's times at the event's time (`/proc/PID/task/TID/schedstat`). A recorder
-/// without scheduling events writes them at an exec, at the task's end, and at intervals.
+/// The kernel's totals of a task's times at the event's time (`/proc/PID/task/TID/schedstat`). A recorder without
+/// scheduling events writes these totals at an exec, at the task's end, and at intervals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Account {
     /// The task whose totals the event gives.

@@ -1,4 +1,4 @@
-//! Walks over the frames of a trace. The walk verifies both checksums of each frame. Where a frame is damaged, it
+//! Walks over the frames of a trace. The walk verifies both checksums of each frame. Where a frame is damaged, the walk
 //! searches for the next intact frame and derives which events are lost.
 
 use std::collections::{HashMap, HashSet};
@@ -344,8 +344,9 @@ impl Walk<'_> {
             Err(Fault::Read(why)) => Err(Fault::Read(why).at(header.number, at)),
             Err(fault @ Fault::Short { .. }) => self.recover(at, at + len, fault, Some(header)),
             Err(fault) => {
-                // If bytes are missing inside this payload, the next frame begins before the payload's expected end, so
-                // the payload is searched for it. IN_VAIN bounds the cost of such searches in a hostile file.
+                // If bytes are missing inside this payload, the next frame begins before the payload's expected end. So
+                // the payload is searched for the header of that frame. IN_VAIN bounds the cost of such searches in a
+                // hostile file.
                 if self.in_vain <= self.source.len() + limits::IN_VAIN && !self.fits(end) {
                     self.in_vain += header.payload;
                     return self.recover(at, at + len, fault, Some(header));
@@ -473,7 +474,7 @@ impl Walk<'_> {
     fn gaps(&self, meta: &Metadata) -> Vec<LifeEvent> {
         let mut gaps = Vec::new();
         // A damaged index may lack rows. Losses are derived from the index only if it has a row for each frame before
-        // it, because otherwise it does not show all of them.
+        // it, because an incomplete index does not show all losses.
         let whole = self.before_index == Some(self.index.len() as u64);
         if whole && index_fits(&self.index) {
             self.gaps_by_index(&mut gaps);
@@ -493,8 +494,8 @@ impl Walk<'_> {
         gaps.extend(headers.filter_map(gap_of));
     }
 
-    /// Derives the losses of events in a damaged trace without an intact index. They show as gaps in the numbers that
-    /// the frames have in the file, and in the numbers that they have in their streams.
+    /// Derives the losses of events in a damaged trace without an intact index. Each frame has a number in the file and
+    /// a number in its stream. Lost frames show as gaps in both sequences of numbers.
     fn gaps_by_sequence(&self, meta: &Metadata, gaps: &mut Vec<LifeEvent>) {
         gaps.extend(self.torn.iter().filter_map(gap_of));
         let mut known: Vec<&Header> = self.rows.iter().map(|row| &row.header).collect();
@@ -520,7 +521,8 @@ impl Walk<'_> {
         if missing == 0 {
             return;
         }
-        // The streams of the missing frames are unknown. Each stream may have lost its end, so each gets a loss there.
+        // The streams of the missing frames are unknown. Any stream may have lost its last events, so a loss at the end
+        // of every stream is reported.
         let cpus = meta.cpus.iter().map(|cpu| Stream::Cpu(*cpu));
         let mut ends: Vec<Stream> = cpus.collect();
         ends.extend([Stream::Lifecycle, Stream::Recorder]);

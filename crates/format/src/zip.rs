@@ -77,8 +77,8 @@ impl Packer {
         Ok(())
     }
 
-    /// Pads the compressed form of a frame's body to `least` bytes with empty blocks. Returns whether it is still
-    /// shorter than `least`.
+    /// Pads the compressed form of a frame's body to `least` bytes with empty blocks. Returns whether the padded form
+    /// is still shorter than `least`.
     fn pad(&mut self, least: usize) -> bool {
         let missing = least.saturating_sub(self.buffer.len());
         // All data was flushed before the end, so the zstd frame ends with an empty block. More empty blocks are

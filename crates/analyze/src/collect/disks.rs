@@ -27,8 +27,8 @@ pub struct WaitedDisks {
     unknown: Vec<(Ktime, Ktime)>,
 }
 
-/// For each thread, the times at which the disk or file that it waits for changes, in order, each with the new disk or
-/// file; `None` if that is not known.
+/// For each thread, a list of changes in the order of time: the time of each change, and the disk or file that the
+/// thread waits for from then on (`None` if it is not known).
 type Changes<T> = BTreeMap<ThreadIx, Vec<(Ktime, Option<T>)>>;
 
 fn at<T>(changes: &Changes<T>, thread: ThreadIx, start: Ktime) -> Option<&T> {

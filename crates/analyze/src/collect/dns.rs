@@ -52,7 +52,7 @@ const SAME_PACKET: u64 = 100_000_000;
 #[derive(Debug, Default)]
 pub(crate) struct Lookups {
     all: Vec<Lookup<Option<TaskIx>>>,
-    /// The last DNS query for each server, local port and id of a query.
+    /// For each combination of a DNS server, a local port and a query id, the index of the last query that had them.
     last: HashMap<(Address, u16, u16), usize>,
     /// For each DNS server, the queries to it in their order. The first queries in the list may already be answered.
     of_server: HashMap<Address, VecDeque<usize>>,

@@ -4,10 +4,12 @@ use tr_format::event::{Ktime, LifeKind, Tid};
 
 use crate::ids::{TaskIx, ThreadIx};
 
-/// An event about a thread's memory: it waited for memory, or the kernel killed its process for lack of memory.
+/// An event about memory that concerns a thread: the thread waited for memory, or the kernel killed the thread's
+/// process for lack of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryEvent<T = ThreadIx> {
-    /// The time of the event about memory. If the event is a sum of waits, it is the end of the summed interval.
+    /// The time of the event about memory. If the event sums up several waits, this is the end of the interval that the
+    /// event covers.
     pub time: Ktime,
     pub thread: T,
     /// The kind of this event about memory: a reclaim, a wait for swap, or a kill.
@@ -17,8 +19,8 @@ pub struct MemoryEvent<T = ThreadIx> {
 /// The kinds of a [`MemoryEvent`], with the times and sizes of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryKind {
-    /// The thread has reclaimed memory. The values are the number of reclaims since the thread's previous event of
-    /// this kind, and their time in ns.
+    /// The thread has reclaimed memory. The values are the number of reclaims since the thread's previous event of this
+    /// kind, and the time in ns that these reclaims took together.
     Reclaimed(u64, u64),
     /// The thread has waited for pages from swap. The value is the time in ns that it waited in its whole life.
     Swapped(u64),

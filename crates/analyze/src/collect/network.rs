@@ -12,8 +12,9 @@ use crate::ids::{ProcessIx, TaskIx, ThreadIx};
 /// A TCP connection of the recorded tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Connection {
-    /// The thread of the TCP connection. If a recorded thread began the connection, it is the thread that called
-    /// connect(2), else the thread that closed the connection or, if none did, the one that called listen(2).
+    /// The thread of the TCP connection. If a recorded thread called connect(2) for the connection, this thread is
+    /// taken. Otherwise the thread that closed the connection is taken or, if no thread closed it, the thread that
+    /// called listen(2).
     pub thread: Option<ThreadIx>,
     /// Whether the peer, and not this process, began the TCP connection.
     pub accepted: bool,
@@ -165,8 +166,8 @@ fn begun(time: Ktime, remote: Endpoint) -> Connection {
     }
 }
 
-/// Finds the connections whose two ends are both recorded, and links the two ends. Because ports are reused,
-/// several ends can fit. Then the one that was established at the nearest time is taken.
+/// Finds the connections whose two ends are both recorded, and links the two ends. If several other ends fit one end,
+/// because ports are reused, the end is linked to the one that was established at the nearest time.
 fn pair(all: &mut [Connection]) {
     let mut accepted: HashMap<(Endpoint, Endpoint), BTreeMap<Ktime, usize>> = HashMap::new();
     for (at, connection) in all

@@ -35,16 +35,18 @@ pub struct Sum {
     pub others: Box<Others>,
 }
 
-/// The tasks that are not recorded but met recorded ones: they woke a recorded task or had a CPU that it needed.
+/// The tasks that are not recorded but met recorded tasks: such a task woke a recorded task, or had a CPU for which a
+/// recorded task waited.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outside {
     /// The names of the unrecorded tasks that had each tid, in the order of time.
     names: HashMap<Tid, Vec<(Ktime, Outsider)>>,
     kept: usize,
-    /// For each CPU, the times in which unrecorded tasks had it, in order. They are kept if a timeline is kept.
+    /// For each CPU, the times in which unrecorded tasks had the CPU, in order. The table is empty if no timeline is
+    /// kept.
     pub slices: BTreeMap<CpuId, Vec<Slice>>,
-    /// For each CPU, the sums of the times for which unrecorded tasks had it, in the order of time. They are kept if a
-    /// timeline is kept. The sums of a CPU do not overlap.
+    /// For each CPU, the sums of the times for which unrecorded tasks had the CPU, in the order of time. The sums of a
+    /// CPU do not overlap. The table is empty if no timeline is kept.
     pub sums: BTreeMap<CpuId, Vec<Sum>>,
 }
 
@@ -125,7 +127,8 @@ impl Outside {
         names.get(after.checked_sub(1)?).map(|(_, task)| task)
     }
 
-    /// The unrecorded task with this tid, if one task with one name had the tid in the whole recording.
+    /// The unrecorded task with this tid. `None` if the recording names no such task, if several tasks had the tid, or
+    /// if the task had several names.
     pub fn only(&self, tid: Tid) -> Option<&Outsider> {
         let (first, others) = self.names.get(&tid)?.split_first()?;
         let same = |(_, other): &(Ktime, Outsider)| other == &first.1;

@@ -8,7 +8,7 @@ use tr_format::stack::{Doing, Function, Module, Place, Sample, DEPTH};
 
 use crate::ids::{TaskIx, ThreadIx};
 
-/// The sum of those samples of a thread that have the same stack.
+/// The sum of all samples of one thread that have the same stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampled {
     pub thread: ThreadIx,
@@ -16,8 +16,8 @@ pub struct Sampled {
     pub doing: Doing,
     /// The number of the sampled stack; 0 if it is not known.
     pub stack: u32,
-    /// Whether the outermost frames of the sampled stack are missing because the stack was deeper than the BPF
-    /// programs copy.
+    /// Whether the outermost frames of the sampled stack are missing because the BPF programs do not copy so many
+    /// frames.
     pub cut: bool,
     pub count: u64,
     /// The time of the thread that the summed samples stand for, in ns.

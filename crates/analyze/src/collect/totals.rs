@@ -71,8 +71,8 @@ mod tests {
             let all = parts.continued(Ktime(time), &counters);
             (all.get(Counter::Busy), all.get(Counter::Resident))
         };
-        // The total becomes smaller at 15, but no part begins there: the kernel reported it so, and it is passed on
-        // unchanged.
+        // The total becomes smaller at 15, but no part of the recording begins there. So the kernel itself reported the
+        // smaller total, and the total is passed on unchanged.
         assert_eq!(at(10, 5, 9), (Some(5), Some(9)));
         assert_eq!(at(15, 4, 9), (Some(4), Some(9)));
         assert_eq!(at(20, 6, 9), (Some(6), Some(9)));

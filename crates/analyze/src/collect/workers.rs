@@ -57,7 +57,8 @@ impl<T> Workers<T> {
 }
 
 impl Workers {
-    /// The thread that woke a worker of the kernel to do the work that the worker does at a time.
+    /// The thread for which a worker of the kernel works at the time `at`: the last thread that woke the worker, if
+    /// this waking was at most `SOON` ns before.
     pub fn works_for(&self, worker: Tid, at: Ktime) -> Option<ThreadIx> {
         let wakings = self.wakings.get(&worker)?;
         let until = wakings.partition_point(|(time, _)| *time <= at);

@@ -14,16 +14,16 @@ use super::blocks::{Block, Blocks, Content, Counts, Loaded, Pool, Rest, Spare};
 use super::sort::{by_time, Sorter};
 use super::{nothing, Record, LIFE};
 
-/// The approximate number of events that are read at once. They fill several blocks, which the threads share. They are
-/// few enough to stay in a CPU cache until the tracker has taken them.
+/// The approximate number of events that are read at once. So many events fill several blocks, which the threads share,
+/// but they still fit into a CPU cache until the tracker has taken them.
 pub const EVENTS: u64 = 1 << 17;
 /// The largest number of blocks that are read as one batch, however few events they have.
 const BLOCKS: usize = 1 << 12;
 /// The number of blocks in a batch that is enough work for all threads, so that the batch is complete even with
 /// fewer events. A guess; it changes only the speed, never the order.
 const ENOUGH: usize = 32;
-/// A divisor: if a batch has [`ENOUGH`] blocks, it is complete with one eighth of [`EVENTS`] events. Measured: such
-/// smaller batches stay in a cache, and builds on 64 CPUs were analyzed 12 % faster.
+/// A divisor: if a batch has [`ENOUGH`] blocks, the batch is already complete with one eighth of [`EVENTS`] events.
+/// Measured: such smaller batches stay in a cache, and builds on 64 CPUs were analyzed 12 % faster.
 const PART: u64 = 8;
 /// The approximate number of sorted runs into which a batch of [`EVENTS`] events is cut, so that a core can sort one
 /// run in its second-level cache. A smaller batch is cut into fewer runs of the same size.
@@ -77,8 +77,8 @@ pub struct Batches<B: Blocks> {
     /// The number of all events in the source.
     all: u64,
     batch: u64,
-    /// The largest step back in time inside one stream so far, in ns. The recorder's own events are not
-    /// counted, because they are about the past.
+    /// The largest step back in time inside one stream so far, in ns. The recorder's own events are not counted,
+    /// because some of them have times in the past.
     pub(crate) largest_inversion: u64,
     /// The numbers of scheduling events that have been read, by their kind.
     pub(crate) counts: Counts,
@@ -226,8 +226,9 @@ impl<B: Blocks> Batches<B> {
         done
     }
 
-    /// Returns the lifecycle events and the recorder's events before the time `limit` that are not yet in a run.
-    /// The first list has a compact record for each, sorted by time; the second has their places in the blocks.
+    /// Returns the lifecycle events and the recorder's events before the time `limit` that are not yet in a run. The
+    /// first list has a compact record for each of these events, sorted by time. The second list has the places of
+    /// these events in the blocks.
     fn life_before(&self, limit: Option<u64>) -> (Vec<Record>, Vec<Place>) {
         let (mut life, mut places) = (Vec::new(), Vec::new());
         for (nth, chain) in self.chains.iter().enumerate() {
@@ -401,7 +402,8 @@ fn sorted(
     let part = life.get(part).unwrap_or_default();
     has(part.first().zip(part.last()).map(|(a, b)| (a.time, b.time)));
     records.extend(part);
-    // The events of each block were sorted already, so only events of several blocks have to be sorted.
+    // The events of each block are already sorted, so the list has to be sorted only if it has events of several
+    // blocks.
     if parts > 1 {
         SORTER.with_borrow_mut(|sorter| sorter.sort(&mut records, (least, most)));
     }

@@ -22,8 +22,8 @@ pub trait Blocks: Sync {
     /// The key by which the source finds a block of events.
     type Key: Copy + std::fmt::Debug + Send + Sync;
 
-    /// Reads the events of a block in the order of writing, into memory of `spare`. For a block that cannot be read, an
-    /// event is returned that reports the loss of its events.
+    /// Reads the events of a block in the order of writing, into memory of `spare`. If the block cannot be read, the
+    /// result has an event that reports the loss of the block's events.
     fn read(&self, key: &Self::Key, spare: &Spare) -> Read;
 }
 

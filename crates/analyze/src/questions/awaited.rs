@@ -1,5 +1,5 @@
-//! Determines why a thread is off CPU. What it waits for follows from the system call in which the thread
-//! went to sleep, the state of the thread, and the task or interrupt that woke it.
+//! Determines why a thread is off CPU. The object that the thread waits for follows from the system call in which the
+//! thread went to sleep, the state of the thread, and the task or interrupt that woke the thread.
 
 use tr_format::event::{Ktime, Reason};
 use tr_text::named;
@@ -59,10 +59,10 @@ named! {
         Sleep = "sleep", "sleep";
         /// The thread is in an uninterruptible wait for which none of the other reasons fits.
         Kernel = "blocked", "blocked in the kernel";
-        /// The thread is stopped, and waits until a signal or a tracer continues it.
+        /// The thread is stopped, and stays so until a signal or a tracer lets it go on.
         Continue = "stopped", "stopped";
-        /// The reason why the thread is off CPU is not known. Where even the thread's state is not known, it may have
-        /// been on a CPU.
+        /// The reason why the thread is off CPU is not known. If even the state of the thread is not known, the thread
+        /// may have been on a CPU.
         Unknown = "unknown", "unknown";
     }
 }
@@ -224,8 +224,8 @@ impl Analysis {
         }
     }
 
-    /// The reason for a wait for a lock or for descriptors that neither a time-out nor a packet ended. It is
-    /// derived from `end`, the cause that ended the wait.
+    /// The reason for a wait for a lock or for descriptors that neither a time-out nor a packet ended. The reason
+    /// follows from `end`, the cause that ended the wait.
     fn polled(&self, thread: ThreadIx, stretch: &Stretch, end: WaitEnd) -> WaitReason {
         match (stretch.reason, end) {
             (Reason::Lock, WaitEnd::Task(Actor::Thread(waker))) => {
@@ -253,8 +253,8 @@ impl Analysis {
         let mut starters = std::iter::successors(parent(&by), parent).take(DEEPEST);
         let parked = is_worker && wait.length() >= PARKED;
         if waiter.process != waker.process {
-            // A thread of another process woke the worker. If it did so only to kill the worker's process, and the
-            // worker had not been given any work until then, the worker was idle.
+            // A thread of another process woke the worker. If that thread did so only to kill the worker's process, and
+            // the worker had not been given any work until then, the worker was idle.
             let ends_idle = parked && self.was_woken_to_be_killed(thread, wait);
             return if ends_idle {
                 WaitReason::Idle
@@ -294,8 +294,8 @@ impl Analysis {
         self.is_child_at_end(thread, waker, stretch)
     }
 
-    /// Whether a thread waited for a job slot, because both it and the thread that woke it are clients of a job
-    /// server. A wait for a child does not count: its waker has begun to exit.
+    /// Whether a thread waited for a job slot, because both this thread and the thread that woke it belong to clients
+    /// of a job server. A wait for a child does not count. In such a wait, the waking thread has begun to exit.
     fn is_slot(&self, thread: ThreadIx, stretch: &Stretch) -> bool {
         let Actor::Thread(waker) = stretch.waker() else {
             return false;

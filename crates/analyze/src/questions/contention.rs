@@ -42,7 +42,8 @@ impl Division {
 struct Slice {
     from: Ktime,
     to: Ktime,
-    /// The task or tasks that had the CPU, if they are not recorded or do not belong to COMMAND; otherwise `None`.
+    /// The task or tasks that had the CPU, if these tasks are not recorded or do not belong to COMMAND; otherwise
+    /// `None`.
     other: Option<Other>,
     /// How long the build's tasks and other tasks had this CPU before the slice, summed over all earlier slices.
     before: Sums,
@@ -145,9 +146,9 @@ fn divide_by_sums(
             from = sum.from;
         }
         let to = slice.to.min(sum.to);
-        // The recorder adds the waits of a task to one sum. Between two of these waits the CPU may have had no switch,
-        // and such a time is missing in the sum. The slice may lie in it. So a sum of several waits is only used if it
-        // has time of the slice's own task.
+        // A sum can cover several waits of recorded tasks. The sum does not contain the times between these waits, and
+        // the slice may lie in such a time. So a sum of several waits is used only if it contains time of the slice's
+        // own task.
         let has_share = sum.others.between_us == 0 || outside.has_share(sum, slice.tid, slice.to);
         let other = if has_share {
             Other::Several(place)
@@ -189,8 +190,8 @@ fn add_shares(names: &mut HashMap<Occupant, u64>, sum: &Sum, ns: u64) {
     }
 }
 
-/// A wait of a task in a run queue: the CPU on which the task runs after it, and the beginning and the end of the wait.
-/// For a wait that has not ended, it is the CPU on which the task ran before.
+/// A wait of a task in a run queue: the CPU on which the task runs after the wait, and the beginning and the end of the
+/// wait. For a wait that has not ended, the CPU is the one on which the task ran before the wait.
 pub type Wait = (CpuId, Ktime, Ktime);
 
 /// If a thread still waits in a run queue, the wait counts for the CPU on which the thread ran last. To find this CPU,
@@ -198,9 +199,9 @@ pub type Wait = (CpuId, Ktime, Ktime);
 /// larger number is a guess that bounds the work.
 const BEFORE: usize = 8;
 
-/// Returns a stretch as a wait for a CPU, with the CPU. The CPU is the one on which the thread runs in the next
-/// stretch. For a wait that has not ended, it is the CPU of the last run among the [`BEFORE`] stretches before.
-/// `None` if the stretch is not in a run queue, or if the CPU is not known.
+/// Returns a stretch as a wait for a CPU, with this CPU. For a wait that has ended, the CPU is the one on which the
+/// thread runs in the next stretch. For a wait that has not ended, the CPU is that of the last run among the [`BEFORE`]
+/// stretches before. `None` if the stretch is not in a run queue, or if the CPU is not known.
 fn wait(
     timeline: &Timeline,
     thread: ThreadIx,

@@ -59,8 +59,8 @@ pub enum Then {
     /// job slot.
     Slot,
     /// The thread of the segment began to wait at the end of the segment. At that moment, the thread of the next
-    /// segment of the path was already waiting. Later it ended the wait of the first thread, itself or through other
-    /// threads.
+    /// segment of the path was already waiting. Later that second thread ended the wait of the first thread, itself or
+    /// through other threads.
     Waited,
     /// The thread of the segment was still running when the critical path ended, and the thread of the next segment
     /// waited for its end.
@@ -158,8 +158,8 @@ pub struct Leg {
     pub then: Then,
     /// Whether no event shows how the critical path leads from this leg to the next leg.
     pub then_inferred: bool,
-    /// The part, in ns, of the leg's time that no event shows, so that it is only the most likely course. If no event
-    /// shows how the critical path came to the leg's thread, this part is the whole time of the leg.
+    /// The part, in ns, of the leg's time that no event shows, so that this part is only the most likely course of the
+    /// path. If no event shows how the critical path came to the leg's thread, this part is the whole time of the leg.
     pub inferred: u64,
 }
 
@@ -261,7 +261,7 @@ pub fn root(analysis: &Analysis) -> Result<ProcessIx, NoPath> {
         },
         (None, _) => return Err(NoPath::NoCommand),
     };
-    // Later processes may have the same pid as COMMAND, which is the first one.
+    // Later processes may have the same pid as COMMAND. COMMAND is the first process with this pid.
     let mut all = analysis.process_ids();
     let found = all.find(|ix| analysis.process(*ix).pid == pid);
     found.ok_or(NoPath::NotThere)

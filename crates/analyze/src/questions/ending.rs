@@ -14,14 +14,14 @@ pub enum WaitEnd {
     /// The time-out of the waiting system call ended the wait.
     Timer {
         /// Whether the process had sent a request over the network that was not answered; `None` if the recording does
-        /// not show it.
+        /// not show whether there was such a request.
         asked: Option<bool>,
     },
     /// A packet from the network ended the wait, in a softirq.
     Packet,
     /// A child of the process ended the wait by its exit. The value is the thread of the child that has begun to exit.
     Child(ThreadIx),
-    /// Another task ended the wait: it wrote something or freed a lock.
+    /// Another task ended the wait, because that task wrote something or freed a lock.
     Task(Actor),
     /// The completion of block I/O ended the wait.
     BlockIo,

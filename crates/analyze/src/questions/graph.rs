@@ -60,7 +60,7 @@ impl<'a> Graph<'a> {
         }
         if let Some(below) = self.cut(thread, stretch) {
             // `below` is a descendant for which the thread waited when a signal cut the wait short. If the descendant
-            // was itself waiting then, it did no work, so the wait is not attributed to it.
+            // was itself waiting then, the descendant did no work, so the wait is not attributed to it.
             return match below.filter(|below| self.lives(*below, stretch.to)) {
                 Some(below) => StretchCause::Thread(below),
                 None => StretchCause::Own(self.wait(thread, stretch, false)),
@@ -73,8 +73,8 @@ impl<'a> Graph<'a> {
     pub fn ended(&self, thread: ThreadIx, stretch: &Stretch) -> StretchCause {
         match stretch.waker() {
             Actor::Thread(waker) if self.lives(waker, stretch.to) => {
-                // A kernel thread works for many tasks, so its own earlier wait for work does not explain this wait. It
-                // is treated like a kernel thread that is not recorded.
+                // A kernel thread works for many tasks. What the kernel thread waited for before does not explain this
+                // wait, so the kernel thread is treated like one that is not recorded.
                 let process = self.analysis.thread(waker).process;
                 if self.analysis.process(process).role.kthread {
                     StretchCause::Own(self.wait(thread, stretch, true))
@@ -100,8 +100,8 @@ impl<'a> Graph<'a> {
         (reads && sleeps && by != thread && self.lives(by, wait.to)).then_some(by)
     }
 
-    /// The kind of time of a wait that no recorded thread ended. `by_task` is whether an unrecorded task or a
-    /// kernel thread ended it.
+    /// The kind of time of a wait that no recorded thread ended. `by_task` is whether an unrecorded task or a kernel
+    /// thread ended the wait.
     pub fn wait(&self, thread: ThreadIx, stretch: &Stretch, by_task: bool) -> TimeKind {
         let fault = stretch.reason == Reason::PageFault;
         if fault && self.analysis.memory.short.contains(&thread) {
@@ -115,12 +115,12 @@ impl<'a> Graph<'a> {
             .kind(by_task, network)
     }
 
-    /// The thread that forked this one, if it was alive then.
+    /// The thread that forked the given thread, if the forking thread was alive and did not wait at that moment.
     pub fn forked_by(&self, thread: ThreadIx) -> Option<ThreadIx> {
         let thread = self.analysis.thread(thread);
-        // A thread that began before the recording has no recorded fork. But two kinds of processes are recorded
-        // from a later time on: runtimes of containers (from their exec) and servers (from their first answer).
-        // They count as started by their clients, which waited for them.
+        // A thread that began before the recording has no recorded fork. But two kinds of processes are recorded from a
+        // later time on: runtimes of containers (from their exec) and servers (from their first answer). Such a process
+        // counts as started by its client, because the client waited for it.
         let begins = !thread.started_before || thread.start > self.analysis.start;
         let parent = thread.parent.filter(|_| begins);
         let serves = thread.started_before && self.analysis.process(thread.process).role.shared;

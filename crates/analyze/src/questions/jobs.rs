@@ -30,8 +30,8 @@ pub struct Job {
     /// The number of the pool of slots from which the job takes its slot. Build tools that share slots have the same
     /// number.
     pub pool: u32,
-    /// Whether the job takes one of the build tool's slots. A job of make that runs a make with the same slots takes
-    /// none, because it lends its slot to its own jobs.
+    /// Whether the job takes one of the build tool's slots. A job of make takes no slot if it runs another make with
+    /// the same slots, because the job then lends its slot to the jobs of that other make.
     pub slot: bool,
     pub start: Ktime,
     pub end: Ktime,
@@ -42,9 +42,9 @@ pub struct Job {
     pub released: Option<ProcessIx>,
     /// The number of the job among the jobs of its build tool.
     pub number: u32,
-    /// The job may need this many of the build tool's first jobs. If a job starts after all earlier jobs have ended,
-    /// the tool may have waited for all of them, because slots were free before. So for this job and the later ones,
-    /// the number includes all those earlier jobs.
+    /// The number of the build tool's first jobs that this job may need. If a job starts after all earlier jobs have
+    /// ended, although slots were free before, the tool may have waited for all of the earlier jobs. So this job and
+    /// all later jobs may need those earlier jobs.
     pub barrier: u32,
 }
 
@@ -86,8 +86,8 @@ fn tool(analysis: &Analysis, process: ProcessIx) -> Option<(Family, Starts, Unto
 }
 
 impl Tools {
-    /// Finds the jobs of build tools in an analysis. `limit` reads from the arguments of a tool how many jobs it
-    /// runs at once: `None` if no argument says it, and `Some(None)` if the number is not limited.
+    /// Finds the jobs of build tools in an analysis. `limit` reads from the arguments of a tool how many jobs the tool
+    /// runs at once. It returns `None` if no argument sets the number, and `Some(None)` if the arguments set no limit.
     pub fn new(analysis: &Analysis, limit: impl Fn(ProcessIx) -> Option<Option<u64>>) -> Tools {
         let Some(graph) = Graph::new(analysis) else {
             return Tools::default();
@@ -286,7 +286,7 @@ impl Lives {
         living.max().unwrap_or(0)
     }
 
-    /// How many jobs of the build tool lived right before a job ended. The end is the last one at or before `at`.
+    /// How many jobs of the build tool lived right before the last end of a job that was at or before `at`.
     fn beside_latest(&self, at: Ktime) -> u64 {
         let before = |(end, _): (Ktime, _)| Ktime(end.0.saturating_sub(1));
         self.latest(at)
@@ -299,8 +299,8 @@ impl Lives {
     }
 }
 
-/// The job that a job starting at `start` certainly needs, and the job that it may need. `server` is whether there is a
-/// job server.
+/// Two jobs: the one that a job starting at `start` certainly needs, and the one that this job may need. `server` is
+/// whether there is a job server.
 fn order(
     jobs: &[Job],
     waits: &[Wait],
@@ -321,8 +321,8 @@ fn order(
         return (last.needs, last.released);
     }
     let ended = lives.latest(start).map(|(_, process)| process);
-    // Older recordings do not have the system calls of waits, so they cannot tell a wait for a slot from a wait for a
-    // job.
+    // Older recordings do not have the system calls of waits, so these recordings do not show whether a wait was for a
+    // slot or for a job.
     let server = server && wait.reason != Reason::Unknown;
     let by_slot = if server {
         wait.reason != Reason::Child

@@ -39,9 +39,9 @@ pub fn has_no_timeout(reason: Reason) -> bool {
     )
 }
 
-/// Whether a process gave up waiting and failed: the thread's wait around the time `at` was the last one of the
-/// process, and a time-out or an alarm of the process itself ended it. A server that sleeps until a signal ends it
-/// does not give up.
+/// Whether a process gave up waiting and failed. The wait of `thread` around the time `at` must be the last wait of the
+/// process, and a time-out or an alarm of the process itself must have ended the wait. A server that sleeps until a
+/// signal ends the server does not give up.
 pub fn gave_up(analysis: &Analysis, thread: ThreadIx, at: Ktime) -> bool {
     let process = analysis.process(analysis.thread(thread).process);
     if killed_by(process.status).is_some_and(|signal| signal != ALARM) {
@@ -57,8 +57,9 @@ pub fn gave_up(analysis: &Analysis, thread: ThreadIx, at: Ktime) -> bool {
 }
 
 impl Graph<'_> {
-    /// If a signal cut a wait of a process short, `Some` with the task for which the process waited, or
-    /// `Some(None)` if that task is not known. `None` if no signal cut the wait short.
+    /// Finds out whether a signal cut a wait of a process short. `None` means that no signal did. `Some(None)` means
+    /// that a signal did, but that it is not known for which task the process waited. Otherwise the result has that
+    /// task.
     pub fn cut(&self, thread: ThreadIx, wait: &Stretch) -> Option<Option<ThreadIx>> {
         let was_cut = self.was_cut(thread, wait);
         was_cut.then(|| self.below_cut(thread, wait))

@@ -13,8 +13,8 @@ pub struct Load {
     pub demand: usize,
 }
 
-/// The number of entries at which the list of a build's loads becomes coarser. It bounds the memory: without a bound,
-/// the list took 1.2 GB for a simulated build of 10^8 events.
+/// The number of entries at which the list of a build's loads becomes coarser. The limit bounds the memory: without a
+/// bound, the list took 1.2 GB for a simulated build of 10^8 events.
 const MOST: usize = 1_000_000;
 /// If a list of loads is too long, equal loads within short periods are grouped, and their order is lost. These are the
 /// shortest and the longest such period in ns. The values are guesses; all sums are the same with any values.
@@ -58,8 +58,8 @@ impl Loads {
         }
     }
 
-    /// Appends a load, which is a number of running and waiting tasks, to the list if it differs from the
-    /// last one.
+    /// Appends a load, which is a number of running and waiting tasks, to the list if this load differs from the last
+    /// one in the list.
     fn keep(&mut self, running: usize, demand: usize) {
         let demand = demand.min(self.cpus).max(running);
         let before = self.list.last();

@@ -47,23 +47,23 @@ impl<'a> Samples<'a> {
         Samples(&analysis.machine.counters)
     }
 
-    /// The part of a span of time that is between the first and the last sample of the machine's counters;
-    /// `None` if no part of it is.
+    /// The part of a span of time that lies between the first and the last sample of the machine's counters; `None` if
+    /// no part of the span lies there.
     pub fn within(&self, (from, to): (Ktime, Ktime)) -> Option<(Ktime, Ktime)> {
         let (first, last) = (self.0.first()?.0, self.0.last()?.0);
         let covered = (from.max(first), to.min(last));
         (covered.0 < covered.1).then_some(covered)
     }
 
-    /// The growth of one of the machine's counters in a span, if the counter is a total. Between two samples
-    /// it is assumed to grow evenly.
+    /// The growth of one of the machine's counters in a span, if the counter is a total. The counter is assumed to grow
+    /// evenly between two samples.
     pub fn increase(&self, counter: Counter, (from, to): (Ktime, Ktime)) -> Option<u64> {
         let (from, to) = (self.at(counter, from)?, self.at(counter, to)?);
         Some(to.saturating_sub(from))
     }
 
-    /// The value of one of the machine's counters at a time, if the counter is a total. Between two samples it
-    /// is assumed to grow evenly.
+    /// The value of one of the machine's counters at a time, if the counter is a total. The counter is assumed to grow
+    /// evenly between two samples.
     fn at(&self, counter: Counter, time: Ktime) -> Option<u64> {
         let after = self.0.partition_point(|(at, _)| *at <= time);
         let get = |place: usize| {
@@ -79,8 +79,8 @@ impl<'a> Samples<'a> {
         Some(low.saturating_add(more))
     }
 
-    /// Whether the samples of the machine's counters are dense enough for statements about a span of time:
-    /// there are samples near its ends, and it is longer than the ticks in which the kernel counts CPU time.
+    /// Whether the samples of the machine's counters are dense enough for statements about a span of time: there are
+    /// samples near the ends of the span, and the span is longer than the ticks in which the kernel counts CPU time.
     pub fn resolve(&self, span: (Ktime, Ktime)) -> bool {
         let (from, to) = span;
         let length = to.since(from);
@@ -133,8 +133,8 @@ impl<'a> Samples<'a> {
     }
 }
 
-/// Whether the recording is about all CPUs, like the samples of the machine's counters. With the option that limits
-/// a recording to some CPUs, the two cannot be compared.
+/// Whether the recording is about all CPUs, like the samples of the machine's counters. If an option limited the
+/// recording to some CPUs, the recorded events cannot be compared with the samples.
 pub fn samples_are_of_recorded_cpus(analysis: &Analysis) -> bool {
     analysis.meta.options.cpus.is_empty()
 }

@@ -16,8 +16,8 @@ use crate::model::Analysis;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waited {
     pub process: ProcessIx,
-    /// The index of the connection that the thread waited for. It is known if all connections that the process had
-    /// at that time lead to the same remote end.
+    /// The index of the connection that the thread waited for. The connection is known only if all connections that the
+    /// process had at that time lead to the same remote end.
     pub connection: Option<usize>,
     /// Whether the remote end of the connection that the thread waited for is in this machine or in the same
     /// container.
@@ -25,8 +25,8 @@ pub struct Waited {
     /// Whether all connections that the waiting process had at that time lead to public addresses, which are
     /// certainly in other machines. Other addresses can belong to containers of this machine.
     pub elsewhere: bool,
-    /// The name of the program at the remote end of the connection that ended the wait. It is known if the program ran
-    /// on this machine, and the recording has its name although it is not recorded itself.
+    /// The name of the program at the remote end of the connection that ended the wait. The name is known if the
+    /// program ran on this machine as an unrecorded task whose name the recording has.
     pub server: Option<Comm>,
     /// The length of the wait for the network in ns.
     pub ns: u64,

@@ -42,13 +42,12 @@ impl Own {
         self.has(analysis.thread(thread).process)
     }
 
-    /// Whether the recording also has processes that it is not about, namely processes that are no descendants of
-    /// COMMAND.
+    /// Whether the recording has processes outside of this set, which are processes that are no descendants of COMMAND.
     pub fn is_part(&self) -> bool {
         self.0.iter().any(|own| !own)
     }
 
-    /// Converts the set into a table which says for each process whether the recording is about it.
+    /// Converts the set into a table, which has for each process whether the set contains the process.
     pub fn into_table(self) -> Arena<ProcessIx, bool> {
         self.0
     }

@@ -23,16 +23,16 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Sorts the programs of all processes into groups. `name` returns the name of the group for a process and one
-    /// of its programs (`None` if the program is not known). A child before its first exec runs the program of its
-    /// parent, so it belongs to the group of the parent at the fork.
+    /// Sorts the programs of all processes into groups. `name` returns the name of the group for a process and one of
+    /// its programs (`None` if the program is not known). A child runs the program of its parent until the child's
+    /// first exec. So until then, the child belongs to the group that the parent had at the fork.
     pub fn new(
         analysis: &Analysis,
         mut name: impl FnMut(&Process, Option<&ExecSpan>) -> ProgramName,
     ) -> Groups {
         let programs = Programs::new(analysis);
         let mut groups = Groups::default();
-        // Groups get their numbers in the order of the processes, from the programs that these executed themselves.
+        // Groups get their numbers from the programs that processes executed themselves, in the order of the processes.
         for process in &analysis.processes {
             let execs = process.execs.iter();
             let spans = execs.map(|exec| (exec.start, groups.number(name(process, Some(exec)))));
@@ -40,8 +40,8 @@ impl Groups {
             groups.spans.push(spans);
         }
         // A process that has not executed a program yet belongs to the group of its parent's program. The loop adds
-        // these inherited groups to `spans`. `own` is a copy from before, which has only the groups of executed
-        // programs.
+        // these inherited groups to `spans`. `own` is a copy of `spans` from before the loop, with only the groups of
+        // executed programs.
         let own = groups.spans.clone();
         for ix in analysis.process_ids() {
             let process = analysis.process(ix);

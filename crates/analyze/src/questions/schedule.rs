@@ -119,8 +119,8 @@ impl Schedule {
         self.simulation(machine, (changes, effect), true)
     }
 
-    /// The simulated run on the given machine. If `traced` is set, it has the chain of threads on which its end
-    /// depended.
+    /// The simulated run on the given machine. If `traced` is set, the result has the chain of threads on which the end
+    /// of the run depended.
     fn simulation(&self, machine: Machine, with: (Changes, Effect), traced: bool) -> Done {
         let (changes, effect) = with;
         let planned = if machine.planned || machine.jobs.is_some() {

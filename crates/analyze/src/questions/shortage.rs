@@ -13,8 +13,8 @@ use crate::timeline::Bucket;
 pub struct MemoryWaits {
     /// The thread that waited for memory.
     pub thread: ThreadIx,
-    /// The beginning of the interval: the time of the thread's previous reclaim of memory, or its start. For waits for
-    /// pages from swap it is always the start.
+    /// The beginning of the interval. For reclaims of memory, this is the time of the thread's previous reclaim or, for
+    /// the first one, the thread's start. For waits for pages from swap, this is always the thread's start.
     pub since: Ktime,
     /// The end of the interval: the time of the event that reports the waits for memory.
     pub until: Ktime,

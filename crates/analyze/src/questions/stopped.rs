@@ -46,8 +46,8 @@ pub struct Sender {
 pub enum TimeOut {
     /// Nothing shows that the sender of the signal had reached a time-out.
     No,
-    /// The sender of the signal waited for descriptors or a lock, or checked something again and again, until a timer
-    /// ended this.
+    /// The sender of the signal waited for descriptors or a lock until a timer ended the wait, or it checked something
+    /// again and again with short sleeps in between.
     Perhaps,
     /// The sender of the signal waited for its child until a timer ended the wait.
     Proven,
@@ -65,8 +65,8 @@ pub fn sender(analysis: &Analysis, process: ProcessIx) -> Option<Sender> {
         .max_by_key(|sender| sender.is_proven)
 }
 
-/// The sender of the signal that killed a thread. It is the task that woke the thread last, if the thread did hardly
-/// any work after that.
+/// The sender of the signal that killed a thread. The task that woke the thread last is taken for the sender, if the
+/// thread did hardly any work after this waking.
 fn woken_to_exit(analysis: &Analysis, timeline: &Timeline, ix: ThreadIx) -> Option<Sender> {
     let thread = analysis.thread(ix);
     let end = thread.exited.unwrap_or(thread.end);
@@ -136,8 +136,9 @@ pub fn woken_before_exit(
     woken.max()
 }
 
-/// Whether the process `by` can have sent the signal that killed another process. It must have been on a CPU after
-/// the last wait of a thread of that process: signals that were sent earlier had been handled by then.
+/// Whether the process `by` can have sent the signal that killed another process. For this, `by` must have been on a
+/// CPU after the last wait of a thread of the killed process, because all signals that were sent before had been
+/// handled by then.
 pub fn may_have_sent(analysis: &Analysis, killed: ProcessIx, by: ProcessIx) -> bool {
     let Some(timeline) = analysis.timeline.as_ref() else {
         return true;

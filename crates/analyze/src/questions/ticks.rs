@@ -17,8 +17,8 @@ const BETWEEN: u64 = 10;
 /// later waits for it. The number is a guess: an answer to a request takes a few stretches.
 const ANSWER: usize = 1000;
 
-/// For each thread, the beginnings of those waits that end with a time-out after which the thread waits again for
-/// the same descriptors (ticks), in order.
+/// For each thread, the beginnings of its ticks, in order. A tick is a wait that ends with a time-out, after which the
+/// thread waits again for the same descriptors.
 #[derive(Clone, Debug, Default)]
 pub struct Ticks(HashMap<ThreadIx, Vec<Ktime>>);
 

@@ -35,8 +35,9 @@ use replay::{Clock, Cursor, Replay, Scenario};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Free {
     pub group: Group,
-    /// The least time in ns without the work of the group. It is the longer one of two times: the longest chain of the
-    /// remaining work, on any number of CPUs, and the time that the recorded CPUs need for the remaining work.
+    /// The least time in ns without the work of the group. Two times are computed: the longest chain of the remaining
+    /// work, on any number of CPUs, and the time that the recorded CPUs need for the remaining work. The value is the
+    /// longer one.
     pub at_least: u64,
     /// The time in ns without the work of the group if every wait for a CPU, a timer, the network or a task outside the
     /// recording kept its length. The value is at least `at_least`, but it is not a limit, because a loop that polls
@@ -59,7 +60,7 @@ pub struct Stay {
 /// Lower limits for the time in which the recorded work can be done, in ns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// The recorded time in ns: the virtual clock of the process's end if nothing is left out.
+    /// The recorded time in ns: the virtual clock at the end of the process if no time is left out.
     pub recorded: u64,
     /// The least time in ns on any number of CPUs: without unknown time, and without waits for a CPU, a timer,
     /// the network or a task outside the recording.
@@ -90,7 +91,8 @@ pub struct Without {
     /// Whether a wait that another thread ended is left out. The arguments are the reason for waiting and the
     /// class of the system call.
     pub waits: fn(WaitReason, Reason) -> bool,
-    /// For each group of programs, by its number, whether its time is left out; `None` for all groups.
+    /// For each group of programs, by its number, whether the time of this group is left out; `None` if the time of all
+    /// groups is left out.
     pub of: Option<Box<[bool]>>,
 }
 

@@ -138,7 +138,8 @@ impl Change {
     ) -> Change {
         let (doing, actor) = match doing {
             Bucket::OnCpu(_) => (Bucket::OnCpu(None), ActorRef::UNKNOWN),
-            // With `Options::cpu`, the thread was on another CPU in this time, so no waker ended it.
+            // With `Options::cpu`, the thread was on another CPU in this time, so no task or interrupt ended the time
+            // by a waking.
             Bucket::Unknown if cpu.is_some() => (doing, ActorRef::UNKNOWN),
             Bucket::Unknown | Bucket::RunQueue { .. } | Bucket::Wait(_) => (doing, actor),
         };

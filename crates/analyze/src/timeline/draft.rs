@@ -122,9 +122,9 @@ impl Draft {
         all
     }
 
-    /// Makes up to `most` nanoseconds of a task's waits for a CPU unknown, the longest waits first. It only
-    /// considers waits that directly follow time on a CPU and for which no waking was seen, because the task may
-    /// have slept for a part of such a wait. Returns the time in ns that it made unknown.
+    /// Makes up to `most` nanoseconds of a task's waits for a CPU unknown, the longest waits first. A wait is
+    /// considered only if it directly follows time on a CPU and no waking was seen for it, because the task may have
+    /// slept for a part of such a wait. Returns how many ns were made unknown.
     pub(crate) fn doubt_unwoken(&mut self, task: usize, most: u64) -> u64 {
         let mut changes = self.changes(task);
         let is = |change: &Change, doing: Bucket| change.state() == Some(&doing);

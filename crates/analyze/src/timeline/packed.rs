@@ -262,8 +262,8 @@ impl Packed {
     }
 }
 
-/// Reads pieces of a scratch file. It reads more than is requested with one call, and keeps the rest for the next
-/// request.
+/// Reads pieces of a scratch file. One read from the file returns more than is requested, and the rest is kept for the
+/// next request.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     scratch: Option<&'static Scratch>,
@@ -360,8 +360,9 @@ fn is_wait(state: u8) -> bool {
     state > LAST_WITHOUT_REASON
 }
 
-/// Turns the task or interrupt that woke or preempted a task into a number. The three lowest bits are its kind. The
-/// other bits are a tid, or the distance of its index from the index of the woken or preempted task.
+/// Turns the task or interrupt that woke or preempted a task into a number. The three lowest bits are the kind of this
+/// actor. The other bits are the actor's tid, or the distance of the actor's index from the index of the task that was
+/// woken or preempted.
 fn packed_actor(task: usize, actor: ActorRef) -> u64 {
     match actor.place() {
         Some(place) => {

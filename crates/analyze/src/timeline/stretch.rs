@@ -11,8 +11,8 @@ use crate::state::Bucket;
 pub enum Actor {
     /// No task or interrupt woke or preempted the task, or it is not known which one did.
     Unknown,
-    /// The time-out of the waiting system call ended the wait: the call had one, the wait lasted that long,
-    /// and an interrupt ended it.
+    /// The time-out of the waiting system call ended the wait: the call had a time-out, the wait lasted that long, and
+    /// an interrupt ended the wait.
     Timeout {
         /// Whether a TCP connection of the process had sent bytes that were not answered when the wait began.
         asked: bool,

@@ -1,6 +1,6 @@
 //! The fast path of the tracker handles events about which nothing is doubtful, because no events around them are
-//! missing. So it leaves out most checks of [`Tracker::switch`] and [`Tracker::waking`]. The states change by the same
-//! functions of [`Task`] as there, and the result is the same.
+//! missing. So it leaves out most checks of [`Tracker::switch`] and [`Tracker::waking`]. The fast path changes the
+//! states by the same functions of [`Task`] as these two functions do, so the result is the same.
 //!
 //! Most events take this path. A branch that is mispredicted costs as much as twenty that are not, so the path has few
 //! branches.

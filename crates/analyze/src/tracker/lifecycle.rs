@@ -18,8 +18,8 @@ use crate::state::{Bucket, Ended, State};
 use crate::timeline::ActorRef;
 
 impl Tracker {
-    /// Processes a lifecycle event, such as a fork, or an event of the recorder. The caller has to call it in the
-    /// order of time.
+    /// Processes a lifecycle event, such as a fork, or an event of the recorder. The caller has to pass the events in
+    /// the order of time.
     pub fn life(&mut self, time: Ktime, event: &LifeEvent) {
         self.pass_gaps(time);
         self.begin(time);
@@ -70,7 +70,8 @@ impl Tracker {
                     self.collectors.outside.sum(cpu, time, others);
                 }
             }
-            // The collectors handle these events, or other functions of the tracker that are called separately.
+            // Nothing happens here for these events: the collectors, or functions of the tracker that are called
+            // separately, handle them.
             LifeKind::CgroupPath(_)
             | LifeKind::Degraded(_)
             | LifeKind::Mark(_)
@@ -196,8 +197,8 @@ impl Tracker {
             parent,
             actor: parent.map_or(ActorRef::UNKNOWN, TaskIx::actor),
             seen: true,
-            // The true time of the fork is kept even if it is before the span, because events may be missing between
-            // the two.
+            // The true time of the fork is kept even if the fork is before the span, because events may be missing
+            // between the fork and the start of the span.
             since: time,
             last_event_ts: time,
             ..Task::new(fork.tid, process, time.max(self.start), state)
@@ -392,8 +393,8 @@ impl Tracker {
     }
 
     /// Processes the kernel's final figures of a task, which come right after the task's last switch-out. An exec may
-    /// have swapped the tids of the task and its thread group's leader. So the run time in the figures decides whether
-    /// they belong to this task: it is never shorter than at the task's exit.
+    /// have swapped the tids of the task and its thread group's leader. So the run time decides whether the figures
+    /// belong to this task: the final run time of a task is never shorter than its run time at its exit.
     fn last(&mut self, time: Ktime, last: &Final) {
         let Some(ix) = self.task(last.tid) else {
             return; // its exit was before the recording
@@ -465,9 +466,9 @@ impl Tracker {
         self.tasks[ix].process = new;
     }
 
-    /// Whether it is certain that no other task had this tid before. Then no lifecycle events are lost, and the
-    /// recording shows all tasks that could have had the tid. It shows them if it has all tasks of the machine. It also
-    /// shows them if it has the names of all unrecorded tasks in its events, and none of these tasks has this tid.
+    /// Whether it is certain that no other task had this tid before. Then no lifecycle events are lost, and one of two
+    /// conditions holds. Either the recording has all tasks of the machine. Or the recording has the names of all
+    /// unrecorded tasks in its events, and none of these tasks has this tid.
     fn is_told(&self, tid: Tid, time: Ktime) -> bool {
         let outside = &self.collectors.outside;
         let told = self.system_wide || outside.is_complete() && !outside.knows(tid);

@@ -30,6 +30,6 @@ pub struct ProcessEntry {
     pub rss_before: Option<u64>,
     /// Whether the fork of the process was seen.
     pub forked: bool,
-    /// Another process, if the only thread of this process turned out to belong to that process.
+    /// The process to which the only thread of this process turned out to belong; `None` if that has not happened.
     pub moved: Option<ProcIx>,
 }

@@ -270,8 +270,8 @@ impl Tracker {
         };
         self.update_vfork(waking, ix, actor);
         match self.tasks[ix].state {
-            // The first waking of a new task can have the same time as its switch-in. It came before the switch-in, so
-            // it changes nothing.
+            // The first waking of a new task can have the same time as the task's switch-in. Such a waking came before
+            // the switch-in, so it changes nothing.
             State::On(_) if waking.new => {}
             State::On(_) => self.tasks[ix].wake(actor, time),
             State::Dead => {}

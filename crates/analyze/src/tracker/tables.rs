@@ -87,7 +87,7 @@ impl Tracker {
         })
     }
 
-    /// Adds a task to the tables whose fork is missing. Its first waking, by its parent, is recorded.
+    /// Adds a task whose fork is missing to the tables. The first waking of the task, by its parent, is recorded.
     pub(super) fn appear_child(&mut self, tid: Tid, parent: TaskIx, time: Ktime) -> TaskIx {
         let ix = self.appear(tid, Tgid(tid.0), time);
         let parents = self.tasks[parent].process;
@@ -113,8 +113,8 @@ impl Tracker {
                 return ix;
             }
             // Until the recording begins, snapshots of other threads of this process may still come. So the process
-            // does not count as ended, although an exit was reported as its last one: another thread may have begun its
-            // exit earlier and not completed it yet.
+            // does not count as ended, although one exit was reported as that of its last thread: another thread may
+            // have begun to exit earlier and may still be exiting.
             if !self.begun {
                 process.status = None;
                 if let Some(exec) = process.execs.last_mut() {

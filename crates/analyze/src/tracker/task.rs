@@ -31,8 +31,8 @@ pub struct Exited {
 }
 
 /// A divisor: a wait may be shorter than the time-out of its system call by 1/16 of the wait, and still count as ended
-/// by the time-out. The wait is shorter, because the system call begins before it. A guess: if the call begins still
-/// earlier, it has done other work.
+/// by the time-out. The wait is shorter, because the system call begins before the wait does. A guess: if the call
+/// begins still earlier, the thread has done other work in the call.
 const LATE: u64 = 16;
 
 /// A task that events have shown. The fields that most events change come first, so that they are in few cache lines.
@@ -195,8 +195,8 @@ impl Task {
         new
     }
 
-    /// Changes the state of the task from runnable to on-CPU. `woken` is whether the task was woken while it
-    /// was on the CPU. Returns whether it was on another CPU before.
+    /// Changes the state of the task from runnable to on-CPU. `woken` is whether the task was woken while it was on the
+    /// CPU. Returns whether the task was on another CPU before.
     #[inline]
     pub(super) fn switch_in(&mut self, cpu: CpuId, woken: bool) -> bool {
         let last = self.last_cpu.replace(cpu);
@@ -204,8 +204,8 @@ impl Task {
         last.is_some_and(|last| last != cpu)
     }
 
-    /// Changes the state of the task from waiting to runnable. A task can also be woken while it is on a CPU. Either it
-    /// was about to sleep, or the waking has no effect. Its switch-out will show which of the two is true.
+    /// Changes the state of the task from waiting to runnable. A task can also be woken while it is on a CPU. Then the
+    /// task was about to sleep, or the waking has no effect. The task's switch-out will show which of the two is true.
     #[inline]
     pub(super) fn wake(&mut self, actor: ActorRef, time: Ktime) {
         self.vfork_child = None;
@@ -335,9 +335,9 @@ impl Task {
 
     // ---- Questions ----
 
-    /// Whether the task's own events show more reliably than a snapshot whether the task is on a CPU. They do, with one
-    /// exception: the task was woken after its last switch-in and is runnable by the events, but the snapshot shows it
-    /// on a CPU (`on_cpu`).
+    /// Whether the task's own events show more reliably than a snapshot whether the task is on a CPU. The events do so,
+    /// with one exception: by the events, the task was woken after its last switch-in and is runnable, but the snapshot
+    /// shows the task on a CPU (`on_cpu`).
     pub(super) fn is_known_better(&self, on_cpu: bool) -> bool {
         let woken = self.woken && matches!(self.state, State::Runnable { .. });
         self.seen && !(woken && on_cpu)

@@ -38,8 +38,8 @@ impl Tracker {
         let Some(running) = running.filter(|running| named != Some(*running)) else {
             return named;
         };
-        // The recording shows which task runs on the CPU, but perhaps not its present tid: an exec may have given it
-        // the tid of its thread group's leader (de_thread, fs/exec.c).
+        // The recording shows which task runs on the CPU, but perhaps not the present tid of this task: an exec may
+        // have given the task the tid of its thread group's leader (de_thread, fs/exec.c).
         let renamed = match named {
             None => prev != Tid::IDLE && self.gaps.lives_before(time).is_some(),
             Some(named) => {
@@ -135,7 +135,7 @@ impl Tracker {
     }
 
     /// Notes that the task `ix` was found on `cpu`, where another task was expected. Either the switch-out of the other
-    /// task is missing. Or both are one task that has changed its tid, and the exec that did this (`de_thread`) is
+    /// task is missing, or both are one task that an exec (`de_thread`) has given another tid, and this exec is
     /// missing.
     fn gone_unseen(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime) {
         let on = |other: &TaskIx| self.tasks[*other].state == State::On(Some(cpu));

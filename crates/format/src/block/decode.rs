@@ -25,8 +25,8 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Decodes the payload of a scheduling frame with `events` events. `times` must be the smallest and the largest
-    /// time of these events, otherwise it is an error. After an error the content of the block is meaningless.
+    /// Decodes the payload of a scheduling frame with `events` events. If `times` is not the smallest and the largest
+    /// time of these events, an error is returned. After an error the content of the block is meaningless.
     pub fn decode(
         &mut self,
         payload: &[u8],

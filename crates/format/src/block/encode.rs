@@ -38,15 +38,15 @@ pub struct Encoder {
     /// The event classes that have no number in the block yet, and so are stored in full.
     given: Vec<u8>,
     reasons: Vec<u8>,
-    /// The column of the time-outs of the block's sleeps. It is left out of the block if all time-outs are
-    /// unknown.
+    /// The column of the time-outs of the block's sleeps. If all of these time-outs are unknown, the block has no such
+    /// column.
     timeouts: Vec<u8>,
     any_timeout: bool,
     symbols: Column,
     steps: Column,
-    /// The symbols in the column of tasks that stand for a task's index and not for a recent task: the part of the
-    /// column, the position in that part, and the index. When the block is complete, `far_bits` adds the high bits of
-    /// the index to the symbol.
+    /// The symbols in the column of tasks that stand for a task's index and not for a recent task. Each entry has the
+    /// part of the column, the position of the symbol in that part, and the index. When the block is complete,
+    /// `far_bits` adds the high bits of the index to the symbol.
     far: Vec<(usize, usize, u16)>,
     low: BitWriter,
 }
@@ -86,8 +86,9 @@ impl Numbers {
     fn reset(&mut self) {
         self.known.clear();
         self.known.extend_from_slice(&COMMON);
-        // The number OTHER follows the numbers of the common classes, and no class may get it. A second entry for the
-        // first class reserves the number. A search never returns this entry, because it finds the first entry before.
+        // The number OTHER follows the numbers of the common classes, and no class may get this number. So a second
+        // entry for the first class takes the place. A search never returns this second entry, because it finds the
+        // first entry of the class before.
         self.known.push(COMMON[0]);
         self.quick = [(COMMON[0], 0); 32];
     }

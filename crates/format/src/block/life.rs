@@ -18,8 +18,7 @@ use crate::Fault;
 pub use decode::{decode, Unknown};
 pub(crate) use encode::{encode, weight};
 
-/// Passes those fields to the codec that every lifecycle event has: the time, the CPU and the number of the event's
-/// kind.
+/// Passes the fields that every lifecycle event has to the codec: the time, the CPU and the number of the event's kind.
 fn head<C: Codec>(c: &mut C, time: &mut Ktime, cpu: &mut Option<CpuId>, number: &mut u8) -> Step {
     let last = c.known().time;
     c.increase(Col::Time, &mut time.0, last)?;

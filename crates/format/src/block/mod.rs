@@ -13,7 +13,8 @@ use crate::sched::flag;
 /// switched out.
 pub type Class = (u8, u16);
 
-/// The flag of a switch to the idle task, whose id is then not stored, or of a waking while the idle task runs.
+/// The flag of a switch to the idle task, or of a waking while the idle task runs. A switch with this flag does not
+/// store the id of the task that is switched in.
 const IDLE: u8 = 0x40;
 /// The flag of a scheduling event whose running task is stored in full, because it is not the task that the previous
 /// switch on this CPU switched in.
@@ -84,9 +85,11 @@ fn to_idle(flags: u8) -> bool {
 
 /// The symbol for a task that is new in the block. The block then stores the id of the task, too.
 const NEW: u8 = 0;
-/// The symbol for the task that the waker is expected to wake. Only wakings have it. The woken task is then not named.
+/// The symbol for the task that the waker is expected to wake. Only wakings have this symbol, and the block then does
+/// not store which task is woken.
 const EXPECTED: u8 = 1;
-/// The symbol for the most recent task of a block. The following symbols stand for the tasks that were used before it.
+/// The symbol for the most recent task of a block. The following symbols stand for the recent tasks before it, the
+/// later ones first.
 const RANK: u8 = 2;
 /// The first of the symbols for tasks that are not among the recent tasks of a block. Such a symbol is this number plus
 /// the high bits of the task's index in the block.

@@ -12,7 +12,8 @@ pub const NANOSECOND: u64 = 1 << 32;
 /// The longest clock quantum that is considered: 1 µs, in the unit 2^-32 ns.
 pub const LONGEST: u64 = 1000 << 32;
 
-/// A time that is this many ns or more after the beginning of a grid does not lie on it, but begins a new grid.
+/// A time that is this many ns or more after the beginning of a grid cannot belong to this grid, so the time begins a
+/// new grid.
 const REACH: u64 = 1 << 31;
 
 /// The distance in ns of a time from the beginning of its grid: `k` clock quanta, rounded down to whole ns. Before the
@@ -86,8 +87,8 @@ const UNIT: f64 = NANOSECOND as f64;
 /// The largest and the smallest number of steps (distances between consecutive times) from which a clock quantum is
 /// estimated.
 const SAMPLE: (usize, usize) = (192, 32);
-/// The longest step between two times that is used to estimate a clock quantum, in ns. The duration of the
-/// search is proportional to it.
+/// The longest step between two times that is used to estimate a clock quantum, in ns. The duration of the search is
+/// proportional to this length.
 const LONGEST_STEP: u64 = if cfg!(fuzzing) { 1 << 8 } else { 1 << 12 };
 /// The range in ns in which the clock quantum of a recording is searched. A shorter quantum saves little.
 const QUANTA: (f64, f64) = (3.0, 128.0);
@@ -156,8 +157,8 @@ impl Clock {
         self.grid.begins.len()
     }
 
-    /// Searches for a clock quantum of which the steps between the given times are multiples, apart from their
-    /// rounding to whole ns.
+    /// Searches for a clock quantum such that every step between the given times is a multiple of the quantum, apart
+    /// from the rounding of the times to whole ns.
     fn search(&mut self, times: &[u64]) -> Option<f64> {
         let mut steps: Vec<u64> = steps(times).filter(|step| *step < LONGEST_STEP).collect();
         if steps.len() < SAMPLE.1 {
@@ -191,8 +192,8 @@ fn steps(times: &[u64]) -> impl Iterator<Item = u64> + '_ {
         .filter(|step| *step > 0)
 }
 
-/// How badly the sampled steps fit a clock quantum: their average distance from its multiples, divided by the average
-/// distance of random steps. The function stops early if the result will not be below `best`.
+/// How badly the sampled steps fit a clock quantum: the average distance of the steps from multiples of the quantum,
+/// divided by the average distance of random steps. The function stops early if the result will not be below `best`.
 fn misses(sample: &[f64], quantum: f64, best: f64) -> f64 {
     let inverse = 1.0 / quantum;
     let off = |step: &f64| {

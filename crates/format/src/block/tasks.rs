@@ -31,8 +31,8 @@ struct Task {
     id: u32,
     /// The index of the task that this task of the block woke last.
     woke: u16,
-    /// The index of the task that a waker will probably wake right after it has woken this task. The prediction is the
-    /// task that was woken next the last time. At first, it is this task itself.
+    /// The index of the task that a waker will probably wake right after it has woken this task: the task that was
+    /// woken after this task the last time. Before there is such a task, this task itself is predicted.
     next: u16,
     /// The index of the task that this task of the block is expected to wake next.
     expected: u16,

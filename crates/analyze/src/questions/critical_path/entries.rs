@@ -32,16 +32,16 @@ pub(super) struct Waiter {
 pub(super) struct Entry {
     /// The thread of the process that waited, and the beginning of its wait.
     pub waiter: Waiter,
-    /// The last thread on the path that belongs to the path's subject (for example a step), if the waiting thread does
-    /// not belong to it. The value is that of `Walk::away` when the walk came to this wait.
+    /// If the waiting thread does not belong to the subject of the path (for example a step): the last thread on the
+    /// path that does. The value is that of `Walk::away` when the walk came to this wait.
     pub away: Option<Waiter>,
     /// The number of steps that the walk over the critical path had made before it left the waiting thread.
     pub steps: u64,
 }
 
 /// The largest number of steps that the walk over a critical path may undo in total. The walk undoes steps when it
-/// returns to a waiting thread. Without a limit, it would take long if threads wait many times during one piece of
-/// another thread's work.
+/// returns to a waiting thread. Without a limit, the walk would take long if threads wait many times during one piece
+/// of another thread's work.
 const IN_VAIN: u64 = 1 << 22;
 
 /// The remembered waits that led the walk over the critical path from waiting threads to the thread in which the
@@ -49,8 +49,8 @@ const IN_VAIN: u64 = 1 << 22;
 #[derive(Debug, Default)]
 pub(super) struct Entries {
     /// The remembered waits, sorted by their beginnings. The walk goes backwards in time and may return to the
-    /// beginning of any of them. A wait that did not begin later than all of them is left out, because it makes no
-    /// difference.
+    /// beginning of any of these waits. A wait that did not begin later than all of the remembered ones is not
+    /// remembered.
     open: Vec<Entry>,
     in_vain: u64,
 }
@@ -91,8 +91,9 @@ impl Entries {
     }
 
     /// Decides how the walk over the critical path goes on after it has come back to a timer that woke `thread` at
-    /// `now`. If the last remembered wait began after the timer, `thread` did not work for the waiting thread. The wait
-    /// is returned then, and the walk has to go on at its beginning. `steps` is the number of steps of the walk so far.
+    /// `now`. If the last remembered wait began after the timer, `thread` did not work for the waiting thread. The
+    /// function then returns this wait, and the walk has to go on at the beginning of the wait. `steps` is the number
+    /// of steps of the walk so far.
     pub fn timer(&mut self, thread: ThreadIx, now: Ktime, steps: u64) -> Option<Entry> {
         let entry = *self.open.last()?;
         let more = steps.saturating_sub(entry.steps);

@@ -67,8 +67,8 @@ impl<'a> Evidence<'a> {
         })
     }
 
-    /// The thread that probably started this thread: one that was alive when this thread began. It belongs to the same
-    /// process or, for a new process, to the parent process.
+    /// The thread that probably started the given thread, and that was alive when the given thread began. Both threads
+    /// belong to the same process or, if the process is new, the starting thread belongs to the parent process.
     pub fn parent(&self, thread: ThreadIx) -> Option<ThreadIx> {
         let analysis = self.graph.analysis;
         let of = analysis.thread(thread);
@@ -142,8 +142,8 @@ impl<'a> Evidence<'a> {
         Some((thread, last.end))
     }
 
-    /// The thread for whose end a thread waits at the end of the recording: a thread of a living child of the
-    /// process, or another thread of the process, or one at the other end of a pipe.
+    /// The thread for whose end a thread waits at the end of the recording: a thread of a living child of the process,
+    /// another thread of the process, or a thread at the other end of a pipe.
     pub fn awaited(&self, thread: ThreadIx, now: Ktime) -> Option<ThreadIx> {
         let analysis = self.graph.analysis;
         let own = analysis.thread(thread).process;
@@ -199,8 +199,8 @@ impl<'a> Evidence<'a> {
         working.or(threads.first().copied())
     }
 
-    /// The thread at the other end of a pipe for which a thread waits. It is a guess, because a recording does not
-    /// contain pipes. The process that ended the thread's previous wait for a pipe is taken or, if there is none, a
+    /// The thread at the other end of a pipe for which a thread waits. The answer is a guess, because a recording does
+    /// not contain pipes. The process that ended the thread's previous wait for a pipe is taken or, if there is none, a
     /// process that the same parent started. Processes that wait for a pipe themselves, or for this thread, are left
     /// out.
     fn other_end(&self, thread: ThreadIx, now: Ktime) -> Option<ThreadIx> {

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Two totals do not show in which order the thread ran, waited and slept between them. But the path shows something if
-//! only a part of this time is on it: while the path was in another thread, this thread waited. So the run time is
-//! attributed to the parts on the path, as far as there is room for it, and marked as inferred.
+//! only a part of this time is on the path: while the path was in another thread, this thread waited. So the run time
+//! is attributed to the parts on the path, as far as there is room for it, and marked as inferred.
 
 use std::collections::HashMap;
 

@@ -26,7 +26,7 @@ type Enders = Arena<ProcessIx, Option<Ender>>;
 
 /// Returns the segments of the critical path from `from` to `to`, in the order of time. The path ends in `thread`.
 /// `inside` is true for the threads of the path's subject (for example a step). If a thread of the subject waits for a
-/// thread outside of it, the path follows that other thread only for the length of this wait.
+/// thread that does not belong to the subject, the path follows that other thread only for the length of this wait.
 pub(super) fn segments<'a>(
     graph: Graph<'a>,
     programs: &'a Programs,
@@ -80,8 +80,8 @@ enum Step {
         kind: TimeKind,
         inferred: bool,
     },
-    /// The present thread was already waiting when another thread began to wait for it, at `begin`. Only the part of
-    /// the present thread's wait after `begin` is on the critical path. Before `begin`, the path is in the other
+    /// At `begin`, another thread began to wait for the present thread, which was already waiting itself. Only the part
+    /// of the present thread's wait after `begin` is on the critical path. Before `begin`, the path is in the other
     /// thread.
     Waiter { begin: Ktime, kind: TimeKind },
     /// The walk over the critical path undoes some steps. It goes on in another thread at the moment at which that
@@ -129,15 +129,15 @@ struct Walk<'a> {
     /// The waiting threads from which the walk over the critical path came to its present thread, the outermost thread
     /// first. All of them belong to the process of the present thread.
     waiters: Vec<Waiter>,
-    /// Two threads of one process: the one that waits for the present thread of the walk, and the present thread.
-    /// `None` if no thread of the process waits for the present one.
+    /// Two threads of one process: the thread that waits for the present thread of the walk, and the present thread.
+    /// `None` if no thread of the process waits for the present thread.
     client: Option<(ThreadIx, ThreadIx)>,
     /// The waits through which the walk over the critical path came to its present thread from threads of the same
     /// process.
     entries: Entries,
     steps: u64,
-    /// The last thread on the path that belongs to the path's subject (for example a step), while the walk is in
-    /// threads outside of it.
+    /// While the walk is in threads that do not belong to the subject of the path (for example a step): the last thread
+    /// on the path that belongs to the subject.
     away: Option<Waiter>,
     /// The segments of the critical path that the walk has found so far, from the last to the first.
     segments: Vec<Segment>,
@@ -405,8 +405,8 @@ impl Walk<'_> {
     fn wait_for(&mut self, (thread, now): (ThreadIx, Ktime), next: ThreadIx, then: Then) {
         let process = |ix| self.graph.analysis.thread(ix).process;
         let same = process(thread) == process(next);
-        // If `next` goes on to wait again after the waking, it serves other threads. If it comes to its end
-        // instead, it was a job for this thread, and all of its time, even its sleeps, belongs to the path.
+        // If `next` goes on to wait again after the waking, then `next` serves other threads. If `next` comes to its
+        // end instead, it was a job for this thread, and all of its time, even its sleeps, belongs to the path.
         let serves = same && then == Then::Woke && !self.is_done(next, now);
         if !serves {
             self.entries.clear();

@@ -19,7 +19,7 @@ fn ends_by_itself(analysis: &Analysis, ix: ProcessIx) -> bool {
     !process.alive && signal.is_none_or(is_crash) && !analysis.ends_after_signal(ix)
 }
 
-/// The largest number of ancestors of a process that are searched for a server. It bounds the work.
+/// The largest number of ancestors of a process that are searched for a server. This limit bounds the work.
 const ABOVE: usize = 8;
 
 impl Builder<'_> {
@@ -84,7 +84,7 @@ impl Builder<'_> {
 
     /// For a thread of a process in the background, the beginning of the thread's last wait, which lasts until the
     /// process ends; `None` for threads of other processes. The thread's earlier waits take no time in the simulation,
-    /// because no other process waits for anything that the thread does after them.
+    /// because no other process waits for anything that the thread does after these earlier waits.
     pub(super) fn last_pause(&self, thread: ThreadIx) -> Option<Ktime> {
         let process = self.graph.analysis.thread(thread).process;
         let last = || self.last_wait(thread);
@@ -112,8 +112,8 @@ impl Builder<'_> {
         own != other && self.background[other] && !ends_by_itself(analysis, own) && self.serves(own)
     }
 
-    /// Whether a process serves clients that are not in the background: a thread of such a client ended one of its
-    /// waits.
+    /// Whether a process serves clients that are not in the background: a thread of such a client ended a wait of the
+    /// server process.
     fn serves(&mut self, server: ProcessIx) -> bool {
         if let Some(serves) = self.serves.get(&server) {
             return *serves;

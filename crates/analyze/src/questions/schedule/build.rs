@@ -117,8 +117,8 @@ impl Builder<'_> {
         let start = self.graph.analysis.thread(thread).start;
         let shown = self.graph.forked_by(thread).filter(|by| self.is_own(*by));
         if shown.is_none() && start > self.from {
-            // Nothing shows which thread started this one, so in the simulation it exists from the beginning of the
-            // run, and first waits until its recorded start.
+            // Nothing shows which thread started this thread. So in the simulation the thread exists from the beginning
+            // of the run, and first waits until its recorded start.
             list.push(What::Delay, 0, start.min(self.to).since(self.from), start);
         }
         if let Some(job) = self.plan.job_of(self.graph.analysis, thread) {

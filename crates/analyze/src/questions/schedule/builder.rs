@@ -35,7 +35,7 @@ pub(super) struct Builder<'a> {
     /// The sleeps on the critical path: each sleeping thread with the time at which its sleep began. The end of such a
     /// sleep is what let the run go on.
     pub(super) sleeps: HashSet<(ThreadIx, Ktime)>,
-    /// The number of entries of timelines that may still be compared with those sleeps. A bound of the work.
+    /// The number of entries of timelines that may still be compared with the sleeps in `sleeps`. A bound of the work.
     pub(super) looks: Cell<usize>,
     /// The containers that processes of the simulated run wait for.
     pub(super) containers: WaitedFor,
@@ -53,8 +53,9 @@ pub(super) struct Builder<'a> {
     /// thread that waits for one of them goes on at the first one. For example, a job slot may go to any other process.
     pub(super) wakings: HashMap<(Option<ThreadIx>, Option<WaitReason>), u64>,
     /// For each process, whether it is in the background, such as a heartbeat. Such a process meets three conditions.
-    /// Nothing but a signal or the end of the recording ended it. Of its life, only the end is on the critical path.
-    /// Processes that ended by themselves waited for nothing of it but its end.
+    /// Nothing but a signal or the end of the recording ended the process. The critical path contains only the end of
+    /// the process's life. A process that ended by itself waited for nothing that the background process did, except
+    /// for its end.
     pub(super) background: Arena<ProcessIx, bool>,
     /// For each process, whether another process that ended by itself waited for one of its descendants.
     pub(super) serves_by_children: Arena<ProcessIx, bool>,
@@ -102,8 +103,8 @@ impl Builder<'_> {
     }
 
     /// The number of the waking by which a thread ended the wait of another thread. The wakings of each thread have
-    /// their own numbers, except for job slots that another process gave back: any process may get them, so they all
-    /// have one number.
+    /// numbers of their own, except for wakings that give a job slot of another process back: all of these have one
+    /// number, because any process may get the slot.
     pub(super) fn waking(
         &mut self,
         thread: ThreadIx,

@@ -9,7 +9,8 @@ pub struct Machine {
     /// The CPU time in ns that a quota on the simulated machine allows in each period of 100 ms.
     pub quota: Option<u64>,
     /// The load of the simulated machine by tasks outside of the run: the number of tasks that never sleep, in
-    /// thousandths of a task. They get equal shares of the CPUs.
+    /// thousandths of a task. Unless `grouped` is set, each of these tasks gets the same share of the CPUs as a task of
+    /// the run.
     pub others: u64,
     /// Whether all tasks of the simulated run together have one share of the CPUs, however many they are, as in a
     /// session or a cgroup of their own. `others` is then the share of all other tasks, in thousandths of the run's
@@ -89,9 +90,9 @@ impl Clock {
     }
 
     /// The time that is lost by shared caches, in thousandths of the work. `tasks` is the number of tasks on the CPUs,
-    /// and `large` is how many of them belong to large processes. Only these lose time, because other tasks have
-    /// replaced their data in the caches while they waited for a CPU or a quota had stopped all tasks. `waiting` is the
-    /// number of waiting tasks in thousandths.
+    /// and `large` is how many of them belong to large processes. Only tasks of large processes lose time: while such a
+    /// task waited for a CPU, or a quota had stopped all tasks, other tasks have replaced its data in the caches.
+    /// `waiting` is the number of waiting tasks in thousandths.
     fn cost(&self, (tasks, large): (u64, u64), waiting: u64, stopped: bool) -> u64 {
         let cold = if stopped {
             self.machine.cold.saturating_mul(STOPPED)
@@ -233,8 +234,8 @@ struct Rates {
     /// The number of all tasks that share the simulated CPUs, including tasks outside of the run, in thousandths of a
     /// task.
     all: u64,
-    /// The time in ns that passes until each task has got `cpus` ns of CPU time. Time lost by shared caches makes
-    /// it longer, and is not part of the `cpus` ns. A quota counts the lost time, too.
+    /// The time in ns that passes until each task has got `cpus` ns of CPU time. Time lost by shared caches makes this
+    /// time longer, and is not part of the `cpus` ns. A quota counts the lost time, too.
     share: u64,
     /// The time that tasks lose because they share the CPU caches with other tasks, in thousandths of the work.
     cost: u64,

@@ -178,8 +178,8 @@ impl<'a> Gates<'a> {
         }
     }
 
-    /// Notes that a job has reached its start: its parent would start it now. Returns `true` if the job starts, or
-    /// `false` if it waits for other jobs or a slot.
+    /// Notes that a job has reached its start, which is the moment at which its parent would start the job. Returns
+    /// `true` if the job starts now, or `false` if the job waits for other jobs or a slot.
     pub fn arrives(&mut self, at: usize, thread: ThreadIx) -> bool {
         let (Some(planned), Some(state)) = (self.plan.jobs.get(at), self.states.get_mut(at)) else {
             return true;

@@ -10,8 +10,8 @@ use crate::model::{ProcessIx, ThreadIx};
 pub(super) enum What {
     /// The thread runs on a CPU for the given number of ns.
     Work,
-    /// The thread of a large process runs on a CPU for the given number of ns. It takes longer if other tasks wait for
-    /// the CPUs, because they share the CPU caches.
+    /// The thread of a large process runs on a CPU for the given number of ns. The work takes longer if other tasks
+    /// wait for the CPUs, because all of these tasks share the CPU caches.
     Warm,
     /// The thread of a large process runs on a CPU for the given number of ns. Another task had the CPU right
     /// before in the recording, so the given time already contains the time that it took to fill the CPU caches

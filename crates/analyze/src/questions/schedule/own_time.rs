@@ -107,9 +107,9 @@ impl Builder<'_> {
     }
 }
 
-/// How much of a thread's unknown time (`all`) it spent on a CPU and in run queues, in ns, by the kernel's totals for
-/// the thread's whole life. The totals do not show when the thread ran, so each piece of the unknown time is split in
-/// the same proportion.
+/// How much of a thread's unknown time (`all`) the thread spent on a CPU and in run queues, in ns, by the kernel's
+/// totals for the thread's whole life. The totals do not show when the thread ran, so each piece of the unknown time is
+/// split in the same proportion.
 #[derive(Clone, Copy)]
 struct Hidden {
     on_cpu: u64,

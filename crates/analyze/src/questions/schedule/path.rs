@@ -152,8 +152,8 @@ impl Log {
             (at, end) = (event.before, event.now);
         }
         if end > 0 {
-            // The time before the first event belongs to a thread that was there from the beginning of the run. It has
-            // no event of its own, so the time counts as time of the last thread.
+            // The time before the first event belongs to a thread that was there from the beginning of the run. No
+            // event names this thread, so the time counts as time of the thread `last`.
             legs.push(Leg {
                 thread: last,
                 at: Ktime(0),

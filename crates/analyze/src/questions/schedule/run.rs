@@ -50,7 +50,7 @@ pub(super) struct On<'p> {
 
 impl On<'_> {
     /// The length in ns to which the assumed changes shorten a piece of a thread's time. `mask` has the changes that
-    /// concern it.
+    /// concern this piece.
     fn shortened(&self, mask: Changes, ns: u64) -> u64 {
         if mask & !PLANNED == 0 {
             return ns;
@@ -337,8 +337,8 @@ impl Run<'_> {
         true
     }
 
-    /// Ends one blocked wait, because all threads wait for each other in the simulated order and would never go on. It
-    /// is the wait that ended first in the recording. Returns `false` if no thread waits.
+    /// Ends one blocked wait, because all threads wait for each other in the simulated order and would never go on. The
+    /// wait that ended first in the recording is chosen. Returns `false` if no thread waits.
     fn release(&mut self) -> bool {
         let stuck = self.stuck.get_or_insert_with(|| {
             let ids = self.threads.ops.ids();

@@ -22,7 +22,7 @@ const TIMED: [Reason; 7] = [
     Reason::SocketRead,
     Reason::SocketWrite,
     // Waits for a timerfd have this reason, and so have waits for an eventfd. If the interrupt of a disk woke a reader
-    // of an eventfd, it would look like a timer, but this is rare.
+    // of an eventfd, this waking would look like that of a timer, but such a case is rare.
     Reason::OtherDescriptor,
 ];
 
@@ -33,7 +33,7 @@ const PERIODIC: usize = 8;
 /// largest number of stretches (times in one state) that are searched in each of them.
 const MOST: usize = 64;
 /// The largest number of stretches (times in one state) of each other thread that are searched for work while a thread
-/// slept. It bounds the work of `tr`.
+/// slept. This limit bounds the work of `tr`.
 const PARTS: usize = 10_000;
 /// The longest time in ns that a thread may work between the moment at which its process begins to end and its own end.
 /// The number is a guess: with a longer time, a thread's last work would be taken for its end.
@@ -79,8 +79,8 @@ impl Builder<'_> {
                     continue;
                 }
                 Bucket::Wait(Wait::Sleep) => {}
-                // A tracer can stop the task after the time-out, while it is still in the system call. Such a stop
-                // is no wait of the loop but counts as time between two waits.
+                // A tracer can stop the task after the time-out, while the task is still in the system call. Such a
+                // stop is no wait of the loop but counts as time between two waits.
                 Bucket::Wait(_) => {
                     between = between.saturating_add(length);
                     continue;
@@ -129,8 +129,8 @@ impl Builder<'_> {
                 }
                 (false, true) => {
                     if by.is_some() {
-                        // Waits on the critical path are left out, because the run went on when such a wait ended, and
-                        // not because of the other thread.
+                        // Waits on the critical path are left out: the end of such a wait itself, and not the other
+                        // thread, was the reason why the run went on.
                         ticks.extend(
                             open.iter()
                                 .copied()

@@ -18,7 +18,7 @@ pub(super) struct Cursor {
     now: Ktime,
     begun: bool,
     /// Whether the thread is waiting for the virtual clock of another thread at present. If a chain of such threads
-    /// leads back to it, the threads wait for each other.
+    /// leads back to this thread, the threads wait for each other.
     busy: bool,
 }
 
@@ -71,8 +71,8 @@ pub(super) struct Scenario<'a> {
 struct Follow {
     other: ThreadIx,
     at: Ktime,
-    /// If the other thread ended a wait: the reason for waiting, and the class of the system call; otherwise
-    /// `None`.
+    /// The reason for waiting and the class of the system call, if the other thread ended a wait; otherwise `None`, for
+    /// example for a fork.
     awaited: Option<(WaitReason, Reason)>,
     /// The group of programs that the waiting thread belonged to.
     group: Option<Group>,
@@ -95,8 +95,8 @@ pub(super) struct Replay<'a> {
 /// changes only the speed.
 const SHORT: u32 = 4;
 
-/// The largest number of threads in a chain in which each thread's virtual clock depends, at one moment, on that of
-/// the next thread. It bounds the work.
+/// The largest number of threads in a chain in which each thread's virtual clock depends, at one moment, on that of the
+/// next thread. This limit bounds the work.
 const AT_ONCE: u32 = 64;
 
 impl Replay<'_> {

@@ -112,8 +112,8 @@ pub struct Unknown {
     pub events: u64,
 }
 
-/// Decodes the payload of a lifecycle frame with `events` events. `times` must be the smallest and the largest time of
-/// these events, otherwise it is an error. After an error `into` has the events before the error.
+/// Decodes the payload of a lifecycle frame with `events` events. If `times` is not the smallest and the largest time
+/// of these events, an error is returned. After an error `into` has the events before the error.
 pub fn decode(
     payload: &[u8],
     events: u64,

@@ -47,8 +47,8 @@ impl Enc {
             let back = known.count - at;
             return self.put(col, back as u64);
         }
-        // An empty text is not remembered, so the next one is stored in full again, in two bytes. A reference would be
-        // the distance to the earlier one, which differs each time and so compresses worse.
+        // An empty text is not remembered, so each empty text is stored in full, in two bytes. A reference would be the
+        // distance to the earlier empty text, which differs each time and so compresses worse.
         if !text.is_empty() {
             known.at.insert(text.into(), known.count);
         }
