@@ -109,8 +109,9 @@ fn raised(is: bool, most: String) -> String {
     }
 }
 
-/// Half of the memory of this machine, or of the process's cgroup if its limit is lower, in bytes. The first call
-/// reads it and stores it: [`Budget::hold`] makes this call before the process gives up access to most files.
+/// Half of the memory in bytes of this machine, or of the process's cgroup if the limit of the cgroup is lower. The
+/// first call reads the number and stores it: [`Budget::hold`] makes this call before the process gives up access to
+/// most files.
 pub fn half() -> Option<u64> {
     static HALF: OnceLock<Option<u64>> = OnceLock::new();
     let machine = || Some(nix::sys::sysinfo::sysinfo().ok()?.ram_total());

@@ -215,8 +215,8 @@ fn answer(mut error: clap::Error, rows: &[Row], first: &First, defaults: &Defaul
     }
     let text = error.render();
     if error.exit_code() == 0 {
-        // Exit code 0 means that clap's text is the help or the version. It is printed like normal output: by the
-        // pager, and a closed pipe ends the process.
+        // Exit code 0 means that clap's text is the help or the version. This text is printed like normal output:
+        // through the pager, and a closed pipe ends the process.
         inherited::restore_sigpipe();
         let _pager = if defaults.pages { pager::start() } else { None };
         let text = if layout::color() {

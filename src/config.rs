@@ -374,7 +374,7 @@ pub fn defaults(mut command: clap::Command, settings: &[Setting], display: bool)
 fn with_default(subcommand: clap::Command, setting: &Setting) -> clap::Command {
     let id = |option: &str| option.replace('-', "_");
     let own = id(setting.option());
-    // A program that cannot record knows `record` only as a word without options.
+    // A program that was built without recording knows `record` only as a word without options.
     if !subcommand
         .get_arguments()
         .any(|arg| arg.get_id() == own.as_str())

@@ -14,8 +14,8 @@ use tr_output::status;
 static SIGPIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
 
-/// Stores the signal actions, streams and environment that this process inherited. It is called by an
-/// initialization function before `main`, and needs nothing that Rust's runtime sets up.
+/// Stores the signal actions, streams and environment that this process inherited. An initialization function calls
+/// this function before `main`, so it needs nothing that Rust's runtime sets up.
 pub fn look() {
     // SAFETY: with null as the new action, the call only returns the present one. `old` is valid with any bits, also
     // with zeros.
@@ -37,7 +37,7 @@ pub fn sigpipe_ignored() -> bool {
     SIGPIPE_IGNORED.load(Ordering::Relaxed)
 }
 
-/// For standard input, output and error, whether it was closed when `tr` was started.
+/// For each of standard input, output and error, whether the stream was closed when `tr` was started.
 pub fn closed_streams() -> [bool; 3] {
     CLOSED
         .each_ref()

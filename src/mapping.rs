@@ -35,11 +35,11 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Maps a file into memory for reading. `path` is its name in messages.
+    /// Maps a file into memory for reading. `path` is the file's name in messages.
     ///
     /// # Errors
-    /// The file is empty or no regular file, or its file system has no mappings. It may still be
-    /// readable.
+    /// The file is empty or no regular file, or its file system has no mappings. It may still be possible to read the
+    /// file by calls.
     pub fn new(file: &File, path: &Path) -> io::Result<Mapping> {
         // The file may change while it is mapped; the description of the type lists the consequences. An access to a
         // truncated page ends the process before the access returns. SAFETY: the mapping is only read, and no byte of

@@ -42,8 +42,8 @@ const LONG: [&str; 6] = [
 ];
 
 /// The name of the subcommand that the user probably meant by these arguments (without the program's name). The first
-/// word may be a mistyped name, or the word of another tool for a subcommand. If it is neither, but an argument is a
-/// recording, the subcommand is `analyze`.
+/// word may be a mistyped name, or the word of another tool for a subcommand. If the first word is neither, but an
+/// argument is a recording, the subcommand is `analyze`.
 pub fn near_ours(args: &[OsString], words: &Words) -> Option<&'static str> {
     let word = args.iter().find(|arg| !is_option(arg))?;
     let near = word.to_str().and_then(|word| near(word, &words.ours));

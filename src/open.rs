@@ -113,8 +113,8 @@ pub fn warn(trace: &Trace, path: &Path) {
     }
 }
 
-/// Writes bytes to standard output. Returns the exit status. A closed pipe ends the process by SIGPIPE; if
-/// that is ignored, it is no error.
+/// Writes bytes to standard output. Returns the exit status. A closed pipe ends the process by SIGPIPE; if the process
+/// ignores SIGPIPE, a closed pipe is no error.
 pub fn print(bytes: &[u8]) -> ExitCode {
     print_by(|out| out.write_all(bytes))
 }
@@ -154,8 +154,8 @@ pub fn print_report<E: std::error::Error>(made: Result<impl AsRef<[u8]>, E>) -> 
     }
 }
 
-/// Opens standard output for writing. It is an error if it was closed when `tr` was started: Rust's runtime
-/// has opened /dev/null in its place.
+/// Opens standard output for writing. The result is an error if standard output was closed when `tr` was started,
+/// because Rust's runtime has then opened /dev/null in its place.
 pub fn stdout() -> std::io::Result<std::io::StdoutLock<'static>> {
     if inherited::closed_streams()[1] {
         return Err(nix::errno::Errno::EBADF.into());

@@ -44,7 +44,7 @@ pub fn columns() -> Option<usize> {
     COLUMNS.get().copied().unwrap_or_else(asked)
 }
 
-/// The pager that TR_PAGER or PAGER names, or else less; `None` if it is empty or `cat`, so that text goes to the
+/// The pager that TR_PAGER or PAGER names, or else less; `None` if the name is empty or `cat`, so that text goes to the
 /// terminal directly.
 fn named() -> Option<String> {
     let named = ["TR_PAGER", "PAGER"].into_iter().find_map(std::env::var_os);
@@ -91,7 +91,7 @@ pub fn start() -> Option<Pager> {
 }
 
 /// Ends the output to the pager early, because this process has to end, and waits until the user has closed the pager.
-/// It allocates no memory. Threads that still print are stopped.
+/// The function allocates no memory. Threads that still print are stopped.
 fn cut() {
     let pid = RUNNING.swap(0, Ordering::AcqRel);
     if pid == 0 {

@@ -1,6 +1,6 @@
-//! Passes command lines on to the system's `tr`, because `tr` is also the name of a POSIX tool: a command
-//! line without our subcommands goes to the next `tr` on PATH, arguments unchanged. Under its second name,
-//! `tr-trace`, it is an error.
+//! Passes command lines on to the system's `tr`, because `tr` is also the name of a POSIX tool: a command line without
+//! our subcommands goes to the next `tr` on PATH, arguments unchanged. If this program is called by its second name,
+//! `tr-trace`, such a command line is an error.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -20,8 +20,8 @@ use tr_output::status;
 /// longer than the exec of the system's `tr`.
 const OURS: [&str; 6] = ["help", "--help", "-h", "--version", "-V", "--no-pager"];
 
-/// The name of the environment variable that lists, separated by colons, the programs already tried. They are skipped:
-/// a second copy of this program on PATH, or a script that calls us, would otherwise cause an endless loop.
+/// The name of the environment variable that lists, separated by colons, the programs already tried. These programs are
+/// skipped: a second copy of this program on PATH, or a script that calls us, would otherwise cause an endless loop.
 const TRIED: &str = "TR_PASSED_ON_TO";
 
 /// The exit status of a command line with a mistyped subcommand.

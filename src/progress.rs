@@ -10,7 +10,7 @@ use tr_text::called::TR;
 /// The time for which an analysis shows nothing, before the progress bar appears.
 const SILENT: Duration = Duration::from_millis(500);
 
-/// The progress bar of an analysis on standard error, if that is a terminal. It appears after [`SILENT`].
+/// The progress bar of an analysis on standard error, if that is a terminal. The bar appears after [`SILENT`].
 pub struct Bar {
     bar: ProgressBar,
     begun: Instant,

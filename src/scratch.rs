@@ -16,8 +16,8 @@ const EVENTS: u64 = 2_000_000;
 
 static SCRATCH: OnceLock<Option<Scratch>> = OnceLock::new();
 
-/// Opens the temporary file for timelines, if any recording among `recordings` is large enough to need it. It must be
-/// called before the process gives up access to other files.
+/// Opens the temporary file for timelines, if any recording among `recordings` is large enough to need it. This must
+/// happen before the process gives up access to other files.
 pub fn open_for(recordings: &[&Path]) {
     let is_large = |path: &&Path| {
         let meta = std::fs::metadata(path);

@@ -148,7 +148,7 @@ pub fn otlp(
 /// The answer of the receiver of an export: its HTTP status, redirection and body, as curl prints them.
 struct Reply {
     status: u16,
-    /// The URL to which the receiver's answer redirects; empty if it is no redirect.
+    /// The URL to which the receiver's answer redirects; empty if the answer is no redirect.
     location: String,
     body: Vec<u8>,
 }
@@ -212,8 +212,8 @@ fn reply(mut output: Vec<u8>) -> Option<Reply> {
     })
 }
 
-/// The URL to which an OTLP export is sent: the user's URL, to which the path of the signal (`/v1/traces` or
-/// `/v1/metrics`) is added if it has no path.
+/// The URL to which an OTLP export is sent: the user's URL. If the user's URL has no path, the path of the signal
+/// (`/v1/traces` or `/v1/metrics`) is added to it.
 fn target(url: &str, signal: Signal) -> io::Result<String> {
     let bad = || {
         let text = "the URL does not begin with http:// or https://";

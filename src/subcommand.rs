@@ -32,7 +32,7 @@ pub trait Subcommand: clap::Args {
     /// Whether the subcommand's text may be longer than the screen, so that a pager is used. Configuration files are
     /// read as well then, because they can turn the pager off.
     const IS_LONG: bool = false;
-    /// Whether the subcommand streams a recording to its output. It has no time limit by default then.
+    /// Whether the subcommand streams a recording to its output. Such a subcommand has no time limit by default.
     const IS_STREAM: bool = false;
     /// Whether the subcommand sets the action of SIGPIPE itself. For any other subcommand, writing to a closed pipe
     /// ends the process.

@@ -10,7 +10,8 @@ use tr_insight::Recording;
 use crate::analysis::{self, Use};
 use crate::budget::Budget;
 
-/// Takes the place of the options about `--with` in a program that cannot read other tools' files. It has none.
+/// Takes the place of the options about `--with` in a program that cannot read other tools' files. In such a program
+/// there are no such options.
 #[derive(clap::Args, Debug)]
 pub struct With {}
 

@@ -256,7 +256,7 @@ impl Subcommand for Args {
 
 fn analyze(args: &Args) -> Done {
     if let Some(threads) = args.threads {
-        // An error means that the pool exists already.
+        // An error means that rayon's pool of threads exists already.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         let _ = pool.build_global();
     }
@@ -303,7 +303,8 @@ fn options(
     span: (Option<u64>, Option<u64>),
 ) -> Options {
     let has = |kind| kinds.contains(&kind);
-    // A sampled stack of a wait does not have the reason of the wait. The report `flame` takes it from the timeline.
+    // A sampled stack of a wait does not have the reason of the wait. The report `flame` takes the reason from the
+    // timeline.
     let reasons = has(ReportKind::Flame) && trace.meta().has(Extra::OffCpuStacks);
     let by_function = has(ReportKind::CriticalPath) && args.by == Some(Grouping::Function);
     Options {
@@ -437,8 +438,8 @@ fn sorts() -> impl TypedValueParser<Value = Sort> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Grouping {
     By(By),
-    /// The rows are functions of sampled stacks. They are no groups of processes, so only some reports can
-    /// have them.
+    /// The rows are functions of sampled stacks. Functions are no groups of processes, so only some reports can have
+    /// them.
     Function,
 }
 

@@ -1,6 +1,6 @@
-//! Implements `tr completions`, which prints the completion scripts for shells. The scripts come from
-//! clap_complete. Additions for bash, zsh and fish complete what its scripts do not: COMMAND of `tr record`,
-//! and the second word of a list such as `--report top,tree`.
+//! Implements `tr completions`, which prints the completion scripts for shells. The scripts come from clap_complete.
+//! Additions for bash, zsh and fish complete what these scripts do not complete: COMMAND of `tr record`, and the second
+//! word of a list such as `--report top,tree`.
 
 use clap_complete::Shell;
 

@@ -120,8 +120,8 @@ pub struct Args {
     pub budget: Budget,
     #[command(flatten)]
     layout: Layout,
-    /// The reason why the gate of `tr diff` decides nothing: a configuration file (`tr.toml`) with its
-    /// threshold is not trusted; `None` if it can decide.
+    /// The reason why the gate of `tr diff` decides nothing: a configuration file (`tr.toml`) with the gate's
+    /// threshold is not trusted; `None` if the gate can decide.
     #[arg(skip)]
     pub undecided: Option<String>,
 }

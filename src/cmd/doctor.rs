@@ -242,7 +242,8 @@ impl Diagnosis {
     }
 }
 
-/// The facts that a recording on this machine lacks because it cannot use BPF, and other remarks about it.
+/// The facts that a recording on this machine lacks because it cannot use BPF, and other remarks about such a
+/// recording.
 fn without_programs(method: Method) -> Programs {
     let (facts, limits) = knows(method);
     let missing = [warnings::absent(&facts).as_slice(), limits, &[OTHERS]].concat();

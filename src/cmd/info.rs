@@ -479,16 +479,16 @@ fn completeness(lines: &mut Lines, contents: &Contents) {
             back => units::time(back),
         },
     );
-    // A commit delay is the time from an event's timestamp to its arrival in its slot or the ring. It is found if an
-    // event comes too late in the file. Such an event proves a least delay, not the whole one, so the text says "at
-    // least".
+    // A commit delay is the time from an event's timestamp to its arrival in its slot or the ring. The delay is noticed
+    // only if the event comes too late in the file. Such an event proves a least delay, not the whole one, so the text
+    // says "at least".
     lines.say(
         "commit delay",
         match (contents.tally.commit_delay, &contents.analysis) {
             (0, _) => "none found".into(),
             (delay, Some(_)) => format!("at least {}", units::time(delay)),
-            // Without an analysis nobody has compared the clocks of the CPUs. If the clock of one CPU is behind, its
-            // events look delayed.
+            // Without an analysis nobody has compared the clocks of the CPUs. If the clock of one CPU is behind, the
+            // events of this CPU look delayed.
             (delay, None) => format!("at least {}, if the clocks agree", units::time(delay)),
         },
     );

@@ -19,7 +19,7 @@ use crate::span::Span;
 use crate::subcommand::{Program, Subcommand};
 use crate::with::With;
 
-/// The number of random bytes in the URL path of the served page, so that nobody can guess it: as many as a
+/// The number of random bytes in the URL path of the served page, so that nobody can guess the path: as many as a
 /// cryptographic key has.
 const KEY: usize = 16;
 

@@ -182,7 +182,8 @@ fn record(args: Args, started: Instant) -> ExitCode {
     let Some(follow) = args.follow() else {
         return errors::failed(format_args!("nothing to record: give a COMMAND, or --all, --pid or --cgroup (try: {TR} record --help)"));
     };
-    // This comes before anything else, because a typing error in COMMAND must not replace the last recording.
+    // COMMAND is looked for before anything else, because a typing error in COMMAND must not replace the last
+    // recording.
     let found = args.command.first().map(|name| tr_record::find(name));
     if let Some(Err(errno)) = found {
         say_not_executed(&args, Some(errno));

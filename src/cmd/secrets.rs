@@ -44,7 +44,7 @@ struct Text {
     places: Vec<Range<usize>>,
 }
 
-/// Examines every text of a trace that `tr redact` would mask, and records where secrets are. It changes none.
+/// Examines every text of a trace that `tr redact` would mask, and records where secrets are. No text is changed.
 struct Finder {
     redactor: Redactor,
     start: Ktime,

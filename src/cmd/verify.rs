@@ -151,7 +151,8 @@ fn miscounted(trace: &Trace, found: &Tally) -> Option<String> {
     if tally.frames != found.frames {
         return Some(differ("frames", tally.frames, found.frames));
     }
-    // Events that only a later version understands are not in the counts, so these cannot be compared.
+    // Events that only a later version understands are not among the events that were counted here, so the counts
+    // cannot be compared with the summary.
     if trace.unknown().events > 0 {
         return None;
     }

@@ -1,5 +1,5 @@
-//! Reads the sums of system calls from two tables in mapped memory: the BPF programs fill one of them
-//! while the reader empties the other (`syscalls.bpf.h`).
+//! Reads the sums of system calls from two tables in mapped memory: the BPF programs fill one of the tables while `tr`
+//! empties the other (`syscalls.bpf.h`).
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,8 +24,8 @@ impl Calls {
             .map(Calls)
     }
 
-    /// Empties the table of system calls that the BPF programs do not fill now, and returns its sums.
-    /// `active` is the number of the table that they fill.
+    /// Empties the table of system calls that the BPF programs do not fill now, and returns the sums in that table.
+    /// `active` is the number of the table that the programs fill.
     pub(crate) fn take(&self, active: u32) -> Vec<CallSum> {
         let words = self.0.len() / size_of::<u64>();
         let begin = self.0.as_ptr().cast::<AtomicU64>();

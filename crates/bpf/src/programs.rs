@@ -20,8 +20,8 @@ use crate::settings::{Containers, Sampling, Settings};
 use crate::skel::{with_object, OpenTracerSkel, TracerSkel, TracerSkelBuilder};
 use crate::{names, syscalls, wire};
 
-/// The descriptors of attached BPF programs and of their maps. Another process can have loaded the programs. They are
-/// unloaded when these descriptors and the descriptors of their links are closed.
+/// The descriptors of attached BPF programs and of their maps. Another process can have loaded the programs. The kernel
+/// unloads the programs when these descriptors and the descriptors of the programs' links are closed.
 #[derive(Debug)]
 pub struct Programs {
     /// The descriptor of the map with the slots into which the BPF programs write scheduling events
@@ -252,8 +252,8 @@ impl Plan<'_> {
         })
     }
 
-    /// The settings for sampled stacks; `None` if stacks are not recorded. They need `tp_btf` programs, because only
-    /// these can use the storage that belongs to a task (since Linux 5.11).
+    /// The settings for sampled stacks; `None` if stacks are not recorded. Stacks need programs of the kind `tp_btf`,
+    /// because only these programs can use the storage that belongs to a task (since Linux 5.11).
     fn stacks(self) -> Option<Sampling> {
         self.settings.stacks.filter(|_| !self.raw)
     }

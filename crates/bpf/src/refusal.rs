@@ -53,7 +53,7 @@ pub enum Refusal {
         /// Whether the user is root, so that running `tr` with `sudo` does not help.
         root: bool,
     },
-    /// Before Linux 5.11 BPF maps count as locked memory, and this process may not raise its limit.
+    /// Before Linux 5.11 BPF maps count as locked memory, and this process may not raise its limit of locked memory.
     LockedMemory {
         /// The process's limit of locked memory in bytes (RLIMIT_MEMLOCK).
         limit: u64,

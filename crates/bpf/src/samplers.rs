@@ -133,11 +133,11 @@ impl Samplers {
     }
 }
 
-/// Opens a perf event of a CPU's clock, for all tasks, that calls the BPF program that samples stacks. The
-/// clock of software events needs no hardware counter, which virtual machines lack.
+/// Opens a perf event of a CPU's clock, for all tasks, that calls the BPF program that samples stacks. The clock of
+/// software events needs no hardware counter, which virtual machines lack.
 ///
-/// Where the kernel has links for perf events (5.15), the result is a link and not the event: a process that
-/// has the descriptor of the event can change its period.
+/// Where the kernel has links for perf events (5.15), the result is a link and not the event: a process that has the
+/// descriptor of the event can change the event's period.
 fn open(sampling: &Sampling, cpu: u16, program: &OwnedFd) -> std::io::Result<OwnedFd> {
     let mut attr = perf_event_attr {
         type_: PERF_TYPE_SOFTWARE,

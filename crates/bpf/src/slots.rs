@@ -13,9 +13,9 @@ use crate::settings::Settings;
 use crate::shared::{self, Shared};
 use crate::wire::{Lost, Slot, SCHED_LOST};
 
-/// The number of slots of scheduling events that the reader reads before it publishes its position (the tail) again. It
-/// is small, so that a CPU whose slots are full soon gets free ones. It is large enough to rarely disturb the CPU's
-/// cache line with the tail.
+/// The number of slots of scheduling events that the reader reads before it publishes its position (the tail) again.
+/// The number is small, so that a CPU whose slots are full soon gets free ones. But the number is large enough to
+/// rarely disturb the CPU's cache line with the tail.
 const STEP: u64 = 256;
 
 /// A record that the BPF programs have written: a scheduling event, a loss of such events, or a lifecycle record.

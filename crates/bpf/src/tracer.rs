@@ -28,8 +28,8 @@ pub struct CpuAccount {
     pub pending: Option<(u64, u64, u64)>,
     /// The number of all events of the CPU that were lost so far.
     pub lost: u64,
-    /// The number of all events of the CPU so far, recorded or lost. It is counted only if [`Settings::count_emitted`]
-    /// is set.
+    /// The number of all events of the CPU so far, recorded or lost. The number is counted only if
+    /// [`Settings::count_emitted`] is set.
     pub emitted: u64,
 }
 
@@ -47,8 +47,8 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// The time spent in the BPF programs in ns: as the kernel counts it or, if it does not count, as the programs
-    /// estimate it.
+    /// The time spent in the BPF programs in ns: as the kernel counts it or, if the kernel does not count this time, as
+    /// the programs estimate it.
     pub fn in_programs(&self) -> u64 {
         self.run_time_ns.unwrap_or(self.sampled_ns)
     }
@@ -72,8 +72,8 @@ pub struct Tracer {
 /// A function that opens an iterator over the machine's tasks in another process, which has the right to do so.
 pub type Helper = Box<dyn FnMut() -> std::io::Result<OwnedFd>>;
 
-/// The longest time in ns between the two signals that one kill(2) to a process group sends to COMMAND and
-/// the recorder. It is long because a virtual CPU may be descheduled in between.
+/// The longest time in ns between the two signals that one kill(2) to a process group sends to COMMAND and the
+/// recorder. The time is long because a virtual CPU may be descheduled between the two signals.
 const TOGETHER: u64 = 100_000_000;
 
 impl Tracer {
@@ -167,8 +167,8 @@ impl Tracer {
         self.programs.links.drain(..recording);
     }
 
-    /// Lists all living tasks of the machine. It also begins to record the targets of the recording, their threads and
-    /// their descendants, and lists again until no new task is found.
+    /// Lists all living tasks of the machine. The function also begins to record the targets of the recording, their
+    /// threads and their descendants, and makes the list again until it finds no new task.
     ///
     /// # Errors
     /// [`Error::Bpf`].
@@ -225,8 +225,9 @@ impl Tracer {
         Ok(bytes)
     }
 
-    /// How often each table of the BPF programs was full since the programs were attached, and what was lost then. For
-    /// the table of stacks of waits, `waits` is subtracted: how often it was full before the recording began.
+    /// How often each table of the BPF programs was full since the programs were attached, and what was lost then.
+    /// `waits` is how often the table of stacks of waits was full before the recording began, and is subtracted from
+    /// the number for that table.
     pub fn overflows(&self, waits: u64) -> [(u64, &'static str); 8] {
         [
             (

@@ -14,8 +14,8 @@ pub const SCHED_WAKEUP_NEW: u8 = 3;
 pub const SCHED_PREEMPT: u8 = 1;
 /// The flag of a context switch (`sched_flag`) after which the task that left the CPU waits for block I/O.
 pub const SCHED_IOWAIT: u8 = 2;
-/// The flag (`sched_flag`) of the first waking of a new task that was made by vfork, so that its parent waits for its
-/// exec or exit.
+/// The flag (`sched_flag`) of the first waking of a new task that was made by vfork, so that the task's parent waits
+/// until the task executes a program or exits.
 pub const SCHED_VFORK: u8 = 8;
 
 /// The context of a waking (`waking_context`) that the running task has caused.
@@ -231,7 +231,8 @@ wire! {
     SyncFile = "wire_sync_file" {
         head: Head, tid: u32, tgid: u32, length: u32, pad: u32, name: [u8; 128],
     }
-    /// A task's set of allowed CPUs has changed: it states whether the task may run on a single CPU only from now on.
+    /// A task's set of allowed CPUs has changed. The record states whether the task may run on a single CPU only from
+    /// now on.
     Pinned = "wire_pinned" { head: Head, tid: u32, tgid: u32, pinned: u32, pad: u32 }
     /// The name and the ids of a task that is not recorded, but met recorded tasks.
     Outsider = "wire_outsider" {
@@ -331,8 +332,8 @@ impl Slot {
         (self.when & 3) as u8
     }
 
-    /// The time of the slot's scheduling event by `CLOCK_MONOTONIC` in ns. The slot has only the lowest 49 bits of it;
-    /// `near` is any time that differs from it by less than three days.
+    /// The time of the slot's scheduling event by `CLOCK_MONOTONIC` in ns. The slot has only the lowest 49 bits of the
+    /// event's time; `near` is any time that differs from the event's by less than three days.
     pub fn time(self, near: u64) -> u64 {
         let distance = (self.when >> TIME_SHIFT).wrapping_sub(near) << TIME_SHIFT;
         near.wrapping_add((distance as i64 >> TIME_SHIFT) as u64)

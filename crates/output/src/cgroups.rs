@@ -95,7 +95,8 @@ pub fn directories(cgroups: &str, mountinfo: &str, controller: &str) -> Vec<Path
         .unwrap_or_default()
 }
 
-/// The limit that a file in a cgroup's directory contains; `None` for "max".
+/// The limit that a file in a cgroup's directory contains; `None` if the file contains "max" (no limit) or cannot be
+/// read.
 pub fn limit(directory: &Path, file: &str) -> Option<u64> {
     let text = fs::read_to_string(directory.join(file)).ok()?;
     text.trim().parse().ok()

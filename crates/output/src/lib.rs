@@ -136,7 +136,7 @@ struct Unnamed {
     file: File,
     hidden: Option<PathBuf>,
     at: At,
-    /// The kind of replaced files that are kept as NAME.old; `None` if none are.
+    /// The kind of replaced files that are kept as NAME.old; `None` if no replaced file is kept.
     keeps: Option<FileKind>,
 }
 
@@ -220,7 +220,7 @@ impl Drop for Unnamed {
     }
 }
 
-/// An output that is a fifo. The first write opens it and waits for a reader.
+/// An output that is a fifo. The first write opens the fifo and waits for a reader.
 #[derive(Debug)]
 struct Fifo {
     at: At,
@@ -237,7 +237,7 @@ impl Fifo {
     }
 }
 
-/// Opens an existing device, fifo or socket as an output. It must be the same one that was checked before.
+/// Opens an existing device, fifo or socket as an output. The opened file must be the same one that was checked before.
 fn existing(at: &At, place: Identity) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_NOCTTY;
     let file = OpenOptions::new()
@@ -265,12 +265,12 @@ pub struct Destination {
     unnamed: Option<Unnamed>,
 }
 
-/// Whether the process that writes a file is still running. While it does, it holds the lock of
+/// Whether the process that writes a file is still running. As long as that process runs, it holds the lock of
 /// [`Destination::lock`].
 pub fn is_written(file: File) -> bool {
     match flock(&file, FlockOperation::NonBlockingLockShared) {
         Ok(()) => {
-            // The lock is released, because otherwise the reader's descriptor would keep it.
+            // The lock is released, because otherwise the reader's descriptor would keep the file locked.
             let _ = flock(&file, FlockOperation::Unlock);
             false
         }

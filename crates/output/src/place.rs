@@ -34,8 +34,8 @@ impl At {
         self.directory().join(&self.name)
     }
 
-    /// A path to the directory that stays valid when it is renamed. Where /proc is not mounted, it is the
-    /// directory's name.
+    /// A path to the directory that stays valid when the directory is renamed. Where /proc is not mounted, the path is
+    /// only the directory's name.
     pub fn directory(&self) -> PathBuf {
         let open = PathBuf::from(format!("/proc/self/fd/{}", self.directory.as_raw_fd()));
         if open.is_dir() {
@@ -53,8 +53,8 @@ pub enum Place {
     File(At),
     /// The output's name is the name of a device, fifo or socket.
     Special(At, Identity),
-    /// The output's name is a path in /proc to an open file of a process. If it is a file of this process, the number
-    /// is the file's descriptor.
+    /// The output's name is a path in /proc to an open file of a process. If that process is this one, the number is
+    /// the file's descriptor.
     Descriptor(PathBuf, Option<i32>),
 }
 

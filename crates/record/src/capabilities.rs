@@ -26,7 +26,8 @@ pub fn raise() {
     }
 }
 
-/// Gives up all capabilities of this thread except `kept`, and makes these effective if they are permitted.
+/// Gives up all capabilities of this thread except those in `kept`. The capabilities in `kept` become effective, as far
+/// as the thread is permitted to have them.
 pub fn keep(kept: CapabilitySet) -> Result<()> {
     let kept = kept & capabilities(None)?.permitted;
     let sets = CapabilitySets {

@@ -15,9 +15,9 @@ use crate::pace::Pace;
 use crate::size::SizeLimit;
 use crate::source::{recorder, Source};
 
-/// The interval between two batches of events for the writing thread. It covers two drains of the source
-/// ([`DRAIN_EVERY`](crate::source::DRAIN_EVERY)). A mark that a program sets without a time gets the time of its
-/// batch.
+/// The interval between two regular batches of events for the writing thread. The source of events is drained twice in
+/// this time ([`DRAIN_EVERY`](crate::source::DRAIN_EVERY)). If a program sets a mark without a time, the mark gets the
+/// time of the batch that contains it.
 const BATCH_EVERY: Duration = Duration::from_millis(700);
 /// The longest interval between two flushes of the trace file. Each flush ends the blocks of events in the file, and
 /// each new block repeats names and tables: with an interval of 0.7 s the files of three builds are 9 to 12 % longer.
@@ -28,8 +28,8 @@ const FLUSH_EVERY: Duration = Duration::from_millis(2800);
 const LIGHT_FLUSH: Duration = Duration::from_secs(30);
 /// The interval between two events that contain the readings of the machine's clocks.
 const CLOCK_EVERY: Duration = Duration::from_secs(10);
-/// The largest memory in bytes of drained events that wait for the writing thread. Beyond this limit events stay in
-/// the source. BPF programs count the events that no longer fit into their slots and rings.
+/// The largest memory in bytes of drained events that wait for the writing thread. Beyond this limit events stay in the
+/// source. If the buffers of the BPF programs (slots and rings) are full then, the programs only count further events.
 const MAX_WAITING: usize = 16 << 20;
 /// If the drained events take this much memory in bytes, they are offered to the writing thread at once, and not only
 /// with the next regular batch.

@@ -29,7 +29,8 @@ use tr_output::status;
 #[derive(Debug)]
 pub struct Program {
     argv: Vec<CString>,
-    /// The file that is executed for COMMAND, as found in a directory of PATH; `None` if it is not known.
+    /// The file that is executed for COMMAND, as found in a directory of PATH; `None` if execvp(3) gets the name of
+    /// COMMAND instead.
     file: Option<CString>,
     /// The environment that COMMAND gets; `None` stands for the environment of `tr`.
     environment: Option<Vec<CString>>,
@@ -82,7 +83,8 @@ impl Program {
                 .map_err(std::io::Error::from)
                 .and_then(|fd| passing::send(socket, b"d", &[fd.as_fd()]));
             if sent.is_err() {
-                // The reader of the socket then sees the end of the stream, and waits for no listener.
+                // The recorder, at the other end of the socket, then sees the end of the stream and does not wait for a
+                // listener.
                 let _ = socket.shutdown(Shutdown::Both);
             }
         }
@@ -113,7 +115,7 @@ impl Program {
     }
 }
 
-/// The file that execvp(3) executes for COMMAND's name; `None` if only an exec can show that.
+/// The file that execvp(3) executes for COMMAND's name; `None` if only an exec can show which file this is.
 ///
 /// # Errors
 /// The error of access(2), if COMMAND is missing or not executable.
@@ -167,8 +169,8 @@ pub struct Stopped {
     own_session: bool,
 }
 
-/// COMMAND's process after its release. Nothing else of `tr` waits for it, so its process id
-/// remains its own until [`Running::wait`].
+/// COMMAND's process after its release. Nothing else of `tr` waits for this process, so that no other process can get
+/// its process id before [`Running::wait`].
 #[derive(Debug)]
 pub struct Running {
     pid: Pid,
@@ -243,7 +245,8 @@ impl Stopped {
     /// Releases the waiting child process, so that it executes COMMAND.
     ///
     /// # Errors
-    /// The child has ended already, or the kernel refuses the write. COMMAND then never runs.
+    /// The child has ended already, or the kernel refuses the write that would release the child. COMMAND then never
+    /// runs.
     pub fn release(mut self) -> std::io::Result<Running> {
         self.note();
         if let Err(error) = self.release.write_all(b"g") {
@@ -292,8 +295,8 @@ impl Stopped {
     }
 }
 
-/// The numbers of the descriptors beyond standard error that `tr` inherited: they survived an exec, while
-/// `tr`'s own are all closed on exec.
+/// The numbers of the descriptors beyond standard error that `tr` inherited. Such a descriptor lacks the flag to be
+/// closed at an exec, which every descriptor that `tr` itself opens has.
 pub fn inherited_descriptors() -> Vec<i32> {
     let is_inherited = |fd: &i32| {
         // SAFETY: asks for a flag of a descriptor that may not be open.
@@ -317,8 +320,8 @@ pub fn leave_descriptors(inherited: &[i32]) {
         .open("/dev/null")
     {
         for stream in [0, 1] {
-            // A trace on standard output is written through a duplicate of its descriptor (`destination`). SAFETY: no
-            // value of this process owns the descriptors 0 and 1.
+            // A trace that goes to standard output is written through a duplicate of that descriptor (see
+            // `destination`). SAFETY: no value of this process owns the descriptors 0 and 1.
             unsafe { libc::dup3(null.as_raw_fd(), stream, 0) };
         }
     }
@@ -349,8 +352,8 @@ impl Running {
         self.pid.as_raw().unsigned_abs()
     }
 
-    /// Whether COMMAND's process has stopped or ended in the way that `change` and `is` describe. Its status remains
-    /// for a later `wait`. Stops of a traced COMMAND count as well; their code is CLD_TRAPPED.
+    /// Whether COMMAND's process has stopped or ended, as `change` and `is` specify. The status of the process remains
+    /// for a later `wait`. If COMMAND is traced, a stop has the code CLD_TRAPPED and counts as well.
     fn has(&self, change: WaitIdOptions, is: fn(&WaitIdStatus) -> bool) -> io::Result<bool> {
         let pid = process::Pid::from_raw(self.pid.as_raw()).ok_or(io::Errno::SRCH)?;
         let options = change | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;

@@ -106,7 +106,8 @@ pub struct CommandSettings {
     pub inherited: Inherited,
     /// Whether the recording lasts until COMMAND's last descendant ends, and not only until COMMAND ends.
     pub wait_all: bool,
-    /// Whether COMMAND runs without a recording if the recording cannot begin, or if the recorder panics before that.
+    /// Whether COMMAND runs without a recording if the recording cannot begin, or if the recorder panics before COMMAND
+    /// has begun.
     pub best_effort: bool,
 }
 
@@ -164,8 +165,8 @@ impl FactSettings {
 pub struct Rotation {
     /// The longest time that a part of the recording covers.
     pub every: Option<Duration>,
-    /// The size in bytes of a part's file at which the part ends. The blocks of events that are still open then are
-    /// written to it as well.
+    /// The size in bytes of a part's file at which the part ends. The file then becomes a little larger, because the
+    /// blocks of events that are still open at that time are written to it as well.
     pub size: Option<u64>,
     /// The function that makes the name of a part's file from the name of the output, the beginning of the part in ns
     /// since 1970, and a number if the name is already taken.
@@ -222,9 +223,9 @@ pub enum Follow {
 /// 4 MiB. If a budget is given, the lifecycle events get a quarter of it.
 ///
 /// 256 KiB hold 16,384 events, which is enough for 46,000 events a second between two drains. Four recorded builds made
-/// up to 7,000 events a second on a CPU. A burst of 1.2 million events a second wakes the reader after 7 ms, when there
-/// is room for another 7 ms. More slots make the start slower: the kernel clears a MiB in 0.6 ms, so that beyond 128
-/// CPUs each CPU adds 0.15 ms.
+/// up to 7,000 events a second on a CPU. A burst of 1.2 million events a second wakes the recorder after 7 ms, and the
+/// slots then have room for the events of another 7 ms. More slots make the start slower: the kernel clears a MiB in
+/// 0.6 ms, so that beyond 128 CPUs each CPU adds 0.15 ms.
 pub fn buffer_sizes(cpus: usize, budget: Option<u64>, page: u32) -> (u32, u32) {
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;

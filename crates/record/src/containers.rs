@@ -118,7 +118,7 @@ fn names(bundle: &Path, id: &[u8], config: Option<&Value>) -> Option<Names> {
     if let Some(directory) = docker {
         return Some(of_docker(&json(&directory.join("config.v2.json"))?));
     }
-    // podman and buildah: <storage>/overlay-containers/<id>/userdata.
+    // podman and buildah keep the bundle in <storage>/overlay-containers/<id>/userdata.
     let storage = bundle.parent().and_then(Path::parent);
     let listed = storage.and_then(|storage| json(&storage.join("containers.json")));
     if let Some(names) = listed.and_then(|listed| of_storage(&listed, id)) {
@@ -127,8 +127,8 @@ fn names(bundle: &Path, id: &[u8], config: Option<&Value>) -> Option<Names> {
     Some(of_annotations(config?.get("annotations")?))
 }
 
-/// The directory of Docker's files about a container. Docker mounts the file `<root>/containers/<id>/hostname` into
-/// the container, and the list of mounts shows the file's directory.
+/// The directory of Docker's files about a container. Docker mounts the file `<root>/containers/<id>/hostname` into the
+/// container, so that the list of mounts in `config` shows the directory.
 fn docker_directory(config: &Value, id: &[u8]) -> Option<PathBuf> {
     let mounts = config.get("mounts")?.as_array()?.iter();
     let mut sources = mounts.filter_map(|mount| mount.get("source")?.as_str());

@@ -119,9 +119,9 @@ fn try_bpf(loader: Loader) -> Result<Programs, Error> {
     })
 }
 
-/// Forks a child that does nothing but wait, and tries to trace it by ptrace(2). If `tr` has file capabilities, an
-/// ordinary user cannot trace its forks, although he could trace COMMAND after its exec. So the child makes itself
-/// traceable (`PR_SET_DUMPABLE`).
+/// Forks a child that does nothing but wait, and tries to trace the child by ptrace(2). If `tr` has file capabilities,
+/// an ordinary user cannot trace the forks of `tr`, although the user could trace COMMAND after COMMAND's exec. So the
+/// child makes itself traceable (`PR_SET_DUMPABLE`).
 fn try_ptrace() -> Result<(), Errno> {
     // SAFETY: this process has one thread, and the child only waits for its end.
     let child = match unsafe { nix::unistd::fork() }? {

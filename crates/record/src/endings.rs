@@ -19,7 +19,7 @@ pub struct Endings {
     pub command: Option<Running>,
     /// Whether COMMAND has ended. With `--wait-all` the descendants of COMMAND may still run.
     pub command_ended: bool,
-    /// The processes of the option `--pid` that still run, if there is no COMMAND.
+    /// The processes that the option `--pid` names and that still run; empty if there is a COMMAND.
     pids: Vec<Target>,
     deadline: Option<Instant>,
     /// The interval between two drains of the source of events.

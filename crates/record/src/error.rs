@@ -27,7 +27,7 @@ pub enum Error {
     NeedsBpf,
     #[error("cannot start the command: {0}")]
     Command(std::io::Error),
-    /// COMMAND ran, but the kernel refuses to return its status.
+    /// COMMAND ran, but the kernel refuses to return COMMAND's exit status.
     #[error("cannot wait for the command: {0}")]
     Lost(std::io::Error),
     #[error("CPU {0} is not online")]
@@ -37,8 +37,9 @@ pub enum Error {
     /// BPF programs cannot see this process. The kernel of a virtual machine can hide processes from them.
     #[error("the kernel does not list process {0} to BPF programs: it cannot be recorded")]
     Hidden(u32),
-    /// The clocks of `tr` differ from the clocks of the events, because `tr` is in another time namespace than its
-    /// children, and the kernel does not show the difference.
+    /// `tr` is in another time namespace than the processes that it starts, and the kernel does not show by how much
+    /// the clocks of the two namespaces differ. So the times of events cannot be compared with the clocks that `tr`
+    /// reads.
     #[error("the recorder's time namespace is not that of its children, and the kernel does not show the offsets of its clocks")]
     TimeNamespace,
     #[error("{} is not a cgroup v2 directory: {source}", .path.display())]

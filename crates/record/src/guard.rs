@@ -45,7 +45,7 @@ struct End {
 }
 
 impl Guard {
-    /// Creates the guard of COMMAND, which runs from now on; `None` if the settings have no limit.
+    /// Creates the guard of COMMAND, whose limits of time count from now on; `None` if the settings have no limit.
     pub fn new(settings: &GuardSettings, root: u32) -> Option<Guard> {
         let shortest = [settings.timeout, settings.stall];
         let shortest = shortest.into_iter().flatten().min()?;
@@ -68,7 +68,7 @@ impl Guard {
         self.next
     }
 
-    /// The limit because of which the guard has ended COMMAND; `None` if it has not.
+    /// The limit because of which the guard has ended COMMAND; `None` if the guard has not ended COMMAND.
     pub fn limit(&self) -> Option<HangLimit> {
         self.end.as_ref().map(|end| end.limit)
     }

@@ -57,8 +57,8 @@ pub struct HungProcess {
     /// The time since the waiting thread last ran. The guard knows this time only for as long as it has watched the
     /// thread.
     pub since: Duration,
-    /// Whether the process descends from COMMAND. False if it is listed only because a descendant of COMMAND waits for
-    /// it.
+    /// Whether the process descends from COMMAND. False if the process is listed only because a descendant of COMMAND
+    /// waits for it.
     pub is_own: bool,
 }
 

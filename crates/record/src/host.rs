@@ -155,8 +155,8 @@ pub fn online_cpus() -> Vec<CpuId> {
     cpus.into_iter().map(CpuId).collect()
 }
 
-/// The CPUs on which the processes with these ids may run; `None` if they may use all online CPUs, or if that is
-/// unknown for one of them.
+/// The CPUs on which the processes with these ids may run; `None` if they may use all online CPUs, or if the CPUs of
+/// one of the processes are unknown.
 pub fn allowed_cpus(pids: impl IntoIterator<Item = u32>, online: &[CpuId]) -> Option<Vec<CpuId>> {
     let mut allowed = BTreeSet::new();
     for pid in pids {
@@ -336,8 +336,8 @@ fn hardware_of(cpuinfo: &str, meminfo: &str, product: &str) -> Vec<(Hardware, St
     });
     let flags = field(cpuinfo, "flags");
     let hypervisor = flags.map(|flags| flags.split(' ').any(|flag| flag == "hypervisor"));
-    // Only x86 has a CPU flag for hypervisors. Where the flag shows that there is none, the product name of the
-    // firmware is not used, because bare metal has one, too.
+    // Only x86 has a CPU flag for hypervisors. If an x86 CPU lacks the flag, the product name in the firmware is not
+    // used, because a machine without a hypervisor has a product name as well.
     let virtualization = match hypervisor {
         Some(true) if product.is_empty() => Some("a hypervisor".to_owned()),
         Some(false) => Some("none".to_owned()),

@@ -108,8 +108,8 @@ fn no_such_user() -> Error {
     Error::new(ErrorKind::NotFound, "there is no such user")
 }
 
-/// The environment that COMMAND gets; `None` if it equals the environment of `tr`. `original` is the environment
-/// before the dynamic loader changed it, if it did.
+/// The environment that COMMAND gets; `None` if it equals the environment of `tr`. `original` is the environment from
+/// before the dynamic loader changed it; `None` if the loader has not changed the environment.
 pub fn environment(
     user: Option<&Identity>,
     original: Option<Vec<CString>>,
@@ -125,7 +125,7 @@ pub fn environment(
         std::env::vars_os().filter_map(word).collect()
     });
     if let Some(user) = user {
-        // sudo's variables describe another user.
+        // The variables that sudo has set describe another user than the one that COMMAND runs as.
         for name in ["SUDO_UID", "SUDO_GID", "SUDO_USER", "SUDO_COMMAND"] {
             replace(&mut variables, name, None);
         }

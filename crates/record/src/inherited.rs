@@ -15,7 +15,8 @@ pub struct Inherited {
     /// For each of standard input, output and error, whether it was closed when `tr` was started. Rust's
     /// runtime opens /dev/null in place of a closed stream.
     pub closed_streams: [bool; 3],
-    /// The environment of `tr` before the dynamic loader changed it; `None` if it did not change it.
+    /// The environment of `tr` before the dynamic loader changed it; `None` if the loader has not changed the
+    /// environment.
     pub environment: Option<Vec<CString>>,
 }
 

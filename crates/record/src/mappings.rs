@@ -1,5 +1,5 @@
-//! Finds the file that contains an address of a process, for files without a build id, by the process's memory
-//! mappings. `/proc/PID/maps` lists them while the process lives.
+//! Finds the file that contains an address of a process, for files without a build id. The memory mappings of the
+//! process show the file; `/proc/PID/maps` lists the mappings while the process lives.
 
 use std::collections::HashMap;
 use std::ffi::OsString;

@@ -108,7 +108,8 @@ impl Marks {
         self.read += read as u64;
         bytes.truncate(begin + read);
         let end = bytes.iter().rposition(|byte| *byte == b'\n');
-        // A line that is longer than `LINE` cannot be a mark, so its bytes are taken without waiting for its end.
+        // A line that is longer than `LINE` cannot be a mark, so the bytes of the line are taken before its end was
+        // read.
         let whole = end.map_or(if bytes.len() > LINE { bytes.len() } else { 0 }, |end| {
             end + 1
         });

@@ -236,8 +236,8 @@ impl Output {
         &self.size
     }
 
-    /// Sends a batch to the writing thread. The error is `Some(batch)` while the thread is busy, and `None` if it has
-    /// ended (see [`Output::finish`]).
+    /// Sends a batch to the writing thread. The error is `Some(batch)` while the thread is busy, and `None` if the
+    /// thread has ended (see [`Output::finish`]).
     pub fn offer(&self, batch: Batch) -> Result<(), Option<Batch>> {
         let memory = batch.events.bytes();
         // The batch is counted before it is sent, because the writing thread subtracts its memory after it has written
@@ -265,8 +265,8 @@ impl Output {
         self.thread.is_finished()
     }
 
-    /// Sends the last batches and then the message `last` to the writing thread. While the thread's queue is full,
-    /// `go_on` is called: it sleeps for a moment, and returns false to give up.
+    /// Sends the last batches and then the message `last` to the writing thread. While the thread's queue is full, this
+    /// function calls `go_on`, which sleeps for a moment, and returns false to give up.
     fn send(&self, batches: Vec<Batch>, last: Message, go_on: &mut impl FnMut() -> bool) -> Sent {
         let batches = batches.into_iter().map(|batch| {
             self.size.sent(batch.events.bytes());
@@ -287,8 +287,8 @@ impl Output {
         Sent::Done
     }
 
-    /// Sends the last batches of a recording. Returns the frames of all recorded stacks whose functions are still to
-    /// be found. `None` if the writing thread has ended, or if `go_on` ends the wait for it.
+    /// Sends the last batches of a recording. Returns the frames of all recorded stacks whose functions are still to be
+    /// found. `None` if the writing thread has ended, or if `go_on` has ended the wait for that thread.
     pub fn unnamed(&self, batches: Vec<Batch>, mut go_on: impl FnMut() -> bool) -> Option<Request> {
         let (reply, answer) = sync_channel(1);
         let sent = self.send(batches, Message::Unnamed(reply), &mut go_on);
@@ -346,8 +346,8 @@ struct State {
     writer: Writer<Queue>,
     redactor: Redactor,
     tally: Tally,
-    /// The living processes whose fork is recorded. Some of them have a snapshot event as well, but they count as one
-    /// process.
+    /// The living processes whose fork is recorded. If a process has a snapshot event in addition to its fork, it is
+    /// counted only once.
     forked: HashSet<Tid>,
     /// The largest number of bytes of a program's arguments that are recorded.
     argv_limit: u32,
@@ -530,8 +530,8 @@ impl State {
         self.writer.life(stream, event)
     }
 
-    /// Writes events that say for how long CPU quotas have throttled the containers that have ended. With `all`, at
-    /// the end of the recording, all containers are included.
+    /// Writes events that say for how long CPU quotas have throttled the containers that have ended. At the end of the
+    /// recording `all` is set, and the containers that still run are included.
     fn quotas(&mut self, time: Ktime, all: bool) -> Result<(), tr_format::Error> {
         for container in self.quotas.ended(all) {
             self.container(time, container)?;

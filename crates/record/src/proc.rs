@@ -30,8 +30,8 @@ pub fn totals(id: Id) -> Option<Totals> {
     totals_in(&schedstat(id)?)
 }
 
-/// The totals of a task that is a zombie. They can still grow after the zombie can be waited for, until its last
-/// switch-out.
+/// The totals of a task that is a zombie. The totals can still grow after a wait for the zombie would succeed, until
+/// the zombie leaves its CPU for the last time.
 pub fn final_totals(id: Id) -> Option<Totals> {
     let file = schedstat(id)?;
     let mut totals = totals_in(&file);
@@ -267,8 +267,8 @@ pub fn filename(id: Id) -> Option<Vec<u8>> {
     string(id, address)
 }
 
-/// Reads the memory of a stopped process at the address `from`. Returns the number of bytes that were read. It is less
-/// than requested if a page in between does not exist.
+/// Reads the memory of a stopped process at the address `from`. Returns the number of bytes that were read. This number
+/// is less than requested if a page in between does not exist.
 pub fn read_memory(id: Id, from: usize, room: &mut [u8]) -> Option<usize> {
     let local = libc::iovec {
         iov_base: room.as_mut_ptr().cast(),
@@ -308,8 +308,8 @@ const STACK: usize = 32 << 10;
 
 /// Reads the path that was passed to the `execve` of a 64-bit process, and the arguments, from the stack with which the
 /// new program begins. This stack has a count, the addresses of the arguments and of the environment (each list ends
-/// with a zero), pairs of tags and values, and the strings. `None` if the path or the rest does not fit, or if the
-/// stack has another form.
+/// with a zero), pairs of tags and values, and the strings. `None` if the path or the arguments are not in the `STACK`
+/// bytes that are read, or if the stack has another form.
 pub fn arguments(id: Id, stack: usize, limit: usize) -> Option<(Vec<u8>, Argv)> {
     let mut bytes = vec![0u8; STACK];
     let len = read_memory(id, stack, &mut bytes)?;

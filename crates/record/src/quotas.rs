@@ -65,8 +65,8 @@ impl Quotas {
         }
     }
 
-    /// Notes that a cgroup with this path was created. It belongs to a container if its path ends in the path that
-    /// the runtime was given.
+    /// Notes that a cgroup with this path was created. The cgroup belongs to a container if its path ends in the path
+    /// that the container's runtime was given.
     pub fn made(&mut self, path: &[u8]) {
         let path = Path::new(OsStr::from_bytes(path));
         let of_it = |quota: &&mut Quota| quota.file.is_none() && path.ends_with(&quota.path);

@@ -91,8 +91,8 @@ pub fn note(stage: Option<Stage>) {
     *lock(&STAGE) = stage;
 }
 
-/// Handles a panic of the recorder and ends this thread, because its tracees would stay stopped otherwise. It does not
-/// return.
+/// Handles a panic of the recorder, and ends the thread that panicked, because the processes that this thread traces
+/// would stay stopped otherwise. The function does not return.
 fn panicked(info: &PanicHookInfo<'_>) {
     let plan = lock(&PLAN).take();
     let Some(plan) = plan else {
@@ -149,7 +149,7 @@ pub fn of_command(status: u32) -> u8 {
     u8::try_from(in_shell(status)).unwrap_or(u8::MAX)
 }
 
-/// Executes the waiter for COMMAND in place of the recorder. It returns only if the exec fails.
+/// Executes the waiter for COMMAND in place of the recorder. The function returns only if the exec fails.
 fn execute(child: Child) {
     let name = std::env::args_os().next().map(OsString::into_vec);
     let words = [name.unwrap_or_default(), child.argument().into_bytes()];
@@ -158,7 +158,7 @@ fn execute(child: Child) {
     let _ = nix::unistd::execv(c"/proc/self/exe", &words);
 }
 
-/// Ends the process without running exit handlers, because other threads may use what these free.
+/// Ends the process without running exit handlers, because other threads may still use memory that the handlers free.
 fn exit(status: u8) -> ! {
     // SAFETY: a plain system call.
     unsafe { libc::_exit(status.into()) }

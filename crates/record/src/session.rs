@@ -40,7 +40,8 @@ const LIVING_CHECK: Duration = Duration::from_millis(250);
 /// The reason why the option `--syscalls` may have no effect in a recording, as text for the user.
 const NO_CALLS: &str = "only BPF programs record them, by tp_btf (Linux 5.12)";
 
-/// The reason why the options `--stacks` and `--off-cpu-stacks` may have no effect in a recording, as text for the user.
+/// The reason why the options `--stacks` and `--off-cpu-stacks` may have no effect in a recording, as text for the
+/// user.
 const NO_STACKS: &str = "only BPF programs record them, by tp_btf (Linux 5.11)";
 
 /// The reason why no scripts are recorded, as text for the user.
@@ -60,8 +61,8 @@ pub struct Report {
     pub tally: Tally,
     /// The error of the write that cut the trace file short, if a write failed.
     pub output_error: Option<tr_format::Error>,
-    /// Whether the output accepted no more data, and a signal or [`LIMIT`](crate::LIMIT) ended the wait for it. `tally` is
-    /// empty then.
+    /// Whether the output accepted no more data, and a signal or [`LIMIT`](crate::LIMIT) ended the wait for it. `tally`
+    /// is empty then.
     pub given_up: bool,
     /// The duration of the recording in ns.
     pub duration: u64,
@@ -89,7 +90,8 @@ pub struct Report {
     pub parts: Option<WrittenParts>,
     /// The first part of the recording, apart from the last one, whose file lacks its end.
     pub cut: Option<Cut>,
-    /// The limit of the trace file's size in bytes that ended the recording; `None` if another reason did.
+    /// The limit of the trace file's size in bytes that ended the recording; `None` if the recording ended for another
+    /// reason.
     pub full: Option<Full>,
 }
 
@@ -143,7 +145,8 @@ fn prepare(config: &Config) -> Result<Prepared, Error> {
     let pid = child.as_ref().map(Stopped::pid);
     match Session::start(config, opened, pid) {
         Ok(session) => {
-            // If the watch is refused, a buffer that is half full is drained only at the end of the interval.
+            // If the kernel refuses to watch the source's descriptor, a buffer of the source that is half full is
+            // drained only at the end of the interval.
             if let Some(ready) = session.collector.ready() {
                 let _ = signals.watch(ready);
             }
@@ -164,8 +167,8 @@ fn prepare(config: &Config) -> Result<Prepared, Error> {
     }
 }
 
-/// The functions that handle a panic of the recorder during a recording with these settings. The standard library panics at
-/// errors that hardly ever happen, such as a refused getrandom(2).
+/// The functions that handle a panic of the recorder during a recording with these settings. The standard library
+/// panics at errors that hardly ever happen, such as a refused getrandom(2).
 fn plan(config: &Config) -> Plan {
     let own = config.clone();
     let untraced = move || match program(&own) {
@@ -183,7 +186,8 @@ fn plan(config: &Config) -> Plan {
     }
 }
 
-/// Creates the file for the marks of programs, if there is a COMMAND. Without this file the recording lacks only the marks.
+/// Creates the file for the marks of programs, if there is a COMMAND. Without this file the recording lacks only the
+/// marks.
 ///
 /// # Errors
 /// The reason why the file could not be created, in words.
@@ -259,7 +263,8 @@ struct Opened {
 /// The state of a recording that is in progress.
 struct Session {
     collector: Collector,
-    /// The function that receives the announcements of COMMAND's calls of ptrace(2); `None` if COMMAND announces nothing.
+    /// The function that receives the announcements of COMMAND's calls of ptrace(2); `None` if COMMAND announces
+    /// nothing.
     listen: Option<Listen>,
     start: Ktime,
     method: Method,
@@ -294,8 +299,8 @@ struct Before {
 }
 
 impl Before {
-    /// The cost of the recording or of its present part. `recorder` and `kernel` are the CPU times that the recorder and
-    /// the BPF programs have spent in all so far, in ns.
+    /// The cost of the recording or of its present part. `recorder` and `kernel` are the CPU times that the recorder
+    /// and the BPF programs have spent in all so far, in ns.
     fn cost(&self, recorder: u64, kernel: Option<u64>) -> Cost {
         Cost {
             recorder_ns: recorder.saturating_sub(self.recorder),
@@ -397,8 +402,8 @@ impl Session {
         Ok(command)
     }
 
-    /// Records until COMMAND or the followed processes end, or until a signal or the deadline. Returns the report for the
-    /// user.
+    /// Records until COMMAND or the followed processes end, or until a signal or the deadline. Returns the report for
+    /// the user.
     fn run(mut self, config: &Config, command: Option<Running>, signals: &Signals) -> Report {
         let pid = command.as_ref().map(Running::pid);
         self.guard = pid.and_then(|pid| Guard::new(&config.guard, pid));
@@ -447,7 +452,8 @@ impl Session {
         self.end(config, endings, end, signals)
     }
 
-    /// Begins the next part of a rotated recording, if it is due. If its file cannot be opened, the present part continues.
+    /// Begins the next part of a rotated recording, if it is due. If its file cannot be opened, the present part
+    /// continues.
     fn rotate(&mut self, config: &Config) {
         let written = self.collector.output.written();
         let Some(parts) = self.parts.as_mut().filter(|parts| parts.is_due(written)) else {
@@ -512,8 +518,8 @@ impl Session {
         parts.change(file, last, summary);
     }
 
-    /// Passes the signals that `tr` got on to a running COMMAND. If no COMMAND runs, a signal ends the recording, and the
-    /// reason for the end is returned.
+    /// Passes the signals that `tr` got on to a running COMMAND. If no COMMAND runs, a signal ends the recording, and
+    /// the reason for the end is returned.
     fn signalled(&self, endings: &Endings, signals: &Signals) -> Option<EndReason> {
         let running = endings.running();
         let any = signals.forward(running, Some(&*self.collector.source));

@@ -91,8 +91,8 @@ impl Stacks {
     }
 
     /// Notes the path of a program, because a process may end before its mappings are read. A relative path is assumed
-    /// to start in COMMAND's directory. If it leads to a wrong file, the build id differs, and no names come from that
-    /// file.
+    /// to start in COMMAND's directory. If this assumption leads to a wrong file, the build id of that file differs
+    /// from the one in the stacks, and no names come from that file.
     pub fn executed(&mut self, path: &[u8]) {
         let Some(paths) = &mut self.paths else {
             return;
@@ -246,9 +246,9 @@ impl Stacks {
         number
     }
 
-    /// The place in a file to which an address of a process belongs. This is asked only for an address whose file has
-    /// no build id that the kernel could read. `None` if no mapping has the address, if another file is at the path of
-    /// the mapping now, or if too many files have a number already.
+    /// The place in a file to which an address of a process belongs. The function is called only for an address whose
+    /// file has no build id that the kernel could read. `None` if no mapping has the address, if another file is at the
+    /// path of the mapping now, or if too many files have a number already.
     fn in_file(&mut self, image: Image, address: u64, events: &mut Vec<LifeKind>) -> Option<Place> {
         let (mapping, offset) = self.mappings.find(image, address)?;
         let key = (mapping.inode, mapping.path.clone());

@@ -9,10 +9,11 @@ use crate::source::Source;
 /// The time after which a wait for the output is long, so that `Notices::on_wait` is called.
 pub const LONG: Duration = Duration::from_secs(2);
 
-/// The longest wait for the output after COMMAND's end. It needs a limit because in CI no one sends a signal.
+/// The longest wait for the output after COMMAND's end. The wait needs a limit because in CI no one sends a signal that
+/// would end it.
 pub const LIMIT: Duration = Duration::from_secs(10);
 
-/// One wait for the output to accept data. It consists of sleeps of 200 µs to 20 ms, because most outputs finish
+/// One wait for the output to accept data. The wait consists of sleeps of 200 µs to 20 ms, because most outputs finish
 /// within a few ms.
 #[derive(Debug)]
 pub struct Stall {

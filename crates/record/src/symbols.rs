@@ -152,7 +152,7 @@ fn wait(child: &mut Child, begun: Instant, limit: Limit, mut go_on: impl FnMut()
     true
 }
 
-/// The CPU time that the process of a search for functions has used. It has one thread.
+/// The CPU time that the process of a search for functions has used. The process has one thread.
 fn on_cpu(child: &Child) -> Duration {
     let totals = proc::totals(child.id().cast_signed());
     Duration::from_nanos(totals.map_or(0, |(run, ..)| run))

@@ -24,7 +24,8 @@ pub struct Targets {
 }
 
 impl Targets {
-    /// Determines the recorded CPUs and tasks, and returns an error if they do not exist. `child` is COMMAND's process.
+    /// Determines the recorded CPUs and tasks. Returns an error if a requested CPU, process or cgroup does not exist.
+    /// `child` is COMMAND's process.
     pub fn of(config: &Config, child: Option<u32>, online: &[CpuId]) -> Result<Targets, Error> {
         let cpus = match &config.scope.cpus {
             None => online.iter().map(|cpu| cpu.0).collect(),

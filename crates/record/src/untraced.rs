@@ -30,7 +30,7 @@ pub struct Untraced {
     pub duration: u64,
     /// The limit of `--timeout` or `--stall` that has ended COMMAND; `None` if none has.
     pub limit: Option<HangLimit>,
-    /// The reason why no trace of the untraced run could be written; `None` if it was written.
+    /// The reason why no trace of the untraced run could be written; `None` if the trace was written.
     pub output_error: Option<Error>,
 }
 

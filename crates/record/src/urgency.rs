@@ -1,4 +1,5 @@
-//! Sets the scheduling priority of the recorder's threads. COMMAND keeps its own priority: it was forked before.
+//! Sets the scheduling priority of the recorder's threads. COMMAND keeps its own priority, because the process of
+//! COMMAND is forked before any priority is changed.
 
 use std::cell::Cell;
 
@@ -14,9 +15,9 @@ thread_local! {
     static BEFORE: Cell<Option<Before>> = const { Cell::new(None) };
 }
 
-/// Gives the calling thread a real-time priority. It is for the thread that drains the slots and rings: a storm of
-/// events fills them in less than a second, and the thread runs only for a few per cent of the time. Without the right
-/// to real-time scheduling the thread gets [`high`] priority, which is no error.
+/// Gives the calling thread a real-time priority. This priority is for the thread that drains the slots and rings: a
+/// storm of events fills them in less than a second, and the thread runs only for a few per cent of the time. Without
+/// the right to real-time scheduling the thread gets [`high`] priority, which is no error.
 pub fn real_time() {
     let before = scheduling();
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
@@ -33,8 +34,8 @@ pub fn real_time() {
     BEFORE.set(before);
 }
 
-/// Gives the calling thread the highest priority below real-time tasks. It is for threads that pack or write events,
-/// which may wait as long as the queues have room.
+/// Gives the calling thread the highest priority below real-time tasks. This priority is for threads that pack or write
+/// events, which may wait for a CPU as long as the queues for the events have room.
 pub fn high() {
     if BEFORE.get().is_none() {
         BEFORE.set(scheduling());

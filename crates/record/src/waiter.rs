@@ -8,7 +8,7 @@ use crate::command::{in_foreground, Running};
 use crate::rescue::{of_command, Child};
 use crate::signals::Signals;
 
-/// Passes signals on to COMMAND until COMMAND ends, and returns its raw `wait` status.
+/// Passes signals on to COMMAND until COMMAND ends, and returns COMMAND's raw `wait` status.
 ///
 /// # Errors
 /// COMMAND is not a child of this process, or the kernel refuses a descriptor.

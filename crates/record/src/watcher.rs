@@ -7,7 +7,8 @@ use tr_format::event::{Ktime, LifeEvent, SchedEvent};
 pub trait Watcher: Send {
     fn sched(&mut self, event: &SchedEvent);
     fn life(&mut self, event: &LifeEvent);
-    /// Notes that the watcher has received all events before this time. It is called about every 0.7 s.
+    /// Notes that the watcher has received all events before this time. The writing thread calls this function about
+    /// every 0.7 s.
     fn until(&mut self, time: Ktime);
 }
 

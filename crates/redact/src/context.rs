@@ -169,8 +169,8 @@ fn cookie(word: &Word<'_>, masks: &mut Masks) {
     }
 }
 
-/// Masks the secret `X` in OpenSSL's option `-kdfopt secret:X` on a command line. The option can
-/// also have a digest or a salt, which are kept.
+/// Masks the secret `X` in OpenSSL's option `-kdfopt secret:X` on a command line. The value of the option can also be a
+/// digest or a salt, which is kept.
 fn key_derivation(word: &Word<'_>, previous: &[u8], masks: &mut Masks) {
     if previous != b"-kdfopt" {
         return;

@@ -206,8 +206,8 @@ fn is_prefixed_token(arg: &[u8]) -> bool {
     prefix && tail.is_some_and(looks::is_random)
 }
 
-/// The byte ranges of the secret tokens in a text. For the address of a webhook it is only the
-/// secret part.
+/// The byte ranges of the secret tokens in a text. In the address of a webhook, only the secret part of the address is
+/// such a range.
 pub fn find(text: &[u8]) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
     let secret = |found: regex::bytes::Captures<'_>| {
         let groups = found.iter().skip(1).flatten().next();

@@ -238,8 +238,8 @@ fn is_placeholder(text: &str) -> bool {
     }
 }
 
-/// Whether a value stands for another one that is not on the command line, and is therefore no
-/// secret: `$NAME`, `${NAME:-…}`, `$(command)`, `{{ name }}`, `%s`, `<name>`.
+/// Whether a value stands for another value that is not on the command line, and is therefore no secret: `$NAME`,
+/// `${NAME:-…}`, `$(command)`, `{{ name }}`, `%s`, `<name>`.
 fn is_variable(text: &str) -> bool {
     let all = |name: &str, is: fn(&u8) -> bool| name.bytes().all(|b| b == b'_' || is(&b));
     let enclosed = |open: &str, close: &str| text.starts_with(open) && text.ends_with(close);

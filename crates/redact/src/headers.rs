@@ -94,7 +94,7 @@ pub fn mask(word: &Word<'_>, option: bool, how: How, masks: &mut Masks) {
             || token
             || slash;
         if secret && !is_harmless(value.as_bytes()) && how.is_secret(value.as_bytes()) {
-            // The secret can follow a word, as in `X-Sensu-Token: Key X`. Then both are masked.
+            // The secret can follow a word, as in `X-Sensu-Token: Key X`. Then both the word and the secret are masked.
             let next = after.strip_prefix(b" ").unwrap_or_default();
             let rest = next.len() - next.trim_ascii_start().len();
             let scheme = option && rest == 0 && looks::is_code(next);

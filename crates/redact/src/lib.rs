@@ -38,8 +38,8 @@ pub use masks::MASK;
 /// An error in a user's regular expression for secrets.
 pub use regex::Error as PatternError;
 
-/// Compiles a regular expression with which the user describes secrets for [`Redactor::new`]. Its
-/// first group is masked, or the whole match if it has no group.
+/// Compiles a regular expression with which the user describes secrets for [`Redactor::new`]. The first group of the
+/// expression is masked, or the whole match if the expression has no group.
 ///
 /// # Errors
 /// The text is no regular expression, or too large a one.

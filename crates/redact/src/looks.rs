@@ -162,8 +162,7 @@ pub fn is_careful(text: &[u8]) -> bool {
         && has(u8::is_ascii_lowercase)
 }
 
-/// Whether a text may be a password that follows the name of a user: it is no word, number, path or
-/// address.
+/// Whether a text may be a password that follows the name of a user: the text is no word, number, path or address.
 pub fn may_be_password(text: &[u8]) -> bool {
     let path = text.contains(&b'/')
         && !is_careful(
@@ -177,8 +176,8 @@ pub fn may_be_password(text: &[u8]) -> bool {
     is_no_word(text) && text.len() <= 128 && !path && !begins && !text.contains(&b':')
 }
 
-/// Whether a text may be a password in a place where nothing else is expected: it may be a word,
-/// but no number, path, address or file name.
+/// Whether a text may be a password in a place where nothing else is expected: the text may be a word, but no number,
+/// path, address or file name.
 pub fn may_be_plain_password(text: &[u8]) -> bool {
     let word = |b: &u8| b.is_ascii_alphanumeric() || b"!@#$%^&*+=~_-".contains(b);
     (4..=128).contains(&text.len())
@@ -209,7 +208,7 @@ pub fn is_no_word(text: &[u8]) -> bool {
         && !has(u8::is_ascii_whitespace)
 }
 
-/// Words that passwords such as `P4ssword` contain. They are compared after digits and marks were
+/// Words that passwords such as `P4ssword` contain. A text is compared with these words after its digits and marks were
 /// replaced by the letters that they resemble.
 const CORES: [&[u8]; 5] = [b"password", b"passwd", b"secret", b"passphrase", b"hunter2"];
 

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use regex::bytes::{Captures, Match, Regex};
 
-/// Compiles a constant regular expression, when a command line first needs it: most builds never
-/// do, and compiling all of them takes a millisecond. A test compiles each of them.
+/// Compiles a constant regular expression when a command line first needs the expression. Most builds never need it,
+/// and compiling all expressions takes a millisecond. A test compiles each of them.
 #[allow(clippy::expect_used)] // of a constant
 pub fn compiled(text: &str) -> Regex {
     Regex::new(text).expect("a constant expression is a valid one")

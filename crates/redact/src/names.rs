@@ -67,8 +67,8 @@ const HARMLESS_PASS: [&str; 10] = [
     "debug", "render", "first", "second", "multi", "two", "single", "opt", "dump", "lto",
 ];
 
-/// Words at the end of a secret's name that only say which secret it is (`prod`, `old`) or how it is encoded
-/// (`pem`, `hex`). They are ignored.
+/// Words at the end of a secret's name that only say which secret it is (`prod`, `old`) or how it is encoded (`pem`,
+/// `hex`). These words are ignored.
 #[rustfmt::skip]
 const WHICH: [&str; 24] = [
     "prod", "production", "dev", "development", "staging", "stage", "test", "testing", "live", "ci",
@@ -274,8 +274,8 @@ fn is_owned(word: &str) -> bool {
     owner.is_some_and(|owner| owner.len() >= 2 && !is(&NO_OWNERS, owner))
 }
 
-/// Whether a name is only about a secret and does not stand for it, although it contains a word
-/// such as `password`.
+/// Whether a name is only about a secret and does not stand for the secret, although the name contains a word such as
+/// `password`.
 fn is_about(parts: &[String], last: &String, before: &[String]) -> bool {
     let first = parts.first().map(String::as_str).unwrap_or_default();
     // `--with-db-password=X` sets the password, although most options that begin with `with` are switches.
@@ -311,8 +311,8 @@ pub fn ends_in_key(name: &[u8]) -> bool {
     parts.last().is_some_and(|last| last == "key") && !parts.iter().any(public)
 }
 
-/// Whether a name belongs to the key of a cache, a table or a request. Its value may be a digest,
-/// and is no secret.
+/// Whether a name belongs to the key of a cache, a table or a request. The value of such a name may be a digest, and is
+/// no secret.
 pub fn is_of_data(name: &[u8]) -> bool {
     let parts = last_parts(name);
     let harmless = |part: &String| part != "routing" && is(&HARMLESS_KIND, part);
@@ -341,8 +341,8 @@ pub fn is_plain(value: &[u8]) -> bool {
     value.len() <= 20 && (value.iter().all(small) || value.iter().all(upper))
 }
 
-/// Whether a parameter with this name in the query of a URL may have a secret as its value. It
-/// counts as one only if the value looks like a secret.
+/// Whether a parameter with this name in the query of a URL may have a secret as its value. The value counts as a
+/// secret only if it looks like one.
 pub fn is_vague(name: &[u8]) -> bool {
     let list: [&[u8]; 5] = [b"key", b"appid", b"app_key", b"code", b"sid"];
     list.contains(&name)

@@ -40,8 +40,8 @@ pub enum SecretPlace {
 }
 
 impl SecretPlace {
-    /// The first result that is not [`SecretPlace::No`]. The iterator is read to its end even then, because each of its
-    /// steps changes the state of a rule.
+    /// The first result that is not [`SecretPlace::No`]. The iterator is read to its end even after this result,
+    /// because each of the iterator's steps changes the state of a rule.
     fn first(found: impl Iterator<Item = SecretPlace>) -> SecretPlace {
         found.fold(SecretPlace::No, |first, found| match first {
             SecretPlace::No => found,
@@ -128,8 +128,8 @@ impl<'a> Options<'a> {
         self.kind == ProgramKind::Sends
     }
 
-    /// Whether any word of the command may be another program that it runs, as with `sudo`. Options
-    /// before that word are then not about a password.
+    /// Whether any word of the command may be another program that the command runs, as with `sudo`. Options before
+    /// that word are then not about a password.
     pub fn runs(&self) -> bool {
         self.kind == ProgramKind::Runs
     }
@@ -308,8 +308,8 @@ impl<'a> Options<'a> {
         known
     }
 
-    /// Whether the option has a name like that of a secret (`--secret`), but its value is none
-    /// according to the table of programs.
+    /// Whether the option has a name like that of a secret (`--secret`), but its value is no secret according to the
+    /// table of programs.
     pub fn takes_name(&self, option: &[u8]) -> bool {
         let name = option.split(|b| *b == b'=').next().unwrap_or_default();
         let mut names = self.active.iter().flat_map(|active| &active.rule.names);
@@ -437,8 +437,8 @@ fn is_subcommand(next: &str, word: &[u8]) -> bool {
     })
 }
 
-/// Whether a word of the command line is a setting, such as `role=ci`. It is ignored when the
-/// positions of words are counted.
+/// Whether a word of the command line is a setting, such as `role=ci`. Settings are ignored when the positions of words
+/// are counted.
 fn is_setting(word: &[u8]) -> bool {
     let Some(equals) = word.iter().position(|b| *b == b'=') else {
         return false;

@@ -89,8 +89,8 @@ impl<'a> Read<'a> {
                 after.filter(|byte| text.contains(byte) || !words::names_secret(self.previous));
             let from =
                 programs::next(text, after).filter(|_| !words::is_option(text) && !redirects);
-            // After a short option, the value `public` is no secret: it is SNMP's community that everybody may
-            // read.
+            // After a short option, the value `public` is no secret: `public` is the name of SNMP's community that
+            // everybody may read.
             let from = from.filter(|_| text != b"public" || self.previous.len() > 2);
             if let Some(from) = from {
                 masks.add(word, from..text.len());
@@ -142,7 +142,8 @@ impl<'a> Read<'a> {
         });
         self.changes_password |= words::changes_password(text);
         self.access_key |= text.len() == 20 && text.starts_with(b"AKIA");
-        // The user of `sudo -u` and `docker run -u` is the user who runs a program, and no password follows it.
+        // The user of `sudo -u` and `docker run -u` is the user who runs a program, and no password follows the user's
+        // name.
         let short = self.previous.starts_with(b"--user") && self.previous != b"--user";
         self.user |= words::is_user(self.previous, text) && (short || !self.options.runs());
         let is_account = words::is_account(self.previous, text);

@@ -164,8 +164,8 @@ fn is_filter_program(command: &[u8]) -> bool {
     base.is_none_or(|base| FILTERS.contains(&base))
 }
 
-/// Whether a word of the command shows that it handles a secret, such as `login`. File names and
-/// values of options do not count.
+/// Whether a word of the command shows that the command handles a secret, such as `login`. File names and values of
+/// options do not count.
 fn is_about_secret(command: &[u8]) -> bool {
     let plain = |word: &&[u8]| {
         let in_name = |b: &u8| b.is_ascii_alphabetic() || b"-_:".contains(b);

@@ -115,8 +115,8 @@ pub fn changes_password(word: &[u8]) -> bool {
     word.len() <= 64 && !word.starts_with(b"-") && word.iter().all(plain) && ROOTS.iter().any(is)
 }
 
-/// Whether a word is an option that takes a key of any kind: `--worker-key`. The key is a secret if
-/// it looks like one.
+/// Whether a word is an option that takes a key of any kind: `--worker-key`. The key is a secret if it looks like a
+/// secret.
 pub fn is_key_option(word: &[u8]) -> bool {
     word.starts_with(b"-") && names::is_key(word)
 }
@@ -356,8 +356,8 @@ pub fn quoted_value<'a>(word: &Word<'a>) -> Option<(&'a [u8], Word<'a>)> {
     (!name.is_empty() && name.iter().all(plain) && !inner.contains(quote)).then_some((name, value))
 }
 
-/// The replacement in a sed command, `X` of `s/PATTERN/X/`, and whether the pattern names a secret,
-/// so that the replacement is one.
+/// The replacement in a sed command, `X` of `s/PATTERN/X/`, and whether the pattern names a secret, so that the
+/// replacement is a secret.
 pub fn replacement<'a>(word: &Word<'a>) -> Option<(Word<'a>, bool)> {
     let address = |b: &&u8| b.is_ascii_digit() || b"$, ".contains(b);
     let from = word.text.iter().take_while(address).count();
@@ -392,8 +392,8 @@ pub fn is_script(previous: &[u8], word: &[u8]) -> bool {
 /// The bytes that, like white space, can end the value of an assignment.
 const STOPS: &[u8; 6] = b"&#\"';,";
 
-/// The positions of the next white space and of the next byte of each kind in [`STOPS`]. They are kept while a text is
-/// read from its end to its beginning.
+/// The positions of the next white space and of the next byte of each kind in [`STOPS`]. These positions are updated
+/// while a text is read from its end to its beginning.
 struct Stops {
     space: usize,
     next: [usize; STOPS.len()],
@@ -545,7 +545,7 @@ fn assignment(text: &[u8], equals: usize, stops: &Stops, spaced: bool) -> Option
         (Some(b'?' | b'&'), _) => from..stops.first(b"&#\"'"),
         (Some(mark @ (b';' | b',' | b'"' | b'\'')), _) => from..stops.first(&[mark]),
         // The white space after the scheme (such as `Bearer `) does not end the value, because the secret comes only
-        // then. So the end is searched for here.
+        // after this white space. So the end is searched for here.
         _ if scheme.is_some() => {
             let rest = text.get(from..)?;
             let near = rest.get(..rest.len().min(4096))?;

@@ -117,8 +117,8 @@ fn functions(
     let Ok(all) = symbolizer.symbolize(&source, Input::FileOffset(&offsets)) else {
         return Ok(());
     };
-    // The file is checked after its functions were read. If it was changed or replaced before that, their names are
-    // wrong.
+    // The file is checked after its functions were read. If the file was changed or replaced before that, the names of
+    // the functions are wrong.
     if module.file.as_ref().is_some_and(|file| !file.is_there()) {
         return Ok(());
     }

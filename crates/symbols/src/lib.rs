@@ -57,7 +57,7 @@ pub struct Lifetime {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Module {
     pub number: u32,
-    /// The build id of the module's file; zeros at its end do not matter. It is empty if the file has none.
+    /// The build id of the module's file; zeros at its end do not matter. The build id is empty if the file has none.
     pub build_id: Vec<u8>,
     /// The identity of the module's file, if the file has no build id.
     pub file: Option<File>,
@@ -65,8 +65,8 @@ pub struct Module {
     pub frames: Vec<(u32, u64)>,
 }
 
-/// The identity of a module's file from stat(2), by which a changed or replaced file is recognized: its functions would
-/// be wrong.
+/// The identity of a module's file from stat(2). A file that was changed or replaced is recognized by it, because the
+/// functions in such a file would be the wrong ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
     pub path: OsString,

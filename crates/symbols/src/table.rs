@@ -11,8 +11,8 @@ use crate::Lifetime;
 /// The length in bytes of the longest list of functions that is read.
 const LONGEST: u64 = 128 << 20;
 /// The flags with which a text list of functions is opened: `O_NOFOLLOW | O_NONBLOCK`, as numbers that are valid on
-/// every Linux machine that records. They are needed because another user can put a link or a fifo at the list's path
-/// in /tmp.
+/// every Linux machine that records. The flags are needed because another user can put a link or a fifo at the list's
+/// path in /tmp.
 const FLAGS: i32 = 0o400_000 | 0o4000;
 /// The longest time between two ticks of a kernel's clock in ns (CONFIG_HZ_100). A changed file gets the time of the
 /// last tick as its time stamp, so the stamp can be up to this much too early.
@@ -101,7 +101,8 @@ impl Table {
         Table { functions }
     }
 
-    /// The name of the function in the table that contains the given address; `None` if there is none.
+    /// The name of the function in the table that contains the given address; `None` if no function contains the
+    /// address.
     pub fn name(&self, address: u64) -> Option<&str> {
         let after = self
             .functions

@@ -30,7 +30,7 @@ pub fn dump_growing(args: &Args) -> ExitCode {
     };
     loop {
         // Whether the recorder still writes must be asked before the file is read. If the recorder ends between the
-        // two, the file is read to its end, and the next round finds that the recorder has ended.
+        // question and the read, the file is read to its end, and the next round finds that the recorder has ended.
         let written = followed.is_written();
         if let Err(error) = followed.grow() {
             return open::unreadable(&args.file, &error);

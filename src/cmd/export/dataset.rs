@@ -131,8 +131,8 @@ fn waited(file: &Path, analysis: &Analysis, place: &mut Place) -> Result<(), Exi
     Ok(())
 }
 
-/// The path of a run's file in the dataset if the run was already added; `None` if it is new. All repositories in the
-/// dataset are searched, because the run may have been added under another name of its repository (`--repo`).
+/// The path of a run's file in the dataset if the run was already added; `None` if the run is new. All repositories in
+/// the dataset are searched, because the run may have been added under another name of its repository (`--repo`).
 fn present(directory: &Path, place: &Place) -> io::Result<Option<PathBuf>> {
     let repositories = match std::fs::read_dir(directory.join(dataset::MARKER)) {
         Ok(repositories) => repositories,

@@ -10,8 +10,8 @@ use crate::errors::{self, Done};
 use crate::open;
 use crate::output::{self, Force};
 
-/// Writes an export to a file, or to standard output for `-`. `kind` recognizes the files that it may replace, and says
-/// whether the bytes are binary.
+/// Writes an export to a file, or to standard output for `-`. `kind` recognizes existing files that the export may
+/// replace, and says whether the bytes of the export are binary.
 pub(super) fn to_file(
     (output, force): (&Path, Force),
     trace: &Path,

@@ -79,7 +79,7 @@ pub fn say_stacks(file: &Path) {
 }
 
 /// The line with the stack of the longest sampled wait of a process, the innermost function first and without functions
-/// of the kernel; `None` if there is none.
+/// of the kernel; `None` if the recording has no stack of a wait of this process.
 fn stack(analysis: &Analysis, pid: u32) -> Option<String> {
     let is_it =
         |process: &&tr_analyze::model::Process| process.pid.0 == pid || process.ns_pid.0 == pid;

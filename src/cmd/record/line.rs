@@ -63,7 +63,7 @@ pub fn leave() {
     *screen() = None;
 }
 
-/// Removes the status line from the terminal after a panic, which may have happened while it was drawn.
+/// Removes the status line from the terminal after a panic, which may have happened while the line was drawn.
 pub fn leave_at_once() {
     match SCREEN.try_lock() {
         Ok(mut screen) => {
@@ -86,9 +86,8 @@ struct Screen {
 }
 
 impl Screen {
-    /// Opens the terminal of standard error once more in non-blocking mode, so that drawing the status line
-    /// never waits, and the file descriptors that COMMAND inherits keep their modes. `None` if it cannot be
-    /// opened.
+    /// Opens the terminal of standard error once more in non-blocking mode, so that drawing the status line never
+    /// waits, and the file descriptors that COMMAND inherits keep their modes. `None` if the terminal cannot be opened.
     fn open() -> Option<Screen> {
         let mut options = OpenOptions::new();
         options.read(true).write(true);

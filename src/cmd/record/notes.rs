@@ -237,8 +237,8 @@ fn tell_method(report: &Report) {
     message!("recorded by {method}: {what}; not known: {absent}");
 }
 
-/// Prints that ptrace took the rights of setuid and setgid programs in the recording, and the command line by which
-/// they keep them.
+/// Prints that ptrace took the rights of setuid and setgid programs in the recording, and the command line with which
+/// these programs keep their rights.
 fn tell_rights(args: &Args, redactor: &Redactor, report: &Report) {
     if report.took_rights {
         message!(

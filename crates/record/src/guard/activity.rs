@@ -1,4 +1,5 @@
-//! Finds out whether any of COMMAND's processes is active, by CPU time, execs, ends and bytes that they read or write.
+//! Finds out whether any of COMMAND's processes is active: whether one has used CPU time, executed a program, ended, or
+//! read or written bytes.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -7,9 +8,10 @@ use super::waits;
 use crate::proc::{self, Id};
 
 /// The number of bytes that a process may read and write between two examinations and still count as idle. Some bytes
-/// are allowed because a timer may wake the event loop of an idle program by an eventfd, which has 8 bytes.
+/// are allowed because a timer may wake the event loop of an idle program through an eventfd, which moves 8 bytes each
+/// time.
 const WAKE_BYTES: u64 = 16;
-/// The CPU time that all processes of COMMAND may use together and still count as stalled.
+/// The CPU time that all processes of COMMAND may use together while they still count as inactive.
 const SLACK: Duration = Duration::from_millis(50);
 
 /// The counters of a process of COMMAND, as the guard read them in one examination.

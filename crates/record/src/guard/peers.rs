@@ -15,7 +15,7 @@ const SOCKETS: usize = 1 << 16;
 const ESTABLISHED: &str = "01";
 const LISTENS: &str = "0A";
 
-/// The address of the other end of a connection's socket; `None` if the socket has none.
+/// The address of the other end of a connection's socket; `None` if there is no such address.
 pub fn address(socket: &TcpListener) -> Option<SocketAddr> {
     let copy = OwnedFd::from(socket.try_clone().ok()?);
     TcpStream::from(copy).peer_addr().ok()
@@ -47,7 +47,8 @@ pub fn local(id: Id, socket: &TcpListener) -> Vec<u64> {
 }
 
 /// The process that created the other end of a local (Unix) connection, or that listens there. `None` if this is the
-/// machine's first process (such as systemd), because it listens on behalf of services that it starts later.
+/// machine's first process (such as systemd), because the first process listens on behalf of services that it starts
+/// later.
 pub fn maker(socket: &TcpListener) -> Option<Id> {
     let mut peer = libc::ucred {
         pid: 0,

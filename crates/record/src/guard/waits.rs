@@ -48,7 +48,8 @@ impl Processes {
     }
 }
 
-/// The processes of a hanging COMMAND, with what they wait for, and the other processes that they wait for.
+/// The living processes of a hanging COMMAND, each with what it waits for. The list also has processes that do not
+/// descend from COMMAND, but for which a process of COMMAND waits.
 pub fn processes(own: &[Identity], activity: &Activity) -> Vec<HungProcess> {
     let ids = Processes {
         ids: own.iter().map(|(id, _)| *id).collect(),
@@ -90,8 +91,8 @@ fn process(id: Id, all: &Processes, activity: &Activity, is_own: bool) -> Option
     })
 }
 
-/// The wait of a process, and the id of the thread that waits. It is the first thread, unless only another thread
-/// waits for something outside of the process.
+/// The wait of a process, and the id of the thread that waits. This thread is the first one of the process, unless only
+/// another thread waits for something outside of the process.
 fn wait_of(id: Id, all: &Processes) -> (HangWait, Id) {
     let first = thread_wait(id, id, all);
     if is_outside(&first) {
@@ -226,8 +227,8 @@ impl Wanted {
 }
 
 /// Describes a wait for any of several descriptors (poll(2)) by the first descriptor that explains why COMMAND hangs.
-/// There is one exception: a terminal, or a pipe whose other end no process of COMMAND has. Then a later descriptor is
-/// preferred if a process of COMMAND has its other end.
+/// If that descriptor is a terminal, or a pipe whose other end no process of COMMAND has, a later descriptor is
+/// preferred whose other end a process of COMMAND has.
 fn first_of(id: Id, wanted: Vec<Wanted>, all: &Processes) -> HangWait {
     if wanted.is_empty() {
         return HangWait::Sleep;
@@ -396,8 +397,8 @@ fn open(id: Id, path: u64, flags: u64) -> HangWait {
         return HangWait::Call(libc::SYS_openat);
     };
     let path = String::from_utf8_lossy(&path).into_owned();
-    // `/proc/PID/wchan` has the kernel function in which the process waits. The file itself is not examined, because
-    // that could wait for the same server as the process.
+    // `/proc/PID/wchan` has the kernel function in which the process waits. The file that the process opens is not
+    // examined, because an examination could wait for the same server as the process.
     let wait = std::fs::read(format!("/proc/{id}/wchan")).unwrap_or_default();
     let is_fifo = FIFO_WAITS.contains(&wait.as_slice());
     if is_fifo {

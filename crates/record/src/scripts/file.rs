@@ -149,12 +149,12 @@ impl Reader {
         }
     }
 
-    /// Reads the contents of the script file at a path; only the version of the file if it is longer than the longest
-    /// script. `None` if the version is not wanted, if the task could not read the file, or if `tr` may not (see the
-    /// module).
+    /// Reads the contents of the script file at a path; only the version of the file if the file is longer than the
+    /// longest script that is recorded. `None` if the version is not wanted, if the task could not read the file, or if
+    /// `tr` may not read it (see the module).
     ///
-    /// For a task in another mount namespace, or with another root directory, nothing is read. The way into its
-    /// namespace is its directory in `/proc`, which is gone when a short script has ended.
+    /// For a task in another mount namespace, or with another root directory, nothing is read: such files can be
+    /// reached only through the task's directory in `/proc`, which is gone when a short script has ended.
     pub fn read(
         &mut self,
         path: &[u8],

@@ -40,7 +40,7 @@ pub fn start(
             return Ok((started, refusals));
         }
     }
-    // The last error has the best remedy: it is about sudo if sudo was tried.
+    // The last error has the best remedy: that error is about sudo if sudo was tried.
     Err(refusals.pop().unwrap_or(Error::NeedsBpf))
 }
 

@@ -21,8 +21,8 @@ type Task = (Id, Id);
 #[derive(Debug, Default)]
 pub struct Waiting {
     events: Vec<LifeEvent>,
-    /// The tasks of those waiting exec events whose program is a shell with a script ([`Runner`]), by the index of the
-    /// event.
+    /// The user, the group and the root directory ([`Runner`]) of the task of each waiting exec event whose program is
+    /// a shell with a script, by the index of the event.
     runners: HashMap<usize, Runner>,
     bytes: usize,
     /// The times of the first and the last event that were lost because too many events waited for the
@@ -100,7 +100,7 @@ impl Waiting {
     }
 
     /// Adds the event that a task has ended to the waiting events. The first thread of a process must be added after
-    /// all of its other threads, because its end is stored as the end of the process.
+    /// all of its other threads, because the end of the first thread is stored as the end of the process.
     pub fn end(&mut self, time: Ktime, task: Task, status: Option<u32>) {
         let end = TaskEnd {
             tid: tid(task.0),

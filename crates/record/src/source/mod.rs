@@ -20,8 +20,8 @@ use crate::proc::{self, Alive, Id};
 use crate::scripts::Runner;
 use crate::stacks::Stacked;
 
-/// The interval between two drains of a source, unless the source is ready before. A drain of slots and rings
-/// costs some 100 µs, most of it for the wake-up.
+/// The interval between two drains of a source, unless the source needs an earlier drain (`Source::ready`). A drain of
+/// slots and rings costs some 100 µs, most of it for the wake-up.
 pub const DRAIN_EVERY: Duration = Duration::from_millis(350);
 
 /// The interval between two drains of the source of a light recording, which has few events and a ring with room for
@@ -38,8 +38,8 @@ pub fn drain_interval(config: &Config) -> Duration {
 }
 
 pub trait Source {
-    /// A descriptor that becomes readable when events have to be drained before the next interval ends. It stays the
-    /// same for the whole recording.
+    /// A descriptor that becomes readable when events have to be drained before the next interval ends. The descriptor
+    /// stays the same for the whole recording.
     fn ready(&self) -> Option<BorrowedFd<'_>> {
         None
     }
@@ -133,7 +133,8 @@ pub struct Last {
     pub losses: Vec<LifeEvent>,
     /// The CPU time in ns that the source took in the kernel; `None` if it is not counted.
     pub kernel_ns: Option<u64>,
-    /// The end of COMMAND, if the source has waited for COMMAND. No other wait for it is possible then.
+    /// The end of COMMAND, if the source has waited for COMMAND. No other part of the recorder can wait for COMMAND
+    /// then.
     pub reaped: Option<Reaped>,
     /// Whether a program ran without rights that it would have had without the recording (setuid, setgid,
     /// capabilities).

@@ -1,5 +1,5 @@
-//! Reads `programs.txt`, the table that says where command lines of known programs have secrets. It
-//! is read only once.
+//! Reads `programs.txt`, the table that says where command lines of known programs have secrets. The table is read only
+//! once.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -19,17 +19,17 @@ pub(super) enum ProgramKind {
     /// The words after the program's name are text or patterns, as with grep, and none is taken for
     /// another program.
     Text,
-    /// The words after the program's name are text that it prints, as with echo.
+    /// The words after the program's name are text that the program prints, as with echo.
     Prints,
-    /// The words after the program's name may be HTTP headers that it sends.
+    /// The words after the program's name may be HTTP headers that the program sends.
     Sends,
 }
 
 /// The place of a secret on the command line of a program, according to the table.
 #[derive(Debug)]
 pub(super) enum Place {
-    /// The secret is the value of an option. It may be joined with the option, be the next word, or
-    /// be the part after the character `after`.
+    /// The secret is the value of an option. The secret may be joined with the option, be the next word, or be the part
+    /// of a word after the character `after`.
     Option {
         name: &'static str,
         joined: bool,
@@ -87,8 +87,8 @@ pub(super) struct Program {
 pub(super) struct Table {
     pub programs: HashMap<&'static [u8], Program>,
     pub rules: Vec<Rule>,
-    /// For each first byte of a program's name, the lengths of the names that begin with it, as a
-    /// bit set. It shows quickly that most words of command lines name no program of the table.
+    /// For each first byte of a program's name, the lengths of the names that begin with that byte, as a bit set. The
+    /// lengths show quickly that most words of command lines name no program of the table.
     pub lengths: [u32; 256],
 }
 

@@ -67,7 +67,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// Skips a domain name in a DNS message. It can end with a pointer to an earlier name.
+    /// Skips a domain name in a DNS message. The name can end with a pointer to an earlier name.
     fn skip_name(&mut self) -> Option<()> {
         loop {
             let length = usize::from(*self.take(1)?.first()?);

@@ -1,8 +1,8 @@
-//! Implements the loader: a `tr` that sudo runs for another `tr` that may not load BPF programs. It attaches the
-//! programs, sends their descriptors over its standard input, which is a socket, and ends. It accepts only
-//! numbers: it opens no file and executes no program for the other side.
+//! Implements the loader: a `tr` that sudo runs for another `tr` that may not load BPF programs. The loader attaches
+//! the programs, sends their descriptors over its standard input, which is a socket, and ends. The loader accepts only
+//! numbers: it opens no file and executes no program for the other `tr`.
 //!
-//! Before it reads the request, it becomes the user who called sudo, and keeps only the capabilities for BPF.
+//! Before the loader reads the request, it becomes the user who called sudo, and keeps only the capabilities for BPF.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -96,8 +96,8 @@ pub fn serve(confine: impl FnOnce()) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Waits until this user's other loaders have ended, and then takes the lock that keeps further loaders waiting.
-/// The lock ends when the file is closed.
+/// Waits until this user's other loaders have ended, and then takes the lock that keeps further loaders waiting. The
+/// lock ends when the returned file is closed.
 fn lock(user: Uid) -> Result<File, Errno> {
     let mut file = OpenOptions::new();
     file.read(true).write(true).create(true).mode(0o600);
@@ -125,8 +125,8 @@ fn attach(request: &Request, living: Living) -> Result<Programs, String> {
     Programs::start(&settings).map_err(|error| error.to_string())
 }
 
-/// Opens BPF iterators over the tasks for a `tr` to which the kernel refuses them, until that `tr` closes the
-/// socket. A `tr` that needs no iterators closes it at once.
+/// Opens BPF iterators over the tasks for a `tr` to which the kernel refuses them, until that `tr` closes the socket. A
+/// `tr` that needs no iterators closes the socket at once.
 fn serve_iterators(socket: BorrowedFd<'_>, programs: &Programs) {
     let mut asked = [0];
     while passing::receive(socket, &mut asked).is_ok() && asked == ITERATOR {
@@ -143,8 +143,8 @@ fn serve_iterators(socket: BorrowedFd<'_>, programs: &Programs) {
 /// The user who made the Unix socket; `None` if the descriptor is no Unix socket.
 fn peer(socket: BorrowedFd<'_>) -> Option<Uid> {
     let domain = rustix::net::sockopt::socket_domain(socket).ok()?;
-    // rustix cannot be used for this call, because it takes the process id 0 for impossible, which a peer in another
-    // pid namespace has. SAFETY: all zeros are a valid `ucred`, and the kernel writes no more than its size.
+    // rustix cannot be used for this call, because rustix takes the process id 0 for impossible, and a peer in another
+    // pid namespace has this id. SAFETY: all zeros are a valid `ucred`, and the kernel writes no more than its size.
     let (done, peer) = unsafe {
         let mut peer: libc::ucred = std::mem::zeroed();
         let mut len = size_of_val(&peer) as libc::socklen_t;

@@ -29,7 +29,7 @@ pub fn unreported(
             events.push(convert::ring_full(Stream::Lifecycle, since, until, count));
         }
     }
-    // The kernel does not say when these losses happened: it may be at any time of the recording.
+    // The kernel does not say when these losses happened: they may have happened at any time of the recording.
     let timeless = [
         (usage.recursion_misses, LossCause::Recursion),
         (tracer.follow_overflow(), LossCause::FollowSet),

@@ -55,7 +55,7 @@ impl Maps {
             Some(mapped) => !mapped.maps.is_empty(),
             None if drain.len() >= PROCESSES => false,
             None => {
-                // The text is empty for a process that exits, because it has no mappings any more.
+                // The text is empty for a process that exits, because such a process has no mappings any more.
                 let time = SystemTime::now();
                 let maps = read(image).unwrap_or_default();
                 let found = !maps.is_empty();
@@ -78,7 +78,7 @@ fn read((pid, arguments): Image) -> Option<Vec<u8>> {
     // If the text was cut at the limit, its last line is incomplete and is removed.
     let whole = maps.iter().rposition(|byte| *byte == b'\n')?;
     maps.truncate(whole + 1);
-    // If the sampled program still runs now, it also ran during the read, so that the mappings belong to it.
+    // If the sampled program still runs now, it also ran during the read, so that the mappings belong to that program.
     let runs = proc::stat(id).is_some_and(|stat| stat.arguments == arguments);
     (arguments != 0 && runs).then_some(maps)
 }

@@ -66,7 +66,7 @@ struct Bpf {
     scope: Scope,
     argv_limit: u32,
     /// How many stacks of waits were lost before the recording began, because the BPF programs' table had no room.
-    /// They do not count as losses of the recording.
+    /// These stacks do not count as losses of the recording.
     waits_before: u64,
     /// The process of sudo that ran the loader; `None` if there was none or it has ended.
     sudo: Option<Sudo>,
@@ -175,7 +175,8 @@ fn settings(config: &Config, targets: Targets, online: usize) -> Result<(Setting
         pid_max: host::pid_max(),
         targets: targets.pids,
         target_cgroup: targets.cgroup,
-        // Clients of containers and servers are found by wakings, which a light recording does not record.
+        // Wakings show which client requested a container and which server works for a recorded task, but a light
+        // recording records no wakings.
         containers: if config.facts.light {
             Containers::None
         } else {
@@ -261,8 +262,8 @@ fn sampling(config: &Config, cpus: usize) -> Option<Sampling> {
     })
 }
 
-/// The facts that need tracepoints which a kernel can lack, each with the words by which the user learns that it is
-/// missing.
+/// The facts that need tracepoints which a kernel can lack, each with the words by which the user learns that the fact
+/// is missing.
 const BY_TRACEPOINTS: [(Extras, Option<Extra>, &str); 8] = [
     (
         Extras::SWITCH_STATES,
@@ -379,7 +380,8 @@ pub fn missing(attached: &Attached) -> Vec<Missing> {
     missing
 }
 
-/// Notes for the user about how the BPF programs were attached. They are no facts that the recording lacks.
+/// Notes for the user about how the BPF programs were attached. Unlike the list of [`missing`], the notes name no facts
+/// that the recording lacks.
 pub fn notes(attached: &Attached) -> Vec<Missing> {
     chosen(&[
         (

@@ -244,7 +244,8 @@ impl RootWatch {
     }
 
     fn done(&self) -> bool {
-        // COMMAND's first thread is not waited for, because the kernel keeps it until the recorder has its status.
+        // COMMAND's first thread is not waited for, because the kernel keeps that thread until the recorder has
+        // COMMAND's status.
         let others = self.ended.keys().any(|tid| *tid != self.tgid);
         self.group_dead && self.exiting.is_empty() && !others
     }
@@ -306,7 +307,7 @@ pub struct Sink {
 struct Reported(HashMap<u32, u64>);
 
 impl Reported {
-    /// Returns by how much a CPU's number of lost events has grown if it is now `total`.
+    /// Returns by how much a CPU's number of lost events has grown if the number is now `total`.
     fn add(&mut self, cpu: u32, total: u64) -> u64 {
         let before = self.0.entry(cpu).or_default();
         let new = total.saturating_sub(*before);

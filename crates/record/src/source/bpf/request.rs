@@ -13,8 +13,8 @@ const MOST_TARGETS: usize = 4096;
 const CPU_WORDS: usize = wire::MAX_CPUS / 64;
 /// The largest size in bytes of the slots of a CPU, and of a ring, that the loader makes for a recording.
 const LARGEST_BUFFER: u32 = 1 << 30;
-/// The largest number of recordings for which loaders attach BPF programs on the whole machine at the same time.
-/// Each recording adds some time to every switch.
+/// The largest number of recordings for which loaders attach BPF programs on the whole machine at the same time. Each
+/// recording adds some time to every context switch of the machine.
 const MOST_RECORDINGS: usize = 64;
 /// The largest task id that Linux allows, plus one.
 const PID_MAX: u32 = 1 << 22;

@@ -23,7 +23,7 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 
 pub struct Attached {
     pub tracer: Tracer,
-    /// The process of sudo that ran the loader. It ends after the loader.
+    /// The process of sudo that ran the loader. sudo ends after the loader.
     pub sudo: Option<Sudo>,
 }
 
@@ -101,7 +101,7 @@ impl Sudo {
         }
     }
 
-    /// Waits for the process of sudo if it has ended, so that it does not remain a zombie.
+    /// Takes the exit status of sudo if sudo has ended, so that its process does not remain a zombie.
     pub fn reap(&mut self) {
         let Some(child) = &mut self.0 else { return };
         if !matches!(child.try_wait(), Ok(None)) {

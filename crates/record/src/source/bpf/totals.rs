@@ -1,4 +1,5 @@
-//! Reads the totals of CPU time of the living tasks once a second. They are the only times in a light recording.
+//! Reads the totals of CPU time of the living tasks once a second. In a light recording only these totals show how the
+//! tasks spent their time.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

@@ -1,6 +1,7 @@
 //! Supports recorded programs that use ptrace(2) themselves: debuggers, strace, the leak checker of sanitizers,
-//! recorders. A task has only one tracer, so ptrace(2) would fail for them. A seccomp filter of COMMAND announces such
-//! calls to the recorder, which then detaches from the tasks that the calls are about.
+//! recorders. A task can have only one tracer, so ptrace(2) would fail for these programs while the recorder traces the
+//! task. A seccomp filter of COMMAND announces such calls to the recorder, which then detaches from the tasks that the
+//! calls are about.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};

@@ -282,8 +282,8 @@ impl Ptrace {
             state.stop = true;
             state.tracer
         };
-        // A signal that comes right before the thread begins to wait is lost, so it is repeated until the thread has
-        // ended.
+        // A signal that comes right before the thread begins to wait is lost, so the signal is sent again until the
+        // thread has ended.
         while !thread.is_finished() {
             sys::wake(tracer);
             host::pause(Duration::from_millis(1));

@@ -53,9 +53,8 @@ pub fn message(id: Id) -> Result<Id, Errno> {
 }
 
 /// The id that a tracee had before the exec for which it has stopped. If a thread other than the leader has made the
-/// exec, it has the leader's id now. Then the kernel refuses all requests until a wait has taken the stop
-/// (`looks_like_a_spurious_pid` in kernel/ptrace.c). So after a refusal the stop is taken, and the request is
-/// repeated.
+/// exec, that thread has the leader's id now. Then the kernel refuses all requests until a wait has taken the stop
+/// (`looks_like_a_spurious_pid` in kernel/ptrace.c). So after a refusal the stop is taken, and the request is repeated.
 pub fn id_before_exec(id: Id) -> Result<Id, Errno> {
     message(id).or_else(|_| {
         take_stop(id);

@@ -1,5 +1,5 @@
 //! Implements the tracer, which is the thread that handles the stops and ends of all tracees, one after the other. When
-//! it ends, the kernel lets go of all tracees at once, in whatever state they are.
+//! this thread ends, the kernel lets go of all tracees at once, in whatever state they are.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -74,8 +74,7 @@ pub struct State {
     pub new_stop: bool,
     /// The descriptor by which the main thread notices that COMMAND has ended or stopped.
     news: Option<Arc<EventFd>>,
-    /// The processes that make children which cannot be traced (CLONE_UNTRACED), and about which this was already
-    /// recorded.
+    /// The processes for which an event already says that they make children which cannot be traced (CLONE_UNTRACED).
     lost_children: HashSet<Id>,
     /// The last signal that another process sent to COMMAND, and its time.
     pub signal: Option<(i32, std::time::Instant)>,
@@ -318,13 +317,13 @@ impl State {
             _ => proc::comm(id),
         };
         let comm = comm.unwrap_or_default();
-        // The facts about a script are read now, because it may end before the next drain.
+        // The facts about a script are read now, because the shell that runs the script may end before the next drain.
         let is_script = self.scripts.is_some_and(|finder| finder.is_wanted(&argv));
         let runner = is_script.then(|| Runner::of(id)).flatten();
         let directory = runner.and_then(|_| proc::directory(id));
         let _ = sys::go_on(id, 0);
-        // The totals are read after the task was let run again, so that the task does not wait for the read. So they
-        // include some microseconds of the new program.
+        // The totals are read only after the task was let run again, so that the task does not wait for the read.
+        // Therefore the totals include some microseconds of the new program.
         self.account(time, id, before);
         // By the exec the other threads of the process have ended, so they are removed.
         let parent = self.tasks.get(&before).map_or(0, |task| task.parent);
@@ -432,8 +431,8 @@ impl State {
         }
     }
 
-    /// Adds an event for each of these processes, which says that it is not recorded any further, because another
-    /// program traces it.
+    /// Adds an event for each of these processes, which says that the process is not recorded any further, because
+    /// another program traces it.
     fn name(&mut self, processes: &[Id]) {
         for process in processes {
             let name = self.shown(*process);

@@ -23,8 +23,8 @@ use super::sys::{self, Next};
 use crate::proc::Id;
 use crate::urgency;
 
-/// The number of tracees from which on the tracer waits for the signals of its tracees (SIGCHLD). With fewer tracees it
-/// waits for any of them by waitid(2).
+/// The number of tracees from which on the tracer waits for the signals of its tracees (SIGCHLD). With fewer tracees
+/// the tracer waits for any of them by waitid(2).
 const MANY: usize = 256;
 const FEW: usize = 128;
 /// The tracer first asks the kernel about new tasks and about the tasks that forked last: at most this many of each.
@@ -183,7 +183,8 @@ impl Waits {
         };
         if change {
             self.by_signals = !self.by_signals;
-            // Tracees that stopped before this change have sent no signal, so their stops have to be searched for.
+            // Tracees that stopped before the tracer began to wait for signals have sent no signal, so their stops have
+            // to be searched for.
             self.is_unsure = self.by_signals;
             self.newborn.clear();
             self.open.clear();
