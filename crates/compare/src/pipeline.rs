@@ -68,11 +68,11 @@ fn steps_on_path(recording: &Recording) -> Vec<StepOnPath> {
 pub struct Job {
     /// The name of the CI job: the one that the CI system uses, or else the name of the recording's file.
     pub name: String,
-    /// The start of the CI job in ns since 1970: that of its recording, or the time by the CI system's clock if it is
-    /// known.
+    /// The start of the CI job in ns since 1970: by the CI system's clock if the CI system reports it, otherwise the
+    /// start of the job's recording.
     pub start: u64,
-    /// The end of the CI job in ns since 1970: that of its recording, or the time by the CI system's clock if it is
-    /// known.
+    /// The end of the CI job in ns since 1970: by the CI system's clock if the CI system reports it, otherwise the end
+    /// of the job's recording.
     pub end: u64,
     /// Whether the CI job failed: its COMMAND did, or the CI system says so.
     pub failed: bool,
@@ -88,7 +88,8 @@ pub struct Job {
     /// The largest possible difference in ns between the CI system's times of this job and the times of its recording;
     /// 0 if the CI system's times are not known.
     pub apart: u64,
-    /// The name of the CI job before it got a number, because an earlier job has the same name; `None` without a number.
+    /// The name of the CI job without the number that was added to it because an earlier job has the same name; `None`
+    /// if no number was added.
     unnumbered: Option<String>,
     /// The indices, in the list of all jobs, of the jobs for which this one waited. They are smaller than its own
     /// index.
@@ -145,7 +146,8 @@ impl Job {
         self.end.saturating_sub(self.start)
     }
 
-    /// The name that this job shares with other attempts and with legs of a matrix that have no names of their own.
+    /// The name of this job without an added number. Other attempts of the job have the same name, and so have jobs of
+    /// a matrix (one job with several sets of values) whose names do not show their values.
     fn shared_name(&self) -> &str {
         self.unnumbered.as_deref().unwrap_or(&self.name)
     }
@@ -205,7 +207,7 @@ pub fn graph(text: &str) -> Result<Graph, String> {
 #[derive(Debug)]
 pub struct Pipeline {
     jobs: Vec<Job>,
-    /// Whether it is known from a graph which job needs which. Otherwise, this is only guessed from the times of the
+    /// Whether a graph tells which job needs which. Without a graph, the needs are only guessed from the times of the
     /// jobs.
     given: bool,
     /// Whether the times of all jobs of the pipeline come from the CI system, and so from a single clock.
@@ -335,7 +337,8 @@ impl Pipeline {
         self.jobs.iter().filter(|job| job.saved.is_some())
     }
 
-    /// A line of text with the number of jobs, the length of the pipeline, and by which clocks it is known.
+    /// A line of text with the number of jobs, the length of the pipeline, and the clocks from which this length is
+    /// known.
     fn sum(&self) -> String {
         let jobs = units::plural(self.jobs.len() as u64, "job", "jobs");
         let doubt = units::time(self.uncertain);
@@ -486,7 +489,8 @@ impl Pipeline {
     }
 }
 
-/// Adds numbers to the names of CI jobs that share one: they are attempts, or legs of a matrix.
+/// Adds numbers to the names of CI jobs that share a name. Such jobs are attempts of one job, or jobs of a matrix,
+/// which are one job with several sets of values.
 fn number(jobs: &mut [Job]) {
     let mut seen: BTreeMap<String, u64> = BTreeMap::new();
     for job in jobs {

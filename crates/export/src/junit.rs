@@ -17,8 +17,8 @@ use tr_insight::Recording;
 use tr_text::escape::commands;
 use tr_text::units;
 
-/// The prefix of the names of all properties that `tr` adds to tests. Properties in a JUnit report that already
-/// have it are replaced.
+/// The prefix of the names of all properties that `tr` adds to tests. A property in a JUnit report whose name already
+/// has this prefix is replaced.
 const OURS: &str = "tr.";
 
 /// Adds properties to the tests of a JUnit report. Returns the report, and the number of its tests that got
@@ -131,8 +131,8 @@ pub fn for_log(text: &str) -> Result<Cow<'_, str>, Error> {
     Ok(Cow::Owned(out))
 }
 
-/// The quotation mark that is still open at the end of `part`, a part of an XML tag; `None` outside of quotes. `open`
-/// is the mark that was open at its beginning.
+/// The quotation mark that is still open at the end of `part`, a part of an XML tag; `None` if no quotation is open
+/// there. `open` is the quotation mark that was open at the beginning of `part`.
 fn quote_after(open: Option<char>, part: &str) -> Option<char> {
     part.chars().fold(open, |quote, c| match quote {
         Some(open) if open == c => None,
@@ -145,7 +145,7 @@ fn quote_after(open: Option<char>, part: &str) -> Option<char> {
 struct Written {
     /// The properties for one test of the JUnit report, as XML.
     text: String,
-    /// Whether the properties include times. They do if the place of the test in the recording is proven.
+    /// Whether the properties include times, because the place of the test in the recording's time is proven.
     has_figures: bool,
 }
 
@@ -174,7 +174,8 @@ fn properties(step: &Step, at: StepIx, verdicts: &Verdicts) -> String {
     all.map(|(name, value)| property(name, value)).collect()
 }
 
-/// The words for the place of a test with this error in nanoseconds; `None`: its place is not known.
+/// The words for how exactly the place of a test in the recording's time is known. `error` is the largest error of the
+/// place in nanoseconds; `None` if the place is not known.
 fn place_words(error: Option<u64>) -> String {
     match error {
         Some(0) => "exact".to_owned(),
@@ -246,8 +247,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Handles the start tag of an XML element, or a whole empty element. `span` is its place in the report, and
-    /// `of` returns the properties for a test by its class and name.
+    /// Handles the start tag of an XML element, or a whole empty element. `span` is the range of the tag's bytes in the
+    /// report, and `of` returns the properties for a test by its class and name.
     fn element(
         &mut self,
         element: &BytesStart<'_>,

@@ -133,8 +133,8 @@ pub struct CompactSched {
 pub struct FtraceEvent {
     #[prost(uint64, tag = "1")]
     pub timestamp: u64,
-    /// The pid of the task that was running on the CPU when the event happened. Perfetto's importer discards
-    /// an event without it; 0, the pid of the idle task, is a valid value.
+    /// The pid of the task that was running on the CPU when the event happened. Perfetto's importer discards an event
+    /// without a pid; 0, the pid of the idle task, is a valid value.
     #[prost(uint32, optional, tag = "2")]
     pub pid: Option<u32>,
     #[prost(uint32, tag = "5")]

@@ -39,8 +39,8 @@ use tr_insight::view::View;
 use tr_insight::{kinds, label};
 use tr_text::{escape, units};
 
-/// The width in columns of a process's name on the critical path's track. It is short, because a path has many pieces
-/// of one process, whose full arguments are on its own track.
+/// The width in columns of a process's name on the critical path's track. The name is short, because the path has many
+/// pieces in one process, and the process's own track has its full arguments.
 const LEG_NAME: usize = 80;
 pub fn write(
     view: &View<'_>,

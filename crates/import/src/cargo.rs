@@ -25,8 +25,8 @@ struct Row {
     target: String,
     start: f64,
     duration: f64,
-    /// The time in seconds after the unit's beginning at which its metadata was written, so that
-    /// the rest is code generation. Only cargo up to 1.86 has it.
+    /// The time in seconds after the unit's beginning at which its metadata was written, so that the rest is code
+    /// generation. Only cargo up to version 1.86 writes this time.
     rmeta_time: Option<f64>,
     sections: Option<Vec<(String, Section)>>,
 }

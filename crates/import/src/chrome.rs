@@ -244,8 +244,8 @@ struct Begun {
     arguments: Arguments,
 }
 
-/// The group of trace events in which the end of a begin event is searched: those of one thread, or
-/// those with one asynchronous id.
+/// The group of trace events in which the end event for a begin event is searched: the events of one thread, or the
+/// events with one asynchronous id.
 #[derive(PartialEq, Eq, Hash)]
 enum Track {
     Thread(Option<u32>, Option<u32>),
@@ -329,7 +329,7 @@ impl Events {
         });
     }
 
-    /// A sentence that says how many trace events of which kinds were not read; `None` if all were.
+    /// A sentence that says how many trace events of which kinds were not read; `None` if all events were read.
     fn note(&mut self) -> Option<String> {
         let open = self.open.values().map(Vec::len).sum::<usize>() as u64;
         if open > 0 {
@@ -522,7 +522,7 @@ pub(crate) fn own_words(name: &str) -> impl Iterator<Item = String> + '_ {
         })
 }
 
-/// Lets a span end together with the span around it, if it ends later only because its times were
+/// Sets the end of a span to the end of the span around it, if the inner span ends later only because its times were
 /// rounded.
 fn nest(spans: &mut [Span]) {
     spans.sort_by(|a, b| (a.tid, a.from, b.to).cmp(&(b.tid, b.from, a.to)));

@@ -45,13 +45,12 @@ pub struct Skipped {
     pub deep: u64,
     /// The number of directories that were not searched because they cannot be read.
     pub closed: u64,
-    /// Whether the search for files in the directory ended early, because it has too many entries.
+    /// Whether the search for files in the directory ended early, because the directory has too many entries.
     pub more: bool,
 }
 
 impl Skipped {
-    /// A sentence that says which parts of the directory were not searched; `None` if everything
-    /// was.
+    /// A sentence that says which parts of the directory were not searched; `None` if all parts were searched.
     pub fn words(&self) -> Option<String> {
         let mut parts = Vec::new();
         for (count, what) in [
@@ -181,8 +180,8 @@ pub fn open(found: &ImportFile, room: &mut u64) -> Result<Option<ToolFile>, Erro
     }))
 }
 
-/// Adds an imported file to those that were read. Small files of one tool, each with a span or two,
-/// are merged into one, which is named after the directory that contains their directories.
+/// Adds an imported file to those that were read. Small files of one tool, each with a span or two, are merged. The
+/// merged file is named after the directory that contains the directories of the small files.
 pub fn add(files: &mut Vec<ToolFile>, file: ToolFile) {
     let directory = |path: &[u8]| {
         let mut parts = path.rsplitn(3, |byte| *byte == b'/');

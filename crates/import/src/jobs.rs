@@ -22,7 +22,7 @@ pub fn read(text: &str) -> Result<Vec<CiJob>, String> {
     }
 }
 
-/// The value that stands for the end of a CI job that is still running. It is a flag and no time.
+/// The value that stands for the end of a CI job that is still running. This value is a flag and no time.
 const RUNS: u64 = u64::MAX;
 
 /// The jobs of a CI run that have started, from the JSON of GitHub or GitLab. Some may still be
@@ -83,8 +83,8 @@ fn ci_job(job: &Value) -> Result<Option<CiJob>, String> {
     let runner = job
         .get("runner")
         .and_then(|runner| text_of(runner, "description"));
-    // GitHub creates a job when all that it needs has ended, so the wait began then. GitLab creates all jobs at once,
-    // and reports the wait itself.
+    // GitHub creates a job when all jobs that it needs have ended, so its wait for a runner began when it was created.
+    // GitLab creates all jobs of a pipeline at once, and reports the wait itself.
     let waited = job.get("queued_duration").and_then(Value::as_f64);
     let queued = match (waited, text_of(job, "stage")) {
         (Some(seconds), _) => (seconds.clamp(0.0, 1e9) * 1e9) as u64,
@@ -115,8 +115,8 @@ fn needs(job: &Value) -> Option<Vec<String>> {
     Some(needs.iter().filter_map(name).collect())
 }
 
-/// Sets the dependencies of each GitLab job that has no `needs`: it waits for all jobs of the
-/// earlier stages. The stages are ordered by the starts of their first jobs.
+/// Sets the dependencies of each GitLab job that has no `needs`: such a job waits for all jobs of the earlier stages.
+/// The stages are ordered by the starts of their first jobs.
 fn by_stage(jobs: &mut [(CiJob, Option<&str>)]) {
     let mut first: BTreeMap<String, u64> = BTreeMap::new();
     for (job, stage) in jobs.iter() {

@@ -42,8 +42,8 @@ struct Parser {
     suites: Vec<Suite>,
     open: Vec<Open>,
     cases: usize,
-    /// The index of the suite that collects the tests directly below the element `testsuites`. It
-    /// has no name and no times.
+    /// The index of the suite that collects the tests directly below the element `testsuites`. This suite has no name
+    /// and no times.
     loose: Option<usize>,
     /// Whether the JUnit report has a length whose comma can only be a decimal comma.
     is_decimal: bool,
@@ -307,8 +307,8 @@ fn with_length(mut list: XmlAttributes<'_>) -> Result<(Attributes, Option<Length
     Ok((read, known))
 }
 
-/// The smallest number of zeros at the end of all lengths in a JUnit report that cannot be chance. These digits were
-/// not measured. Go, for example, rounds to 10 ms and writes `0.300000`.
+/// If all lengths in a JUnit report end with at least this number of zeros, the zeros are no chance but digits that
+/// were not measured. Go, for example, rounds to 10 ms and writes `0.300000`.
 const ZEROS: u32 = 4;
 
 /// Sets the precision of the lengths in a JUnit report. The length with the most digits decides about all of them.

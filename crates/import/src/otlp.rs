@@ -242,8 +242,8 @@ impl Parts {
     }
 }
 
-/// Collects the spans of an OTLP list in JSON while it is read, from any nested elements. The list
-/// itself is not kept.
+/// Collects the spans of an OTLP list in JSON, also those in nested elements, while the list is read. The list itself
+/// is not kept in memory.
 struct Flat<T> {
     spans: Vec<Raw>,
     of_list: PhantomData<T>,

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use serde_json::{json, Value};
 use tr_text::escape;
 
-/// The largest length in bytes of the command's text in an answer to an agent, and, as `ANSWER`, of the whole answer.
+/// Two largest lengths in bytes: `TEXT` for the command's text in an answer to an agent, `ANSWER` for the whole answer.
 /// An answer of this length has less than 2,000 tokens.
 const TEXT: usize = 6_000;
 const ANSWER: usize = 7_900;
@@ -67,8 +67,8 @@ fn quoted(text: &str) -> usize {
     serde_json::to_string(text).map_or(usize::MAX, |json| json.len())
 }
 
-/// A text of a recording for an agent, with a mark at the beginning of each line. The agent can
-/// thus distinguish it from lines of `tr`.
+/// A text of a recording for an agent, with a mark at the beginning of each line. By the marks, the agent can
+/// distinguish the recorded text from lines that `tr` itself writes.
 pub fn marked(text: &str) -> String {
     let text = escape::page(text);
     let lines = text.lines().map(|line| format!("| {line}\n"));

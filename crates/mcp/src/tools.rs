@@ -18,12 +18,13 @@ use crate::answer::{self, Page};
 use crate::server::Server;
 use crate::tool::{AgentTool, Takes, TakesKind};
 
-/// The longest time for which the tool `record` may run. The constant `GRACE` is the time that it
-/// then has to end by itself.
+/// `LIMIT` is the longest time for which the tool `record` may run. `GRACE` is the further time in which the recorder
+/// has to end by itself after this limit.
 const LIMIT: Duration = Duration::from_secs(3600);
 const GRACE: Duration = Duration::from_secs(10);
-/// The longest time for which a tool other than `record` may run, because MCP clients wait for a minute. The `tr`
-/// command gets this limit as an option. If it does not end in time, it is killed after the time in `KILLED`.
+/// `ANSWER` is the longest time for which a tool other than `record` may run, because MCP clients wait for a minute.
+/// The `tr` command gets this limit as an option. A command that does not keep the limit is killed when it has run for
+/// the time in `KILLED`.
 const ANSWER: Duration = Duration::from_secs(45);
 const KILLED: Duration = Duration::from_secs(50);
 /// The number of bytes that are kept from the end of a command's messages.
@@ -36,8 +37,8 @@ const FAILED: i32 = 2;
 /// The largest number of characters of an agent's own words that an error message repeats.
 pub const REPEATED: usize = 200;
 
-/// The tools that the server offers to the agent. Tools that run commands are offered only if the
-/// user permits them, and come last.
+/// The tools that the server offers to the agent. The tools that run commands come last, and are offered only if the
+/// user permits the agent to run commands.
 fn offered(server: &Server) -> impl Iterator<Item = &'static AgentTool> + '_ {
     let all = || server.tools.iter().copied();
     let others = all().filter(|tool| !tool.records());
@@ -114,8 +115,8 @@ fn line(
         let wrong = || format!("{name} is not of its type");
         match (kind, value) {
             (TakesKind::File, None) => words.push(below(root, server.recording)?.into()),
-            // The recorder writes to its default file, which is tested as well, because it may be a link out of the
-            // folder.
+            // The recorder writes to its default file. This path is tested as well, because the file may be a link to a
+            // place outside of the folder.
             (TakesKind::Output, None) => drop(new_below(root, server.recording)?),
             (TakesKind::Files | TakesKind::Command, None) => {
                 return Err(format!("{name} is missing"))
@@ -241,7 +242,7 @@ pub fn call(server: &Server, tool: &AgentTool, given: &Value) -> Result<Value, S
     ran.map_err(|error| error.to_string())
 }
 
-/// The command that runs this `tr` program again with another command line. It has no access to the
+/// The command that runs this `tr` program again with another command line. The new process has no access to the
 /// server's connection with the agent.
 fn command(words: Vec<OsString>) -> Command {
     let mut command = Command::new("/proc/self/exe");
@@ -344,8 +345,8 @@ fn record(words: Vec<OsString>, root: &Path) -> std::io::Result<Value> {
     Ok(page.result(&title, &said, !(in_time && status.success())))
 }
 
-/// Runs a command, and ends it at the time limit. Returns its status, whether it ended by itself in
-/// time, and the last part of its output.
+/// Runs a command, and ends the command at the time limit. Returns the command's status, whether the command ended by
+/// itself in time, and the last part of its output.
 fn bounded(mut command: Command, limit: Duration) -> std::io::Result<(ExitStatus, bool, Vec<u8>)> {
     let (output, input) = std::io::pipe()?;
     command.stdout(input.try_clone()?).stderr(input);
@@ -381,8 +382,8 @@ struct CommandOutput {
 }
 
 impl CommandOutput {
-    /// Reads a part of the command's output if there is one within `time` milliseconds. Returns the
-    /// number of bytes.
+    /// Reads a part of the command's output, if the command writes something within `time` milliseconds. Returns the
+    /// number of bytes that were read.
     fn read(&mut self, time: u8) -> std::io::Result<usize> {
         let Some(output) = &mut self.output else {
             std::thread::sleep(Duration::from_millis(time.into()));

@@ -26,7 +26,7 @@ fn factor(by: f64) -> u64 {
 #[derive(Default)]
 pub(super) struct ChangeSet {
     pub list: Vec<Change>,
-    /// For each machine of a forecast, three sets of changes: those that apply to it at best, probably, and at worst.
+    /// For each machine of a forecast, three sets of changes: for the best case, the likely case and the worst case.
     pub variants: Vec<[Changes; 3]>,
     /// The number of tests that a forecast divides among the machines.
     pub tests: usize,
@@ -36,8 +36,8 @@ pub(super) struct ChangeSet {
 const ALL: &[usize] = &[0, 1, 2];
 
 impl ChangeSet {
-    /// Adds a change after which `remains` thousandths of the given times remain, and returns the
-    /// bit that stands for the change.
+    /// Adds a change to the list: `remains` thousandths of the given times are left. Returns the bit that stands for
+    /// the change.
     fn push(&mut self, time: Without, remains: u64) -> Changes {
         let bit: Changes = 1u32.checked_shl(self.list.len() as u32).unwrap_or(0);
         self.list.push(Change {
@@ -89,7 +89,7 @@ fn tests(facts: &BuildFacts<'_>) -> Vec<(u64, Vec<Group>)> {
     let mut processes: BTreeMap<ProcessIx, StepIx> = BTreeMap::new();
     for (at, step) in steps.list().iter().enumerate() {
         if let Some(process) = step.process.filter(|_| step.kind == StepKind::Test) {
-            // The outermost step of a process comes first, and it is kept.
+            // The outermost step of a process comes first in the list, so this step is kept, and not a later one.
             processes.entry(process).or_insert(at);
         }
     }

@@ -53,8 +53,8 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Combines two forecasts of one time if it is not known which of them is right. The likely time is the geometric
-    /// mean of both, because it is then wrong by the same factor, whichever is right.
+    /// Combines two forecasts of one time if it is not known which of the two is right. The likely time is the
+    /// geometric mean of both: whichever forecast is right, the mean is then wrong by the same factor.
     pub(crate) fn or(self, other: Interval) -> Interval {
         let product = u128::from(self.likely) * u128::from(other.likely);
         Interval {
@@ -100,8 +100,8 @@ pub struct Row {
 pub struct Forecast {
     /// The length of the recorded run's critical path in ns.
     pub recorded: u64,
-    /// The forecast time in ns without any change. It is set only if it differs so much from the
-    /// recorded time that changes should be compared with it.
+    /// The forecast time in ns for the run without any change. This field is set only if this time differs so much from
+    /// the recorded time that forecasts with changes should be compared with it.
     pub unchanged: Option<u64>,
     pub wall: Interval,
     pub cpus: u64,

@@ -138,7 +138,8 @@ fn busy_processes(outside: &Outside) -> Option<u64> {
     for (cpu, slices) in &outside.slices {
         let sums = outside.sums.get(cpu).map_or(&[][..], Vec::as_slice);
         for slice in slices.iter().filter(|slice| !slice.is_open) {
-            // `sums` already has the time in which several tasks had the CPU. So only the rest of the slice is added.
+            // In `sums` are the times in which several tasks had the CPU. The last of these times may cover the first
+            // part of this slice, so only the rest of the slice is added.
             let before = sums.partition_point(|sum| sum.from < slice.to);
             let last = before.checked_sub(1).and_then(|last| sums.get(last));
             let from = last.map_or(slice.from, |sum| sum.to.max(slice.from));
@@ -258,8 +259,9 @@ fn divided(levels: &[Level], cpus: u64, others: u64, wall: u64) -> Option<Divisi
         } else if among_tasks > one_share {
             for_tasks = for_tasks.saturating_add(level.ns);
         }
-        // In the remaining case nothing is added: a single task beside a group gets a CPU for itself only after the
-        // kernel has moved the others away, so it may get less until then.
+        // In the remaining case, one share for the whole run would be more than the shares of its tasks, but the run
+        // got less. This proves no division: a single task beside a group gets a CPU for itself only after the kernel
+        // has moved the other tasks away, and may get less until then.
     }
     let shown = for_groups.max(for_tasks);
     (shown > 0 && shown.saturating_mul(SHOWN) >= wall).then_some(if for_groups > for_tasks {
@@ -328,9 +330,9 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// How the kernel divided the CPUs between a run and two other tasks on two CPUs, for tests.
-    /// Each level has the number of the run's tasks that wanted a CPU, the time in ms, and the CPUs
-    /// that they got, in hundredths.
+    /// How the kernel divided the CPUs between a run and two other tasks on two CPUs, for tests. Each level has the
+    /// number of the run's tasks that wanted a CPU, the time in ms, and the number of CPUs that these tasks got, in
+    /// hundredths.
     fn shown(levels: &[(usize, u64, u64)]) -> Option<Division> {
         let wall = levels.iter().map(|(_, ms, _)| ms * MS).sum();
         let level = |(demand, ms, percent): &(usize, u64, u64)| Level {

@@ -30,8 +30,8 @@ pub struct Predictor {
     pub(crate) wanted: Wanted,
     pub(crate) recorded: u64,
     pub(crate) recorded_cpus: u64,
-    /// For each machine among which tests are divided, three sets of changes: those that apply to it at best, probably,
-    /// and at worst.
+    /// For each machine among which tests are divided, three sets of changes: for the best case, the likely case and
+    /// the worst case.
     pub(crate) variants: Vec<[Changes; 3]>,
     /// The number of recorded tests that the forecast divides among machines.
     pub(crate) tests: usize,
@@ -67,8 +67,8 @@ pub struct Predictor {
 /// tasks use the CPUs. A guess: such forecasts are printed with the note that they say little.
 const WIDE: u64 = 3;
 
-/// The sentence that warns of a wide forecast, because other tasks used the CPUs beside the
-/// recorded run. `what` names the forecasts that it concerns.
+/// The sentence that warns of a forecast with a wide interval of time, because other tasks used the CPUs beside the
+/// recorded run. `what` names the forecasts that the sentence is about.
 pub(crate) fn wide_sentence(what: &str) -> String {
     format!(
         "beside this load the recording does not allow {what}: what part of the CPUs the run then gets is not known; --alone leaves the load out"
@@ -184,8 +184,8 @@ impl Predictor {
         }
     }
 
-    /// Whether a build tool whose jobs are known would start more of them on `cpus` CPUs than in
-    /// the recording.
+    /// Whether a build tool whose number of jobs is known would start more jobs on `cpus` CPUs than it did in the
+    /// recording.
     pub(crate) fn starts_more(&self, cpus: u64) -> bool {
         let mut limits = self.tools.limits.values();
         limits.any(|limit| limit.follows && cpus > limit.jobs)
@@ -276,8 +276,8 @@ impl Predictor {
     }
 
     /// The simulated time in ns of a changed run whose tasks wait as long for tasks outside of the run as in the
-    /// recording. This is likely, because a woken task has to wait for the end of another task's time slice, however
-    /// little work it has.
+    /// recording. Such equal waits are likely, because a woken task has to wait for the end of another task's time
+    /// slice, however little work the woken task has.
     fn kept_waits(&self, machine: Machine) -> Option<u64> {
         let same = machine.cpus == self.recorded_cpus && machine.jobs.is_none();
         let is_kept = self.is_beside() && same && machine.quota.is_none() && self.has_other_work();
@@ -316,10 +316,10 @@ impl Predictor {
         other_work || wanted.disk.is_some() || wanted.network.is_some()
     }
 
-    /// The fraction by which a simulated time is multiplied to get the forecast time. It is the recorded time divided
-    /// by the simulated time of the same run, because the simulation lacks some waits that runs on other machines have,
-    /// too, for example for a CPU while another one is idle. On one CPU there are no such waits, but the run takes no
-    /// less time than on two.
+    /// The fraction by which a simulated time is multiplied to get the forecast time. The fraction is the recorded time
+    /// divided by the simulated time of the same run: the simulation lacks some waits that also occur on other
+    /// machines, for example waits for a CPU while another CPU is idle. On one CPU there are no such waits, but there
+    /// the run is assumed to take at least as long as on two CPUs.
     fn fit(&self, load: Load, machine: Machine, done: &Done) -> (u64, u64) {
         if !self.is_fitted(load, machine) {
             return (1, 1);
@@ -336,9 +336,9 @@ impl Predictor {
         (Done::times(two, (is, of)).max(done.wall), done.wall)
     }
 
-    /// Whether a simulated time on this machine is multiplied by the ratio of the recorded run to
-    /// its simulation. It is not for a machine with a quota, because the waits for a quota are
-    /// already simulated.
+    /// Whether a simulated time on this machine is multiplied by the ratio of the recorded time to the time of its
+    /// simulation. The time on a machine with a quota is not multiplied, because the waits for a quota are already
+    /// simulated.
     fn is_fitted(&self, load: Load, machine: Machine) -> bool {
         let changed = self.wanted.alone || machine.quota.is_some();
         !changed && self.recorded_cpus > 1 && load.replayed > 0
@@ -376,8 +376,8 @@ impl Predictor {
         is_off.then_some((recorded, forecast))
     }
 
-    /// A sentence which says that the forecast, or some rows of its table, are too wide to be
-    /// useful because of other tasks beside the run; `None` if all are narrow.
+    /// A sentence which says that the interval of the forecast, or of some rows of its table, is too wide to be useful
+    /// because of other tasks beside the run; `None` if all intervals are narrow.
     fn wide_words(&self, wall: &Interval, table: &[Row]) -> Option<String> {
         let wide = table.iter().filter(|row| self.is_wide(&row.wall)).count();
         let what = match (self.is_wide(wall), wide) {
@@ -591,9 +591,9 @@ impl Predictor {
     }
 }
 
-/// A run that takes less than this long without other tasks, in ns, may get the CPUs at once although other tasks use
-/// them. A guess: it is some dozens of time slices. A recorded build took 60 ms, because a cache had the rest of its
-/// work, and got the CPUs at once.
+/// The limit in ns for a short run: if a run takes less time without other tasks, it may get the CPUs at once although
+/// other tasks use them. A guess: the limit is some dozens of time slices. One recorded build took only 60 ms, because
+/// a cache answered most of its compilations, and this build got the CPUs at once.
 const SHORT: u64 = 100_000_000;
 /// The smallest error that every forecast is assumed to have, in thousandths of its time. A guess;
 /// `predict.py` compares the intervals with real runs.

@@ -68,8 +68,8 @@ impl ToolChange {
         }
     }
 
-    /// The argument, such as `-l2`, with which the build tool starts jobs only while the machine's
-    /// load is low; `None` if it has none.
+    /// The argument, such as `-l2`, with which the build tool starts jobs only while the machine's load is low; `None`
+    /// if the command line has no such argument.
     pub fn load_limit<'a>(&self, args: &[&'a [u8]]) -> Option<&'a [u8]> {
         self.jobs?.load_limit(args)
     }

@@ -1,5 +1,5 @@
-//! Recognizes programs that measure for a time which they or their arguments set, such as load
-//! generators and benchmarks. Such a program takes as long on free CPUs, and does more in that time.
+//! Recognizes programs that measure for a set time, such as load generators and benchmarks. The program itself or its
+//! arguments set this time. On free CPUs, such a program does more work, but takes as long as on busy ones.
 
 use crate::command_line::program_of_args;
 

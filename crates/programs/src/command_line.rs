@@ -35,8 +35,8 @@ struct Description {
     what: Vec<String>,
 }
 
-/// The part of a process's description that a caller needs: the name of its program alone, or the
-/// whole label. The name costs much less time.
+/// The part of a process's description that a caller needs: the name of its program alone, or the whole label. Finding
+/// only the name takes much less time.
 #[derive(Clone, Copy, Debug)]
 enum Ask {
     Program,
@@ -250,7 +250,7 @@ fn interpreted(name: &str, rest: &[&[u8]], script: &Script, nested: u8, ask: Ask
                 program: ProgramName::with_verb("pytest", WORKER),
                 what: Vec::new(),
             },
-            // `make test` of a Perl module runs the module's tests by a call of this function.
+            // `make test` of a Perl module runs the module's tests by a call of a function such as `test_harness`.
             [_, text, files @ ..]
                 if script.harness && calls_harness(rest.get(..at).unwrap_or_default(), text) =>
             {
@@ -284,8 +284,8 @@ fn calls_harness(options: &[&[u8]], text: &[u8]) -> bool {
     contains(text, HARNESS.as_bytes()) && (options.iter().any(loads) || names(text))
 }
 
-/// Removes interpreters and their options from a command line: `bash -e x.sh a` becomes `x.sh a`,
-/// also if interpreters are nested. The command line of another program is returned unchanged.
+/// Removes interpreters and their options from a command line: `bash -e x.sh a` becomes `x.sh a`. Nested interpreters
+/// are all removed. A command line without an interpreter is returned unchanged.
 pub fn without_interpreter<'a>(args: &'a [&'a [u8]]) -> &'a [&'a [u8]] {
     let mut inner = args;
     for _ in 0..MOST_NESTED {
@@ -352,8 +352,8 @@ pub fn program_of_args(args: &[&[u8]]) -> ProgramName {
     read(args, 0, Ask::Program).program
 }
 
-/// The name of the program that a process executed, from its argv. If the argv gives no name, it is
-/// the name of the task (`comm`).
+/// The name of the program that a process executed, from its argv. If the argv gives no name, the result is the name of
+/// the task (`comm`).
 pub fn program_of(argv: &Argv, comm: &Comm) -> ProgramName {
     let args: Vec<&[u8]> = argv.args().collect();
     Some(program_of_args(&args))
@@ -482,8 +482,9 @@ pub fn whole_label_of(argv: &Argv, comm: &Comm, forked: bool) -> String {
     label(argv, comm, forked, Ask::WholeLabel)
 }
 
-/// The parts of the label for people ([`label_of`]), between which it has spaces: the program, each of the arguments
-/// that the label shows, and the note on a process that has executed nothing. A part may contain spaces itself.
+/// The parts of the label for people ([`label_of`]): the program, each of the arguments that the label shows, and the
+/// note on a process that has executed nothing. The label has a space between two parts. A part may contain spaces
+/// itself.
 pub fn label_parts_of(argv: &Argv, comm: &Comm, forked: bool) -> Vec<String> {
     parts(argv, comm, forked, Ask::Label)
 }

@@ -57,8 +57,8 @@ pub(crate) const JOBS: JobTool = JobTool {
 /// The order in which a build tool starts its jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Starts {
-    /// The build tool starts each job as soon as the jobs that it depends on have ended and a job
-    /// slot is free. The recorded wait of the tool shows which of the two came last.
+    /// The build tool starts each job as soon as the jobs that it depends on have ended and a job slot is free. The
+    /// recorded wait of the tool shows which of these two conditions was met last.
     Needs,
     /// The build tool starts its jobs in the order of [`Starts::Needs`], but a thread of the tool
     /// waits for each job.

@@ -15,7 +15,7 @@ const LARGEST: usize = 1 << 20;
 /// The number of bytes at the beginning of a command line that are matched with the user's step
 /// rules.
 const SEEN: usize = 4096;
-/// The longest name for people, in columns, of a step that a user's rule names. In machine formats it is whole.
+/// The longest name for people, in columns, of a step that a user's rule names. Machine formats have the whole name.
 const WIDTH: usize = 120;
 
 /// The user's step rules, set once for this process. All analyses in a process use the same rules,
@@ -70,7 +70,8 @@ impl OwnRule {
     }
 }
 
-/// Says in one line why a text is no regular expression. The library says it in several lines, the reason in the last one.
+/// Says in one line why a text is no regular expression. The message of the regex library has several lines, and the
+/// last one has the reason.
 fn in_one_line(error: &regex::Error, pattern: &str) -> String {
     let text = error.to_string();
     let reason = text.lines().last().unwrap_or_default();

@@ -17,8 +17,8 @@ const MOST: usize = 256;
 /// The longest name, in columns, that is given to a recipe of make or ninja for people.
 const WIDTH: usize = 60;
 
-/// The names of commands that only prepare something or print, separated by spaces. A recipe of
-/// make is not named after such a command if it has another one.
+/// The names of commands that only prepare something or print, separated by spaces. A recipe of make is named after
+/// such a command only if the recipe has no other command.
 const PREPARE: &str = ". : [ [[ break case cd continue done echo esac exit export false fi for function local mkdir printf \
                        read return rm select set shift source test trap true ulimit umask unset wait";
 

@@ -96,9 +96,9 @@ const PATHS: &[(Read, &str)] = &[
     ),
 ];
 
-/// Whether the program of a command line has a rule for build steps, only prints facts, or runs
-/// another program, as `nice` does. A process with such a program does not count as a test, even if
-/// a test runner started it and it is no build step.
+/// Whether the program of a command line has a rule for build steps, only prints facts, or runs another program, as
+/// `nice` does. A process of such a program that is no build step does not count as a test, even if a test runner
+/// started the process.
 pub fn knows(all: &[&[u8]]) -> bool {
     let first = command_line::without_interpreter(all).first();
     let path = first.and_then(|first| std::str::from_utf8(first).ok());
@@ -168,8 +168,8 @@ fn ansible_module(line: &Line) -> Option<FoundStep> {
     )
 }
 
-/// The beginning of the names of directories in which Jenkins keeps the scripts of a job's steps. A random number
-/// follows it.
+/// The beginning of the names of directories in which Jenkins keeps the scripts of a job's steps. In such a name, a
+/// random number follows.
 const DURABLE: &str = "durable-";
 
 fn jenkins(line: &Line) -> Option<FoundStep> {
@@ -308,7 +308,7 @@ fn named_test(line: &Line) -> Option<FoundStep> {
 mod tests {
     use super::*;
 
-    /// The name of a test has only the last directory, and its file the whole path.
+    /// The name of a test step has only the last directory of the test's path; the file of the step has the whole path.
     #[test]
     fn tests_have_the_files_of_their_command_lines() {
         let file = |line: &str| {

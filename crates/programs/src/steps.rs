@@ -20,7 +20,8 @@ named! {
     }
 }
 
-/// An integration of `tr` into a test runner that runs all tests in one process. It makes each test a step.
+/// An integration of `tr` into a test runner that runs all tests in one process. The integration makes each test a
+/// step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Integration {
     Pytest,
@@ -33,8 +34,8 @@ pub enum Integration {
 pub struct FoundStep {
     pub kind: StepKind,
     pub name: Phrase,
-    /// The part of the name that is equal in all runs of a CI job, if a random number follows it. Otherwise, the whole
-    /// name is equal in all runs.
+    /// The beginning of the name, if a random number follows and only this beginning is equal in all runs of a CI job.
+    /// `None` if the whole name is equal in all runs.
     pub stable_name: Option<&'static str>,
     /// The path of the file that the test is in, as the command line has it, if the build step is a test whose file is
     /// known.

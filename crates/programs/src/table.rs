@@ -45,8 +45,8 @@ pub(crate) fn exact(name: &str) -> Option<&'static KnownProgram> {
     KNOWN.get(name).copied()
 }
 
-/// The row for the program with this name in the table of known programs. If there is none, a
-/// version and a target in the name are ignored: `x86_64-linux-gnu-gcc-12` is found as `gcc`.
+/// The row for the program with this name in the table of known programs. If no row has exactly this name, a version
+/// and a target in the name are ignored: `x86_64-linux-gnu-gcc-12` is found as `gcc`.
 pub fn by_name(name: &str) -> Option<&'static KnownProgram> {
     if let Some(found) = exact(name) {
         return Some(found);

@@ -62,8 +62,8 @@ pub enum Label {
     /// In reports, the process is named after the script, the module or the text that it gets as a
     /// program among its arguments.
     Interpreter(Script),
-    /// In reports, the label of the process is that of the program which its first argument names,
-    /// as for `nice make`.
+    /// In reports, the process has the label of another program, the one that the process's first argument names, as
+    /// `make` in `nice make`.
     Wrapper,
     /// In reports, the label of the program's process shows the directory of the program's file,
     /// which is named after a crate (cargo's build scripts).
@@ -194,8 +194,8 @@ pub struct KnownProgram {
     /// Whether the program prints facts about the machine, so that scripts run it to read its
     /// output.
     pub answers: bool,
-    /// The verbs with which the program prints facts, separated by spaces. Scripts run it with them
-    /// to check something, or to read its output.
+    /// The verbs with which the program prints facts, separated by spaces. Scripts run the program with these verbs to
+    /// check something, or to read the program's output.
     pub answer_verbs: &'static str,
     /// Whether the test runner has a way to declare that a test is expected to fail, so that a
     /// failed process may be a success.

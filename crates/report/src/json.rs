@@ -288,8 +288,8 @@ fn rows(view: &View<'_>) -> Option<(By, Value)> {
     Some((by, Top::new(view).json_rows()))
 }
 
-/// The processes that the JSON document lists, in the order of their start or of `--sort`. `--top` limits their
-/// number. If the document has rows of groups (`has_rows`), it limits these instead.
+/// The processes that the JSON document lists, in the order of their start or of `--sort`. `--top` limits the number of
+/// processes. If the document has rows of groups (`has_rows`), `--top` limits the rows instead.
 fn processes(view: &View<'_>, has_rows: bool) -> Vec<ProcessIx> {
     let ask = view.ask;
     let most = if has_rows { usize::MAX } else { ask.most() };

@@ -26,8 +26,8 @@ pub fn of(name: &str) -> Option<&'static str> {
 /// The name by which `tr schema` prints the schema of a single process ([`process`]).
 pub const PROCESS: &str = "process";
 
-/// The JSON Schema of a line of `tr analyze --format ndjson`. It is that of a member of the list
-/// `processes` in the JSON document.
+/// The JSON Schema of a line of `tr analyze --format ndjson`. A line has the schema of a member of the list `processes`
+/// in the JSON document.
 pub fn process() -> Option<String> {
     let mut document: Value = serde_json::from_str(of("analyze")?).ok()?;
     let mut schema = document.pointer_mut("/properties/processes/items")?.take();

@@ -35,8 +35,8 @@ pub(crate) fn words(view: &View<'_>, size: &RunnerSize) -> Vec<String> {
     used.into_iter().flatten().collect()
 }
 
-/// The title of the line with the sentences on the size of runner that a job needs. It fits the first sentence:
-/// `Memory` or `Size`.
+/// The title of the line with the sentences on the size of runner that a job needs: `Memory` if the first sentence is
+/// about memory, otherwise `Size`.
 pub(crate) fn lead(size: Option<&RunnerSize>) -> &'static str {
     match size.and_then(|size| size.memory) {
         Some(_) => "Memory",

@@ -462,9 +462,9 @@ fn slow(judged: &StepVerdicts<'_>) -> Vec<SlowTest> {
 }
 
 /// The steps that the summary lists: the longest steps, and the failed ones among the others. A step that takes at
-/// least four fifths of the wall time is replaced by the steps inside it if these have at least half of its time. If it
-/// failed but none of the steps inside it did, it is listed as well. `fails` returns whether a step failed in a way
-/// that matters.
+/// least four fifths of the wall time is replaced by the steps inside it, if these have at least half of its time. A
+/// replaced step is listed all the same if it failed and no step inside it did. `fails` returns whether a step failed
+/// in a way that matters.
 fn longest(wall: u64, list: &[Step], fails: impl Fn(&Step) -> bool) -> Vec<TimedPart> {
     let mut inside: HashMap<Option<usize>, Vec<(usize, &Step)>> = HashMap::new();
     for (at, step) in list

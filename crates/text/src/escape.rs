@@ -188,8 +188,8 @@ fn colour(text: &str) -> Option<usize> {
 }
 
 /// The text of a CSV cell for a value, without quotes around it. A text that begins with `=`, `+`, `-` or `@` gets a
-/// `'` before it, because a spreadsheet would take it for a formula. So does a text that begins with `::`, because a CI
-/// system would take the line for a command.
+/// `'` before it, because a spreadsheet would take the text for a formula. A text that begins with `::` gets a `'`,
+/// too, because a CI system would take the line for a command.
 pub fn cell(value: &str) -> String {
     let safe = text(value.as_bytes());
     let begins = |c: char| "=+-@\u{ff1d}\u{ff0b}\u{ff0d}\u{ff20}".contains(c);
@@ -252,7 +252,7 @@ fn entities(value: &str) -> String {
     while let Some(c) = chars.next() {
         let next = chars.peek().copied().unwrap_or(' ');
         let plain = match c {
-            // Alone, these characters are no markup: the characters that would complete it are escaped.
+            // Each of these characters is markup only together with other characters, and those are escaped.
             '/' | '-' | '+' | '=' | ',' | '%' | '\'' | ';' | '(' | '"' | '?' => true,
             // Markdown could take a dot between letters for a part of a link (`tool.sh`), and a dot after a number for
             // the beginning of a list.

@@ -2,8 +2,8 @@
 
 use crate::style::Style;
 
-/// The place of a line in a tree that is printed as text. It decides which joining lines are drawn
-/// before the node's name.
+/// The place of a line in a tree that is printed as text. This place decides which joining lines are drawn before the
+/// node's name.
 #[derive(Clone, Debug, Default)]
 pub struct Levels {
     /// The depth of the printed node in the tree. A root has depth 1.

@@ -48,8 +48,8 @@ impl From<&str> for Span {
 enum Block {
     /// One line of a page, which is not wrapped, however wide it is.
     Line(Vec<Span>),
-    /// A text that follows a lead (the words at the start of its first line). It takes as many lines as it
-    /// needs, or is shortened to a number of lines.
+    /// A text that follows a lead (the words at the start of its first line). The text takes as many lines as it needs,
+    /// or is shortened to a given number of lines.
     Text {
         lead: Span,
         text: Vec<Span>,
@@ -67,8 +67,8 @@ enum Block {
         name: Span,
         items: Vec<Span>,
     },
-    /// A single line in which the name is shortened to the width that the rest of the line leaves, but not below
-    /// its least width.
+    /// A single line in which the name is shortened to the width that the rest of the line leaves, but is never shorter
+    /// than the name's least width.
     Named {
         before: Vec<Span>,
         name: Span,
@@ -156,8 +156,8 @@ impl Page {
         self.led(Span::new(paint, lead), Span::new(paint, text));
     }
 
-    /// Adds a text of any length to the page. `lead` is the words before the text. Further lines are indented by its
-    /// width.
+    /// Adds a text of any length to the page. `lead` is the words before the text. Further lines are indented by the
+    /// width of these words.
     pub fn led(&mut self, lead: Span, text: Span) {
         let (text, most) = (vec![text], None);
         self.blocks.push(Block::Text { lead, text, most });
@@ -354,7 +354,7 @@ impl Block {
     }
 }
 
-/// Divides a text into lines for a terminal. The words `lead` are put before it. If `most` is set, the text is
+/// Divides a text into lines for a terminal, with the words `lead` before the text. If `most` is set, the text is
 /// shortened to that number of lines.
 fn wrap(lead: &Span, text: &[Span], most: Option<usize>, style: &Style) -> Vec<Line> {
     let indent = lead.width();
@@ -390,7 +390,7 @@ fn wrap(lead: &Span, text: &[Span], most: Option<usize>, style: &Style) -> Vec<L
     lines
 }
 
-/// Divides items into lines for a terminal. The words `lead` are put before them.
+/// Divides items into lines for a terminal, with the words `lead` before the first item.
 fn in_lines(lead: &Span, items: &[Span], style: &Style) -> Vec<Line> {
     let mut lead = lead.clone();
     let mut lines = Vec::new();

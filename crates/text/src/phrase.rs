@@ -1,5 +1,5 @@
-//! Holds names and sentences in two lengths: whole for machine formats (JSON, Parquet, traces of other tools), and short
-//! for people.
+//! Holds names and sentences in two lengths: whole for machine formats (JSON, Parquet, traces of other tools), and
+//! short for people.
 
 use serde::{Serialize, Serializer};
 
@@ -13,7 +13,7 @@ pub const LONGEST: usize = 4096;
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Phrase {
     whole: String,
-    /// The text for people; `None` if it is the whole one.
+    /// The text for people; `None` if it is the same as the whole text.
     short: Option<Box<str>>,
 }
 
@@ -46,7 +46,7 @@ impl Phrase {
         &self.whole
     }
 
-    /// The text for people, and the one for machine formats if it is another one.
+    /// The text for people, and the text for machine formats if it differs from the text for people.
     pub fn into_short(self) -> (String, Option<String>) {
         match self.short {
             Some(short) => (short.into(), Some(self.whole)),
@@ -111,7 +111,8 @@ mod tests {
         assert_eq!((plain.whole(), plain.short()), ("ld links", "ld links"));
     }
 
-    /// A hostile name may have millions of characters, also of those that take no column.
+    /// A hostile name may have millions of characters, and some characters take no column on a terminal, so the number
+    /// of columns alone is no bound.
     #[test]
     fn a_whole_name_has_a_bound() {
         for text in [

@@ -19,8 +19,8 @@ const LONGEST: usize = 4096;
 const SHORT: usize = 120;
 
 impl Strings {
-    /// A table that holds this many bytes of long texts. When they are used up, further texts are cut to `SHORT` bytes,
-    /// which are not counted.
+    /// A table that may hold this many bytes of long texts. When these bytes are used up, further texts are cut to
+    /// `SHORT` bytes. Texts of at most `SHORT` bytes are not counted.
     pub fn new(room: usize) -> Strings {
         Strings {
             all: Vec::new(),

@@ -89,8 +89,8 @@ pub fn at(ns: u64) -> String {
     format!("{}.{:03}", ns / 1_000_000_000, ns / 1_000_000 % 1000)
 }
 
-/// The text for a number of bytes, with a unit that is a power of 1024. It is rounded to a whole number of the unit, or
-/// to a tenth below ten.
+/// The text for a number of bytes, with a unit that is a power of 1024. The number is rounded to a whole number of the
+/// unit, or to a tenth if it is below ten units.
 pub fn bytes(count: u64) -> String {
     let (figure, unit) = figure_and_unit(count);
     format!("{figure} {unit}")

@@ -3,7 +3,7 @@
 
 /// The term for the state of a task from a switch-in to the next switch-out.
 pub const ON_CPU: &str = "on CPU";
-/// The term for a runnable task's time off CPU. It is the name of a column and of a state.
+/// The term for a runnable task's time off CPU. A column and a state have this name.
 pub const RUN_QUEUE: &str = "run queue";
 /// The term for the time in a run queue, as a word in a sentence.
 pub const RUN_QUEUE_WAIT: &str = "run-queue wait";

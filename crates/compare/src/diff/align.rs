@@ -94,7 +94,7 @@ struct Search<'a> {
     processes: &'a [Proc],
     /// For each process of the run, the index of the slot with which it is matched, if it is.
     found: Vec<Option<usize>>,
-    /// For each slot, whether a process of the run is matched with it already.
+    /// For each slot, whether a process of the run is already matched with this slot.
     taken: Vec<bool>,
 }
 
@@ -121,8 +121,8 @@ impl Search<'_> {
         }
     }
 
-    /// Matches the process that has the index `at` with the slot that has the index `place`, unless one of them already
-    /// has a match.
+    /// Matches the process that has the index `at` with the slot that has the index `place`, unless the process or the
+    /// slot already has a match.
     fn pair(&mut self, at: usize, place: usize) {
         let (Some(taken), Some(found)) = (self.taken.get_mut(place), self.found.get_mut(at)) else {
             return;
@@ -213,9 +213,9 @@ fn only_one(search: &mut Search<'_>, slots: &[Slot]) {
     }
 }
 
-/// Matches the children of one parent that run the same program, in the order of their start. There must be equally
-/// many in this run and in the earlier ones, all without a match so far. Their arguments may differ (`sleep 1` and
-/// `sleep 2`; COMMAND itself).
+/// Matches the children of one parent that run the same program, in the order of their start. Their number in this run
+/// must equal their number in the earlier runs, and none of these processes may have a match so far. The arguments of
+/// two matched processes may differ (`sleep 1` and `sleep 2`; COMMAND itself).
 fn all_of_program(
     search: &mut Search<'_>,
     there: &HashMap<(Option<usize>, &ProgramName), Vec<usize>>,

@@ -23,7 +23,8 @@ named! {
     }
 }
 
-/// The largest number of steps whose wall times are written for a service, which shows each step as a line of a chart.
+/// The largest number of steps whose wall times are written for a service. The service draws a line of a chart for each
+/// of these steps.
 const STEPS: usize = 100;
 /// The least wall time in ns of a step that is written for a service. The time of a shorter step varies too much. A
 /// guess.
@@ -154,8 +155,9 @@ pub fn json(runs: &[Run], service: Service) -> String {
     tr_text::json::document(&document, true).unwrap_or_default()
 }
 
-/// The figures of the new runs of a comparison as JSON for a service. There are none if any run does not measure a
-/// whole build: the service would compare later builds with such a figure.
+/// The figures of the new runs of a comparison as JSON for a service. The JSON has no figures if a build of the
+/// comparison failed or was only partly recorded: the service would compare later builds with the figures of an
+/// incomplete build.
 pub fn render(diff: &Diff, service: Service) -> String {
     let runs = match ends::no_build(diff) {
         Some(_) => &[],
@@ -220,8 +222,8 @@ fn bencher(rows: &[Row]) -> Value {
         let (name, figure) = (&row.name, &row.figure);
         let name = match name.chars().nth(NAME) {
             None => name.clone(),
-            // Two long names may begin alike. So a cut name ends with the number of the first row that has the whole
-            // name.
+            // Two names that are longer than the limit may begin alike. So a cut name ends with the number of the first
+            // row that has the whole name.
             Some(_) => {
                 let first = rows.iter().position(|other| other.name == *name);
                 let number = format!("#{}", first.unwrap_or(0));

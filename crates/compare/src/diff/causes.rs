@@ -25,7 +25,8 @@ named! {
     pub enum DifferenceCause {
         /// The build's own tasks need more CPU time than before, or less.
         Work = "work", "CPU time of its own";
-        /// The build's own tasks need as much CPU time as before, but less or more of the work runs at the same time.
+        /// The build's own tasks need as much CPU time as before, but a larger or a smaller part of their work runs at
+        /// the same time.
         Order = "order", "work that runs one after the other";
         Others = "others", "other tasks";
         Quota = "quota", "the CPU quota";
@@ -60,7 +61,8 @@ pub enum Doubt {
     Beside,
     /// The two sides of the comparison ran on different CPU models.
     Model,
-    /// The two sides of the comparison ran on different numbers of CPUs: those of the base, and those of the new runs.
+    /// The two sides of the comparison ran on different numbers of CPUs: the first value is the number for the base,
+    /// the second the number for the new runs.
     Cpus(u64, u64),
 }
 
@@ -109,16 +111,16 @@ pub struct Causes {
     pub names: Vec<(String, i128)>,
     /// A circumstance other than the build's work that can explain the difference of its CPU time, if there is one.
     pub doubt: Option<Doubt>,
-    /// How many CPUs the base and the new runs had, if the numbers differ: that alone changes how much of the work runs
-    /// at the same time.
+    /// The numbers of CPUs of the base and of the new runs, if the two numbers differ: another number of CPUs changes
+    /// how much of the work runs at the same time, even if the work is the same.
     pub cpus: Option<Doubt>,
 }
 
-/// Three divisors for the least size of a cause: a smaller part of the difference is no cause, because no reader would
-/// act on it. The first limit is a fifth of the wall time's difference. The second limit is a twentieth of the time
-/// that the build takes on CPUs of its own. (For CPU time without a known spread it is a fifth.) The third limit is for
-/// wall times that do not differ: a twentieth of the wall time. The divisors are guesses; `diff.py` plants differences
-/// and judges the rule that uses the divisors.
+/// Three limits for the size of a cause, each as the divisor of a time: a part of the difference below a limit is no
+/// cause, because no reader would act on such a part. `OF_DIFFERENCE`: a fifth of the wall time's difference. `OF_OWN`:
+/// a twentieth of the time that the build takes on CPUs of its own (for CPU time without a known spread it is a fifth).
+/// `OF_WALL`, for wall times that do not differ: a twentieth of the wall time. The divisors are guesses; `diff.py`
+/// plants differences and judges the rule that uses the divisors.
 const OF_DIFFERENCE: u128 = 5;
 const OF_OWN: u128 = 20;
 const OF_WALL: u128 = 20;
@@ -134,8 +136,8 @@ const MODELS: Ratio = Ratio {
     factor: 2,
     divisor: 1,
 };
-/// The least growth of the other tasks' share of the machine's CPUs, in thousandths: a tenth. A guess; `diff.py`
-/// judges the rule that uses it on planted differences.
+/// The least growth, in thousandths of all the machine's CPU time, of the share that tasks outside of the build have: a
+/// tenth. A guess; `diff.py` judges the rule that uses this number on planted differences.
 const MORE: i128 = 100;
 
 /// A fraction of two integers, for limits on how much larger one side of a comparison may be.
@@ -167,7 +169,8 @@ pub fn set_aside(base: &mut [Run], new: &mut [Run]) -> Vec<String> {
         let unknown = times.get(WallPart::Unknown);
         let much = unknown.saturating_mul(20) > times.sum(|_| true);
         let unknown = unknown.max(run.figures.get(Figure::Unknown).unwrap_or(0));
-        // With so much unknown time, the true critical path may be another one, and so may be its parts.
+        // With so much unknown time, another path may be the true critical path, and the parts of the wall time may be
+        // wrong, too.
         (much || work(run).is_none()).then_some(unknown)
     };
     let sure = |runs: &[Run]| runs.iter().filter(|run| unknown(run).is_none()).count();
@@ -278,8 +281,8 @@ impl Causes {
         let waits = waits.filter_map(|(part, cause)| self.waits(sides, part, cause));
         let mut all: Vec<Share> = waits.collect();
         let waited = all.iter().map(|share| share.ns).sum::<i128>();
-        // The time before and after COMMAND and unknown time are not work of the build. So their differences are
-        // subtracted, like those of the waits.
+        // Neither the time before and after COMMAND nor unknown time is work of the build. So the differences of these
+        // times are subtracted, like the differences of the waits.
         let beside = [WallPart::Around, WallPart::Unknown].into_iter();
         let beside = beside.filter_map(|part| Some(self.part(part)?.difference()));
         all.extend(self.run(sides, waited + beside.sum::<i128>()));
@@ -289,8 +292,8 @@ impl Causes {
         all.into_iter().partition(is_with)
     }
 
-    /// The part of the wall time's difference that is due to the build's own work, either its CPU time or how much of
-    /// it runs at once. `waited` is the part in ns that is due to waits and to other tasks.
+    /// The part of the wall time's difference that is due to the build's own work: to the amount of its CPU time, or to
+    /// how much of the work runs at once. `waited` is the part in ns that is due to waits and to other tasks.
     fn run(&self, sides: Sides<'_>, waited: i128) -> Option<Share> {
         let run = sides.judge(|run| Some(run.parts.as_ref()?.times.sum(WallPart::is_run)))?;
         let differs = |judged: &&Difference| judged.is_noticeable();
@@ -325,9 +328,10 @@ impl Causes {
             .map(|ns| share(DifferenceCause::Order, ns))
     }
 
-    /// Whether two builds do about equal work, so that the CPU time does not explain the difference of `alone` ns. This
-    /// is the difference between the times that the builds would take with CPUs for themselves. The CPU time must be
-    /// known. It must also differ by less than `alone`, or by less than a twentieth, or in the other direction.
+    /// Whether two builds do about equal work, so that their CPU time does not explain the difference `alone`. This is
+    /// the difference in ns between the times that the two builds would take with CPUs for themselves. The work is
+    /// about equal if the CPU time is known, and its difference is less than `alone`, or less than a twentieth, or in
+    /// the other direction.
     fn is_equal_work(&self, alone: i128) -> bool {
         self.work.as_ref().is_some_and(|work| {
             let more = work.difference();
@@ -364,15 +368,17 @@ impl Causes {
             whose: match part {
                 WallPart::Disk | WallPart::Memory if as_many => Whose::Machine,
                 WallPart::Network if as_many && is_elsewhere(sides, judged) => Whose::Machine,
-                // The waits may be for the build's own servers and daemons, which may have another version.
+                // The build may have waited for its own servers and daemons, whose versions may differ between the two
+                // sides.
                 WallPart::Network | WallPart::Outside if as_many => Whose::Unclear,
                 _ => Whose::Build,
             },
         })
     }
 
-    /// Whether other tasks can explain the change of the build's CPU time: both grew or both fell, and the build's
-    /// CPU time changed by no more than sharing can cause.
+    /// Whether tasks outside of the build can explain the change of the build's CPU time. They can if their time and
+    /// the build's both grew or both fell, and the build's CPU time changed by no more than shared cores and caches can
+    /// cause.
     fn beside(&self, sides: Sides<'_>, changed: i128) -> bool {
         let Some(work) = self.work.as_ref() else {
             return false;
@@ -411,8 +417,8 @@ impl Causes {
         }
     }
 
-    /// Whether the base and the new runs were recorded on different CPU models, and the difference of their CPU time
-    /// can come from that.
+    /// Whether the base and the new runs were recorded on different CPU models, and the models can cause the difference
+    /// of the CPU time.
     fn model(&self, sides: Sides<'_>, changed: i128) -> bool {
         let known = sides.runs().all(|run| !run.cpu.is_empty());
         let one = |run: &Run| sides.new.iter().any(|other| other.cpu == run.cpu);
@@ -433,7 +439,7 @@ impl Causes {
             (true, true, _) => Some(Whose::Both),
             (true, false, _) => Some(Whose::Build),
             (false, _, true) => Some(Whose::Unclear),
-            // The CPU time is not known, so the build may also have worked for longer.
+            // The CPU time is not known, so the build may have done more work as well as waited longer.
             (false, true, false) if self.work.is_none() => Some(Whose::Unclear),
             (false, true, false) => Some(Whose::Machine),
             (false, false, false) => None,

@@ -32,8 +32,8 @@ impl Run {
     }
 }
 
-/// The heading of a comparison: the command line of both sides if it is the same, or else both. It is shortened
-/// to `columns`; each of two long command lines gets half of that.
+/// The heading of a comparison: one command line if both sides have the same, otherwise the command lines of both
+/// sides. The heading is shortened to `columns`; each of two long command lines gets half of this width.
 pub(super) fn title(diff: &Diff, columns: usize) -> String {
     const ARROW: &str = " → ";
     let (base, new) = (command(&diff.base), command(&diff.new));
@@ -48,7 +48,7 @@ pub(super) fn title(diff: &Diff, columns: usize) -> String {
     format!("{}{ARROW}{}", part(&base, &new), part(&new, &base))
 }
 
-/// A warning that the compared runs are of different commands; `None` if they are not.
+/// A warning that the compared runs are of different commands; `None` if all runs have the same command.
 pub(super) fn other_commands(diff: &Diff) -> Option<String> {
     let mut kinds: Vec<&Run> = Vec::new();
     for run in diff.runs() {
@@ -65,8 +65,9 @@ pub(super) fn other_commands(diff: &Diff) -> Option<String> {
     })
 }
 
-/// A warning that the commands of the runs differ and no other process exists on both sides of the comparison;
-/// `None` if one does. A command that is only a wrapper of the other causes no warning.
+/// A warning that the commands of the runs differ and no process other than COMMAND exists on both sides of the
+/// comparison. `None` if the commands are equal or another process exists on both sides, as for a command that only
+/// wraps the earlier one.
 pub(super) fn strangers(diff: &Diff) -> Option<String> {
     other_commands(diff).filter(|_| diff.shared == 0)?;
     Some("not the same command, and no other process is on both sides".into())

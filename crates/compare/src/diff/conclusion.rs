@@ -105,8 +105,9 @@ pub(super) fn sentence(diff: &Diff) -> Phrase {
     })
 }
 
-/// A clause which says that the build's own time changed in the opposite direction of the wall time, with the
-/// causes; `None` if it did not. The wall time alone would hide a slower build on a quieter machine.
+/// A clause which says that the build's own time changed in the opposite direction of the wall time, with the causes;
+/// `None` if the build's own time did not change so. The wall time alone would hide a slower build on a quieter
+/// machine.
 fn against(diff: &Diff) -> Option<String> {
     let (alone, first) = (diff.causes.alone.as_ref()?, diff.causes.against.first()?);
     let is_with = alone.difference().signum() == first.ns.signum();
@@ -164,8 +165,8 @@ fn besides(diff: &Diff) -> Vec<String> {
     but
 }
 
-/// The party to which the difference between two builds is attributed; `None` if there is none, or if a failed
-/// or partial build makes the times incomparable.
+/// The party to which the difference between two builds is attributed; `None` if there is no such party, or if the
+/// times cannot be compared because a build failed or was only partly recorded.
 pub(super) fn whose(diff: &Diff) -> Option<Whose> {
     diff.causes
         .whose()

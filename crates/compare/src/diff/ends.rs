@@ -22,8 +22,8 @@ impl Run {
         exit::failed(self.status)
     }
 
-    /// The reason why the times of this run are not those of a whole build: it failed, or its recording is partial.
-    /// `None` if they are.
+    /// The reason why the times of this run are not those of a whole build: the build failed, or its recording is
+    /// partial. `None` if they are the times of a whole build.
     pub fn no_build(&self) -> Option<String> {
         let (file, end) = (&self.file, self.status.filter(|_| self.failed()));
         let failed = end.map(|end| format!("{file}: its build failed ({})", exit::words(end)));
@@ -67,8 +67,8 @@ fn failure_of(side: &str, runs: &[Run]) -> Option<String> {
     }
 }
 
-/// A text such as `the new recording x.bin is truncated`, because the times of such a recording are lower
-/// bounds; `None` if there is none.
+/// A text about the first partial recording of a side, such as `the new recording x.bin is truncated`; `None` if all
+/// recordings are whole. The times of a partial recording are only lower bounds.
 fn partial_of(side: &str, runs: &[Run]) -> Option<String> {
     let (file, why) = runs.iter().find_map(Run::partial)?;
     Some(format!("the {side} recording {file} {why}"))
@@ -96,7 +96,7 @@ pub fn comparable(diff: &Diff) -> Result<(), String> {
 }
 
 /// The reason why the times of this comparison are not those of whole builds: a build failed, or a recording is
-/// partial. `None` if they are.
+/// partial. `None` if they are the times of whole builds.
 pub(super) fn no_build(diff: &Diff) -> Option<String> {
     failure(diff).or_else(|| partial(diff))
 }

@@ -21,7 +21,7 @@ const SHORT: u64 = 1000;
 const NAMED: u64 = 40;
 /// The height of a level of the flame graph in CSS pixels.
 const LEVEL: usize = 17;
-/// The height of a frame of the flame graph in CSS pixels. It leaves a gap to the next level.
+/// The height of a frame of the flame graph in CSS pixels: one less than a level's, which leaves a gap between levels.
 const FRAME: usize = 16;
 
 /// The data from which each frame of the differential flame graph is drawn.

@@ -68,10 +68,11 @@ impl SampledDifference {
 pub struct FunctionChange {
     pub program: ProgramName,
     pub name: Name,
-    /// The function's own CPU time in the base and in the new runs: it was the innermost function of the stack.
+    /// The function's own CPU time in the base and in the new runs, from the samples in which this function was the
+    /// innermost one of the stack.
     pub own: SampledDifference,
-    /// The CPU time of the function including its callees, in the base and in the new runs: it was anywhere in the
-    /// stack.
+    /// The CPU time of the function including its callees, in the base and in the new runs, from the samples in which
+    /// the function was anywhere in the stack.
     pub total: SampledDifference,
 }
 

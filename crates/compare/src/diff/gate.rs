@@ -1,6 +1,7 @@
-//! The gate of `--fail-over`, which decides whether a build has become too slow. It judges the build's own time, which
-//! is the time that the build takes on CPUs that it has for itself. Other tasks lengthen and scatter the wall time, so
-//! that a slower build can be within its spread. The growth of the wall time is only reported.
+//! The gate of `--fail-over`, which decides whether a build has become too slow. The gate judges the build's own time,
+//! which is the time that the build takes on CPUs that it has for itself. Other tasks lengthen and scatter the wall
+//! time, so that the growth of a slower build can be hidden in the spread of the wall times. The gate only reports the
+//! growth of the wall time.
 
 use super::causes::{DifferenceCause, Doubt, Share, Whose};
 use super::run::{Figure, Run};
@@ -19,12 +20,13 @@ pub struct Gate {
     pub(super) percent: f64,
     /// Whether the growth of the judged figure is no larger than differences between runs of the same build.
     inside: bool,
-    /// The growth in percent of the judged figure without the part that is attributed to the runner; `None` if there
-    /// is no such part.
+    /// The growth in percent of the judged figure without the part that is attributed to the runner; `None` if no part
+    /// of the growth is attributed to the runner.
     pub(super) own: Option<f64>,
     /// Whether the whole growth of the judged figure is attributed to the runner, so that the build passes.
     runner: bool,
-    /// The growth of the wall time, which is only reported, if the gate judges the build's own time instead.
+    /// The growth of the wall time, if the gate judges the build's own time instead. The growth of the wall time is
+    /// then only reported.
     pub(super) wall: Option<WallGrowth>,
 }
 
@@ -116,8 +118,8 @@ pub fn judge(diff: &Diff) -> Option<Result<Gate, String>> {
     Some(judged.map_err(|why| format!("{why}: --fail-over cannot judge it")))
 }
 
-/// The gate's decision in a sentence, and whether the build fails; `None` if the user set no limit. A figure that
-/// cannot be judged fails.
+/// The gate's decision in a sentence, and whether the build fails; `None` if the user set no limit. The build also
+/// fails if the gate cannot judge the figure.
 pub(super) fn gate_words(diff: &Diff) -> Option<(String, bool)> {
     Some(match judge(diff)? {
         Ok(gate) => (gate.text(), gate.failed()),

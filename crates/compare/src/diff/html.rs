@@ -86,8 +86,8 @@ fn page_head(diff: &Diff, out: &mut String) {
     );
 }
 
-/// HTML that lists the compared runs of one side (base or new) with their wall times. The run that
-/// represents its side in the pictures, `middle`, is bold if there are several.
+/// HTML that lists the compared runs of one side (base or new) with their wall times. If the side has several runs,
+/// `middle`, the run that represents the side in the pictures, is bold.
 fn runs(runs: &[Run], middle: Option<&Run>) -> String {
     let middle = middle.filter(|_| runs.len() > 1);
     let shown = runs.iter().map(|run| {
@@ -112,8 +112,8 @@ fn linked(run: &Run) -> String {
     }
 }
 
-/// Adds two timelines with one time axis to the page: for each side, the run whose wall time is nearest to the side's
-/// median.
+/// Adds two timelines with one time axis to the page. Each timeline shows one run of a side: the run whose wall time is
+/// nearest to the side's median.
 fn page_timelines(diff: &Diff, out: &mut String) {
     let Some((base, new)) = run::middle(&diff.base, &diff.new) else {
         return;

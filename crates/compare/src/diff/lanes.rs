@@ -45,7 +45,7 @@ struct Drawn<'a> {
 }
 
 impl Drawn<'_> {
-    /// The parts of the name of the bar, between which it has spaces.
+    /// The parts of the bar's name; the picture has a space between two parts.
     fn name(&self) -> Vec<String> {
         let count = units::count(self.count as u64);
         match (self.count, self.alike) {
@@ -67,8 +67,8 @@ pub(super) struct Axis<'a> {
 }
 
 impl<'a> Axis<'a> {
-    /// Makes the axis of both runs' timelines, as long as the longer run. The programs with the longest bars
-    /// together get colours.
+    /// Makes the axis of both runs' timelines, as long as the longer run. The programs whose bars have the longest time
+    /// in sum get colours of their own.
     pub fn new(runs: [&'a Run; 2]) -> Axis<'a> {
         let bars = || {
             let runs = runs.into_iter();
@@ -251,8 +251,8 @@ fn one(bar: &Bar) -> Drawn<'_> {
     }
 }
 
-/// The markup of a process's name in its bar. A bar that is too narrow keeps the last part: `cc1 mod10.c` cut at its
-/// end would be `cc1 mod1…`.
+/// The markup of a process's name in its bar. In a bar that is too narrow, the last part of the name stays visible:
+/// `cc1 mod10.c`, cut at its end, would be `cc1 mod1…`.
 fn name_beside_bar(parts: &[String], height: usize) -> String {
     let Some((last, head @ [_, ..])) = parts.split_last() else {
         return pictures::name(&parts.concat(), height);

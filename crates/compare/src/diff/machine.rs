@@ -29,12 +29,13 @@ pub fn loads_of(sides: Sides<'_>) -> Vec<(Load, Difference)> {
         .collect()
 }
 
-/// The least difference in the number of a system call's invocations that is shown. A guess: start-up alone can make
-/// that many more or fewer.
+/// The least difference in the number of a system call's invocations that is shown. A guess: the start of programs
+/// alone can make the number of invocations differ by almost as much.
 const CALLS: u128 = 100;
 
 /// The system calls whose number or time differs between the base and the new runs, with the largest difference of time
-/// first. A difference of time counts from `least` ns on. Empty if a run did not record system calls.
+/// first. A difference of time counts if it is at least `least` ns. The list is empty if a run did not record system
+/// calls.
 pub fn calls_of(sides: Sides<'_>, least: u64) -> Vec<CallChange> {
     let runs = sides.runs();
     if runs.clone().any(|run| run.machine.calls.is_none()) {

@@ -28,8 +28,8 @@ pub struct Parts {
     pub waits: BTreeMap<WallPart, u64>,
     /// The number of waits for the network on the critical path that may be for servers on this machine.
     pub near: u64,
-    /// The names of the tasks outside of the build that had CPUs for which the critical path waited, each
-    /// with this time in ns.
+    /// The names of the tasks outside of the build that had CPUs for which the critical path waited. With each name:
+    /// the time in ns for which the path waited for these tasks.
     pub names: BTreeMap<String, u64>,
     /// The simulated time in ns that the run would take if it had its CPUs for itself.
     pub alone: u64,

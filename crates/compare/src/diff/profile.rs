@@ -15,8 +15,8 @@ use tr_insight::label;
 use tr_programs::program_name::ProgramName;
 use tr_text::escape;
 
-/// The largest number of nodes in the tree of functions of one run; a node takes some 60 bytes. When it is reached,
-/// samples with new stacks are left out.
+/// The largest number of nodes in the tree of functions of one run; a node takes some 60 bytes. When a tree has this
+/// many nodes, samples with new stacks are left out.
 const NODES: usize = 1 << 20;
 
 /// The tree of functions from the sampled stacks: the roots are programs, and below each function are those that it
@@ -123,9 +123,10 @@ impl Tree {
 /// The sampled CPU times of one function in one program, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FunctionTimes {
-    /// The time in which the function itself ran: it was the innermost function of the stack.
+    /// The time in which the function itself ran, from the samples in which this function was the innermost one of the
+    /// stack.
     pub own: u64,
-    /// The time in which the function or its callees ran: it was anywhere in the stack.
+    /// The time in which the function or its callees ran, from the samples with the function anywhere in the stack.
     pub total: u64,
 }
 

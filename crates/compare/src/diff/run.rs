@@ -118,8 +118,8 @@ pub struct Proc {
 pub struct Run {
     /// The file name of the run's recording.
     pub file: String,
-    /// The URL of the run's HTML report, or of its recording, relative to the page of the comparison; `None` if it has
-    /// none.
+    /// The URL of the run's HTML report, or of its recording, relative to the page of the comparison; `None` if the
+    /// address of neither is known.
     pub link: Option<String>,
     /// The command line of the recorded COMMAND; empty without a COMMAND.
     pub command: String,
@@ -141,7 +141,7 @@ pub struct Run {
     pub lost: bool,
     pub figures: Figures,
     pub processes: Vec<Proc>,
-    /// The index, in the list of the run's processes, of the process that ran COMMAND.
+    /// The index, in the list of the run's processes, of the process that ran COMMAND; `None` if no process ran it.
     pub root: Option<usize>,
     pub steps: StepSums,
     pub path: Vec<Bar>,
@@ -193,8 +193,8 @@ pub struct Bar {
     pub program: ProgramName,
     /// The parts of the label of the process that this bar of the timeline is about ([`label::parts`]).
     pub label: Vec<String>,
-    /// The time in ns in each of the states [`tr_text::words::STATES`]: of all threads of the process, or of the part
-    /// of the critical path.
+    /// The time in ns in each of the states [`tr_text::words::STATES`]. For a process, this is the sum over all its
+    /// threads; for a part of the critical path, the time of this part.
     pub states: [u64; 5],
 }
 

@@ -98,7 +98,8 @@ fn change(sides: Sides<'_>, key: &Key, ask: &Ask) -> Option<StepChange> {
         };
         Some((median(sides.new)? - median(sides.base)?, part))
     };
-    // The part that grew most, if it grew by at least half of the growth of the wall time.
+    // The part of the wall time that grew most. It is shown only if it grew by at least half of the growth of the wall
+    // time.
     let parts = WallPart::ALL.into_iter().filter(|_| is_slower);
     let more = parts.filter_map(grown).max().filter(|(ns, part)| {
         *part != WallPart::Unknown && ns.saturating_mul(2) >= wall.difference()

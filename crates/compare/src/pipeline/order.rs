@@ -9,8 +9,9 @@ use tr_text::units;
 /// The largest number of names of CI jobs that one warning lists.
 const NAMED: usize = 5;
 
-/// The name that a job has in the graph of jobs, without the number of the attempt. The leg of a matrix is cut off from
-/// the CI system's name (`test (slow)`), unless the graph has this leg: a job that needs `test` needs all its legs.
+/// The name that a job has in the graph of jobs, without the number of the attempt. The CI system adds the values of a
+/// matrix to a job's name (`test (slow)`). They are cut off, unless the graph names the job with these values: a job
+/// that needs `test` needs the jobs with all values.
 fn plain<'a>(job: &'a Job, graph: &Graph) -> &'a str {
     let one = job.shared_name();
     let known = [job.name.as_str(), one]
@@ -101,7 +102,7 @@ pub(super) fn given(jobs: &[Job], graph: &Graph) -> Result<Vec<Vec<usize>>, Stri
 }
 
 /// For each recorded CI job, the indices of the jobs that it needs by the graph of jobs. The list of jobs is ordered by
-/// time. Needed jobs that come later in it are left out.
+/// time. A needed job that comes later in this list than the job itself is left out.
 pub(super) fn earlier(jobs: &[Job], graph: &Graph) -> Vec<Vec<usize>> {
     let there = by_name(jobs, graph);
     let needs = (0..jobs.len()).map(|at| {

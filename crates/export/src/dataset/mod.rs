@@ -48,8 +48,8 @@ pub struct Place {
     /// recording share its id.
     pub run: String,
     project: String,
-    /// The name of the run's CI job, if it replaces the name in the recording: the user gave a name, or the job is a
-    /// leg of a matrix.
+    /// The name of the run's CI job, if it replaces the name in the recording, because the user gave a name or because
+    /// a matrix (one job with several sets of values) ran the job several times; otherwise `None`.
     job: Option<String>,
     /// The time in ns that the job waited for a runner, as the CI system reports it.
     queued: Option<u64>,
@@ -70,8 +70,8 @@ impl Place {
         }
     }
 
-    /// Stores how long the run's CI job waited for a runner, in ns. If the user gave no name for the job, the name of
-    /// the matrix `leg` becomes its name.
+    /// Stores how long the run's CI job waited for a runner, in ns. `leg` is the name of the job with its values from a
+    /// matrix (one job with several sets of values). This name becomes the job's name, unless the user gave one.
     pub fn waited(&mut self, queued: u64, leg: Option<&str>) {
         self.queued = Some(queued);
         if self.job.is_none() {
@@ -95,7 +95,7 @@ fn directory(value: &str) -> String {
         }
     }
     match out.len() {
-        // Hive has this name for null.
+        // Hive, whose names of directories are followed here, uses this name for a missing value.
         0 => "__HIVE_DEFAULT_PARTITION__".into(),
         1..=LONGEST => out,
         _ => {

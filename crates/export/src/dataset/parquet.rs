@@ -174,8 +174,8 @@ fn packed(bits: &[bool]) -> Vec<u8> {
     bits.chunks(8).map(byte).collect()
 }
 
-/// The definition levels of a Parquet page, which say with one bit whether each value is present. They are
-/// one run if they are equal, else groups of eight.
+/// The definition levels of a Parquet page, which say with one bit whether each value is present. The levels are
+/// written as one run if all are equal, otherwise in groups of eight.
 fn levels(present: &[bool]) -> Vec<u8> {
     let mut out = Vec::new();
     let first = present.first().copied().unwrap_or(false);

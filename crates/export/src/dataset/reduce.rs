@@ -140,8 +140,8 @@ pub(super) fn is_incomplete(analysis: &Analysis) -> bool {
     analysis.summary.is_none() || quality.truncated.is_some() || !quality.lost.is_empty()
 }
 
-/// The time in ns for which the CI job waited for a runner. A script of the job has recorded when the wait began;
-/// `None` if not.
+/// The time in ns for which the CI job waited for a runner. `None` if no script of the job has recorded when the wait
+/// began, or if the recorded time cannot be right.
 fn queued(meta: &Metadata) -> Option<u64> {
     let told = meta.ci.iter().find(|(name, _)| name == QUEUED_AT)?;
     let since: f64 = told.1.parse().ok()?;
@@ -189,8 +189,8 @@ fn shown(arguments: &[String]) -> String {
     units::shorten(&text, COMMAND)
 }
 
-/// A hash of a process's arguments in hexadecimal digits, by which datasets compare processes. It is the same in all
-/// versions of `tr` and of Rust.
+/// A hash of a process's arguments in hexadecimal digits, by which datasets compare processes. Every version of `tr`
+/// and of Rust computes the same hash.
 fn key(arguments: &[String]) -> String {
     let mut hash = Sha256::new();
     for argument in arguments {

@@ -352,7 +352,7 @@ fn ender(end: WaitEnd) -> &'static str {
     }
 }
 
-/// Writes the rows of a table to a Parquet file, in groups, so that they are never all in memory.
+/// Writes the rows of a table to a Parquet file, in groups, so that only one group of rows is in memory at once.
 fn write<R: Row>(
     name: &str,
     rows: impl IntoIterator<Item = R>,

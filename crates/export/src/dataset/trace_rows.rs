@@ -50,7 +50,7 @@ rows! {
         path_ns: Option<u64>,
         max_rss_bytes: Option<u64>,
         container: Option<String>,
-        /// The number of the innermost step that the process was in when it began; null if it was in none.
+        /// The number of the innermost step that contained the process when the process began; null if no step did.
         step: Option<u64>,
     }
 }

@@ -116,8 +116,8 @@ pub struct Ids {
     pub trace: [u8; 16],
     /// The id of the span that contains the recording, such as a CI job's; empty if there is none.
     pub parent: Vec<u8>,
-    /// The id that the recording's own span must have, because COMMAND got it in TRACEPARENT; `None` if it can be
-    /// chosen.
+    /// The id that the recording's own span must have, because COMMAND got this id in TRACEPARENT; `None` if the export
+    /// may choose any id.
     pub own: Option<[u8; 8]>,
 }
 
@@ -174,8 +174,8 @@ impl Ids {
         )
     }
 
-    /// The id of the span for something in the recording, such as a step, which `thing` names. It is the same in each
-    /// export of the recording.
+    /// The id of the span for something in the recording, such as a step, which `thing` names. Each export of the same
+    /// recording gives this span the same id.
     pub fn span(&self, meta: &Metadata, thing: &str) -> [u8; 8] {
         part(&format!("{} {thing}", identity::id(meta)), 0)
     }
@@ -281,8 +281,8 @@ mod tests {
         let job = [run[0], run[1], ("CHECK_RUN_ID", "4")];
         let of_job = (trace, "b507932bd1e77f7a".to_owned());
         assert_eq!(ids(&job), of_job);
-        // By default, TRACEPARENT decides about the ids. It does not count if the user requests the ids of GitHub's
-        // receiver.
+        // By default, TRACEPARENT decides about the ids. If the user requests the ids of GitHub's receiver, TRACEPARENT
+        // is ignored.
         let context = format!("00-{TRACE}-{SPAN}-01");
         let inside = [job[0], job[1], job[2], ("TRACEPARENT", &context)];
         assert_eq!(ids(&inside).0, TRACE);

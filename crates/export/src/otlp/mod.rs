@@ -112,8 +112,8 @@ pub fn write(
     request("resourceSpans", parts, encoding, out)
 }
 
-/// Writes an OTLP request that consists of the given parts, one after the other. `name` is the name of their
-/// field in OTLP's JSON.
+/// Writes an OTLP request that consists of the given parts, one after the other. `name` is the name of the field that
+/// has the parts in OTLP's JSON.
 fn request<M: Message + Serialize>(
     name: &str,
     parts: impl Iterator<Item = M>,
@@ -173,8 +173,8 @@ struct Spans<'a> {
     executions: HashMap<ProcessIx, StepIx>,
     /// For each process, whether it is exported with a span of its own.
     chosen: Arena<ProcessIx, bool>,
-    /// For each process, the innermost span that contains the process, and the process to which this span belongs. That
-    /// process is the first one itself or an ancestor. `None` if no span contains the process.
+    /// For each process, the innermost span that contains the process, and the process to which this span belongs: the
+    /// contained process itself or an ancestor. `None` if no span contains the process.
     innermost: Arena<ProcessIx, Option<(ProcessIx, Thing)>>,
     /// For each step, the innermost step that contains this step and has a span. A step counts as contained in itself.
     /// `None` if there is no such step.
@@ -258,8 +258,8 @@ impl<'a> Spans<'a> {
     }
 
     /// The thing (recording, step or process) whose span becomes the parent of a span in the given process and step.
-    /// The first choice is the span of the process or of its nearest ancestor that has one, if that span lies inside
-    /// the step. Otherwise the step's span is the parent.
+    /// The first choice is the span of the process or, if the process has no span, of its nearest ancestor with one;
+    /// this span must lie inside the step. Otherwise the step's span is the parent.
     fn around(&self, process: Option<ProcessIx>, step: Option<StepIx>) -> Thing {
         let step = step.and_then(|step| *self.innermost_step.get(step)?);
         let span = process.and_then(|process| self.innermost[process]);

@@ -69,8 +69,8 @@ impl Cpu {
         compact.waking_common_flags.push(flags);
     }
 
-    /// The index of a task's name in the bundle's table of names, to which it is added if it is
-    /// new.
+    /// The index of a task's name in the bundle's table of names. A name that the table does not have is added to the
+    /// table.
     fn comm(&mut self, tid: Tid, comms: &HashMap<Tid, Comm>) -> u32 {
         let name = match comms.get(&tid) {
             _ if tid == Tid::IDLE => "swapper".to_owned(),

@@ -76,8 +76,8 @@ impl<T: Ord + Clone> Merger<T> {
         }
     }
 
-    /// Adds the next piece of time. Returns the pieces that are complete now: a merged one before it, and itself if it
-    /// is long enough.
+    /// Adds the next piece of time. Returns the pieces that are complete now: the merged piece before the new one, if
+    /// there is one, and the new piece itself, if it is long enough.
     pub fn add(&mut self, (from, to, thing): Piece<T>) -> [Option<Piece<T>>; 2] {
         let long = to.since(from) >= self.detail;
         let apart = from.since(self.to) >= self.detail;

@@ -9,13 +9,13 @@ use tr_text::escape;
 
 use crate::messages::{self, *};
 
-/// The tid of the first of the made-up tasks, one for each CPU, that stand for tasks which are not recorded. It is
-/// above the largest tid of the kernel (PID_MAX_LIMIT, include/linux/threads.h).
+/// The tid of the first made-up task. There is one made-up task for each CPU, and it stands for tasks which are not
+/// recorded. This tid is above the largest tid of the kernel (PID_MAX_LIMIT, include/linux/threads.h).
 pub(super) const NOT_RECORDED: Tid = Tid((1 << 22) + 1);
 /// The priority that every task gets in a Perfetto trace: the kernel's default. Recordings do not have priorities.
 pub(super) const PRIO: i32 = 120;
-/// The number of the packet sequence to which the packets of a Perfetto export belong. They do not depend on each
-/// other.
+/// The number of the packet sequence to which the packets of a Perfetto export belong. A packet of this sequence does
+/// not depend on earlier ones.
 const SEQUENCE: u32 = 1;
 /// The number of the packet sequence for descriptions of threads. No events are in this sequence: Perfetto's importer
 /// would assign each event to the thread that was described last, and begin that thread at the event's time.

@@ -53,8 +53,8 @@ struct Stays {
 }
 
 impl Stays {
-    /// The thread's next stay on a CPU; `None` if there is no other. `waited` is called with the end of each wait for
-    /// block I/O that comes before it.
+    /// The thread's next stay on a CPU; `None` if there is no other. For each wait for block I/O before this stay,
+    /// `waited` is called with the end of the wait.
     fn next(
         &mut self,
         place: usize,
@@ -296,8 +296,8 @@ impl Switches {
         let (between, between_left) = if idle {
             (Tid::IDLE, RUNNABLE)
         } else {
-            // The made-up task stands for tasks that may sleep or be runnable, so it gets the state TASK_DEAD. It is
-            // the only state that the importer counts as neither.
+            // The made-up task stands for tasks that may sleep or be runnable. So it gets the state TASK_DEAD, the only
+            // state that the importer counts neither as sleeping nor as runnable.
             (Tid(NOT_RECORDED.0 + u32::from(number.0)), DEAD)
         };
         Switches {

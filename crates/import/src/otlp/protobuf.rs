@@ -24,7 +24,7 @@ const SPANS: u32 = 2;
 /// The size in bytes of the largest OTLP span or resource that is read from protobuf.
 const MESSAGE: usize = 1 << 20;
 
-/// Reads an OTLP file in protobuf. Returns `None` if it is no list of resources with spans.
+/// Reads an OTLP file in protobuf. Returns `None` if the file is no list of resources with spans.
 pub(crate) fn read(bytes: &[u8]) -> Result<Option<Spans>, Error> {
     let mut all = Vec::new();
     match resources(bytes, &mut all) {

@@ -111,8 +111,8 @@ impl Plan {
         }
     }
 
-    /// The plan as lines, each with the number of a machine and the name of a test or file. They
-    /// are grouped by machine, in the order of the runner's report.
+    /// The plan as lines, each with the number of a machine and the name of a test or file. The lines are grouped by
+    /// machine; within a machine they have the order of the runner's report.
     fn lines(&self) -> Result<String, Unlisted> {
         let mut out = String::new();
         for part in 0..self.shards {

@@ -37,15 +37,14 @@ impl<'a> TestKind<'a> {
 #[derive(Default)]
 struct Part<'a> {
     cost: u64,
-    /// For each function, the cost of the machine's units that have it.
+    /// For each function, the cost of those units of the machine that are tests of this function.
     functions: HashMap<&'a str, u64>,
     /// For each file or class, the cost of the machine's units in it.
     places: HashMap<&'a str, u64>,
 }
 
 /// Returns for each unit (a test or a file of tests) the number of the machine on which it runs. `kinds` has the kind
-/// of each unit. It is empty if units cannot be alike.
-///
+/// of each unit; the list `kinds` is empty if units cannot be alike.
 /// Two plans are made: one by the costs alone, and one that also spreads the units of each kind evenly. The even plan
 /// is used if its costliest machine costs at most 1 % more than the costliest machine of the other plan.
 pub fn divide(costs: &[u64], kinds: &[TestKind<'_>], shards: u64) -> Vec<u64> {

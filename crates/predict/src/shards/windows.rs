@@ -15,8 +15,8 @@ use tr_insight::imports::junit::Suite;
 pub struct Place {
     /// The earliest time at which the suite of tests can have begun.
     pub from: Ktime,
-    /// The uncertainty of `from` in ns: the suite of tests began at most this long after `from`. It
-    /// is one unit of the last digit of the reported time.
+    /// The uncertainty of `from` in ns: the suite of tests began at most this long after `from`. The uncertainty is one
+    /// unit of the last digit of the reported time.
     pub digit: u64,
     /// The reported length of the suite of tests in ns.
     pub length: u64,
@@ -42,8 +42,8 @@ pub struct Works {
     pub list: Vec<Option<Work>>,
     /// The mean work in ns that the runner does between suites, per suite.
     pub between: u64,
-    /// The additional work in ns that the first suites of the runner's processes have, compared with later suites. It
-    /// is the start of these processes.
+    /// The work in ns that the first suites of the runner's processes have in addition to the work of later suites.
+    /// This additional work is the start of the processes.
     pub start: u64,
     /// The time of the first suite's beginning and of the last suite's end; `None` if the times of
     /// the suites are not known.

@@ -42,8 +42,8 @@ fn can_be(words: &[Word], args: &[&[u8]], is_cut: bool) -> bool {
         return first
             .is_some_and(|word| word.is_many() || args.first().is_some_and(|arg| word.fits(arg)));
     }
-    // If a later word does not match, the comparison returns to the last word that may be any number of arguments. This
-    // is the place after that word, and the argument to continue with.
+    // If a later word does not match, the comparison returns to the last word that may stand for any number of
+    // arguments. `retry` is the place after that word, and the argument with which the comparison then continues.
     let mut retry: Option<(usize, usize)> = None;
     let (mut word, mut arg) = (0, 0);
     loop {

@@ -35,9 +35,9 @@ impl Outline {
         })
     }
 
-    /// Whether a command with this name may make the shell execute a program in its own process,
-    /// without starting a new one. This is possible for a function that uses `exec`, and for `eval`
-    /// and `.`, because the text that they run is not known.
+    /// Whether a command with this name may make the shell execute a program in its own process, without starting a new
+    /// one. A function that uses `exec` may do so. `eval` and `.` may do so, too, because the text that these two
+    /// commands run is not known.
     pub(super) fn may_exec(&self, name: &[u8]) -> bool {
         let mut names: Vec<&[u8]> = vec![name];
         let mut next = 0;

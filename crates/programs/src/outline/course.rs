@@ -14,7 +14,7 @@ use super::options::Options;
 use super::tree::{CommandIx, Outline, StatusUsage, Tree};
 use super::words::Word;
 
-/// The largest number of commands after `||` that are examined: one of them may write the file that the failed command
+/// The largest number of commands after `||` that are examined for one that writes the file which the failed command
 /// before `||` should have written. A guess: scripts print a message first.
 const SUBSTITUTES: usize = 8;
 
@@ -83,8 +83,8 @@ pub struct Course {
     /// For each child process of the script's shell, the command that it was started for, if this
     /// is certain.
     pub commands: Vec<Option<CommandIx>>,
-    /// For each child process of the script's shell, the commands of the script that it executed
-    /// itself, as a subshell does.
+    /// For each child process of the script's shell, the commands of the script that the child runs itself, as a
+    /// subshell does; `None` if the child runs none.
     pub parts: Vec<Option<ScriptPart>>,
 }
 
@@ -111,8 +111,8 @@ impl ScriptPart {
             .then_some(name)
     }
 
-    /// Whether the script runs another command if a command fails (`get -o x || echo > x`), and redirects its output to
-    /// a file that the failed command names.
+    /// Whether the script runs a second command if this command fails (`get -o x || echo > x`), and redirects the
+    /// output of the second command to a file that the failed command names.
     pub fn has_substitute(&self, command: CommandIx) -> bool {
         let commands = &self.outline.commands;
         let Some(failed) = commands.get(command) else {

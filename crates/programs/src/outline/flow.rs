@@ -78,8 +78,8 @@ pub(super) enum What {
     /// At this node the shell's exit status becomes this number, as after `exit 4` or `return 4` in
     /// the script.
     Status(u32),
-    /// At this node `!` negates the shell's exit status: it becomes 0 because the last command
-    /// failed, or 1 because it succeeded.
+    /// At this node `!` negates the shell's exit status: the status becomes 0 because the last command failed, or 1
+    /// because the last command succeeded.
     Not(u32),
     /// At this node the shell's exit status becomes the value of this variable, or an unknown
     /// value.

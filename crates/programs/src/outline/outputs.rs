@@ -41,8 +41,8 @@ impl Outline {
     }
 }
 
-/// The values of a script's variables, as far as the arguments of a recorded process show them:
-/// they are compared with the words of the command that started the process.
+/// The values of a script's variables, as far as the arguments of a recorded process show them. For this, the arguments
+/// are compared with the words of the command that started the process.
 fn values<'a>(words: &'a [Word], args: &[&'a [u8]]) -> BTreeMap<&'a [u8], &'a [u8]> {
     let pairs = words.iter().zip(args).filter(|_| words.len() == args.len());
     let values = pairs.filter_map(|(word, arg)| {

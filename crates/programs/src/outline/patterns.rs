@@ -50,8 +50,8 @@ pub(super) fn is_plain(pattern: &[u8]) -> bool {
 /// Whether a pattern of `*`, `?` and `[…]` matches a whole text.
 pub(super) fn fits(pattern: &[u8], text: &[u8]) -> bool {
     let (mut pattern, mut text) = (pattern, text);
-    // If a later part does not match, the comparison returns to the last `*`. This is the pattern after it, and the
-    // text with which that part was last compared.
+    // If a later part does not match, the comparison returns to the last `*`. `retry` has the pattern after this `*`,
+    // and the text with which that pattern was last compared.
     let mut retry: Option<(&[u8], &[u8])> = None;
     loop {
         if let Some(rest) = pattern.strip_prefix(b"*") {

@@ -71,7 +71,8 @@ fn candidates(
 
 /// A pattern of the names of files in one directory: `conf.d/*.sh`, `"$here"/conf.d/*.sh`
 struct FilePattern<'a> {
-    /// The directory in which the files are; if it has an expansion, only the part after that.
+    /// The directory in which the files are. If the directory's text has an expansion such as `$x`, only the part after
+    /// the expansion is kept.
     directory: &'a [u8],
     name: &'a [u8],
     has_expansion: bool,
@@ -101,7 +102,8 @@ impl<'a> FilePattern<'a> {
         })
     }
 
-    /// Whether the pattern matches the name of a file. Only a pattern that begins with a dot matches a name that does.
+    /// Whether the pattern matches the name of a file. A name that begins with a dot is only matched by a pattern that
+    /// begins with a dot, too.
     fn fits(&self, name: &[u8]) -> bool {
         let is_hidden = name.starts_with(b".") && !self.name.starts_with(b".");
         !is_hidden && patterns::fits(self.name, name)
@@ -154,8 +156,8 @@ pub fn sourced_files(
     groups.flatten().collect()
 }
 
-/// Whether a script may source a file, judged by its bytes alone. Most scripts do not, and need not
-/// be read completely to know it.
+/// Whether a script may source a file, judged by its bytes alone. Most scripts source no file, and this check saves
+/// reading them completely.
 fn may_source(text: &[u8]) -> bool {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let mut pairs = text.windows(2);
@@ -245,7 +247,7 @@ impl Outline {
         outline
     }
 
-    /// Notes that a command executes one of these files, or one after the other.
+    /// Notes that a command executes one of these files, or executes all of them one after the other.
     fn source(&mut self, at: CommandIx, paths: &[Vec<u8>], texts: &[&[u8]]) {
         let files = paths.iter().zip(texts);
         let files: Option<Vec<usize>> = files

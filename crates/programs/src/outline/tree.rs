@@ -44,7 +44,7 @@ pub struct Outline {
 #[derive(Clone, Debug)]
 pub struct ForLoop {
     pub variable: Vec<u8>,
-    /// The index of the command without a name that holds the loop's words.
+    /// The index of the loop's words among the script's commands: the words are stored as a command without a name.
     pub words: CommandIx,
 }
 
@@ -218,7 +218,8 @@ impl Tree {
 /// The use that a script makes of the exit status of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusUsage {
-    /// Whether an operator, a condition or a pipe uses the status, or a list passes it on.
+    /// Whether an operator, a condition or a pipe uses the status, or the status becomes that of a whole list of
+    /// commands.
     pub is_used: bool,
     /// Whether the command is in a condition, after `if`, `elif`, `while` or `until`, so that its failure is an answer
     /// and no error.

@@ -7,7 +7,7 @@ use crate::tools::{
 use crate::words;
 use tr_text::escape;
 
-/// The directories in which paths and arguments contain the version of GCC.
+/// Where the version of GCC is found: in a path, after a directory with the name `gcc`.
 const GCC: Version = version("gcc", "gcc");
 
 /// The common part of the table rows for compiler drivers such as gcc and clang, which start the

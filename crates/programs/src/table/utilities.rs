@@ -2,16 +2,16 @@
 
 use crate::words::has;
 
-/// The use that scripts make of a small utility program such as `grep`. It shows how serious the
-/// program's failure is.
+/// The use that scripts make of a small utility program such as `grep`. This use shows how serious a failure of the
+/// program is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UtilityUse {
     /// Scripts run the utility program to get an answer from its exit status.
     Question,
     /// Scripts use the utility program to clean up, to wait or to report.
     Report,
-    /// Scripts use the utility program to clean up or to report. A configure script runs it at its
-    /// end, whatever the reason for the end is.
+    /// Scripts use the utility program to clean up or to report. A configure script runs this program when the script
+    /// ends, whatever the reason for the end is.
     Tidying,
     /// The utility program sends signals to other processes.
     Kill,
@@ -66,8 +66,8 @@ pub enum Written {
     /// With the option `-O`, the program writes a file that is named like the end of a URL among its arguments.
     /// Otherwise it writes to its standard output, which scripts mostly redirect to a file of that name (curl).
     FetchedByOption,
-    /// With the verb `clone`, the program writes the directory that its command line names after a URL. Without one, it
-    /// writes a directory that is named like the URL's end without its extension (git).
+    /// With the verb `clone`, the program writes the directory that its command line names after a URL. If no directory
+    /// follows the URL, the program writes a directory that is named like the URL's end without its extension (git).
     Cloned,
 }
 

@@ -19,8 +19,8 @@ columns!(Counters(zero: Ktime, time: Ktime, values: &counters::Counters) {
     available: Option<u64> = values.get(Counter::AvailableMemory),
 });
 
-/// The samples of the machine's counters (pressure, memory, frequency) for the HTML report. If
-/// there are too many, every second one, third one and so on is taken.
+/// The samples of the machine's counters (pressure, memory, frequency) for the HTML report. If there are too many
+/// samples, only every second one is kept, or every third one, and so on.
 pub fn counters(analysis: &Analysis) -> Counters {
     let mut columns = Counters::default();
     let step = analysis.machine.counters.len() / SAMPLES + 1;

@@ -43,8 +43,8 @@ const VERDICT: &str = include_str!("../../web/src/diff.html");
 /// The template of the HTML page for a forecast by `tr predict`.
 const FORECAST: &str = include_str!("../../web/src/predict.html");
 const FORECAST_SCRIPT: &str = include_str!("../../web/dist/predict.js");
-/// The small script in the HTML report that unpacks the main script, which is compressed because it would be half of a
-/// small report.
+/// The small script in the HTML report that unpacks the main script. The main script is compressed, because otherwise
+/// it would be half of a small report.
 const LOADER: &str = include_str!("../../web/src/loader.js");
 
 fn script() -> &'static str {
@@ -143,7 +143,8 @@ fn hash(text: &str) -> String {
     format!("'sha256-{hash}'")
 }
 
-/// Fills the places `{{name}}` of an HTML template with texts, which have the same names and the same order.
+/// Fills the places `{{name}}` of an HTML template with texts. `parts` has a name and a text for each place, in the
+/// order of the places.
 fn fill(page: &str, parts: &[(&str, &str)]) -> String {
     let length = parts.iter().map(|(_, part)| part.len()).sum::<usize>();
     let mut out = String::with_capacity(page.len() + length);

@@ -85,7 +85,7 @@ enum PieceKind {
     /// The piece consists of several stretches of the thread's timeline that were merged.
     Mixed,
     /// The piece is a time in which the thread was off CPU. The fields are the reason of the wait, the index of the
-    /// thread's state, and for waits for storage which kind they are.
+    /// thread's state, and, for a wait for storage, the kind of this wait.
     Off(WaitReason, usize, Option<Storage>),
 }
 

@@ -301,7 +301,7 @@ impl<'a> Numbers<'a> {
                 Some((caller, frame)) => {
                     frames.push((at, frame));
                     // The number of a caller is lower than that of the stack that it calls, as the reader of the trace
-                    // has checked. If it were not so, callers could form a circle, so the loop ends here with 0.
+                    // has checked. With a higher number, callers could form a circle, so the loop ends here with 0.
                     at = if caller < at { caller } else { 0 };
                 }
                 // The definition of the stack is in a damaged part of the trace, so its callers are not known.

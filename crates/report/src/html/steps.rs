@@ -35,7 +35,7 @@ struct StepRow<'a> {
     step: &'a Step,
     /// The title of the step in the HTML report, if it differs from the step's name.
     title: Option<&'a Phrase>,
-    /// The row, in the table of steps, of the step that contains this one.
+    /// The row, in the table of steps, of the step that contains this step; `None` if no step in the table contains it.
     parent: Option<u32>,
     times: &'a StepTimes,
     /// How the step's wall time was used, from its start to its end: on a CPU, waiting for the disk, and so on.

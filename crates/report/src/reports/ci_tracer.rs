@@ -101,8 +101,8 @@ pub fn render(view: &View<'_>) -> io::Result<Vec<u8>> {
 /// introduced.
 struct Stream<'v, 'a> {
     view: &'v View<'a>,
-    /// The chosen processes are in the order of their start. This is how many of them the output has introduced or
-    /// skipped so far.
+    /// The number of the chosen processes, in the order of their start, that the output has introduced or skipped so
+    /// far.
     next: usize,
     /// For each process, whether it is chosen and the output has not introduced it yet.
     unnamed: Arena<ProcessIx, bool>,

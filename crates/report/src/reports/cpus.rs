@@ -1,7 +1,6 @@
 //! The report on the time of each CPU: that of this build, that of others, and idle time.
-//!
 //! A recording of COMMAND holds only the switches from and to COMMAND's tasks. Between two of them a CPU was idle or
-//! ran other tasks, which such a trace does not show. A recording of the whole machine (`tr record -a`) shows it.
+//! ran other tasks, and such a recording does not show which. A recording of the whole machine (`tr record -a`) does.
 
 use serde_json::{json, Value};
 use tr_analyze::contention::{Contention, Division, Occupant};

@@ -107,8 +107,8 @@ struct FoundPath {
     legs: Vec<Leg>,
     by_step: PathBySteps,
     shares: Vec<Share>,
-    /// The lower bounds of the wall time, for example with more CPUs; `None` in a recording without scheduling
-    /// events, from which they cannot be computed.
+    /// The lower bounds of the wall time, for example with more CPUs. `None` for a recording without scheduling events,
+    /// because the bounds cannot be computed from such a recording.
     limits: Option<Limits>,
 }
 
@@ -205,7 +205,8 @@ impl<'a> PathReport<'a> {
     fn label(&self, thread: ThreadIx, program: Option<Program>) -> Phrase {
         let analysis = self.view.analysis;
         let (thread, process) = who::thread(analysis, thread);
-        // In a process with several threads, the label has the thread's name, unless it is that of the process.
+        // In a process with several threads, the label has the thread's name, unless this name is equal to the
+        // process's.
         let comm = if process.threads.len() > 1 && thread.comm != process.comm {
             label::comm(thread)
         } else {
@@ -257,7 +258,7 @@ impl<'a> PathReport<'a> {
     }
 
     /// The text that says how the critical path goes on after a leg (a part in one step or program), for example that
-    /// its program started the next one; empty after the last leg.
+    /// the program of this leg started the program of the next one; empty after the last leg.
     fn then(&self, row: &NamedLeg, next: Option<&NamedLeg>) -> String {
         let Some(next) = next else {
             return String::new();
@@ -281,8 +282,8 @@ impl<'a> PathReport<'a> {
         }
     }
 
-    /// The rows for the longest legs of the critical path (its parts in one step or program each). All legs between two
-    /// of them share one row. `room` is the width in columns for a name.
+    /// The rows for the longest legs of the critical path (its parts in one step or program each). The short legs
+    /// between two of these longest legs share one row. `room` is the width in columns for a name.
     fn rows(&self, legs: &[NamedLeg], room: usize) -> Vec<LegRow> {
         let mut order: Vec<usize> = (0..legs.len()).collect();
         let length = |at: &usize| legs.get(*at).map(|row| row.leg.length());
@@ -332,8 +333,8 @@ impl<'a> PathReport<'a> {
             .shown(wide)
             .column("length", |row| Cell::Time(row.length))
             .paint(|row| row.paint);
-        // A column is shown if its time is at least 0.5 % of the path; on a terminal of less than 80 columns, only the
-        // largest ones are.
+        // A column is shown if its time is at least 0.5 % of the path. A terminal of less than 80 columns shows only
+        // the columns with the longest times.
         let mut columns: Vec<_> = COLUMNS.iter().enumerate().collect();
         columns.retain(|(_, column)| {
             let ns = column.of(&spent);
@@ -543,8 +544,8 @@ impl<'a> PathReport<'a> {
     }
 }
 
-/// The part of the critical path in nanoseconds for which no event proves why the path goes through this thread,
-/// so that it is only likely.
+/// The part of the critical path in nanoseconds for which no event proves that the path goes through this thread. The
+/// way of the path is only likely there.
 fn inferred(legs: &[Leg]) -> u64 {
     legs.iter().map(|leg| leg.inferred).sum()
 }

@@ -84,7 +84,7 @@ fn figures<'a, R: 'a>(
 }
 
 impl<'a> Disk<'a> {
-    /// Makes the report on disks from the chosen processes that used one.
+    /// Makes the report on disks from those chosen processes that used a disk.
     pub fn new(view: &View<'a>) -> Disk<'a> {
         let analysis = view.analysis;
         let path = path::path_of(view).ok();

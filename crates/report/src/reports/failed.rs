@@ -9,7 +9,7 @@ use tr_text::style::{Paint, Style};
 use tr_text::units;
 
 /// The largest number of failed processes and steps that get a line of their own. The failure that explains COMMAND's
-/// failure always gets one.
+/// failure always gets a line.
 const FEW: usize = 4;
 /// The largest number of parents of the first failed process that the report names.
 const PARENTS: usize = 4;
@@ -23,16 +23,16 @@ const GAP: &str = "   ";
 /// The width in columns of the first word of a line with the space after it.
 const LEAD_WIDTH: usize = LEAD.len() + GAP.len();
 
-/// Writes a line for each failure (of a process, a step or a test) that matters, and how many others there were if
-/// COMMAND failed.
+/// Writes a line for each failure (of a process, a step or a test) that matters. If COMMAND failed, another line has
+/// the number of the other failures.
 pub(super) fn failed(out: &mut Page, view: &View<'_>, judged: &StepVerdicts<'_>, style: &Style) {
     let failures = Failures::new(view.recording, view.chosen, Some(judged));
     let shown = failures.told.iter().enumerate();
     // The failure that explains COMMAND's failure is shown, wherever it is in the list.
     let shown = shown.filter(|(at, _)| *at < FEW || Some(*at) == failures.command);
     let mut count = 0;
-    // The circumstance that delayed a failed process until it exceeded a time limit. Several failures may have the same
-    // one, so it is printed only once.
+    // The circumstance that delayed a failed process until it exceeded a time limit. The same circumstance may have
+    // delayed several failed processes, so it is printed only once.
     let mut held = shown.clone().find_map(|(_, failed)| failed.held_by());
     let mut shown = shown.peekable();
     while let Some((_, failure)) = shown.next() {
@@ -128,8 +128,8 @@ fn line(out: &mut Page, failure: &Failure, style: &Style) {
     }
 }
 
-/// The line that names the failed parents of the first failure, from the nearest one up to COMMAND. If they do not fit,
-/// the names are shortened, or fewer parents are named.
+/// The line that names the failed parents of the first failure, from the nearest one up to COMMAND. If the names do not
+/// fit into the line, they are shortened, or fewer parents are named.
 fn to_the_root(above: &[Failure], style: &Style) -> String {
     const ROOMS: [(usize, usize); 4] = [(30, PARENTS), (20, PARENTS), (12, PARENTS), (20, 2)];
     let room = style.width.saturating_sub(LEAD_WIDTH);

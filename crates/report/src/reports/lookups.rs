@@ -183,7 +183,7 @@ fn kind(number: u16) -> String {
     name.to_owned()
 }
 
-/// The result of a DNS query as a word; `None` if there is no answer, or if the recorder could not read it.
+/// The result of a DNS query as a word; `None` if there is no answer, or if the recorder could not read the answer.
 fn answer(lookup: &Lookup) -> Option<String> {
     lookup.answered?;
     let name = match lookup.code? {

@@ -78,8 +78,8 @@ named! {
     }
 }
 
-/// The kind of facts from which a report is made. It decides for which recordings the report exists, and
-/// whether a timeline is needed.
+/// The kind of facts from which a report is made. This kind decides for which recordings the report exists, and whether
+/// the report needs a timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     /// The report is made from sums, such as the CPU time of processes, which every recording has.
@@ -199,7 +199,8 @@ impl ReportKind {
         self.extra(false).and_then(|(_, option)| option)
     }
 
-    /// A text that explains to the reader why the recording lacks the facts of this report; `None` if it has them.
+    /// A text that explains to the reader why the recording lacks the facts of this report; `None` if the recording has
+    /// these facts.
     fn unknown(self, view: &View<'_>) -> Option<String> {
         let analysis = view.analysis;
         let meta = &analysis.meta;

@@ -171,8 +171,8 @@ impl<'a> OffCpu<'a> {
         out.table(&self.table(room), shown);
     }
 
-    /// The reasons of waits that get a column of their own in the table of groups, and the reasons that share the
-    /// last column. On a narrow terminal, only reasons with the longest sums get one.
+    /// The reasons of waits that get a column of their own in the table of groups, and the reasons that share the last
+    /// column. On a narrow terminal, only the reasons with the longest sums get a column of their own.
     fn columns(&self, style: &Style) -> (Vec<WaitReason>, Vec<WaitReason>) {
         let used = self.waits.sums.all.used().filter(|(_, sum)| sum.total > 0);
         let mut used: Vec<(WaitReason, u64)> =

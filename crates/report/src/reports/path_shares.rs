@@ -19,8 +19,8 @@ pub enum PathShares {
 }
 
 impl PathShares {
-    /// Divides the critical path's time by step if that says more than by program. The option `--by` can force either
-    /// one.
+    /// Divides the critical path's time by step, if this division says more than a division by program. The option
+    /// `--by` can force either division.
     pub fn new(view: &View<'_>, steps: &Steps, path: &CriticalPath) -> PathShares {
         let groups = path::groups(view.analysis);
         let by_program = || PathShares::Program(shares(view.analysis, &groups, path));
@@ -35,8 +35,8 @@ impl PathShares {
         }
     }
 
-    /// The text for the length of the critical path. If it is divided by step, the longest wait on it is added,
-    /// provided that both fit into `room` columns.
+    /// The text for the length of the critical path. If the path is divided by step, the longest wait on the path is
+    /// added, provided that both fit into `room` columns.
     pub fn length(&self, whole: u64, room: usize) -> String {
         let waited = match self {
             PathShares::Step(found) => found.waited(),
@@ -104,7 +104,8 @@ fn times(share: &StepShare) -> String {
     }
 }
 
-/// Whether the critical path is shown by step and not by program: if that says more, or if `--by` requests it.
+/// Whether the critical path is shown by step and not by program: if the steps say more than the programs, or if `--by`
+/// requests steps.
 pub fn is_by_step(view: &View<'_>, found: &PathBySteps) -> bool {
     match view.ask.by {
         Some(By::Program) => false,

@@ -12,8 +12,8 @@ use tr_text::style::{Paint, Style};
 use tr_text::table::{Sheet, Table};
 use tr_text::units;
 
-/// The line below the strips of the processes' CPU time that shows where they begin and end, in seconds since the
-/// start of the recording. It is `wide` columns wide.
+/// The line below the strips of the processes' CPU time that shows at which times the strips begin and end, in seconds
+/// since the start of the recording. The line is `wide` columns wide.
 fn axis(series: &CpuSeries<'_>, wide: usize) -> String {
     let from = units::at(series.first().saturating_mul(series.interval));
     let to = format!(

@@ -196,8 +196,8 @@ impl<'a> StepsReport<'a> {
         rows.map(|row| StepLine::of(row, String::new()))
     }
 
-    /// For each step, whether it has a line in the report's text. The first `most` steps by `--sort` have one, and
-    /// the steps that contain them.
+    /// For each step, whether it has a line in the report's text. The first `most` steps by `--sort` have a line, and
+    /// so have the steps that contain them.
     fn shown(&self, most: usize) -> Vec<bool> {
         let mut order: Vec<StepIx> = (0..self.kept.len())
             .filter(|at| self.is_kept(*at))
@@ -352,8 +352,8 @@ impl<'a> StepsReport<'a> {
         }
     }
 
-    /// Prints how a test runner that runs all tests in one process can make each of them a step of the recording, if
-    /// the build used such a runner.
+    /// If the build used a test runner that runs all tests in one process, prints how this runner can make each test a
+    /// step of the recording.
     fn each_test(&self, out: &mut Page) {
         let all = || self.all().map(|(_, step, _)| step);
         if all().any(|step| step.result.is_some()) {

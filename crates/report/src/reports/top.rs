@@ -39,8 +39,8 @@ use tr_text::{escape, units};
 
 /// The number of lines of the first screen of `tr analyze`, which fits on a small terminal.
 const SCREEN: usize = 30;
-/// The usual number of rows of the first screen's table. It has more if the bars leave room, and never less than
-/// `LEAST_ROWS`.
+/// The usual number of rows of the first screen's table. The table has more rows if the bars leave room, and never
+/// fewer than `LEAST_ROWS`.
 const ROWS: usize = 3;
 const LEAST_ROWS: usize = 2;
 /// The largest number of bars by which the first screen shows the critical path's time.

@@ -234,7 +234,7 @@ impl Tree<'_> {
             },
             wall: wall(self.view.analysis, process),
             own: process.times.on_cpu,
-            // For a process without descendants, this column would repeat the one before.
+            // For a process without descendants, this column would repeat the column before it.
             below: match hidden {
                 0 => Cell::Empty,
                 _ => Cell::Time(node.sum.cpu),

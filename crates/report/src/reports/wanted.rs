@@ -1,5 +1,5 @@
-//! The part of the report on waits for a CPU that shows how many tasks wanted one, and how much machines with more
-//! CPUs would help.
+//! The part of the report on waits for a CPU that shows how many tasks wanted a CPU at once, and how much machines with
+//! more CPUs would help.
 
 use serde_json::{json, Value};
 

@@ -109,7 +109,8 @@ impl Chart {
 
     fn line(&self, out: &mut String, title: &str, most: u64, values: impl Iterator<Item = String>) {
         let values: Vec<String> = values.collect();
-        // The line's colour in the standard theme is nearly that of the page, so another one is set.
+        // In the standard theme of mermaid, the colour of the line is nearly that of the page, so another colour is
+        // set.
         let color =
             r##"%%{init: {"themeVariables": {"xyChart": {"plotColorPalette": "#3b76b8"}}}}%%"##;
         let _ = writeln!(

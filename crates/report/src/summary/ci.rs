@@ -94,8 +94,9 @@ impl Summary {
     }
 }
 
-/// The path of a test's file as GitHub shows it beside the source: relative to the directory of the project, which is
-/// taken to be the one that the test ran in. `None` for any other path, and for a program without a source.
+/// The path of a test's file as GitHub shows it beside the source: relative to the directory of the project. The
+/// directory in which the test ran is taken for this directory. `None` for any other path, and for a program without a
+/// source.
 fn file(path: &str) -> Option<&str> {
     let path = path.trim_start_matches("./");
     let is_safe = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);

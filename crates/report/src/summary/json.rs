@@ -15,8 +15,8 @@ use tr_text::units;
 
 /// The largest size in bytes of the JSON document that `tr summary` writes.
 const BYTES: usize = 8 << 10;
-/// The largest number of members in each list of the summary's JSON. It is reduced if the document gets too
-/// large.
+/// The largest number of members in each list of the summary's JSON. If the document gets too large, its lists have
+/// fewer members.
 const MEMBERS: usize = 10;
 /// The greatest width in columns of a text in the summary's JSON document, if the document is too large even with one
 /// member in each list.
@@ -190,7 +190,8 @@ mod tests {
         assert_eq!(steps[0]["name"], name);
     }
 
-    /// JSON writes a quotation mark as two bytes, so the longest name of them is too large for a document.
+    /// JSON writes a quotation mark as two bytes, so a name of the greatest length that consists of quotation marks is
+    /// too large for a document.
     #[test]
     fn names_are_cut_where_one_row_is_too_large() {
         let name = "\"".repeat(4096);

@@ -8,7 +8,7 @@ use crate::{escape, units};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cell {
     Empty,
-    /// The value of the cell is unknown. It is shown as `?`.
+    /// The value of the cell is unknown. The cell shows `?`.
     Unknown,
     /// A duration in ns, shown with a unit that fits.
     Time(u64),

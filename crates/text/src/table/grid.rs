@@ -77,8 +77,8 @@ pub struct Grid {
     pub(super) rows: Vec<GridRow>,
 }
 
-/// The width in columns that is kept free for the names of a table's rows, unless all names are shorter. On a narrow
-/// terminal it can be less, but not less than `LEAST`.
+/// The width in columns that is kept free for the names of a table's rows, unless all names are shorter. A narrow
+/// terminal may leave less for the names, but at least `LEAST`.
 const NAMES: usize = 26;
 const LEAST: usize = 12;
 
@@ -105,8 +105,8 @@ impl Grid {
         self.rows.iter().map(text).collect()
     }
 
-    /// The width of each column of the table on a terminal. It is 0 for a column that is left out: one without title
-    /// and content, or one for which a narrow terminal has no room.
+    /// The width of each column of the table on a terminal. The width is 0 for a column that is left out: a column
+    /// without title and content, or one for which a narrow terminal has no room.
     pub(super) fn widths(
         &self,
         texts: &[(Vec<String>, String)],

@@ -42,11 +42,11 @@ pub(super) struct Causes<'a> {
     /// The tested variables that the search has handled, each with how the script used the variable's value. For these
     /// variables, the search has already looked for commands whose success would have changed the value.
     pub(super) noted: HashSet<(Vec<u8>, Usage)>,
-    /// Whether the script tested something else between the failure and its end. The script may then tolerate other
-    /// failures, too.
+    /// Whether the script tested something else between the failure and the script's end. The script may then tolerate
+    /// other failures, too.
     pub(super) selects: bool,
-    /// The possible causes of the script's end that are in sourced files whose text is not known. They are only used
-    /// if the known text does not clearly show another cause.
+    /// The possible causes of the script's end that are in sourced files whose text is not known. These causes are only
+    /// used if the known text does not clearly show another cause.
     pub(super) in_unknown_files: BTreeSet<EndingCause>,
     /// The possible ends of the script that have a cause in text which is known.
     pub(super) known_ends: Vec<StateIx>,
@@ -612,8 +612,8 @@ impl Causes<'_> {
         None
     }
 
-    /// Continues the backward search after the builtin `wait` failed, with the background job that
-    /// it waited for.
+    /// Continues the backward search after the builtin `wait` failed, with the background job for which the shell
+    /// waited.
     fn by_wait(&self, command: &Command) -> Search {
         let [_, job] = command.words.as_slice() else {
             return Search::Jobs;

@@ -89,9 +89,9 @@ pub(super) enum Otherwise {
     /// The cause is the failed child process with this index, unless the search finds an earlier failure. The child
     /// may only have answered the script's question about that failure, as `grep -q` does.
     Question(usize),
-    /// The command `test` used a variable: it is `exit $x`, or it decided by the variable whether a statement was
-    /// executed. The script does not show why the variable has its value. So the search goes on with the condition
-    /// under which the script ran `test`.
+    /// The command `test` used a variable: either `test` is `exit $x`, or it decided by the variable whether a
+    /// statement was executed. The script does not show why the variable has its value. So the search goes on with the
+    /// condition under which the script ran `test`.
     Condition {
         test: CommandIx,
         at: StateIx,

@@ -45,7 +45,7 @@ impl Causes<'_> {
     }
 
     /// Whether a variable that stores the exit status of the command at the state `from` can have been used as `usage`
-    /// says. True if the status is not known.
+    /// says. The result is also true if this exit status is not known.
     pub(super) fn is_fit_status(
         &self,
         from: StateIx,

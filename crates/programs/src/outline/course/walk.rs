@@ -23,8 +23,8 @@ const STATES: usize = 300_000;
 pub(super) struct State {
     pub(super) node: NodeIx,
     pub(super) child: usize,
-    /// The last step of the comparison that leads to this state, as an index into `Walk::steps`
-    /// plus 1; 0 if there is none.
+    /// The last step of the comparison that leads to this state, as an index into `Walk::steps` plus 1; 0 if no step
+    /// leads to the state.
     pub(super) step: usize,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Walk<'a> {
     /// set.
     pub(super) has_silent_failures: bool,
     pub(super) is_bash: bool,
-    /// Whether the shell's first children are left out of the comparison, because it has too many.
+    /// Whether the shell's first children are left out of the comparison, because the shell has too many children.
     pub(super) is_cut: bool,
     pub(super) states: Vec<State>,
     pub(super) steps: Vec<Step>,
@@ -382,8 +382,8 @@ impl Walk<'_> {
 
     pub(super) fn place<'t>(&self, member: &'t Member, command: Option<CommandIx>) -> Place<'t> {
         match member {
-            // If a function runs `"$@"`, the words of the real command are in the call of the function. So the place
-            // is this call.
+            // If a function runs `"$@"`, the words of the command that is run are in the call of the function. So the
+            // place is this call.
             Member::Program(ix, words) => Place {
                 command: command.filter(|_| words.is_some()).or(Some(*ix)),
                 tree: None,
@@ -395,9 +395,9 @@ impl Walk<'_> {
         }
     }
 
-    /// The indices of the failed children that may be the reason for the statement which ended the
-    /// script. These are background jobs, commands that name the same file as a command in
-    /// `deciding`, and commands in its `$(…)`.
+    /// The indices of the failed children that may be the reason for the statement which ended the script. These are
+    /// background jobs, children whose commands name the same file as a command in `deciding`, and children that a
+    /// command in `deciding` started inside its `$(…)`.
     pub(super) fn linked(&self, live: &[bool], deciding: &BTreeSet<CommandIx>) -> BTreeSet<usize> {
         let mut files: HashSet<&[u8]> = HashSet::new();
         for ix in deciding {

@@ -141,8 +141,8 @@ impl<'a> Builder<'a> {
         ends
     }
 
-    /// Adds the normal end of a loop to the script's graph, if commands in the loop, such as
-    /// `break`, can also end it.
+    /// Adds the normal end of a loop to the script's graph, if a command in the loop, such as `break`, can also end the
+    /// loop.
     pub(super) fn left(&mut self, body: &Tree, start: NodeIx, ends: Ends) -> Ends {
         let mut places = Vec::new();
         self.outline.collect(body, &mut places);

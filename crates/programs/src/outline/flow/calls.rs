@@ -74,7 +74,7 @@ impl<'a> Builder<'a> {
             };
             let ends = self.action(at, what, command);
             let next = self.join(ends);
-            // bash reads the file of `$(< file)` itself, so it may start no process for it.
+            // bash reads the file of `$(< file)` itself, so this substitution may start no process.
             let reads = command.and_then(|ix| self.command(ix));
             let reads = reads.is_some_and(|command| command.words.is_empty());
             if *may_be_left_out || reads {

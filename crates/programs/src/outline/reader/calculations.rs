@@ -45,8 +45,8 @@ pub(super) fn setting(expression: &[u8]) -> Option<Assignment> {
     })
 }
 
-/// The words of a `[` command that tests the same as an arithmetic expression: `$n -gt 0` for `n > 0`. Empty if there
-/// are none.
+/// The words of a `[` command that tests the same as an arithmetic expression: `$n -gt 0` for `n > 0`. The list is
+/// empty if no such command exists.
 pub(super) fn test(expression: &[u8]) -> Vec<Word> {
     compared(expression.trim_ascii()).unwrap_or_default()
 }

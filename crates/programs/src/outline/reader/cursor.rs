@@ -39,7 +39,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader at the beginning of a script. It sees only the first [`LONGEST`] bytes.
+    /// A reader at the beginning of a script. The reader sees only the first [`LONGEST`] bytes.
     pub(super) fn of(text: &'a [u8]) -> Reader<'a> {
         Reader {
             text: text.get(..LONGEST).unwrap_or(text),
