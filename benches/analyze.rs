@@ -1,5 +1,5 @@
-//! Measures the analysis of traces, and only their reading and ordering: events for each second of wall time, with one
-//! thread and with two.
+//! Measures how many events a second (wall time) the analysis of traces takes in, with one thread and with two. The
+//! reading and ordering of the events is also measured alone.
 //!
 //! `cargo bench -p tr-analyze --bench analyze [-- [EVENTS] [TRACE...]]`; by default 10^7 simulated events of each of
 //! builds on 64 CPUs, pipes and hackbench.
@@ -143,7 +143,7 @@ fn measure(name: &str, file: Vec<u8>, least: u64) {
     );
 }
 
-/// The CPU time of this process in seconds. Other work on the machine changes it less than it changes the wall time.
+/// The CPU time of this process in seconds. Other work on the machine changes this figure less than the wall time.
 fn cpu_time() -> f64 {
     let usage = getrusage(UsageWho::RUSAGE_SELF).expect("getrusage");
     let seconds = |time: TimeVal| time.num_microseconds() as f64 / 1e6;

@@ -37,10 +37,10 @@ impl<T: Hash + Eq> Order0<T> {
     }
 }
 
-/// The order-0 entropy of scheduling events in bytes for each event, as a bound for the compressed size: of the times,
-/// of the task ids, and of the classes of events (flags and state). A time is the difference from the previous event.
-/// Its sign and its highest four bits count as one value, and all lower bits count fully, because they are nearly
-/// random.
+/// The order-0 entropy of scheduling events in bytes for each event, as a bound for the compressed size. The three
+/// figures are those of the times, of the task ids, and of the classes of events (flags and state). A time is the
+/// difference from the previous event's time. The sign and the highest four bits of the difference count as one value.
+/// All lower bits count fully, because they are nearly random.
 fn entropy(workload: &Workload) -> [f64; 3] {
     let (mut times, mut tasks, mut classes) = (Order0::new(), Order0::new(), Order0::new());
     let (mut low, mut events) = (0.0, 0.0);
@@ -63,7 +63,7 @@ fn entropy(workload: &Workload) -> [f64; 3] {
     [times.bits() + low, tasks.bits(), classes.bits()].map(|bits| bits / 8.0 / events)
 }
 
-/// The bytes for each event of the scheduling frames, and those of all other frames.
+/// The bytes per event in the scheduling frames, and the bytes per event in all other frames.
 fn sizes(workload: &Workload) -> (f64, f64) {
     let trace = Trace::open(Source::bytes(workload.file.clone())).expect("a trace");
     let (mut sched, mut life) = ((0.0, 0.0), (0.0, 0.0));
@@ -89,7 +89,8 @@ fn speed(workload: &Workload, short: bool) -> f64 {
         })
         .collect();
     let mut least = vec![f64::MAX; blocks.len()];
-    // All runs use one writer, because a writer finds out only once in which steps the clock of the events advances.
+    // All runs use one writer, because each writer determines only once in which steps the clock of the events
+    // advances.
     let mut writer =
         Writer::new(std::io::sink(), &Masked::trusted(workload.meta.clone())).expect("a writer");
     let clock = clock_time();

@@ -1,6 +1,6 @@
 //! Measures the merging of streams whose decoded blocks are already in memory. Besides merging, the events are only
-//! copied; the time for copying alone is printed, too. Of the events none, one of 1,000 or one of 50 has a commit
-//! delay: up to 10 ms later events of its stream come before it.
+//! copied; the time for copying alone is printed, too. In the three measurements, none of the events, one in 1,000 and
+//! one in 50 is written late: up to 10 ms later events of its stream come before it.
 //!
 //! `cargo bench -p tr-analyze --bench merge [-- EVENTS]`; by default 2 million.
 #![allow(clippy::expect_used)]
@@ -35,7 +35,7 @@ impl Dice {
     }
 }
 
-/// The blocks of all streams, in memory. The key of a block is its index.
+/// The blocks of all streams, in memory. A block's index in the list is also its key.
 struct Memory(Vec<SchedBlock>);
 
 impl Blocks for &Memory {
@@ -53,7 +53,8 @@ impl Blocks for &Memory {
     }
 }
 
-/// Makes streams with `events` events together, in blocks of `block` events. One event of `late` has a commit delay.
+/// Makes streams with `events` events together, in blocks of `block` events. One in `late` events is written late (has
+/// a commit delay).
 fn streams(streams: u16, events: usize, block: usize, late: u64) -> Memory {
     let mut dice = Dice(u64::from(streams));
     let mut blocks = Vec::new();

@@ -102,9 +102,9 @@ fn planted_faults_are_found_and_little_else() {
     );
 }
 
-/// If make starts several other makes one after the other, each may need the results of the one before. A recording
-/// does not show that, so the least gain of starting them at once is 0. Compilers that one make starts are independent,
-/// so their least gain is more than 0.
+/// If make starts several other makes one after the other, each of them may need the results of the make before. A
+/// recording does not show that, so the least gain of starting the makes at once is 0. Compilers that one make starts
+/// are independent, so their least gain is more than 0.
 #[test]
 fn builds_below_a_make_may_save_nothing() {
     for (build, some) in [("submakes", false), ("make-one", true)] {
@@ -214,13 +214,14 @@ fn wall(name: &str) -> (f64, f64) {
     (wall / 1e9, withheld / 1e9)
 }
 
-/// Next to other load, and under a quota, another number of jobs gains nothing or does harm, so no advice proposes one.
+/// If other load or a quota limits the CPUs, another number of jobs gains nothing or does harm. So no advice proposes
+/// another number.
 #[test]
 fn beside_other_load_no_number_of_jobs_is_advised() {
     for build in builds() {
         let busy = build.name.starts_with("busy-") || build.name.starts_with("quota");
-        // Two builds may have advice about jobs: a shell loop, for which no number of jobs can be given, and a make
-        // that limits itself because of other load (`-l`).
+        // Two builds may have advice about jobs although other load limits the CPUs: a shell loop, for which no number
+        // of jobs can be given, and a make that limits itself because of other load (`-l`).
         if !busy || ["busy-loop", "busy-load"].contains(&build.name.as_str()) {
             continue;
         }
@@ -232,8 +233,8 @@ fn beside_other_load_no_number_of_jobs_is_advised() {
             assert!(!jobs && !action.contains("-j"), "{}: {line}", build.name);
         }
     }
-    // Jobs of this build wait for each other's locks. That loses no time if all CPUs are busy anyway, so there is no
-    // advice about the locks.
+    // Jobs of this build wait for each other's locks. These waits lose no time, because all CPUs are busy anyway. So
+    // there is no advice about the locks.
     assert_eq!(of_build("many-jobs"), [] as [Value; 0]);
 }
 
@@ -285,8 +286,8 @@ fn a_time_out_is_no_cause() {
 }
 
 /// If a failing command is tried again and again, the tries are neither parallel jobs nor repeated work, because each
-/// try follows from the failure before it. If a program naps and then kills its child, the naps are reported as a
-/// time-out.
+/// try follows from the failure of the try before. If a program naps and then kills its child, the naps are reported as
+/// a time-out.
 #[test]
 fn a_try_and_a_time_out_are_what_they_are() {
     let kinds = |name: &str| -> Vec<String> {
@@ -317,17 +318,17 @@ fn waits_have_the_cause_that_the_recording_shows() {
         launcher.starts_with("launch itself takes ") && launcher.ends_with(" to become 5 programs"),
         "{launcher}"
     );
-    // The heartbeat process sleeps as well, but beside the tests, and no test waits for it. So the sum of the sleeps
-    // does not contain its sleeps.
+    // The heartbeat process sleeps as well, but beside the tests, and no test waits for this process. So the reported
+    // sum of the sleeps does not contain the heartbeat's sleeps.
     let heartbeat = finding("heartbeat");
     assert!(
         heartbeat.starts_with("ask.py 5 0.3 0 sleeps 1.50 s") && !heartbeat.contains("while"),
         "{heartbeat}"
     );
     assert!(gain("heartbeat") > 1_450_000_000);
-    // The script stops its child every 100 ms, to keep the CPU usage low. It does not wait for the child in these
-    // times, so shorter intervals would not help. The gain is the child's CPU time, not the time in which the child was
-    // stopped.
+    // The script stops its child every 100 ms, to keep the CPU usage low. The script does not wait for the child in
+    // these times, so shorter intervals would not help. The gain is the child's CPU time, not the time in which the
+    // child was stopped.
     let throttle = finding("throttle");
     assert!(
         throttle.starts_with("gentle.pl stops work.py 40 for "),
@@ -366,8 +367,8 @@ fn a_gain_is_that_of_the_repair() {
     let whole = "store.py waits 486 ms, 11 times, for data of ship.pl, which TCP holds back until a delayed acknowledgement";
     assert_eq!(finding, whole);
     assert!((450..500).contains(&gain), "{gain}");
-    // The loop sleeps until a timer fires, and then starts a process. The advice counts the sleep as a delay of this
-    // process, not as a part of the loop's wait for it.
+    // The loop sleeps until a timer fires, and then starts a process. The advice counts the sleep as a delay of the
+    // started process, not as a part of the loop's wait for that process.
     let (finding, gain) = first("ticks");
     assert!(
         finding.starts_with("loop.py waits 2.28 s for timers or time-outs, 5 times"),
@@ -532,8 +533,8 @@ fn naps_before_a_kill_and_naps_of_a_rate_are_no_pauses() {
 }
 
 /// A program polls for the end of two children, which a quota makes slow, so the program sleeps for 12.7 s in total.
-/// With free CPUs the children (0.6 s of work each) would end sooner, and the sleeps would last 1.5 s. The forecast
-/// uses the 1.5 s.
+/// With free CPUs the children (0.6 s of work each) would end sooner, and the program's sleeps would last 1.5 s. The
+/// forecast uses the 1.5 s.
 #[test]
 fn naps_for_work_without_cpus_are_fewer_on_free_ones() {
     let lines = of_build("quota-tries");
@@ -587,7 +588,8 @@ fn wrappers_and_limits_have_their_time() {
 }
 
 /// The kernel divides the CPUs among sessions and cgroups, but a recording of few tasks does not show how. So two jobs
-/// beside other load may save a third of the time or nothing. A forecast of more jobs is refused with a warning.
+/// at once beside other load may save a third of the time or nothing. A forecast of more jobs is refused with a
+/// warning.
 #[test]
 fn a_forecast_beside_load_is_no_promise() {
     let forecast = |name: &str, options: &[&str]| -> Value {
@@ -619,7 +621,7 @@ fn a_forecast_beside_load_is_no_promise() {
     assert!(says(&many) && !says(&alone), "{many} {alone}");
     let idle = forecast("make-j1", &["--jobs", "2"]);
     assert!(ns(&idle, "high_ns") < recorded(&idle), "{idle}");
-    // The page has schedules for many numbers of jobs, and each schedule says itself whether its forecast is uncertain.
+    // The page has schedules for many numbers of jobs. Each schedule contains whether its own forecast is uncertain.
     let page = |options: &[&str]| {
         let mut tr = Command::new(env!("CARGO_BIN_EXE_tr"));
         tr.arg("predict").arg(folder().join("busy-serial.bin"));
@@ -673,8 +675,8 @@ fn the_slowest_test_is_named_if_it_decides() {
     );
 }
 
-/// Make targets that run different programs may be able to run at once, so advice proposes it; calls of `rm` are too
-/// small to be jobs.
+/// Make targets that run different programs may be able to run at once, so the advice proposes that. Calls of `rm` are
+/// too small to count as such jobs.
 #[test]
 fn what_runs_in_a_row_is_judged_by_what_it_is() {
     let steps = &of_build("make-steps")[0];
@@ -692,7 +694,8 @@ fn what_runs_in_a_row_is_judged_by_what_it_is() {
     );
 }
 
-/// The verdict on a build that failed is about its time and says so; it does not blame the machine for the failure.
+/// The verdict on a build that failed is about the build's time and says so. The verdict does not blame the machine for
+/// the failure.
 #[test]
 fn a_failure_is_not_the_machines() {
     let text = analyze(&folder().join("busy-killed.bin"), &[]);
@@ -708,8 +711,8 @@ fn a_failure_is_not_the_machines() {
     );
 }
 
-/// Waits for a CPU can explain a failure only if the failed command had a time limit. A test's assertion would fail on
-/// a quiet machine, too, so its failure is shown without run-queue waits.
+/// Waits for a CPU can explain a failure only if the failed command had a time limit. A failed assertion of a test
+/// would fail on a quiet machine, too, so this failure is shown without run-queue waits.
 #[test]
 fn what_held_a_failure_back_is_shown_only_where_it_can_be_the_reason() {
     let trace = folder().with_file_name("imports").join("all.bin");
@@ -718,7 +721,8 @@ fn what_held_a_failure_back_is_shown_only_where_it_can_be_the_reason() {
     assert!(!text.contains("went to run-queue wait"), "{text}");
 }
 
-/// The verdict says whether the code or the machine took the time; the seconds of both add up to the wall time.
+/// The verdict says whether the code or the machine took the time. The seconds of the code and of the machine add up to
+/// the wall time.
 #[test]
 fn the_verdict_tells_the_code_from_the_machine() {
     for (name, blame) in [
@@ -747,7 +751,7 @@ fn the_verdict_tells_the_code_from_the_machine() {
     }
     assert!(verdict("quota")["quota_ns"].as_u64() > Some(1_000_000_000));
     // A loop that polls for the end of a job sleeps less often if the job ends sooner. So without its quota, this build
-    // would take as long as the fixture `poll`, which has none.
+    // would take as long as the fixture `poll`, which has no quota.
     let (alone, wall) = (verdict("quota-poll"), verdict("poll")["wall_ns"].as_u64());
     assert!(alone["alone_at_least_ns"].as_u64() < wall, "{alone}");
     assert!(alone["alone_at_most_ns"].as_u64() > wall, "{alone}");
@@ -760,8 +764,8 @@ fn the_verdict_tells_the_code_from_the_machine() {
     assert!(sum <= busy["others_ns"].as_u64().unwrap(), "{busy}");
 }
 
-/// The lines of the first screen have the order in which a user acts on them, and nothing is shown on which nobody can
-/// act.
+/// The lines of the first screen have the order in which a user acts on them. Facts on which nobody can act are not
+/// shown.
 #[test]
 fn the_first_screen_has_the_order_of_acting() {
     let trace = folder().with_file_name("traces").join("demo.bin");
@@ -823,7 +827,8 @@ fn an_exec_is_no_run() {
     assert_eq!(line["processes"], 1);
 }
 
-/// make and xargs start a simple command without a shell. Its sleep is reported with the command line of the build.
+/// make and xargs start a simple command without a shell. If such a command sleeps, the sleep is reported with the
+/// command line of the build.
 #[test]
 fn a_sleep_that_make_starts_is_somebodys() {
     let line = &of_build("make-sleep")[0];
@@ -844,7 +849,7 @@ fn a_polling_loop_gains_one_sleep() {
     assert!(ends, "{text}");
 }
 
-/// The sleeps of each test file are judged separately. Equal sleeps in several files are not one polling loop. The gain
+/// The sleeps of each test file are judged separately: equal sleeps in several files are not one polling loop. The gain
 /// of a polling loop is one of its sleep intervals. All runs of one test runner share a line of advice.
 #[test]
 fn the_sleeps_of_tests_are_judged_by_file() {
@@ -858,7 +863,8 @@ fn the_sleeps_of_tests_are_judged_by_file() {
     assert!((510_000_000..620_000_000).contains(&gain), "{line}");
 }
 
-/// A build without faults gets a verdict that says so, and how near it is to the shortest time that its CPUs allow.
+/// A build without faults gets a verdict that says so, and that says how near the build is to the shortest time that
+/// its CPUs allow.
 #[test]
 fn nothing_has_a_word() {
     for name in ["clean-make", "clean-library", "many-jobs"] {

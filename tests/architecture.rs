@@ -176,8 +176,8 @@ fn files_with(words: &[&str]) -> Vec<String> {
     found
 }
 
-/// CONTRIBUTING.md lists all files of the product that one kind of events (`Pinned`) occurs in. They are at most ten,
-/// because a kind of events is declared once and the rest of the code is derived from the declaration.
+/// CONTRIBUTING.md lists all files of the product in which one kind of events (`Pinned`) occurs. The list has at most
+/// ten files, because a kind of events is declared once and the rest of the code is derived from the declaration.
 #[test]
 fn a_kind_of_events_is_in_few_files() {
     const MOST: usize = 10;
@@ -255,7 +255,7 @@ fn names_of_programs_stand_in_the_table() {
         ("crates/insight/src/imports/spans.rs", "clang"),
         ("crates/predict/src/shards/lists.rs", "pytest"),
         ("crates/report/src/reports/steps.rs", "pytest"),
-        // The string "sudo" names the recording method.
+        // Here, the string "sudo" names the recording method and not the program.
         ("crates/compare/src/diff/methods.rs", "sudo"),
     ];
     let names = names_of_programs();

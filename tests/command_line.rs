@@ -236,8 +236,8 @@ fn no_match_is_reported_once() {
     }
 }
 
-/// A step is found by its name, or by its name as a table shortens it. Any other name is an error that lists similar
-/// names.
+/// A step is found by its whole name, or by the name as a table shortens it. Any other name is an error that lists
+/// similar names.
 #[test]
 fn a_step_has_its_name_or_a_shortened_one() {
     let dir = tempfile::tempdir().unwrap();
@@ -262,7 +262,8 @@ fn a_step_has_its_name_or_a_shortened_one() {
     assert!(unlike.contains("--report steps has the names"), "{unlike}");
 }
 
-/// If a filter is given, the first lines of the screen are still about all processes, and the screen says so.
+/// If a filter is given, the first lines of the screen are still about all processes, and the screen says that they
+/// are.
 #[test]
 fn a_filtered_screen_says_what_is_of_all_processes() {
     let dir = tempfile::tempdir().unwrap();
@@ -409,8 +410,8 @@ fn a_forecast_has_an_interval() {
     };
     let (same, json) = forecast(&[]);
     let recorded = json["recorded"]["wall_ns"].as_u64().unwrap();
-    // If nothing is changed, the forecast equals the recorded time. So the forecast contains the part of the time that
-    // the simulation leaves out.
+    // If nothing is changed, the forecast equals the recorded time. So the forecast also contains the part of the
+    // recorded time that the simulation leaves out.
     assert_eq!(same, recorded);
     let longer = [
         &["--cpus", "1"][..],
@@ -469,7 +470,7 @@ fn a_forecast_has_an_interval() {
 }
 
 /// If the simulation of the unchanged run does not give nearly the recorded time, a forecast has a warning. The
-/// forecast is then compared with the simulated time of the unchanged run, not with the recorded time.
+/// forecast of a change is then compared with the simulated time of the unchanged run, not with the recorded time.
 #[test]
 fn a_forecast_is_told_against_what_it_takes_unchanged() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
@@ -501,8 +502,8 @@ fn a_forecast_is_told_against_what_it_takes_unchanged() {
     );
     let (more, _) = forecast("advice/busy-tests.bin", &["--cpus", "4"]);
     assert_eq!(more["unchanged_ns"], unchanged);
-    // The simulated time is shorter than the recorded one, because the time that other tasks took is missing. With
-    // these options the user wants to leave that time out, so there is no warning.
+    // The simulated time is shorter than the recorded one, because it lacks the time that other tasks took. With these
+    // options the user wants to leave that time out, so there is no warning.
     for options in [&["--alone"][..], &["--quota", "100%"]] {
         let (other, text) = forecast("advice/busy-tests.bin", options);
         assert!(

@@ -143,7 +143,7 @@ fn a_threshold_is_a_gate() {
     assert_ne!(none, ten);
     place.project("[diff]\nfail-over = \"10%\"\n");
     assert_eq!(gate(""), ten);
-    // `--strict` needs a limit, and takes the limit in the file.
+    // `--strict` needs a limit. Here, the file sets this limit.
     let strict = gate(" --strict");
     place.project("");
     assert_eq!(strict, gate(" --fail-over 10% --strict"));
@@ -164,8 +164,8 @@ fn masks_add_up_and_none_goes() {
     place.project("[mask]\nredact = \"kernels_2\"\naddresses = false\n");
     assert_eq!(has(&masked("")), [false, false, true]);
     assert_eq!(has(&masked(" --redact kernels_3")), [false; 3]);
-    // If the user's file turns on the masking of addresses, the project's file cannot turn it off. Giving the option
-    // on the command line as well is no error.
+    // If the user's file turns on the masking of addresses, the project's file cannot turn the masking off. Giving the
+    // option on the command line as well is no error.
     let network = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/format/3.4.bin");
     for options in ["", " --mask-addresses"] {
         let line = format!("redact {} -o out.bin{options}", network.display());
@@ -305,7 +305,7 @@ fn a_gate_in_a_file_of_others_is_no_pass() {
     );
     let given = format!("{diff} --fail-over=10% --min=1s");
     assert_eq!(ran(&given), (Some(0), String::new()));
-    // The next file that sets the limit replaces it, so the ignored file no longer matters.
+    // The next file that sets the gate's limit replaces the limit, so the ignored file no longer matters.
     place.user("[diff]\nfail-over = \"1%\"\n");
     of_another("home/.config/tr/config.toml");
     std::fs::remove_file(place.at("project/tr.toml")).unwrap();
@@ -399,8 +399,8 @@ fn long_text_on_a_terminal_has_a_pager() {
     assert!(!String::from_utf8_lossy(&out.stdout).contains("P:"));
 }
 
-/// A command that has reached its time limit waits for the pager. If the pager were left running, it would read from
-/// the terminal at the same time as the user's shell.
+/// A command that has reached its time limit waits for the pager to end. If the pager were left running, it would read
+/// from the terminal at the same time as the user's shell.
 #[test]
 fn a_limit_waits_for_the_pager() {
     let place = Place::new();
@@ -413,7 +413,8 @@ fn a_limit_waits_for_the_pager() {
     let pty = nix::pty::openpty(None, None).unwrap();
     command.env("TERM", "xterm").env("PAGER", pager);
     command.stdin(Stdio::null()).stdout(pty.slave);
-    // Standard error is a file. If it were a pipe, the test would wait until the pager closes it.
+    // Standard error is a file here. If standard error were a pipe, the test would wait until the pager closes the
+    // pipe.
     let errors = place.at("errors");
     command.stderr(std::fs::File::create(&errors).unwrap());
     let status = command.status().unwrap();

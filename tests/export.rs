@@ -153,8 +153,8 @@ fn perfetto(trace: &str, more: &[&str]) -> Result<(), Failure> {
         ensure(found[0] == sums[0], || {
             format!("pid {pid}: {found:?} ns on CPU and blocked, expected {sums:?}")
         })?;
-        // For some waits, no event shows the end. The export and the analysis may place such an end differently, by 1
-        // ms at most.
+        // For some waits, no event shows when the wait ended. The export and the analysis may place such an end
+        // differently, by 1 ms at most.
         let near = [1, 2].map(|at| found[at].abs_diff(sums[at]) <= 1_000_000);
         ensure(near == [true; 2], || {
             format!("pid {pid}: blocked and in block I/O {found:?}, expected {sums:?}")
@@ -215,7 +215,7 @@ fn tracks() -> Result<(), Failure> {
         format!("{rows:?}")
     })?;
     let top = rows[6]["top"].as_f64().unwrap();
-    // The counter has one value for each time at which it changes: at least 100, and fewer than 1,200.
+    // The exported counter has one value for each time at which it changes: at least 100 values, and fewer than 1,200.
     let values = 100..1200;
     ensure(
         values.contains(&number(6, "n")) && top > 1.0 && top <= 2.0,
@@ -275,7 +275,8 @@ fn large_recording(directory: &Path) -> Result<String, Failure> {
     Ok(file.to_string_lossy().into_owned())
 }
 
-/// A small memory limit. Half of it (12 MiB) is for reading, which takes less if no timeline is kept.
+/// A small memory limit. Half of this memory (12 MiB) is for reading the recording, which takes less if no timeline is
+/// kept.
 const LITTLE: [&str; 2] = ["--max-memory", "24M"];
 
 fn output(args: &[&str]) -> Result<std::process::Output, Failure> {
@@ -498,10 +499,10 @@ fn spans() -> Result<(), Failure> {
         }
         let end = start + process["end_ns"].as_u64().unwrap();
         ensure(span["end"] == end, || format!("{span} {end}"))?;
-        // The span that contains this one belongs to the nearest recorded ancestor that has a span.
+        // The span that contains this one belongs to the nearest recorded ancestor process that has a span.
         let mut parent = *ids.get(&text(span, "parent")).ok_or("no parent")?;
         // The execution of COMMAND is a step whose span has no pid, because the span of the whole recording has
-        // COMMAND's pid. In this case the pid of the next outer span is compared.
+        // COMMAND's pid. If this step is the parent, the pid of the next outer span is compared.
         if parent["facts"]["process.pid"].is_null() {
             parent = ids.get(&text(parent, "parent")).ok_or("no parent")?;
         }
@@ -748,7 +749,7 @@ fn continued() -> Result<(), Failure> {
     Ok(())
 }
 
-/// COMMAND's environment and the export agree on the trace and the span around the recording.
+/// COMMAND's environment and the export have the same trace id, and the same id of the span around the recording.
 fn continued_in(file: &Path, around: &str, [trace, span]: [&str; 2]) -> Result<(), Failure> {
     let out = Command::new(TR)
         .args(["record", "--method", "ptrace", "--force", "-o"])
@@ -865,7 +866,8 @@ fn stacks() -> Result<(), Failure> {
             sum.abs_diff(expected) < 100 && folded.contains(name) && folded.contains(";main;");
         ensure(good, || format!("{weight} {sum} {expected}: {folded}"))?;
     }
-    // The wall time of the tree is that of its root process, minus the time in which children ran at the same time.
+    // The wall time of the tree is that of its root process, minus the time in which several children ran at the same
+    // time.
     let wall = String::from_utf8(export("demo", "folded", &["--weight", "wall"])?)?;
     ensure(wall.lines().any(|line| line.contains("sleep 0.4")), || {
         wall.clone()

@@ -71,7 +71,8 @@ fn they_are_intact() -> Result<(), Failure> {
 fn none_holds_the_path_of_a_checkout() -> Result<(), Failure> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let own = root.to_string_lossy();
-    // Directories of a checkout: an absolute path that ends with one of them reveals where the checkout lies.
+    // Directories inside of a checkout. An absolute path that ends with one of these names reveals where the checkout
+    // lies.
     let places = ["/fixtures/traces", "/fixtures/demo", "/target/"];
     let end = |c: char| !c.is_ascii_alphanumeric() && !"_.-+/".contains(c);
     let word_before = |text: &str, at: usize| text[..at].rsplit(end).next().map(str::to_owned);
@@ -137,7 +138,8 @@ fn every_report_is_the_same_for_any_number_of_threads() -> Result<(), Failure> {
 }
 
 /// Checks that a schema with a keyword for one type (such as `items` for arrays) also names this type. The type may
-/// also be named by the outer schema that lists this one as an alternative. Strict readers of schemas require this.
+/// also be named by the outer schema that lists the checked one as an alternative. Strict readers of schemas require
+/// this.
 fn names_types(schema: &Value) -> Result<(), String> {
     fn look(schema: &Value, around: Option<&Value>, place: &str) -> Result<(), String> {
         let Some(keywords) = schema.as_object() else {
@@ -242,8 +244,8 @@ fn critical_path_and_parallelism_add_up() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The critical path of the demo build contains the delays that were planted in it: the code generator at the start,
-/// the serial link (also listed as work that ran alone), and the sleeping test.
+/// The critical path of the demo build contains the delays that were planted in the build: the code generator at the
+/// start, the serial link (also listed as work that ran alone), and the sleeping test.
 #[test]
 fn the_critical_path_has_the_planted_delays() -> Result<(), Failure> {
     let report = "critical-path,parallelism";

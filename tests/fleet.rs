@@ -239,8 +239,8 @@ fn once() -> Result<(), Failure> {
         ensure(said.contains("has this run already"), || said)?;
         ensure(files(&dataset)? == before, || "the dataset changed".into())?;
     }
-    // An export that was killed has not written the row in `runs`, which marks a run as complete. The next export
-    // writes the run again.
+    // An export that was killed has not yet written its row in `runs`, which marks a run as complete. The next export
+    // writes this run again.
     let marker = before
         .keys()
         .find(|path| path.starts_with(dataset.join("runs")));
@@ -277,7 +277,7 @@ fn hostile() -> Result<(), Failure> {
         long.as_str(),
     ];
     for name in names {
-        // Each name has a dataset of its own, because a dataset contains a run only once.
+        // Each name gets a dataset of its own, because a dataset contains a run only once.
         let dataset = dataset.join(format!("{}", name.len()));
         export(&fixture("demo"), &dataset, &["--repo", name])?;
         for path in files(place.path())?.keys() {
@@ -316,7 +316,7 @@ fn small() -> Result<(), Failure> {
     })
 }
 
-/// The number of series of runs. Two series have each of the eight kinds of planted change. The other 14 (with
+/// The number of series of runs. Each of the eight kinds of planted change is in two series. The other 14 series (with
 /// `make test-long`, 34) have no change.
 fn all_series() -> u32 {
     if long() {
@@ -379,8 +379,9 @@ fn fleet() -> Result<&'static Path, Failure> {
 /// Runs fleet/report.py with these options and returns its output.
 fn asked(dataset: &Path, more: &[&str]) -> Result<Output, Failure> {
     let mut command = Command::new(python()?);
-    // The queries are short, so the JVM compiles without optimization (`TieredStopAtLevel=1`). Its code cache would be
-    // too small then, and a warning on standard output would disturb the output, so the cache is made larger.
+    // The queries are short, so the JVM compiles without optimization (`TieredStopAtLevel=1`). With this option, the
+    // code cache would be too small, and a warning about it would appear in the standard output. So the code cache is
+    // made larger.
     command.env(
         "PYSPARK_SUBMIT_ARGS",
         "--driver-java-options '-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m' \
@@ -646,8 +647,8 @@ fn noise() -> Result<(), Failure> {
             "hidden_pools",
         ];
         if found.iter().any(|name| line.starts_with(name)) {
-            // For the noise named `second`, four of five changes are found on average. With only 20 series it may be
-            // fewer, so half of them are required.
+            // For the noise named `second`, four of five changes are found on average. With only 20 series the share
+            // may be lower, so only half of the changes are required.
             let least = if line.starts_with("second") {
                 50.0
             } else {
@@ -814,7 +815,8 @@ duckdb.sql(f\"copy (select 1 as run) to '{foreign}' (format parquet)\")";
         })?;
         let steps = list(&rows, "slowest_steps").iter();
         let counts: Vec<u64> = steps.filter_map(|row| row["runs"].as_u64()).collect();
-        // The steps of four of six runs count, including the run of the older version; the two damaged runs do not.
+        // The steps of four of six runs count, including the steps of the run with the older version. The steps of the
+        // two damaged runs do not count.
         ensure(
             !counts.is_empty() && counts.iter().all(|count| *count == 4),
             || format!("{engine}: {counts:?}"),

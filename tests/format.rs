@@ -153,7 +153,7 @@ fn a_short_reader_counts_the_events() {
     }
 }
 
-/// Every published version of the format stays readable, with exactly the same events.
+/// Every published version of the format stays readable, with exactly the same events for both readers.
 fn fixtures_are_read_forever_and_by_both_readers() {
     for (name, events, sum) in [
         ("format/3.0.bin", 3000, 1_786_475_574),
@@ -269,7 +269,7 @@ fn a_recovered_trace_is_intact_and_has_the_same_events() {
             serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
         };
         let (mut before, mut after) = (analyze(&bad), analyze(&good));
-        // The recovered trace has events that report the losses, so the numbers of events differ.
+        // The recovered trace has additional events that report the losses, so the numbers of events are not compared.
         for analysis in [&mut before, &mut after] {
             analysis["trace"]["events"].take();
             // Only the end of the trace was missing, so all events are recovered and nothing is reported as lost.
@@ -282,7 +282,7 @@ fn a_recovered_trace_is_intact_and_has_the_same_events() {
         let warned = tr(&["analyze", text(&bad)]);
         assert!(!warned.stderr.is_empty(), "{what}: no warning");
 
-        // Recovering a file onto itself: the file is replaced only when the output is complete.
+        // A file is recovered onto itself. The file is replaced only when the output is complete.
         let recovered = tr(&["recover", text(&bad), "-o", text(&bad)]);
         assert!(recovered.status.success(), "{what}");
         assert_eq!(
@@ -365,7 +365,7 @@ fn info(path: &Path, options: &[&str]) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// The JSON document without these fields, which it must have.
+/// The JSON document without these fields. The document must have had the fields.
 fn but(mut one: serde_json::Value, fields: &[&str]) -> serde_json::Value {
     for field in fields {
         one.as_object_mut().unwrap().remove(*field).unwrap();
@@ -405,8 +405,8 @@ fn info_of_a_large_trace_comes_from_its_summary() {
     assert_eq!(cut["events"], full["events"]);
 }
 
-/// The counts in a trace's summary, also in that of a recovered trace, equal the numbers of its events. A reader that
-/// was written from the specification alone gets the same counts.
+/// The counts in the summary of a trace, or of a recovered trace, equal the numbers of the trace's events. A reader
+/// that was written from the specification alone gets the same counts.
 fn summaries_of_real_recordings_are_right() {
     use tr_format::outline::Outline;
     use tr_format::source::Source;

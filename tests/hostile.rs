@@ -97,8 +97,8 @@ fn hostile(fixture: &str, first: usize, end: &End) -> Vec<u8> {
         not_traced: matches!(end, End::Untraced).then(|| texts.string()),
         ..old.clone()
     };
-    // Another start time makes the copy a different recording than the fixture. A comparison would refuse the same
-    // recording twice.
+    // With another start time, the copy counts as a different recording than the fixture. A comparison would refuse the
+    // same recording twice.
     meta.start_clock.real += 1;
     let mut writer = Writer::new(Vec::new(), &Masked::trusted(meta.clone())).unwrap();
     rewrite::copy(&trace, &mut writer, |stream, mut event| {
@@ -120,7 +120,8 @@ fn hostile(fixture: &str, first: usize, end: &End) -> Vec<u8> {
             LifeKind::Exec(exec) => {
                 exec.comm = comm;
                 exec.filename = texts.next().into();
-                // In some traces a hostile text replaces the program's name; in others it is an argument after it.
+                // In some traces a hostile text replaces the program's name. In others the hostile text is an argument
+                // after the program's name.
                 let args = exec.argv.args().map(<[u8]>::to_vec);
                 let args = args.skip(first % 2).chain((0..3).map(|_| texts.next()));
                 exec.argv = Argv::from_args(args.collect::<Vec<_>>());
@@ -156,7 +157,8 @@ fn run(dir: &Path, args: &[&str]) -> Output {
     command.stdin(Stdio::null()).output().unwrap()
 }
 
-/// Whether no output may contain this character unescaped. The list is not the one that the escaping code uses.
+/// Whether this character must be escaped in every output. The list here is independent of the list that the escaping
+/// code uses.
 fn hides(c: char) -> bool {
     c != '\n' && c.is_control()
         || "\u{ad}\u{feff}\u{2028}\u{2029}\u{61c}\u{180e}".contains(c)
@@ -426,8 +428,8 @@ fn no_format_begins_a_line_with_a_command() {
                 check_log(&out.stdout, line);
             }
         }
-        // In this format tr prints workflow commands of its own (`::warning`, `::notice`); a hostile text must not
-        // begin another one.
+        // In this format tr prints workflow commands of its own (`::warning`, `::notice`). A hostile text must not
+        // begin another such command.
         let out = run(dir.path(), &["summary", name, "--format", "github"]);
         let text = String::from_utf8(out.stdout).unwrap();
         let own = |line: &&str| !line.starts_with("::warning") && !line.starts_with("::notice");

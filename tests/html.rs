@@ -28,8 +28,8 @@ use tr_sim::scenario::{self, Weights};
 
 use common::{trial, TR};
 
-/// The names of the tests, which are the functions of `tests` in `page.mjs`, and whether they need Chromium's own
-/// protocol.
+/// The names of the tests, which are the functions of `tests` in `page.mjs`, each with whether the test needs
+/// Chromium's own protocol.
 fn names() -> impl Iterator<Item = (&'static str, bool)> {
     let script = include_str!("../crates/report/web/test/page.mjs");
     let (_, tests) = script.split_once("\nconst tests = {\n").expect("tests");
@@ -257,9 +257,9 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     page(&many, directory, "many")?;
     let sleeper = directory.join("sleeper.bin");
     let file = sleeper.to_string_lossy();
-    // The shell runs until the sleeper has slept for nearly all of its lifetime. The rest is the sleeper's CPU time and
-    // its waits for a CPU, which the shell reads from /proc. On a busy machine the rest is larger, so the shell runs
-    // longer.
+    // The shell runs until the sleeper has slept for nearly all of the shell's lifetime. The rest is the sleeper's CPU
+    // time and its waits for a CPU, which the shell reads from /proc. On a busy machine the rest is larger, so the
+    // shell runs longer.
     let script = "read up _ </proc/uptime; begin=${up%.*}${up#*.}; sleep 9 >/dev/null 2>&1 & \
         i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done; \
         while read on wait _ </proc/$!/schedstat && read up _ </proc/uptime && \
@@ -309,8 +309,8 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
         write(&file, whole.get(..length).ok_or("a longer fixture")?)?;
         page(&file, directory, name)?;
     }
-    // This file is of an earlier version of the format. Half of its processes ended before the recorder took their
-    // first sample.
+    // This file has an earlier version of the format. Half of its processes ended before the recorder took their first
+    // sample.
     let poll = directory.join("poll.bin");
     std::fs::copy(fixtures.with_file_name("methods").join("poll.bin"), &poll)?;
     page(&poll, directory, "poll")?;
@@ -446,7 +446,7 @@ struct Browser {
 }
 
 impl Browser {
-    /// Starts `page.mjs` with this browser, whose path it takes from an environment variable.
+    /// Starts `page.mjs` with this browser. The path of the browser is passed in an environment variable.
     fn start(
         directory: &Path,
         variable: &str,
@@ -544,8 +544,8 @@ fn without_links(page: Vec<u8>) -> Result<String, Failed> {
     Ok(parts.collect())
 }
 
-/// Each run of a comparison is a link to its recording, to the page next to the recording, or to the page that
-/// `--pages` writes. Each link leads to an existing file.
+/// Each run of a comparison is a link to one of three things: the run's recording, the page next to the recording, or
+/// the page that `--pages` writes. Each link leads to an existing file.
 fn the_runs_lead_to_their_pages(directory: &Path, traces: [&str; 2]) -> Result<(), Failed> {
     let page = directory.join("linked").join("diff.html");
     std::fs::create_dir(directory.join("linked"))?;
@@ -579,7 +579,8 @@ fn the_runs_lead_to_their_pages(directory: &Path, traces: [&str; 2]) -> Result<(
     Ok(())
 }
 
-/// `tr diff -o` writes the same page that it prints. It replaces a page that it has written before, but no other file.
+/// `tr diff -o` writes the same page that `tr diff` prints. The command replaces a page that it has written before, but
+/// no other file.
 fn a_comparison_goes_to_a_file() -> Result<(), Failed> {
     let directory = tempfile::tempdir()?;
     let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces");

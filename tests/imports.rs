@@ -52,7 +52,7 @@ fn plan() -> Result<(), Failed> {
     let schema: Value = serde_json::from_slice(&schema.stdout)?;
     common::schema::validate(&schema, &document)?;
     // The recording does not show when any of the four tests ran, so no duration comes from the recording. The report
-    // has the durations of the tests. One test has none there, so it gets the median of the others.
+    // has the durations of three tests. The test without a duration gets the median of the others.
     let counts = ["recording", "report", "median"].map(|name| int(&document["counts"], name));
     let tests = list(&document, "shards")
         .iter()
@@ -64,8 +64,8 @@ fn plan() -> Result<(), Failed> {
         tests.clone().sum::<usize>() == 4 && tests.min() > Some(0),
         || document.to_string(),
     )?;
-    // A plan for Jest distributes whole files, but all tests are in one Python file, so it is refused. A plan also
-    // does not replace a file that is no plan.
+    // A plan for Jest distributes whole files, but all tests are in one Python file, so the plan is refused. A plan
+    // also does not replace a file that is no plan.
     let place = scratch("plan")?;
     let other = place.join("other");
     std::fs::write(&other, "notes")?;
@@ -85,7 +85,7 @@ fn plan() -> Result<(), Failed> {
     Ok(())
 }
 
-/// `--format junit` writes the test report again: its tests get properties, and everything else stays as it was.
+/// `--format junit` writes the test report again: the tests in it get properties, and everything else stays as it was.
 fn junit_out() -> Result<(), Failed> {
     let place = scratch("junit-out")?;
     let trace = fixtures().join("all.bin");
@@ -115,8 +115,8 @@ fn junit_out() -> Result<(), Failed> {
     ] {
         ensure(after.contains(wanted), || format!("no {wanted} in {after}"))?;
     }
-    // For the other tests, the time is only known to lie within the life of one program: the one that has the report's
-    // name as an argument.
+    // For the other tests, the time is only known to lie within the life of one program, which has the report's name as
+    // an argument.
     let unsure = after
         .matches("<properties><property name=\"tr.place\" value=\"±")
         .count();
@@ -130,7 +130,7 @@ fn junit_out() -> Result<(), Failed> {
     // tag, which is undone for the comparison.
     let rest = rest.replace("\"></testcase>", "\" />");
     ensure(rest == before, || format!("{rest}\ninstead of\n{before}"))?;
-    // Exporting the exported report once more changes nothing. For this, the exported report first replaces the
+    // Exporting the exported report once more changes nothing. For this test, the exported report first replaces the
     // original. The recorded command line has the original's path, which helps to find when the tests ran.
     std::fs::copy(&out, &report)?;
     let done = export(&report, &report)?;
@@ -262,17 +262,17 @@ fn clang() -> Result<(), Failed> {
     let backend = only(steps, "unit", "Backend")?;
     inside(steps, backend, compiler)?;
     inside(steps, frontend.first().ok_or("no Frontend")?, compiler)?;
-    // The time in clang's own file must not exceed the recorded time. It may be much less, because loading a compiler
-    // that is not cached takes most of the time.
+    // The time in clang's own file must not exceed the recorded time. The time in the file may be much less, because
+    // loading a compiler that is not cached takes most of the time.
     let (part, whole) = (int(compiler, "wall_ns"), int(object, "wall_ns"));
     ensure(part * 20 > whole && part <= whole, || {
         format!("{part} of {whole}")
     })
 }
 
-/// ninja ran twice. For each output, its log has only the last command that made it. Commands of the second run must
-/// lie inside of the second ninja process. Commands that only the first run executed must lie inside of the first
-/// process.
+/// ninja ran twice. For each output, ninja's log has only the last command that made the output. Commands of the second
+/// run must lie inside of the second ninja process. Commands that only the first run executed must lie inside of the
+/// first process.
 fn ninja() -> Result<(), Failed> {
     let analyzed = recorded("ninja", ".ninja_log")?;
     let [import] = analyzed.imports.as_slice() else {
@@ -349,8 +349,8 @@ fn tests(steps: &[Value]) -> Result<(), Failed> {
             ensure(test["spent"].is_null(), || format!("{test:#}"))?;
         } else {
             let slept = test["spent"]["sleep_ns"].as_u64().unwrap_or(0);
-            // The begin of a test is computed by adding up the durations of the tests before it, so it is not exact.
-            // Therefore it suffices if 30 % of the test's sleep are found.
+            // The begin of a test is computed by adding up the durations of the tests before, so the begin is not
+            // exact. Therefore it suffices if 30 % of the test's sleep are found.
             ensure(slept >= sleep * 300_000, || format!("{test:#}"))?;
         }
     }
@@ -380,7 +380,7 @@ fn stored() -> Result<(), Failed> {
     ensure(named(&plain.steps, "ExecuteCompiler").is_empty(), || {
         "steps of no file".into()
     })?;
-    // If only a part of the recording is analyzed, spans outside of it are counted.
+    // If only a part of the recording is analyzed, the report has the number of spans outside of this part.
     let part = analyze(&trace, &["main.json"], &["--from", "2s"])?;
     let outside = part.imports.first().map(|import| int(import, "outside"));
     ensure(outside == Some(67), || part.said.clone())?;

@@ -88,7 +88,8 @@ fn verify_holds_summary_and_index_against_the_frames() {
     let (id, frames) = frames(&original);
     assert_eq!(file(&original, id, &frames), original);
     assert_eq!(run(&["verify", "-"], &original).status.code(), Some(0));
-    // One frame is removed, and all later ones are renumbered, so that only the summary and the index show it.
+    // One frame is removed, and all later frames are renumbered, so that only the summary and the index show that a
+    // frame is missing.
     let of_cpu = |(header, _): &(Header, Vec<u8>)| header.kind == kind::SCHED;
     let removed = frames.iter().position(of_cpu).unwrap();
     let mut fewer = frames.clone();
@@ -309,8 +310,8 @@ fn a_small_file_of_many_processes_stays_in_its_budget() {
 #[test]
 fn a_series_has_a_limit_that_names_the_interval() {
     let trace = long(600_000, 0);
-    // One row for each µs would take a minute, so there must be a limit. The rows themselves are tested elsewhere
-    // (`fit`).
+    // One row for each µs would take a minute, so there must be a limit for the number of rows. The rows themselves are
+    // tested elsewhere (`fit`).
     let args = ["analyze", "-", "--report", "series", "--interval", "1us"];
     let out = run(&args, &trace);
     let said = String::from_utf8(out.stderr).unwrap();
@@ -361,7 +362,7 @@ fn sums_beyond_the_clock_are_said_to_be_damaged() {
     assert!(text.contains("the trace is damaged"), "{text}");
 }
 
-/// A recording of `length` processes, each a child of the one before it, which all run `make`.
+/// A recording of `length` processes, which all run `make`. Each is a child of the process before.
 fn chain(length: u32) -> Vec<u8> {
     let start = Ktime(1_000_000);
     let meta = Metadata {
@@ -509,7 +510,7 @@ fn the_limits_hold_for_reports_and_exports() {
     let trace = long(10, 10);
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("forks.bin"), &trace).unwrap();
-    // Nobody reads from the FIFO, so the command blocks until the limit that it was given.
+    // Nobody reads from the FIFO, so the command blocks until it reaches the time limit of its options.
     let fifo = dir.path().join("fifo");
     nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
     let begun = Instant::now();
@@ -533,8 +534,8 @@ fn the_limits_hold_for_reports_and_exports() {
     assert!(begun.elapsed() < Duration::from_secs(15));
 }
 
-/// A recording of a process that writes `count` marks for spans, each inside of the one before it. With `ends` each
-/// span also has a mark for its end.
+/// A recording of a process that writes `count` marks for spans, each inside of the one before. With `ends`, each span
+/// also has a mark for its end.
 fn marks(count: u64, ends: bool) -> Vec<u8> {
     let start = Ktime(1_000_000);
     let meta = Metadata {

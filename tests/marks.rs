@@ -129,8 +129,8 @@ fn same(is: &[String], want: &[&str]) -> Result<(), Failed> {
 
 const MS: u64 = 1_000_000;
 
-/// Checks that a step slept for `ms` milliseconds. Its other times count as well: the sleep's timer may run, even to
-/// its end, while the task is still on a CPU, in a run queue or blocked by a disk.
+/// Checks that a step slept for `ms` milliseconds. Other times of the step count as well: the sleep's timer may run,
+/// even to its end, while the task is still on a CPU, in a run queue or blocked by a disk.
 fn slept(steps: &[Value], name: &str, ms: u64) -> Result<(), Failed> {
     let step = steps.iter().find(|step| step["name"] == name);
     let step = step.ok_or_else(|| format!("no step {name}"))?;
@@ -171,9 +171,9 @@ fn left(directory: &Path) -> Result<Vec<String>, Failed> {
     Ok(names.filter(|name| name.starts_with("tr-marks-")).collect())
 }
 
-/// If a recorder was killed, the next recorder removes its directory, whatever the age. This also holds if another
-/// process has the killed recorder's pid by then. Directories that living recorders have locked stay, and so do
-/// symbolic links.
+/// If a recorder was killed, the next recorder removes the directory that the killed one has left, whatever the
+/// directory's age. This also holds if another process has the killed recorder's pid by then. Directories that living
+/// recorders have locked stay, and so do symbolic links.
 fn of_killed() -> Result<(), Failed> {
     let directory = scratch("killed")?;
     let (temporary, victim) = (directory.join("tmp"), directory.join("victim"));
@@ -246,8 +246,8 @@ fn recorded_by_sh(
     Ok(command.envs(variables.iter().copied()).output()?)
 }
 
-/// Records with three odd temporary directories: one that does not exist, one with a relative path, and one in which
-/// the user who called sudo cannot own a file.
+/// Records with three odd temporary directories: one that does not exist, one with a relative path, and one in which a
+/// user who called sudo cannot own a file.
 fn odd_places() -> Result<(), Failed> {
     let directory = scratch("odd")?;
     std::fs::create_dir_all(directory.join("tmp"))?;
@@ -273,7 +273,8 @@ fn odd_places() -> Result<(), Failed> {
     Ok(())
 }
 
-/// If no directory allows the file for marks, COMMAND runs without it, and the recording says why it has no marks.
+/// If the file for marks cannot be made in any directory, COMMAND runs without it, and the recording says why it has no
+/// marks.
 fn no_place() -> Result<(), Failed> {
     let directory = scratch("no_place")?;
     let script = format!(
@@ -370,8 +371,8 @@ fn shell() -> Result<(), Failed> {
     ensure(said(&out) == "4\n", || said(&out))
 }
 
-/// A mark with a result is compared: if its result is a failure only in the new run, it has a row. A mark without a
-/// result has none.
+/// A mark with a result is compared: if the result is a failure only in the new run, the mark has a row. A mark without
+/// a result has no row.
 fn moments() -> Result<(), Failed> {
     let directory = scratch("moments")?;
     let mut sides = Vec::new();
@@ -403,8 +404,8 @@ fn moments() -> Result<(), Failed> {
 /// The kind that a program gives to its mark has a key of its own (`mark_kind`), besides the kind of the event.
 fn kinds() -> Result<(), Failed> {
     let directory = scratch("kinds")?;
-    // The script takes the mark's time from /proc/uptime, which is rounded down to 10 ms. It waits first, so that this
-    // time is not before the start of the recording: such a mark would be left out.
+    // The script takes the mark's time from /proc/uptime, which is rounded down to 10 ms. The script waits first, so
+    // that this time is not before the start of the recording, because an earlier mark would be left out.
     let script = r#"sleep 0.02; t=$(awk '{ printf "%.0f", $1 * 1e9 }' /proc/uptime)
         echo '{"t":'$t',"name":"one","kind":"test"}' >>"$TR_MARKS""#;
     let out = record(&directory, &["sh", "-c", script])?;

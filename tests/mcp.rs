@@ -147,7 +147,7 @@ fn the_protocol_is_spoken() {
     assert_eq!(client.receive()["error"]["code"], -32700);
     let older = client.ask("initialize", json!({ "protocolVersion": "1999-01-01" }));
     assert_eq!(older["result"]["protocolVersion"], "2025-06-18", "{older}");
-    // The id of a request may be a string. A response that the client sends without a request is ignored.
+    // The id of a request may be a string. If the client sends a response without a request, the response is ignored.
     client.send(r#"{"jsonrpc":"2.0","id":5,"result":{}}"#);
     client.send(r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#);
     assert_eq!(client.receive()["id"], "a");
@@ -250,7 +250,7 @@ fn a_cursor_has_the_rest() {
     assert!(pages > 1 && all == whole, "{pages} pages: {all}\n{whole}");
 }
 
-/// No name, whether by `..`, a symbolic link or an absolute path, reaches a file outside of the folder.
+/// No name in a request, whether by `..`, a symbolic link or an absolute path, reaches a file outside of the folder.
 #[test]
 fn files_lie_below_the_folder() {
     let dir = tempfile::tempdir().unwrap();
@@ -373,7 +373,8 @@ fn answers_name_the_planted_faults() {
     );
 }
 
-/// If a recording is given twice, the comparison fails before it opens the last file, so no file is analyzed in vain.
+/// If a recording is given twice, the comparison fails before it opens the last file, so that no file is analyzed in
+/// vain.
 #[test]
 fn a_recording_that_is_given_twice_ends_the_comparison_there() {
     let dir = tempfile::tempdir().unwrap();

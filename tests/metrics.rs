@@ -59,8 +59,8 @@ fn rows(text: &[u8]) -> Result<Vec<Value>, Failure> {
     lines.collect()
 }
 
-/// The metric points in the export of a fixture, and the names of metrics that OpenTelemetry's conventions do not
-/// contain.
+/// The metric points in the export of a fixture, and the names of those metrics in it that OpenTelemetry's conventions
+/// do not contain.
 fn points(trace: &str, format: &str, encoding: &str) -> Result<(Vec<Value>, Value), Failure> {
     points_of(&fixture(trace), format, encoding)
 }
@@ -81,7 +81,7 @@ fn points_of(trace: &str, format: &str, encoding: &str) -> Result<(Vec<Value>, V
     Ok((all, unknown))
 }
 
-/// The point of a metric that has exactly one.
+/// The point of this metric, which must have exactly one point.
 fn value<'a>(points: &'a [Value], name: &str) -> Option<&'a Value> {
     points.iter().find(|point| point["name"] == name)
 }
@@ -209,8 +209,8 @@ fn receiver(replies: &[&str]) -> Result<(std::process::Child, impl BufRead, Stri
     Ok((child, lines, port.trim().to_owned()))
 }
 
-/// The export is sent again if the receiver is busy (503). The variables for all signals and those for metrics are
-/// used, not those for traces.
+/// The export is sent again if the receiver is busy (503). The environment variables for all signals and the variables
+/// for metrics are used, but not those for traces.
 fn sent() -> Result<(), Failure> {
     let (mut child, lines, port) = receiver(&["503", "200"])?;
     let out = Command::new(TR)
@@ -305,8 +305,8 @@ fn refused() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The name that Prometheus gives to an OTLP metric by default: dots become underscores, the unit is appended unless it
-/// is in braces, and `_total` follows a sum that only grows.
+/// The name that Prometheus gives to an OTLP metric by default: dots become underscores, the unit is appended unless
+/// the unit is in braces, and `_total` follows a sum that only grows.
 fn prometheus(point: &Value) -> String {
     let mut name = point["name"].as_str().unwrap_or_default().replace('.', "_");
     name += match point["unit"].as_str() {

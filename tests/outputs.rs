@@ -202,8 +202,8 @@ fn a_directory_is_not_reached_through_another_users_link() {
             std::fs::create_dir(&victim).unwrap();
             let open = tempfile::tempdir_in(dir.path()).unwrap();
             let set = open.path().join("set");
-            // The export only meets the planted link if the link is named after the recording's day, so `date=d` is
-            // replaced by it.
+            // The link is planted for the export of a dataset. The export meets it only if the link is named after the
+            // recording's day, so `date=d` is replaced by this day.
             let day = "date=".to_owned() + &day(&trace);
             let link = set.join(planted.replace("date=d", &day));
             let link = link.components().collect::<PathBuf>();
@@ -254,7 +254,8 @@ fn day(trace: &Path) -> String {
     days[0].strip_prefix("date=").unwrap().to_owned()
 }
 
-/// Kills `command`, which writes the file `out`, after so many milliseconds. Returns the names in the directory then.
+/// Kills `command`, which writes the file `out`, after so many milliseconds. Returns the names in the directory after
+/// the kill.
 fn killed(dir: &Path, command: &str, after: u64) -> Vec<String> {
     let mut tr = Command::new(TR)
         .args([command, "demo.bin", "-o", "out"])
@@ -285,8 +286,8 @@ fn a_kill_leaves_no_other_file() {
     }
 }
 
-/// If a replacement is killed between its two system calls, a temporary file remains. The next replacement uses and
-/// removes it.
+/// If a command is killed between the two system calls by which it replaces a file, a temporary file remains. The next
+/// replacement uses and removes this temporary file.
 #[test]
 fn a_replacement_takes_over_what_a_kill_left() {
     let dir = tempfile::tempdir().unwrap();
@@ -315,7 +316,7 @@ fn a_replacement_takes_over_what_a_kill_left() {
     }
 }
 
-/// A command replaces a file that it has written before, but no file of another kind.
+/// A command replaces an output file that an earlier run of a `tr` command has written, but no file of another kind.
 #[test]
 fn a_file_of_another_kind_is_not_replaced() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
 //! The data in the page of `tr report` is declared once, in `crates/report/src/html`. This test generates the
-//! TypeScript interface `crates/report/web/src/doc.ts` from it and compares the result with the file. `TR_UPDATE=1`
-//! rewrites the file.
+//! TypeScript interface `crates/report/web/src/doc.ts` from these declarations and compares the result with the file.
+//! `TR_UPDATE=1` rewrites the file.
 #![allow(clippy::unwrap_used)] // in a test
 
 use std::collections::BTreeMap;

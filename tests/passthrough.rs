@@ -95,8 +95,8 @@ fn arguments_input_output_and_status_are_those_of_the_systems_tr() {
     assert_eq!(done.status.code(), Some(0));
     let done = run(tr(&ours.before(SYSTEM)).args(["-d", "l\\n"]), b"hello\n");
     assert_eq!(done.stdout, b"heo");
-    // A word that only resembles a subcommand is passed on to the system's `tr`. An option of ours such as `--version`
-    // is not.
+    // A word that only resembles a subcommand is passed on to the system's `tr`. An option of ours, such as
+    // `--version`, is not passed on.
     let done = run(tr(&ours.before(SYSTEM)).args(["recor", "x"]), b"record");
     assert_eq!(done.stdout, b"xxxxxd");
     let done = run(tr(&ours.before(SYSTEM)).arg("--version"), b"");
@@ -128,7 +128,8 @@ fn every_usage_of_tr_passes_through() {
     let input = "hello  World\t1 'x' \"y\" a-z \\ é\r\nlast line".as_bytes();
     for args in USAGES.iter().chain(&REFUSED) {
         let passed = run(tr(&ours.before(SYSTEM)).args(*args), input);
-        // The messages of the system's tr contain the path by which it was started, so it is found on PATH here, too.
+        // The messages of the system's tr contain the path by which it was started. So the system's tr is found on PATH
+        // here, too.
         let mut system = Command::new("tr");
         let system = run(system.args(*args).env("PATH", SYSTEM), input);
         assert_eq!(passed.stdout, system.stdout, "{args:?}");
@@ -224,7 +225,7 @@ fn on_a_terminal_a_word_near_a_subcommand_is_answered() {
         let child = command.args(args).stdin(Stdio::from(pty.slave));
         let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         drop(command);
-        // Ctrl-D ends the input if the system's `tr` runs.
+        // If the system's `tr` runs, Ctrl-D ends its input.
         nix::unistd::write(&pty.master, b"aabb\n\x04").unwrap();
         let done = child.unwrap().wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
@@ -237,8 +238,8 @@ fn on_a_terminal_a_word_near_a_subcommand_is_answered() {
     }
 }
 
-/// If a command line on a terminal begins with the name of a program, `record --` is proposed. In a script it is passed
-/// on.
+/// If a command line on a terminal begins with the name of a program, `record --` is proposed. In a script, the command
+/// line is passed on to the system's `tr`.
 #[test]
 fn on_a_terminal_a_program_is_a_command() {
     let ours = Ours::new();
@@ -272,7 +273,7 @@ fn on_a_terminal_a_program_is_a_command() {
         let child = command.args(args).stdin(Stdio::from(pty.slave));
         let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         drop(command);
-        // Ctrl-D ends the input if the system's `tr` runs.
+        // If the system's `tr` runs, Ctrl-D ends its input.
         nix::unistd::write(&pty.master, b"abc\n\x04").unwrap();
         let mut child = child.unwrap();
         end(&mut child, &format!("{args:?}"));
@@ -414,7 +415,7 @@ fn an_unknown_option_of_record_is_an_error_of_ours() {
         assert_eq!(done.status.code(), Some(125), "{said}");
         assert!(said.contains("unexpected argument"), "{said}");
     }
-    // Options after COMMAND belong to COMMAND, so an unknown one is no error of tr.
+    // Options after COMMAND belong to COMMAND, so tr reports no error for an unknown option there.
     let dir = tempfile::tempdir().unwrap();
     for args in [
         &["record", "-q", "env", "--no-such"][..],
@@ -447,7 +448,8 @@ fn arguments_need_not_be_text() {
 #[test]
 fn links_to_ourselves_are_not_the_next_one() {
     let (ours, hard) = (Ours::new(), tempfile::tempdir().unwrap());
-    // A hard link to our program also counts as ourselves. Some file systems do not allow one here.
+    // A hard link to our program also counts as our program, and not as the system's `tr`. Some file systems do not
+    // allow a hard link here.
     let _ = fs::hard_link(TR, hard.path().join("tr"));
     let path = ours.before(&format!("{}:{SYSTEM}", hard.path().display()));
     let done = run(tr(&path).args(["a-z", "A-Z"]), b"x");

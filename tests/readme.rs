@@ -96,7 +96,8 @@ fn examples_print_the_shown_output() -> Result<(), Failure> {
     for page in pages()? {
         let text = std::fs::read_to_string(&page)?;
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        // The last example is first, so that a rewritten output does not change the line numbers of those before it.
+        // The examples are taken from the last one to the first, because a rewritten output changes the line numbers of
+        // all later examples.
         for example in examples(&text).into_iter().rev() {
             ensure(example.command.contains(" fixtures/"), || {
                 format!("{}: a reader cannot run it here", example.command)
@@ -192,8 +193,8 @@ fn section_of(page: &str, report: &str) -> Option<String> {
         .next()
 }
 
-/// The row of a report in the table of docs/reports.md. It has the report's name, what the report shows, and what a
-/// recording needs for it. The name is a link if the page has a section about the report.
+/// The row of a report in the table of docs/reports.md. The row has the report's name, what the report shows, and what
+/// a recording needs for the report. The name is a link if the page has a section about the report.
 fn reference(page: &str, kind: ReportKind) -> String {
     let name = match section_of(page, kind.name()) {
         Some(title) => format!(
@@ -280,7 +281,8 @@ fn the_book_stays_short() -> Result<(), Failure> {
     })
 }
 
-/// Words that must not be used because docs/glossary.md has another term for the fact, with that term.
+/// Words that must not be used because docs/glossary.md has another term for the fact. Each entry has the word and that
+/// term.
 const FOREIGN: [(&str, &str); 15] = [
     ("wait cpu", "run queue"),
     ("starved", "run queue"),
@@ -309,7 +311,8 @@ fn foreign(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Collects the texts of a JSON document without its keys; of a schema only the descriptions.
+/// Collects the texts of a JSON document without its keys. If the document is a schema, only the descriptions are
+/// collected.
 fn values(value: &serde_json::Value, schema: bool, texts: &mut Vec<String>) {
     match value {
         serde_json::Value::String(text) if !schema => texts.push(text.clone()),
@@ -323,8 +326,8 @@ fn values(value: &serde_json::Value, schema: bool, texts: &mut Vec<String>) {
     }
 }
 
-/// No report of two recordings, no schema, no help and no page of the documents may use a word that is not the term for
-/// its fact.
+/// No report of two recordings, no schema, no help and no page of the documents may use a word if the glossary has
+/// another term for the fact.
 #[test]
 fn each_fact_has_one_term() -> Result<(), Failure> {
     assert_eq!(foreign("1 s Starved").len(), 1);

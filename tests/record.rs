@@ -91,8 +91,8 @@ fn root(analysis: &Value) -> &Value {
     &analysis["processes"][0]
 }
 
-/// Checks a time of sleep: a part of it may be unknown, and it may end late if the whole machine stands still for a
-/// while.
+/// Checks a time of sleep. A part of the sleep may be unknown, and the sleep may end late if the whole machine stands
+/// still for a while.
 fn near(is: u64, want: u64, what: &str) -> Result<(), Failed> {
     ensure(is * 2 >= want && is <= want + LATE, || {
         format!("{what}: {is} ns, expected {want} to {} ns", want + LATE)
@@ -162,8 +162,8 @@ fn short_processes() -> Result<(), Failed> {
     )
 }
 
-/// Compares the times with the program's own measurements by the kernel's clocks. On a busy machine its measured sleeps
-/// contain waits for a CPU.
+/// Compares the times with the program's own measurements by the kernel's clocks. On a busy machine, the sleeps that
+/// the program measured contain waits for a CPU.
 fn sleep_spin() -> Result<(), Failed> {
     let trace = scratch("sleep_spin.bin");
     let before = disturbed()?;
@@ -208,8 +208,8 @@ fn within(process: &Value, name: &str, want: u64, slack: u64) -> Result<(), Fail
     )
 }
 
-/// Checks that a process slept for `ms` milliseconds. Its waits for a CPU count as well, because the timer may run
-/// before the sleep begins. Unknown time counts as well, because the kernel does not report every waking.
+/// Checks that a process slept for `ms` milliseconds. The process's waits for a CPU count as well, because the timer
+/// may run before the sleep begins. Unknown time counts as well, because the kernel does not report every waking.
 fn slept(process: &Value, ms: u64, what: &str) -> Result<(), Failed> {
     let [slept, queued, unknown] =
         ["sleep_ns", "run_queue_ns", "unknown_ns"].map(|name| int(process, name));
@@ -227,7 +227,8 @@ fn spinners() -> Result<(), Failed> {
         ensure(wait * 100 >= wall * 35, || {
             format!("waited {wait} of {wall} ns")
         })?;
-        // Neither process sleeps, so its whole time is on a CPU or in a run queue, however many others share the CPU.
+        // Neither process sleeps, so the whole time of each process is on a CPU or in a run queue, however many other
+        // tasks share the CPU.
         let known = wait + int(process, "on_cpu_ns");
         ensure(known * 100 >= wall * 98, || {
             format!("{known} of {wall} ns in a run queue or on a CPU")
@@ -241,8 +242,8 @@ fn spinners() -> Result<(), Failed> {
 fn vfork_exec() -> Result<(), Failed> {
     let analysis = run("vfork.bin", &[&program("vfork_exec")?])?;
     let (parent, child) = (root(&analysis), &analysis["processes"][1]);
-    // If the child is preempted just before its sleep, its timer may fire while it still waits for a CPU. Then it does
-    // not sleep at all, and the wait for a CPU is counted instead.
+    // If the child is preempted just before its sleep, its timer may fire while the child still waits for a CPU. Then
+    // the child does not sleep at all, and the wait for a CPU is counted instead.
     let sleep = int(child, "sleep_ns");
     let queued = if sleep < 50 * MS {
         int(child, "run_queue_ns")
@@ -250,8 +251,8 @@ fn vfork_exec() -> Result<(), Failed> {
         0
     };
     near(sleep + queued, 100 * MS, "the child's sleep")?;
-    // The parent is blocked at most from the fork to the exec, which includes the child's waits for a CPU. It is
-    // blocked at least for the child's sleep, minus the time for which the parent itself waited for a CPU before it
+    // The parent is blocked at most from the fork to the exec, which includes the child's waits for a CPU. The parent
+    // is blocked at least for the child's sleep, minus the time for which the parent itself waited for a CPU before it
     // blocked.
     let most = int(&child["execs"][0], "start_ns") - int(child, "start_ns");
     let blocked = int(parent, "vfork_ns");
@@ -380,8 +381,9 @@ fn kernel_figures() -> Result<(), Failed> {
     // The known time is a lower bound of the kernel's figure; with the unknown time it is an upper bound.
     let totals = &analysis["totals"];
     let (known, unknown) = (int(totals, "on_cpu_ns"), int(totals, "unknown_ns"));
-    // The kernel charges the time that a switch itself takes to the next task, but by the events it belongs to the
-    // previous task. Under load the difference is some µs for each switch, and at most a tick for each process.
+    // The kernel charges the time that a switch itself takes to the next task, but by the recorded events this time
+    // belongs to the previous task. Under load the difference is some µs for each switch, and at most a tick for each
+    // process.
     let slack = kernel / 100 + 4 * MS * int(totals, "processes") + disturbed;
     ensure(
         known <= kernel + slack && kernel <= known + unknown + slack,
@@ -398,7 +400,8 @@ fn kernel_figures() -> Result<(), Failed> {
     ensure(tasks > 90 && equal * 1000 >= tasks * 999, || {
         audit.to_string()
     })?;
-    // The kernel counts the time in run queues from the end of the wake-up, the events count from its beginning.
+    // The kernel counts the time in run queues from the end of the wake-up. The events count this time from the
+    // beginning of the wake-up.
     let queue = &audit["run_queue"];
     if !queue.is_null() {
         let [events, unknown, kernel] =
@@ -463,8 +466,8 @@ fn planted_slowdown() -> Result<(), Failed> {
         .output()?;
     let diff: Value = serde_json::from_slice(&out.stdout)?;
     let changes = list(&diff, "changes").iter();
-    // The wall time of a row contains waits for a CPU, so the sleep is compared instead. The tolerance is 250 ms,
-    // because a sleep ends late if the whole machine stands still for a while.
+    // The wall time of a row contains waits for a CPU, so the sleep is compared instead of the wall time. The tolerance
+    // is 250 ms, because a sleep ends late if the whole machine stands still for a while.
     let slower = |change: &&Value| {
         let figures = &change["figures"];
         let longer = figures["sleep"]["difference"].as_i64();
@@ -541,8 +544,8 @@ fn kill_9() -> Result<(), Failed> {
     })?;
     let start = Duration::from_nanos(int(&analysis["trace"], "start_unix_ns"));
     let recorded = start + Duration::from_nanos(int(&analysis["trace"], "duration_ns"));
-    // Each time the file grows, the new events are at most three growths old. So a recording that was killed after its
-    // last growth contains everything up to the fourth-last growth.
+    // When the file grows, the events that are written happened after the third growth before this one. So a recording
+    // that was killed after its last growth contains everything up to the fourth-last growth.
     let least = growths[4].duration_since(UNIX_EPOCH)?;
     ensure(recorded >= least, || {
         format!("up to {recorded:?} of {growths:?}")

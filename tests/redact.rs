@@ -42,8 +42,8 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// A copy of the demo's trace with a password after the arguments of each exec and of COMMAND, and in names of files,
-/// as an older tr could have left it.
+/// A copy of the demo's trace with a password after the arguments of each exec and of COMMAND, and in names of files.
+/// An older tr, which masked less, could have left such a trace.
 fn old_trace(dir: &Path) -> PathBuf {
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
     let trace = Trace::open(Source::bytes(std::fs::read(demo).unwrap())).unwrap();
@@ -176,8 +176,8 @@ fn a_pattern_reaches_names_and_paths() {
     }
 }
 
-/// A copy of the demo's trace with a secret in every text besides the command lines, because an older tr masked none of
-/// these.
+/// A copy of the demo's trace with a secret in every text besides the command lines, because an older tr did not mask
+/// these texts.
 fn trace_with_secrets_in_all_texts(dir: &Path) -> PathBuf {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
     let trace = Trace::open(Source::bytes(std::fs::read(file).unwrap())).unwrap();

@@ -106,8 +106,8 @@ fn every_line_of_every_report_fits() -> Result<(), Failure> {
     Ok(())
 }
 
-/// `--color` decides about colours; without it environment variables do. Output that is no terminal has no colours by
-/// default.
+/// `--color` decides about colours. Without this option, environment variables decide. Output that is no terminal has
+/// no colours by default.
 #[test]
 fn colours_follow_the_option_and_the_variables() -> Result<(), Failure> {
     let colours = |option: &[&str], variables: &[(&str, &str)]| -> Result<bool, Failure> {
@@ -184,7 +184,8 @@ fn errors_name_the_reason() -> Result<(), Failure> {
     Ok(())
 }
 
-/// JSON and CSV have all rows, ordered by start, unless options choose rows. Then they have the same rows as the text.
+/// JSON and CSV have all rows, ordered by start, unless options choose certain rows. With such options, JSON and CSV
+/// have the same rows as the text.
 #[test]
 fn json_and_csv_have_the_chosen_rows() -> Result<(), Failure> {
     let rules: Value =
@@ -237,7 +238,7 @@ fn json_and_csv_have_the_chosen_rows() -> Result<(), Failure> {
         );
     }
 
-    // The rows of a grouping are in the document in addition to the processes, and have the same sum.
+    // The document has the rows of a grouping in addition to the processes. Both have the same sum.
     for by in ["thread", "program", "comm", "cgroup", "depth"] {
         let rows = ask(&["--by", by])?;
         assert_eq!(rows["by"], by);
@@ -293,8 +294,8 @@ fn sums_are_equal_and_documents_fit_the_schema() -> Result<(), Failure> {
         let on_cpu = number(&document["totals"]["on_cpu_ns"]);
         let array = |value: &Value| value.as_array().expect("an array").clone();
         let processes = array(&document["processes"]);
-        // The reports on time series and on CPUs are computed from events. Some CPU time has no events, because only
-        // the kernel's totals contain it. So these two reports lack it.
+        // The reports on time series and on CPUs are computed from events. Some CPU time is not in the events, but only
+        // in the kernel's totals. So these two reports lack this time.
         let by_kernel = |process: &Value| number(&process["on_cpu_by_kernel_ns"]);
         let unseen: u64 = processes.iter().map(by_kernel).sum();
         assert!(unseen * 100 <= on_cpu, "{trace}: {unseen} of {on_cpu} ns");
@@ -367,7 +368,7 @@ fn the_path_by_function_has_the_samples_of_its_steps() -> Result<(), Failure> {
     let own = rows.filter(|row| row["off_cpu"] == false);
     assert_eq!(own.map(|row| number(&row["self_ns"])).sum::<u64>(), ns);
     // The number n of samples varies by chance, by less than three times √n. So the samples may stand for more than the
-    // time on a CPU, by as many sampling periods.
+    // time on a CPU, by at most 3 √n sampling periods.
     let on_cpu: u64 = steps.iter().map(|step| number(&step["on_cpu_ns"])).sum();
     let told = ["sampled_on_cpu_ns", "other_on_cpu_ns"].map(|name| number(&functions[name]));
     assert_eq!(told[0] + told[1], on_cpu);
@@ -424,7 +425,8 @@ fn a_sampled_wait_has_its_part_in_each_window() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Two equal recordings have no difference in functions. If a recording has no stacks, a message names it.
+/// Two equal recordings have no difference in functions. If one of two recordings has no stacks, a message names that
+/// recording.
 #[test]
 fn functions_are_compared_if_both_sides_have_stacks() -> Result<(), Failure> {
     let rules: Value =

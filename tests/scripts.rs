@@ -66,7 +66,7 @@ fn tr_is_static_where_the_libraries_are() {
     let (_, log) = build("*libc.a", "", &["--without-record"]);
     let features = "--locked --profile release --no-default-features --features reading --bin tr";
     assert_eq!(log, format!("rustc {features} {STATIC}"));
-    // The program that only records is copied to another name.
+    // The program without the reports, which only records, is copied to another name.
     let made = "tr=$CARGO_TARGET_DIR/release/tr; mkdir -p ${tr%/tr}; touch $tr; chmod +x $tr";
     let (out, log) = build("*", made, &["--record-only"]);
     assert!(out.status.success(), "{out:?}");
@@ -138,8 +138,8 @@ fn a_group_alone_gets_the_capabilities() {
     );
 }
 
-/// Runs `demo.sh` as an ordinary user, where `tr doctor` finds this method and `sudo` is the text of the stub of sudo.
-/// Returns the recordings that it made, and the last line of its output.
+/// Runs `demo.sh` as an ordinary user. `method` is the method that `tr doctor` finds, and `sudo` is the text of the
+/// stub of sudo. Returns the recordings that the script made, and the last line of its output.
 fn demo(method: &str, sudo: &str) -> (Vec<String>, String) {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
@@ -428,7 +428,7 @@ fn processes_with(word: &str) -> Vec<String> {
     lines.filter(|line| line.contains(word)).collect()
 }
 
-/// Ctrl-C while a test runs by sudo: the files that root made are given to the user, and no process remains.
+/// Ctrl-C while a test runs by sudo: the user becomes the owner of the files that root made, and no process remains.
 #[test]
 fn an_interrupted_test_gives_roots_files_back() {
     // Ctrl-C sends the signal to the whole process group; kill(1) sends it only to one process.
@@ -441,8 +441,8 @@ fn an_interrupted_test_gives_roots_files_back() {
     for (signal, to_group) in signals {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path();
-        // The stub ignores the signals, and starts a process in another session that has lost its parent. Both must be
-        // killed.
+        // The stub ignores the signals. It also starts a process in another session, whose parent then ends. Both
+        // processes must be killed.
         let mark = format!("mark-{}", dir.display());
         let recorder = format!(
             "trap '' INT TERM HUP; (setsid bash -c 'while :; do sleep 1; done' {mark} &)
@@ -519,8 +519,8 @@ fn a_test_that_hangs_is_named() {
     }
 }
 
-/// A test that fails once is repeated alone. If it then passes three times, other load has disturbed it; if it fails
-/// again, it has failed.
+/// A test that fails once is repeated alone. If the test then passes three times, other load has disturbed the first
+/// run. If the test fails again, it counts as failed.
 #[test]
 fn a_test_that_fails_once_is_run_alone() {
     let run = |again: i32| {
@@ -564,8 +564,8 @@ fn a_release_in_part_needs_leave() {
     let run = |without: &[&str], leave: &str| {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path();
-        // On some machines the directories of `PATH` have the tools that must be missing here, so only links to the
-        // others are made.
+        // On some machines the directories of `PATH` also have the tools that must be missing here. So the test uses a
+        // directory with links to the other tools alone.
         for tool in [
             "bash", "cat", "cut", "dirname", "env", "head", "mkdir", "mktemp", "realpath", "rm",
             "sed", "sort",
@@ -669,7 +669,8 @@ fn the_list_of_parts_has_checksums_and_licences() {
     assert!(part("tr")["checksums"].is_null(), "{list}");
 }
 
-/// Whether circles.py finds no large circle of files that use each other in a crate with these files, and its messages.
+/// Checks a crate with these files by circles.py. Returns whether circles.py finds no large circle of files that use
+/// each other, and its messages.
 fn circles(files: &[(&str, &str)]) -> (bool, String) {
     let dir = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -700,7 +701,7 @@ fn a_circle_by_paths_in_the_midst_of_code_is_found() {
         ("mill/stone.rs", stone),
     ];
     assert_eq!(circles(&calls), (false, four.to_owned()));
-    // The type is moved into a file that uses no other file, so no circle is left.
+    // The type is moved into a file that uses no other file of the crate, so no circle is left.
     let below = lib.replace("pub struct Flour;", "mod flour;\npub use flour::Flour;");
     let split = [
         ("lib.rs", below.as_str()),
@@ -753,7 +754,8 @@ fn a_circle_by_methods_of_other_files_is_found() {
         circles(&files)
     };
     assert_eq!(circle(&method("sell", "count")), (false, four.to_owned()));
-    // The method with that name in another file may belong to another type, so it counts as no use.
+    // Two types in different files now have a method with this name. A call may mean either of them, so it counts as no
+    // use of the other file.
     let other = format!(
         "{}pub struct Till;\nimpl Till {{ fn grind(&self) {{}} }}\n",
         method("sell", "count")

@@ -74,7 +74,7 @@ fn build(link: u64, more: Option<&[&str]>) -> World {
     }
 }
 
-/// Records a simulation. Returns the file, and the simulator's own account of it.
+/// Records a simulation. Returns the trace file, and the simulator's own account of the run.
 fn record(name: &str, world: World, seed: u64) -> (PathBuf, Truth) {
     record_with(name, world, seed, &Plan::default())
 }
@@ -105,7 +105,7 @@ fn write(name: &str, recording: &Recording) -> PathBuf {
     file
 }
 
-/// Writes a copy of a recording that counts as another, later one.
+/// Writes a copy of a recording that counts as another recording, which was made later.
 fn write_again(name: &str, file: &Path) -> Result<PathBuf, Failure> {
     let again = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.bin"));
     std::fs::write(&again, rewrite::later(&std::fs::read(file)?))?;
@@ -150,7 +150,7 @@ fn diff(args: &[&str]) -> Result<Value, Failure> {
     )
 }
 
-/// The sum of a value for each pid. If a pid was used twice, the values of both processes are added.
+/// The sum of a value of processes for each pid. If a pid was used twice, the values of both processes are added.
 fn by_pid<'a>(
     rows: impl IntoIterator<Item = &'a Value>,
     of: impl Fn(&Value) -> u64,
@@ -258,8 +258,8 @@ fn tests_of_one_file_name_are_independent() {
     assert!(high < 400 * MS, "{high}");
 }
 
-/// If a test makes a file that other tests use, they may have to wait for it (a setting of ctest). The recording does
-/// not show this setting, so the forecast's interval contains both cases.
+/// If a test makes a file that other tests use, the other tests may have to wait for that test (a setting of ctest).
+/// The recording does not show this setting, so the forecast's interval contains both cases.
 #[test]
 fn a_test_may_need_another_one() {
     let [first, other] = [&["touch", "tests/data.db"][..], &["cat", "tests/data.db"]];
@@ -269,7 +269,7 @@ fn a_test_may_need_another_one() {
     assert!((400 * MS..500 * MS).contains(&high), "{high}");
 }
 
-/// A line of advice about the sleeps of 131 processes lists only 100 pids, but it has the number 131.
+/// A line of advice about the sleeps of 131 processes lists only 100 pids, but the line contains the number 131.
 #[test]
 fn advice_lists_a_hundred_pids() -> Result<(), Failure> {
     let mut world = build(10, Some(&["sleep", "0.01"]));
@@ -366,7 +366,8 @@ fn the_simulated_machine_agrees() -> Result<(), Failure> {
     assert_eq!(sums, of(|p| p.times.sleep));
     assert_eq!(reason(&["block-io"]), of(|p| p.causes.io));
     assert_eq!(reason(&["preempted"]), of(|p| p.causes.preempted));
-    // The whole recording is one interval, so the longest waits in it are those of the whole recording.
+    // The whole recording is one interval of the report, so the longest waits in this interval are those of the whole
+    // recording.
     let mut longest = BTreeMap::<u64, u64>::new();
     for task in &truth.tasks {
         let pid = u64::from(truth.processes[task.process].pid.0);
@@ -379,7 +380,7 @@ fn the_simulated_machine_agrees() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Each wait names the task that woke the waiting one, or the task that took its CPU.
+/// Each wait names the task that woke the waiting task, or the task that took the waiting task's CPU.
 #[test]
 fn waits_name_their_wakers() -> Result<(), Failure> {
     let (file, _) = record("waits", build(40, None), 1);
@@ -660,7 +661,8 @@ fn others_on_the_cpus_are_the_runner() -> Result<(), Failure> {
     ensure(json["gate"]["runner"] == true, || json["gate"].to_string())
 }
 
-/// A build that fails early must not count as a faster one: the headline says that it failed, and it passes no gate.
+/// A build that fails early must not count as a faster one: the headline says that the build failed, and the build
+/// passes no gate.
 #[test]
 fn a_failed_build_passes_no_gate() -> Result<(), Failure> {
     let ended = |name: &str, link, status: Option<u32>| -> String {

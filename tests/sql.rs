@@ -114,8 +114,8 @@ fn questions_have_answers() {
     }
 }
 
-/// The tables have the same sums as the JSON reports. Only time in an unknown state differs: it has no rows in the
-/// tables, but the totals may contain a part of it.
+/// The tables have the same sums as the JSON reports. Only time in an unknown state differs: the tables have no rows
+/// for such time, but the totals of the reports may contain a part of it.
 fn tables_agree() {
     let recording = root().join("fixtures/traces/demo.bin");
     let asked = [

@@ -1,5 +1,5 @@
-//! The search for functions reads files of strangers. It must end soon, with or without results, and no text in a file
-//! may act as a command.
+//! The search for functions reads files of strangers. The search must end soon, with or without results, and no text in
+//! a file may act as a command.
 #![cfg(feature = "symbols")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -116,7 +116,8 @@ fn no_file_stops_the_search() {
     let huge = scratch("huge");
     std::fs::write(&huge, &bytes).unwrap();
     let file = std::fs::File::options().write(true).open(&huge).unwrap();
-    // The file is sparse. A file system that refuses such a size cannot have such a file.
+    // The file is sparse. If the file system refuses such a size, no file of this size can exist here, so the test is
+    // skipped.
     if file.set_len(1 << 40).is_err() {
         return;
     }
@@ -136,7 +137,8 @@ fn no_file_stops_the_search() {
     let others = [&others[..], &[&fifo, &loop_, &empty]].concat();
     let (status, answers) = search(&[&others[..], &[&scratch("good")]].concat());
     assert!(status.success() && names(&answers).contains(&"good"));
-    // The file is larger than the memory that the search may map, so it is left out; other files are still searched.
+    // The file is larger than the memory that the search may map, so this file is left out. Other files are still
+    // searched.
     let (status, answers) = search(&[&huge]);
     assert!(status.success() && names(&answers).is_empty());
     let (status, answers) = search(&[&huge, &scratch("good")]);

@@ -104,7 +104,7 @@ fn the_trace_says_that_nothing_was_traced() {
     }
 }
 
-/// With `--allow-undecided` a build that could not be traced passes a gate, but not if it failed.
+/// With `--allow-undecided`, a build that could not be traced passes a gate, unless the build failed.
 #[test]
 fn an_allowed_gate_passes_what_was_not_traced() {
     let dir = tempfile::tempdir().unwrap();
@@ -135,7 +135,7 @@ fn an_allowed_gate_passes_what_was_not_traced() {
     assert_eq!(alone.status.code(), Some(2), "{alone:?}");
 }
 
-/// The resource usage of COMMAND must not contain that of an earlier child of the same process.
+/// The reported resource usage of COMMAND must not contain the usage of an earlier child of the same process.
 #[test]
 fn usage_is_of_the_command_alone() {
     let dir = tempfile::tempdir().unwrap();
@@ -201,7 +201,7 @@ fn unknown_fields_are_null() {
         assert!(info[name].is_null(), "{name}: {info}");
     }
 
-    // A document about a traced run has the same fields, of which those about untraced runs are null.
+    // A document about a traced run has the same fields. In such a document, the fields about untraced runs are null.
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces");
     let traced: Value =
         serde_json::from_str(&tr(&demo, &["analyze", "demo.bin", "--format", "json"])).unwrap();

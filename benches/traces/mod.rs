@@ -28,8 +28,8 @@ pub struct Workload {
     pub events: u64,
 }
 
-/// The CPU time of this thread in ns. A busy machine changes it less than it changes the wall time. The best estimate
-/// is the least of many runs of each frame.
+/// The CPU time of this thread in ns. A busy machine changes this figure less than the wall time. The best estimate is
+/// the least of many runs of each frame.
 pub fn cpu_time() -> f64 {
     let clock = nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID;
     let time = nix::time::clock_gettime(clock).expect("the clock");

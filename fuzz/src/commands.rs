@@ -226,7 +226,8 @@ fn reports(view: &View<'_>, style: &Style, part: usize) {
     json::render(view, &reports, true, &mut sink()).unwrap();
 }
 
-/// Counts the bytes that are written. A small trace must not make a large file, whatever it claims.
+/// Counts the bytes that are written. Output from a small trace must stay small, whatever times and numbers the trace
+/// claims.
 struct Few(usize);
 
 impl Write for Few {

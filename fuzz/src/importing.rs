@@ -9,8 +9,8 @@ use tr_format::source::Source;
 use tr_insight::imports::{File, Imports, ToolFile};
 use tr_insight::steps::Steps;
 
-/// The file of another tool. It has no time of modification, so the analysis cannot use that to find its place in
-/// time.
+/// The file of another tool. The file has no time of modification, so the analysis cannot use such a time to find the
+/// file's place in the recording.
 fn tool_file(path: &[u8], file: File) -> ToolFile {
     ToolFile {
         path: path.to_vec(),

@@ -36,8 +36,8 @@ impl<'a> Input<'a> {
         *first
     }
 
-    /// Takes a number from the input: small numbers from one byte, others from up to nine bytes. So the fuzzer
-    /// generates both small and large numbers.
+    /// Takes a number from the input: small numbers from one byte, others from up to nine bytes. So the fuzzer's inputs
+    /// lead to small and to large numbers.
     pub fn number(&mut self) -> u64 {
         match self.byte() {
             small @ 0..=0xdf => u64::from(small),
@@ -95,7 +95,8 @@ fn read(bytes: Vec<u8>) {
     }
 }
 
-/// Decodes a frame's header. If that succeeds, encoding and decoding it again must give the same header.
+/// Decodes a frame's header. If the decoding succeeds, encoding the header and decoding it again must give the same
+/// header.
 pub fn header(data: &[u8]) {
     if let Ok((header, len)) = Header::decode(data, 7) {
         let mut out = Vec::new();
@@ -509,7 +510,7 @@ pub fn life_event(input: &mut Input, time: &mut u64) -> LifeEvent {
             nivcsw: input.number(),
             min_flt: input.number(),
             maj_flt: input.number(),
-            // The highest bit of a number of bytes stays 0, so that two of them differ by less than 2^63.
+            // The highest bit of a number of bytes stays 0, so that two such numbers differ by less than 2^63.
             max_rss: input.number() >> 1,
             read_bytes: set.then(|| input.number() >> 1),
             write_bytes: Some(input.number() >> 1),

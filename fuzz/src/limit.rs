@@ -7,10 +7,11 @@ use std::time::Duration;
 /// The most CPU time, in ticks of 10 ms, that an input of 100 KB (the longest one) may take.
 const MOST: u64 = 200;
 
-/// The CPU time in ticks that this process had used at the beginning of the input, plus 1. It is 0 between two inputs.
+/// The CPU time in ticks that this process had used at the beginning of the input, plus 1. The value is 0 between two
+/// inputs.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 
-/// Runs a fuzz target. If it takes too long, the process is aborted, and the fuzzer keeps the input.
+/// Runs a fuzz target. If the target takes too long, the process is aborted, and the fuzzer keeps the input.
 pub fn within(target: impl FnOnce()) {
     static WATCH: Once = Once::new();
     WATCH.call_once(|| drop(std::thread::spawn(watch)));

@@ -64,7 +64,7 @@ fn meta(input: &mut Input) -> Metadata {
 /// The largest number of events that [`Masses`] adds to a file.
 const MASS: u64 = 8_000;
 
-/// Adds very many events to a file, or moves the time on by much, for a few bytes of the input.
+/// Adds very many events to a file, or moves the time on by much, while using only a few bytes of the input.
 struct Masses {
     /// The number of events that may still be added.
     left: u64,
@@ -298,7 +298,8 @@ fn ten_lines(view: &View<'_>, style: &Style) {
     }
 }
 
-/// Counts the bytes that are written. A small trace must not make a large file, whatever it claims.
+/// Counts the bytes that are written. Output from a small trace must stay small, whatever times and numbers the trace
+/// claims.
 struct Few(usize);
 
 impl std::io::Write for Few {

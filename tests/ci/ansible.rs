@@ -139,7 +139,7 @@ fn once() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The recorder was killed and its pid belongs to another process, which a stop must not kill.
+/// The recorder was killed, and its pid now belongs to another process. A stop must not kill that process.
 fn stale() -> Result<(), Failed> {
     let directory = tempfile::tempdir()?;
     let pid = directory.path().join("node/pid");

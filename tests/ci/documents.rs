@@ -21,7 +21,8 @@ pub fn trials() -> Vec<Trial> {
     ]
 }
 
-/// The release that the integrations and their documents name is this version of this repository.
+/// The release that the integrations and their documents name is in this repository and has the version of this
+/// checkout.
 fn versions_agree() -> Result<(), Failed> {
     let version = env!("CARGO_PKG_VERSION");
     let repository = env!("CARGO_PKG_REPOSITORY");
@@ -94,7 +95,7 @@ const OURS: [&str; 13] = [
     "doctor", "predict", "redact", "mcp",
 ];
 
-/// The lines of a text that call our program by the name `tr`. On a CI machine that name is the system's `tr`, so such
+/// The lines of a text that call our program by the name `tr`. On a CI machine `tr` is the system's program, so such
 /// lines are wrong.
 fn calls_of_tr(text: &str) -> Vec<&str> {
     let is_call = |line: &str| {

@@ -80,8 +80,8 @@ const RECORDERS: [&str; 5] = [
     "echo; exit 0",
 ];
 
-/// Makes each step before the command fail, one step in each job. The command still runs once, and its exit status is
-/// the job's.
+/// Makes each step that a kit does before the command fail, one step in each job. The command still runs once, and its
+/// exit status is the job's.
 fn failing_steps() -> Result<(), Failed> {
     let tools = TOOLS.map(|name| (format!("bin/{name}"), "exit 1".to_owned(), TR));
     let recorders = RECORDERS.map(|record| {

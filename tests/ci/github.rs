@@ -51,7 +51,8 @@ pub fn trials() -> Vec<Trial> {
     ]
 }
 
-/// The script must not get the token in the action's inputs, nor the tokens of the runner.
+/// A script that stores tokens in `env.txt`, if it gets any. The script must not get the token in the action's inputs,
+/// nor the tokens of the runner.
 const SECRETS: &str = "env | grep -E '^(INPUT|STATE|ACTIONS)_|the-token' >env.txt || :";
 
 fn script() -> Result<(), Failed> {
@@ -279,7 +280,7 @@ fn no_directory() -> Result<(), Failed> {
     Ok(())
 }
 
-/// In a job's container the runner's worker is not visible, so the whole job cannot be recorded.
+/// Inside of a job's container, the process of the runner's worker is not visible, so the whole job cannot be recorded.
 fn no_worker() -> Result<(), Failed> {
     let job = Job::new();
     let out = job.step();
@@ -326,7 +327,8 @@ fn release() -> Result<(), Failed> {
             .files
             .insert(format!("{place}/SHA256SUMS"), list.into());
         drop(state);
-        // `input` returns the job. It must live until its directory has been searched for the marker.
+        // `input` returns the job, and dropping the job removes its directory. So the job must live until the directory
+        // has been searched for the marker.
         let job = job.input("checksum", &checksum.replace("SUM", &sum));
         let out = job.step();
         assert_eq!(out.status.code(), Some(6), "{}", said(&out));
@@ -406,7 +408,7 @@ fn cancelled() -> Result<(), Failed> {
 }
 
 fn long_summary() -> Result<(), Failed> {
-    // The step's own summary in the same file leaves little room for the action's.
+    // The step's own summary in the same file leaves little room for the summary that the action adds.
     let own = "head -c 990000 /dev/zero | command tr '\\0' x >\"$GITHUB_STEP_SUMMARY\"";
     let job = Job::new().input("run", own);
     let long = "for i in $(seq 2000); do echo \"line $i\"; done; echo '<details>'; seq 20000";

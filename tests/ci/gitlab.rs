@@ -95,7 +95,7 @@ impl Job {
     }
 
     /// Runs a script as GitLab's runner does with the feature flag FF_USE_NEW_BASH_EVAL_STRATEGY: evaluated in a
-    /// subshell that has no input. Without it bash turns every failure into status 1.
+    /// subshell that has no input. Without this flag, bash turns every failure into status 1.
     fn shell(&self, shell: &str, script: &str) -> Output {
         let mut command = Command::new(shell);
         let environment = self.environment.iter();
@@ -108,7 +108,7 @@ impl Job {
     /// Runs a job and returns its exit status and its log.
     fn run(&self, shell: &str, script: &str) -> (Option<i32>, String) {
         let out = self.shell(shell, &format!("{}{script}", block("before_script")));
-        // A container ends together with the script's shell, so the recorder must have ended before.
+        // A container ends together with the script's shell, so the recorder must have ended before that shell.
         let pid = self.directory.path().join("tr-recording/pid");
         assert!(!pid.exists(), "{}", said(&out));
         let after = self.shell(shell, &block("after_script"));
@@ -155,7 +155,7 @@ pub fn gate_line() -> String {
     line.unwrap().trim().to_owned()
 }
 
-/// The gate compares recordings; a job without a recording passes it.
+/// The gate in docs/ci.md compares recordings. A job without a recording passes the gate.
 fn gate() -> Result<(), Failed> {
     let line = gate_line();
     for (tr, limit, passes) in [

@@ -160,7 +160,7 @@ fn bash_env() -> Result<(), Failed> {
             "{}",
             programs(newest)
         );
-        // The hook waits by `sleep 0.01`. The job's recording must not contain that.
+        // The hook itself waits by `sleep 0.01`. The job's recording must not contain this process.
         assert!(!programs(newest).contains("sleep 0.01"));
         assert!(traces.len() <= 2, "{traces:?}");
         // The names of recordings have the time in seconds, so the next job waits until its name differs.
@@ -259,8 +259,8 @@ fn hook_without_tr() -> Result<(), Failed> {
         let out = shell(dir.path(), script, &variables);
         assert_eq!((out.status.code(), said(&out).as_str()), (Some(5), "\n"));
     }
-    // The hook makes no recording if its directory is a symbolic link, which another user may have made, or cannot be
-    // created.
+    // The hook makes no recording if the directory for recordings cannot be created, or is a symbolic link, which
+    // another user may have made.
     let target = tempfile::tempdir()?;
     let link = dir.path().join("link").display().to_string();
     std::os::unix::fs::symlink(target.path(), &link)?;

@@ -148,8 +148,8 @@ impl Job {
         ensure(done.success(), || "chown failed".into())
     }
 
-    /// A command of the user `nobody`, who may use sudo without a password. With `full`, that directory is on a full
-    /// disk.
+    /// A command of the user `nobody`, who may use sudo without a password. With `full`, the directory of this name is
+    /// on a full disk.
     pub fn by_nobody(&self, full: Option<&str>, command: &[&str]) -> Result<Command, Failure> {
         let rules = self.place("sudoers");
         fs::write(&rules, "nobody ALL=(root) NOPASSWD: ALL\n")?;

@@ -95,8 +95,8 @@ pub enum Situation {
 
 use Situation::*;
 
-/// The columns of the table in docs/ci.md, with the situations that each column covers. The gate is tested, but is no
-/// column.
+/// The columns of the table in docs/ci.md, with the situations that each column covers. The situation with a gate is
+/// tested, but has no column.
 const COLUMNS: [&[Situation]; 8] = [
     &[Usual, SudoInput],
     &[SudoInJob],
@@ -147,8 +147,8 @@ exit 6"
         }
     }
 
-    /// The job's lines for GitLab. `recorded` is the kit's function before the job's command; empty for a job without
-    /// the kit.
+    /// The job's lines for GitLab. `recorded` is the call of the kit's function before the job's command; empty for a
+    /// job without the kit.
     fn lines(self, recorded: &str) -> String {
         let job = format!("{recorded}bash -e $JOB");
         match self {
@@ -255,7 +255,7 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// The environment variables that all kits read; those of GitHub are already set by the job.
+/// The environment variables that all kits read. The variables of GitHub are already set by the job.
 pub fn variables(job: &Job, script: &str, program: &str, options: &str) -> Vec<(String, String)> {
     let place = |name: &str| job.place(name).display().to_string();
     let path = std::env::var("PATH").unwrap_or_default();
@@ -487,7 +487,8 @@ fn cells(kit: Kit) -> Result<(), Failure> {
     })
 }
 
-/// Whether a line of the table names this kit and ends with these statuses. Several kits may share a line.
+/// Whether a line of the table names this kit and ends with these exit statuses. Several kits with equal statuses may
+/// share a line.
 fn is_row(line: &str, kit: Kit, row: &str) -> bool {
     let kits = line
         .strip_prefix("| ")

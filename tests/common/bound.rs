@@ -8,8 +8,8 @@ use std::time::Duration;
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 
-/// The time limit of a test, which is more than any test needs on a busy machine. TR_LONG allows more, because then a
-/// test runs all its rounds.
+/// The time limit of a test, which is more than any test needs on a busy machine. If TR_LONG is set, the limit is
+/// longer, because then a test runs all its rounds.
 pub fn limit() -> Duration {
     let long = std::env::var_os("TR_LONG").is_some();
     Duration::from_secs(if long { 1200 } else { 300 })

@@ -16,8 +16,8 @@ use serde_json::Value;
 
 use bound::{limit, standing};
 
-/// The path of the tested program. If `TR_PROGRAM` is set while the tests are compiled, it names another one, such as
-/// that of a release.
+/// The path of the tested program. If `TR_PROGRAM` is set while the tests are compiled, that variable names another
+/// program, such as that of a release.
 pub const TR: &str = match option_env!("TR_PROGRAM") {
     Some(program) => program,
     None => env!("CARGO_BIN_EXE_tr"),
@@ -82,7 +82,8 @@ pub fn no_mount_namespace() -> Option<String> {
     no_namespace("--mount")
 }
 
-/// The reason to skip a test that has a user namespace of its own. The kernel refuses one in a chroot.
+/// The reason to skip a test that has a user namespace of its own. In a chroot, the kernel refuses to make a user
+/// namespace.
 pub fn no_user_namespace() -> Option<String> {
     no_namespace("--map-root-user")
 }
@@ -145,8 +146,8 @@ pub fn python() -> Result<PathBuf, String> {
         return Err("scripts/python.sh has not made target/python".into());
     }
     let python = environment.join("bin/python");
-    // The file is a symbolic link to a Python that may lie in another user's directory, so it is run to see whether it
-    // works.
+    // The file is a symbolic link to a Python that may lie in another user's directory. So this Python is run to see
+    // whether it works.
     match Command::new(&python).args(["-c", ""]).status() {
         Ok(status) if status.success() => Ok(python),
         _ => Err("this user cannot run target/python".into()),
@@ -160,7 +161,7 @@ pub fn kill() -> Command {
     shell
 }
 
-/// Makes a test with a time limit. If there is a reason to skip the test, it is ignored and its name contains the
+/// Makes a test with a time limit. If there is a reason to skip the test, the test is ignored and its name contains the
 /// reason. When the limit is reached, the test fails, but its thread remains until the process ends.
 pub fn trial(
     name: &str,
@@ -262,7 +263,8 @@ pub struct Life {
     pub end: Option<i64>,
 }
 
-/// The processes by pid, parsed from the log of `strace -f -q -xx -s 65536 --seccomp-bpf -e trace=execve -o LOG`.
+/// The execs and ends of processes by pid, parsed from the log of `strace -f -q -xx -s 65536 --seccomp-bpf -e
+/// trace=execve -o LOG`.
 pub fn strace(log: &str) -> Result<BTreeMap<u64, Life>, Failure> {
     let mut lives = BTreeMap::<u64, Life>::new();
     let mut waiting = BTreeMap::<u64, Vec<String>>::new();
@@ -273,7 +275,7 @@ pub fn strace(log: &str) -> Result<BTreeMap<u64, Life>, Failure> {
         if let Some(call) = text.strip_prefix("execve(") {
             let argv = strings(call)?.into_iter().skip(1).collect();
             if let Some((_, leader)) = text.rsplit_once("<pid changed to ") {
-                // A thread that is not the leader has called execve: from now on it has the leader's pid.
+                // A thread that is not the leader has called execve: from now on, this thread has the leader's pid.
                 let leader = leader.trim_end_matches(" ...>").parse()?;
                 lives.entry(leader).or_default().execs.push(argv);
             } else if text.ends_with("<unfinished ...>") {

@@ -1,5 +1,5 @@
 //! Validates JSON documents against the schemas in `crates/report/schema`. Only the keywords that these schemas use are
-//! implemented, since a complete crate has 60 dependencies. Any other keyword is an error, so that none remains
+//! implemented, since a complete crate has 60 dependencies. Any other keyword is an error, so that no keyword remains
 //! unchecked.
 
 use serde_json::{Map, Value};

@@ -66,9 +66,9 @@ impl Account {
     }
 
     /// Checks that a kernel counter grew between its two readings by the number of recorded events. `times` has the
-    /// sorted times of the events. A reading takes a while, so only a lower and an upper bound of this number are
-    /// known. Each bound is widened by `ahead` events, because the kernel does not count an event exactly at its
-    /// timestamp.
+    /// sorted times of the events. A reading of the counter takes a while, so only a lower and an upper bound of the
+    /// number of events in between are known. Each bound is widened by `ahead` events, because the kernel does not
+    /// count an event exactly at its timestamp.
     pub fn between(&self, times: &[u64], counter: fn(&Machine) -> u64, ahead: u64, name: &str) {
         let [first, second] = self.machine[..] else {
             panic!("two readings");

@@ -14,7 +14,8 @@ use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_insight::calls::name_of;
 
-/// Each fact with the tracepoints that it needs, and the beginning of the message for a kernel that lacks one of them.
+/// Each fact with the tracepoints that the kernel must have for it, and the beginning of the message for a kernel that
+/// lacks one of the tracepoints.
 const FACTS: [(Option<Extra>, &[&str], &str); 7] = [
     (
         Some(Extra::Network),
@@ -140,7 +141,8 @@ fn memory(analysis: &Analysis) -> (u64, u64) {
     sums
 }
 
-/// Checks the counters that every kernel has, and with `pressure` those of a kernel with PSI.
+/// Checks the counters that every kernel has. With `pressure`, also checks the counters of a kernel with PSI (pressure
+/// stall information).
 fn counters(analysis: &Analysis, pressure: bool) {
     assert!(analysis.machine.counters.len() >= 2, "start, end");
     let (_, last) = analysis.machine.counters.last().expect("a sample");

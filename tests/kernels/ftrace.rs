@@ -38,8 +38,8 @@ impl Switches {
         switches
     }
 
-    /// The number of switches from or to a recorded task that ftrace lacks. Such a switch shows as a gap in the list of
-    /// a CPU: the task that switches out is not the one that switched in before.
+    /// The number of switches from or to a recorded task that ftrace lacks. Such a missing switch shows as a gap in
+    /// ftrace's list for a CPU: the task that switches out is not the one that switched in before.
     pub fn unreported(&self, analysis: &Analysis) -> u64 {
         let ours = tids(analysis);
         let mut count = 0;
@@ -55,8 +55,8 @@ impl Switches {
     }
 
     /// Compares the recorded tasks' switches with ftrace's, one by one. In some virtual machines ftrace lacks switches
-    /// from the idle task, which shows as a gap in its sequence of tasks. Switches between two tasks that are not
-    /// recorded are not compared: the recording has them only while a recorded task waits for that CPU.
+    /// from the idle task, which shows as a gap in ftrace's sequence of tasks. Switches between two tasks that are not
+    /// recorded are not compared: the recording has such switches only while a recorded task waits for that CPU.
     pub fn agree(
         &self,
         name: &str,
@@ -98,9 +98,9 @@ impl Switches {
     }
 }
 
-/// Compares two lists of switches. Returns the differences of their timestamps, and the number of switches that ftrace
-/// lacks. A switch may only be missing where ftrace's own sequence of tasks has a gap. `None` if the lists differ in
-/// any other way.
+/// Compares two lists of switches. Returns the differences of the timestamps, and the number of switches that ftrace
+/// lacks. A switch may be missing only where ftrace's own sequence of tasks has a gap. Returns `None` if the lists
+/// differ in any other way.
 fn side_by_side(ours: &[Switch], theirs: &[(Switch, bool)]) -> Option<(Vec<u64>, u64)> {
     let (mut apart, mut lacking, mut at) = (Vec::new(), 0, 0);
     for switch in ours {

@@ -165,8 +165,8 @@ impl Recording {
         let times = &self.analysis.totals.times;
         if self.seen.is_none() {
             // The host can deschedule an emulated CPU while a task goes to sleep. The task's switch then has a later
-            // timestamp than the waking that ends the sleep. So the sleep seems to have no waking, and counts as
-            // unknown time.
+            // timestamp than the waking that ends the sleep. So no waking follows the switch in the recording, and the
+            // sleep counts as unknown time.
             let most = times.on_cpu_known().unwrap_or(0) / LATE_SWITCHES;
             assert!(times.unknown <= most, "{}: {}", self.name, times.unknown);
         } else if unreported == 0 {
@@ -192,8 +192,8 @@ impl Recording {
         );
     }
 
-    /// Checks that the task that switches out of a CPU is the one that was switched in before, and that the number of
-    /// switches equals the kernel's count.
+    /// Checks that the task that switches out of a CPU is always the one that was switched in before on this CPU, and
+    /// that the number of all switches equals the kernel's count.
     fn every_switch_of_the_machine_is_there(&self) {
         for (cpu, switches) in &self.cpus {
             for pair in switches.windows(2) {
@@ -240,8 +240,8 @@ impl Recording {
             );
             let times = &thread.times;
             let most = times.on_cpu + times.unknown;
-            // The kernel's figure may lie anywhere between the recorded CPU time and this time plus the unknown time.
-            // Only what lies outside of this range is a difference.
+            // The kernel's figure may lie anywhere between the recorded CPU time and the sum of this time and the
+            // unknown time. Only what lies outside of this range is a difference.
             differences.push(times.on_cpu.saturating_sub(task.run) + task.run.saturating_sub(most));
             events += times.on_cpu;
             unknown += times.unknown;
@@ -280,8 +280,8 @@ impl Recording {
         most[2] += stolen;
         assert!(
             is.iter().zip(most).all(|(is, most)| *is <= most)
-                // A single task may differ by its limit (`most[2]`). This may also be the difference of the sum, so the
-                // sum may exceed its own limit by as much.
+                // A single task may differ by its limit (`most[2]`). If only one task differs, the sum differs by as
+                // much, so the sum may exceed its own limit by `most[2]`.
                 && off * 1000 <= kernel * bound.together + most[2] * 1000,
             "{name}: {text}; {} stolen by the hypervisor",
             us(stolen)
@@ -327,8 +327,8 @@ fn check_light(path: &Path) -> String {
         us(kernel)
     );
     // The kernel drops a dead task only after a grace period of RCU. The last tasks are dropped after the end of the
-    // recording, so it lacks their final totals. Therefore half of the tasks must have equal totals, and the sum must
-    // be at least 95 % of the kernel's.
+    // recording, so the recording lacks the final totals of these tasks. Therefore half of the tasks must have equal
+    // totals, and the sum must be at least 95 % of the kernel's.
     assert!(equal * 2 >= all && ours * 100 >= kernel * 95, "{text}");
     text
 }

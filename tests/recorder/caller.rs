@@ -1,5 +1,5 @@
-//! Attacks the loader of BPF programs as an ordinary user without capabilities, who speaks to it without `tr` and gets
-//! the descriptors that it passes.
+//! Attacks the loader of BPF programs as an ordinary user without capabilities. This user speaks to the loader without
+//! `tr`, and gets the descriptors that the loader passes.
 
 use std::io::Write;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -122,7 +122,7 @@ fn bpf(command: libc::c_int, words: [u64; 4]) -> libc::c_long {
     unsafe { libc::syscall(libc::SYS_bpf, command, words.as_ptr(), size_of_val(&words)) }
 }
 
-/// Kernel addresses that the user writes into maps, so finding them proves nothing.
+/// Kernel addresses that the user writes into maps. If such an address is found in a map, this proves no leak.
 const FORGED: [u64; 2] = [0xffff_8880_0000_1000, 0xffff_ffff_8100_0000];
 
 /// Whether a word is a kernel address (and not forged), by the address ranges of x86-64
@@ -248,8 +248,8 @@ fn work() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Runs the BPF iterator over all tasks by reading from it. A process other than this one reads, because the BPF
-/// program never follows the process that reads (normally the recorder).
+/// Runs the BPF iterator over all tasks by reading from the iterator's file. A process other than this one reads,
+/// because the BPF program never follows the process that reads (normally the recorder).
 fn iterate(link: &OwnedFd) -> Result<(), Failed> {
     let link = link.as_raw_fd().unsigned_abs().into();
     let mut reader = Command::new("true");
@@ -280,8 +280,8 @@ fn attack(descriptors: &[OwnedFd]) -> Result<(), Failed> {
     for fd in descriptors {
         let target = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()))?;
         let target = target.to_string_lossy();
-        // The user must not get a BPF program's descriptor, with which he could run the program with arguments of his
-        // own, or attach it elsewhere.
+        // The user must not get the descriptor of a BPF program: with the descriptor, the user could run the program
+        // with arguments of his own, or attach the program elsewhere.
         ensure(
             target == "anon_inode:bpf-map" || target.starts_with("anon_inode:bpf"),
             || format!("{target} is passed"),
@@ -364,8 +364,8 @@ pub fn hostile() -> Result<(), Failed> {
     ensure(!descriptors.is_empty(), || crate::support::text(&bytes))?;
     drop(socket);
     ensure(child.wait()?.success(), || "the loader fails".to_owned())?;
-    // A recording must count as living as long as the user holds some of its descriptors. The memory of its maps must
-    // be counted, too.
+    // A recording must count as living as long as the user holds some of its descriptors. The memory of the recording's
+    // maps must be counted, too.
     let (all, before) = (Living::find(), descriptors.len());
     as_user(|| attack(&descriptors))?;
     descriptors.retain(|fd| fact(fd, "map_type").is_some());
@@ -377,7 +377,7 @@ pub fn hostile() -> Result<(), Failed> {
     )
 }
 
-/// A loader waits while another loader of the same user runs, but not for those of other users.
+/// A loader waits while another loader of the same user runs, but not while only loaders of other users run.
 pub fn one_at_a_time() -> Result<(), Failed> {
     let place = Place::new("sudo-one", ALLOWED)?;
     let request = request(&place, &[])?;

@@ -19,9 +19,9 @@ pub const TESTS: &[Test] = &[
 /// This test needs the right to trace.
 pub const KILLED: &[Test] = &[("a_killed_recorder_leaves_its_command_alone", killed)];
 
-/// Changes of the machine after which BPF is refused. Each is made in a mount namespace of its own, so that only one
-/// program sees it. An entry has the shell command for the change, whether ptrace still works, and a part of the
-/// message that `tr record` prints.
+/// Changes of the machine after which BPF is refused. Each change is made in a mount namespace of its own, so that only
+/// one program sees the change. An entry has the shell command for the change, whether ptrace still works, and a part
+/// of the message that `tr record` prints.
 const CHAIN: &[(&str, bool, &str)] = &[
     (
         "mount -t tmpfs none /sys/kernel/btf",
@@ -64,7 +64,7 @@ fn refusals() -> Result<(), Failed> {
         let all = || format!("{change}: {out:?}");
         ensure(out.status.code() == Some(6) && said.contains(words), all)?;
         ensure(said.contains("the command runs untraced"), all)?;
-        // Without /proc a file without a name (O_TMPFILE) cannot be given one, so there is no recording.
+        // Without /proc, a file that was made without a name (O_TMPFILE) cannot get a name, so there is no recording.
         ensure(!ptrace || info(&trace)?["not_traced"].is_string(), all)?;
         let out = run(&["--method", "ptrace"])?;
         let words = "cannot record by ptrace: /proc/PID/schedstat cannot be read";

@@ -22,7 +22,7 @@ pub const TESTS: &[Test] = &[
     ),
 ];
 
-/// If the kernel does not measure the time of BPF programs, the programs measure a sample of it themselves.
+/// If the kernel does not measure the run time of BPF programs, the programs measure a sample of their runs themselves.
 fn uncounted() -> Result<(), Failed> {
     let trace = scratch("uncounted.bin");
     let storm = program()?;
@@ -74,8 +74,8 @@ fn in_programs(pid: u32) -> HashMap<u64, u64> {
     times
 }
 
-/// The CPU time in ns that the recorder and its BPF programs have used so far, with the times before and after reading
-/// it.
+/// The CPU time in ns that the recorder and its BPF programs have used so far, and the points in time before and after
+/// this reading.
 struct Reading {
     before: SystemTime,
     recorder: u64,
@@ -154,8 +154,9 @@ fn cost() -> Result<(), Failed> {
             last.programs
         )
     };
-    // wait4 counts all CPU time of the recorder. The reported time excludes the start and the end, so it must be less.
-    // It must not be less than the time between the two readings, apart from this tolerance.
+    // wait4 counts all CPU time of the recorder. The reported time excludes the recorder's start and end, so the
+    // reported time must be less. The reported time must not be less than the CPU time between the two readings, apart
+    // from this tolerance.
     const GRAIN: u64 = 20_000_000;
     ensure(recorder <= usage && recorder + GRAIN >= inner, words)?;
     // After the last reading the programs can have used at most the time of all CPUs.

@@ -99,7 +99,7 @@ impl Daemon {
         Ok(daemon)
     }
 
-    /// The command line of the client `program`, which asks the daemon for a container with this name.
+    /// The command line of the client `program`, which requests a container with this name from the daemon.
     fn client(&self, program: &str, name: &str, seconds: &str) -> Vec<String> {
         let path = |file: &str| self.dir.join(file).display().to_string();
         let socket = self.sockets.path().join("socket").display().to_string();
@@ -131,7 +131,8 @@ fn told(client: Child) -> Result<Told, Failed> {
     Ok(Told { pid, cpu, wall })
 }
 
-/// The names of containers in a trace's events, and by which evidence each was assigned to the client.
+/// The names of containers in a trace's events, each with the evidence by which the container was assigned to the
+/// client.
 fn events(trace: &Path) -> Result<Vec<(String, String)>, Failed> {
     let events = dump(trace)?;
     let containers = events.iter().filter(|event| event["kind"] == "container");
@@ -206,7 +207,7 @@ fn one() -> Result<(), Failed> {
     ensure(text(&asked.stdout).trim() == "container web", || {
         format!("{asked:?}")
     })?;
-    // The daemon waited for the container's first process, so the critical path must go through it.
+    // The daemon waited for the container's first process, so the critical path must go through that process.
     let path = document(&trace, &["--report", "critical-path"])?;
     let inside = |value: &&Value| int(value, "pid") == told.pid || int(value, "ppid") == told.pid;
     let pids: Vec<u64> = processes
@@ -273,8 +274,8 @@ fn is_advised(trace: &Path, command: &[String]) -> Result<(), Failed> {
     })
 }
 
-/// There is no advice about the processes and sleeps of docker itself, because nobody can change them. The same work by
-/// a program of another name has advice.
+/// There is no advice about the processes and sleeps of docker itself, because users cannot change them. If a program
+/// of another name does the same work, there is advice.
 fn silent() -> Result<(), Failed> {
     const WORK: &str = "import subprocess, sys, time
 for _ in range(4): subprocess.run([sys.argv[1], '-c', 'sum(range(3000000))'])
@@ -341,7 +342,7 @@ fn brief() -> Result<(), Failed> {
 }
 
 fn stranger() -> Result<(), Failed> {
-    // The daemon tells its clients no ids of containers, so the other client may have asked for any of the containers.
+    // The daemon tells its clients no ids of containers, so the other client may have requested any of the containers.
     for how in [&["untold"][..], &["untold", "short"], &["quiet"]] {
         let mut daemon = Daemon::start("daemon-stranger", how)?;
         let _stranger = Stranger::start(&mut daemon, "20")?;
@@ -362,7 +363,7 @@ fn stranger() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A client of another daemon cannot have asked this daemon for the container, so the container is assigned to the
+/// A client of another daemon cannot have requested the container from this daemon, so the container is assigned to the
 /// recorded client.
 fn inferred() -> Result<(), Failed> {
     let mut other = Daemon::start("daemon-other", &[])?;
@@ -431,8 +432,8 @@ impl Drop for Dockerd {
 /// A shell loop that takes CPU time for several periods of a quota.
 const BUSY: &str = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
 
-/// Records `docker build -q`, to which the daemon tells no id before the end. The build's steps are assigned to the
-/// only client. If another client is connected, they are assigned to nobody.
+/// Records `docker build -q`, to which the daemon sends no id before the build ends. The build's steps are assigned to
+/// the only client. If another client is connected, the steps are assigned to nobody.
 fn quiet_builds(socket: &str, context: &str, trace: &Path) -> Result<(), Failed> {
     let build = ["docker", "-H", socket, "build", "-q", "--no-cache"];
     let build = [&build[..], &["--network", "none", context]].concat();

@@ -1,5 +1,5 @@
-//! Compares the bytes and waits of `--report disk` with what dd wrote and read, and its requests with the kernel's
-//! statistics of a loop device and with a known delay.
+//! Compares the bytes and waits of `--report disk` with what dd wrote and read. The requests in this report are
+//! compared with the kernel's statistics of a loop device and with a known delay.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -278,8 +278,8 @@ fn waited() -> Result<(), Failed> {
         rows.iter().find(is).ok_or_else(what)
     };
     let (reader, copier) = (dd(false)?, dd(true)?);
-    // A request that is complete before the program would wait for it causes no wait, so there may be fewer waits than
-    // requests.
+    // If a request is complete before the program would wait for it, the request causes no wait. So there may be fewer
+    // waits than requests.
     let asked = 1..=REQUESTS;
     ensure(asked.contains(&waits(reader, Some(fast.name())).0), what)?;
     ensure(waits(reader, Some(slow.name())) == (0, 0), what)?;
@@ -302,7 +302,8 @@ fn waited() -> Result<(), Failed> {
     ensure(sum <= int(&found, "waited_ns"), what)
 }
 
-/// The report names two files that one program wrote by fsync and by fdatasync. sync(1) names no file.
+/// The report names two files that one program wrote to the disk by fsync and by fdatasync. sync(1) also writes to the
+/// disk, but names no file.
 fn synced() -> Result<(), Failed> {
     let files = ["sync-one.data", "sync-two.data"].map(scratch);
     let [one, two] = [&files[0], &files[1]].map(|file| file.to_string_lossy());

@@ -103,7 +103,7 @@ fn everywhere(program: &str) -> Result<(), Failed> {
     ensure(nothing["ptrace"]["allowed"] == false, || {
         format!("{nothing:#}")
     })?;
-    // A program with file capabilities may trace others, although an ordinary user may not trace it.
+    // A program with file capabilities may trace other programs, although an ordinary user may not trace that program.
     let mut setcap = Command::new("setcap");
     let set = setcap.args(["cap_bpf,cap_perfmon+p", program]).status()?;
     ensure(set.success(), || "setcap".into())?;

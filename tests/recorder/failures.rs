@@ -43,8 +43,8 @@ fn chain() -> Result<(), Failed> {
     ensure(rest.join(" ").contains(known), all)
 }
 
-/// A test runner that succeeds although a test failed was told to expect that (`WILL_FAIL` of ctest, `should_fail` of
-/// meson), so the failed test is not reported.
+/// If a test runner succeeds although a test failed, the runner was configured to expect this failure (`WILL_FAIL` of
+/// ctest, `should_fail` of meson). So the failed test is not reported.
 fn to_fail() -> Result<(), Failed> {
     let place = scratch("to-fail");
     std::fs::create_dir_all(&place)?;
@@ -75,7 +75,7 @@ fn to_fail() -> Result<(), Failed> {
 /// Commands that fail, together with processes whose failures are not the cause. An entry has the files, the command,
 /// and the failure that must be reported first (the name and the end of a process).
 const NOISE: [Noise; 36] = [
-    // make continues with another job after a failure that it is told to ignore, and then stops because of `$(error)`.
+    // make is told to ignore a failure and continues with another job. Then make stops because of `$(error)`.
     Noise {
         files: &[(
             "Makefile",
@@ -106,7 +106,7 @@ const NOISE: [Noise; 36] = [
         first: ("first.sh", "exit 1"),
         failures: 1,
     },
-    // A test runner stops a test that hangs. Another test has failed before.
+    // A test runner stops a test that hangs. Before that, another test has failed.
     Noise {
         files: &[
             (
@@ -338,7 +338,8 @@ const NOISE: [Noise; 36] = [
         first: ("apply.py", "exit 3"),
         failures: 1,
     },
-    // A script stores in a variable that one of many runs failed. Then it runs grep, whose failure does not matter.
+    // A script stores in a variable that one of many runs failed. Then the script runs grep, whose failure does not
+    // matter.
     Noise {
         files: &[
             (
@@ -465,7 +466,8 @@ const NOISE: [Noise; 36] = [
         first: ("rules.py", "exit 3"),
         failures: 1,
     },
-    // A pipe hides that a code generator failed. The compiler then fails because of what the generated file lacks.
+    // A pipe hides that a code generator failed. The compiler then fails because of something that is missing in the
+    // generated file.
     Noise {
         files: &[
             (
@@ -505,7 +507,7 @@ const NOISE: [Noise; 36] = [
         first: ("tool.sh 1 2", "exit 127"),
         failures: 1,
     },
-    // A program runs a shell command whose failure does not matter, and fails for another reason.
+    // A program runs a shell command whose failure does not matter. The program then fails for another reason.
     Noise {
         files: &[(
             "ask.py",
@@ -617,7 +619,8 @@ const NOISE: [Noise; 36] = [
         first: ("rows.py", "exit 3"),
         failures: 1,
     },
-    // A failed step does not write a file, so the next step fails and does not write the file that the last one needs.
+    // A failed step does not write a file. So the next step fails, too, and does not write the file that the last step
+    // needs.
     Noise {
         files: &[
             (
@@ -682,8 +685,8 @@ fn noise() -> Result<(), Failed> {
     Ok(())
 }
 
-/// `--duration` ends the recording while the shell still waits. Its critical path leads to the child that works, not to
-/// the children that sleep.
+/// `--duration` ends the recording while the shell still waits. The shell's critical path leads to the child that
+/// works, not to the children that sleep.
 fn cut_off() -> Result<(), Failed> {
     let trace = scratch("cut.bin");
     let script = "sleep 5 & sh -c 'i=0; while [ $i -lt 100000000 ]; do i=$((i+1)); done' & \
@@ -694,7 +697,7 @@ fn cut_off() -> Result<(), Failed> {
     let report: serde_json::Value = serde_json::from_slice(&tr(&args, &trace)?)?;
     let path = &report["critical_path"]["path"];
     let steps = list(path, "steps");
-    // Only the time after the job's beginning counts, because it begins late on a busy machine.
+    // Only the time after the beginning of the job counts, because the job begins late on a busy machine.
     let is_job = |step: &&serde_json::Value| {
         let label = step["label"].as_str().unwrap_or_default();
         label.starts_with("sh -c 'i=0")

@@ -40,8 +40,8 @@ pub const TESTS: &[Test] = &[
     (SIBLINGS, siblings),
 ];
 
-/// Since Linux 6.14 each pid namespace has its own `kernel.pid_max`, which says nothing about the ids on the host, so a
-/// small value must not limit the recording.
+/// Since Linux 6.14 each pid namespace has its own `kernel.pid_max`. This value says nothing about the ids on the host,
+/// so a small value must not limit the recording.
 fn few_ids() -> Result<(), Failed> {
     let trace = scratch("few-ids.bin");
     let tr = recording(
@@ -301,7 +301,7 @@ fn many() -> Result<(), Failed> {
     })
 }
 
-/// The kernel runs no BPF program of a perf event while bpf(2) reads a map on the same CPU. The time without samples
+/// While bpf(2) reads a map, the kernel runs no BPF program of a perf event on the same CPU. The time without samples
 /// must be reported.
 fn skipped() -> Result<(), Failed> {
     let trace = scratch("skipped.bin");
@@ -370,7 +370,8 @@ fn deep() -> Result<(), Failed> {
 
 /// A parent that does not wait for its children keeps them as zombies, which must not be recorded as processes.
 fn zombies() -> Result<(), Failed> {
-    // The shell reaps children that have ended when it forks, so all children live until it has forked the last one.
+    // The shell reaps children that have ended when it forks the next child. So all children live until the shell has
+    // forked the last one.
     let script =
         "exec 3<&0; for i in $(seq 30); do (read _ <&3; exit 3) & done; echo; exec sleep 600 3<&-";
     let mut parent = Command::new("sh")

@@ -40,7 +40,7 @@ fn own(rows: &[Value], function: &str) -> u64 {
 }
 
 /// Records two processes at once: one spends 0.8 s in `left` and then sleeps for 0.2 s; the other spends 0.3 s in
-/// `right`. The build waits for the first one, so only that is on the critical path.
+/// `right`. The build waits for the first process, so only the first process is on the critical path.
 fn path() -> Result<(), Failed> {
     let program = pair()?;
     let script = format!("{program} 800 0 200 & {program} 0 300 0 & wait");
@@ -76,8 +76,8 @@ fn path() -> Result<(), Failed> {
     ensure(count.abs_diff(samples) <= 1, || {
         format!("{count}: {functions}")
     })?;
-    // The time on a CPU consists of stretches. The samples may stand for more time than this, by one sample for each
-    // stretch.
+    // The time on a CPU consists of several separate stretches. The samples may stand for more time than the sum of the
+    // stretches, by up to one sampling period for each stretch.
     let on_cpu: u64 = steps.iter().map(|step| int(step, "on_cpu_ns")).sum();
     let sums = int(functions, "sampled_on_cpu_ns") + int(functions, "other_on_cpu_ns");
     ensure(sums == on_cpu, || format!("{on_cpu}: {functions}"))?;
@@ -134,7 +134,8 @@ fn reasons() -> Result<(), Failed> {
     let known = known.filter(|row| row["function"] == SLEEP);
     let known = known.filter(|row| row["reason"] == "timer" && row["name"] == "pair");
     ensure(known.count() == 1, || flame.to_string())?;
-    // The only sample of the program is taken when it has nearly ended. Its binary must be known from the exec.
+    // The only sample of the program is taken when the program has nearly ended. The program's binary must be known
+    // from the exec event.
     let mut rows = list(&flame, "rows").iter();
     ensure(rows.any(|row| row["function"] == "main"), || {
         flame.to_string()
@@ -165,8 +166,8 @@ fn diff() -> Result<(), Failed> {
             && (300 * MS as i64..700 * MS as i64).contains(&grown),
         || json["functions"].to_string(),
     )?;
-    // `right` took as long before, so its difference is small. `main` takes longer only through `left`, so its own time
-    // does not differ.
+    // `right` took as long in the base recording, so its difference is small. `main` takes longer only because of the
+    // function `left` that it calls, so the own time of `main` does not differ.
     let own = |name: &str| {
         let mine = functions
             .iter()

@@ -54,7 +54,8 @@ fn hang(name: &str, options: &[&str], script: &str) -> Result<String, Failed> {
     ))
 }
 
-/// Checks how the message about a hang describes the process at the end of the chain of waits: all others wait for it.
+/// Checks how the message about a hang describes the process at the end of the chain of waits, for which all other
+/// processes wait.
 fn ends_with(said: &str, end: &str) -> Result<(), Failed> {
     let line = said.lines().find(|line| line.contains("end of the waits"));
     ensure(line.is_some_and(|line| line.contains(end)), || {
@@ -104,8 +105,8 @@ fn pipe() -> Result<(), Failed> {
     ends_with(&said, "sleeps")
 }
 
-/// `tail -f` writes into a pipe and polls whether anybody still reads from it. This must not be reported as reading
-/// from the pipe.
+/// `tail -f` writes into a pipe and polls whether anybody still reads from the pipe. This poll must not be reported as
+/// reading from the pipe.
 fn follow() -> Result<(), Failed> {
     let file = scratch("follow");
     std::fs::write(&file, "a\n")?;
@@ -171,7 +172,7 @@ fn fifo() -> Result<(), Failed> {
     ends_with(&said, &end)
 }
 
-/// Two processes each hold one semaphore and wait for that of the other.
+/// Two processes each hold one semaphore and wait for the semaphore of the other process.
 fn shared_lock() -> Result<(), Failed> {
     let program = "import multiprocessing as m, time\n\
                    def run(first, second):\n    \

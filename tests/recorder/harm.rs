@@ -119,7 +119,7 @@ fn surroundings() -> Result<(), Failed> {
         &["pwd"],
         &["sh", "-c", "ps -o pgid=,sid=,tpgid=,tty=,cls=,pri= -p $$"],
     ] {
-        // Both programs write into the same pipe, so that the targets of their descriptors are equal.
+        // Both programs get the same pipe for their output, so that the targets of their descriptors are equal.
         let (mut reader, writer) = std::io::pipe()?;
         let flags = nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK);
         nix::fcntl::fcntl(&reader, flags)?;
@@ -251,8 +251,8 @@ fn tr_dies() -> Result<(), Failed> {
 /// A panic of the recorder, caused by a failing clock_gettime, does not end COMMAND. Later signals to `tr` still reach
 /// COMMAND, its exit status is that of `tr`, and the recording up to the panic can be read.
 fn panics() -> Result<(), Failed> {
-    // The recorder asks for the time when a signal reaches COMMAND. The script sends several signals, so that one comes
-    // after the recorder's main thread has begun to wait for events.
+    // The recorder reads the clock when a signal reaches COMMAND. The script sends several signals, so that one signal
+    // comes after the recorder's main thread has begun to wait for events.
     let script = "trap 'exit 37' TERM; for n in 1 2 3 4 5; do kill -URG $$; sleep 0.2; done; \
                   echo $PPID; kill -TERM $PPID; while :; do sleep 0.1; done";
     let main = TR.rsplit('/').next().unwrap_or(TR);
@@ -300,7 +300,7 @@ fn outlive() -> Result<(), Failed> {
         .iter()
         .filter(|p| p["exit"].is_null())
         .count();
-    // The shell in the background still runs, and its `sleep` if that has started.
+    // The shell in the background still runs. Its `sleep` also runs if the shell has started it.
     ensure((1..=2).contains(&open), || {
         format!("{open} processes without an exit")
     })?;
@@ -342,8 +342,8 @@ fn outlive() -> Result<(), Failed> {
     })
 }
 
-/// The kernel may spin for long while a process is reaped. So the thread that waits for COMMAND must have given up its
-/// real-time priority before.
+/// The kernel may spin for long while a process is reaped. So the thread that waits for COMMAND must give up its
+/// real-time priority before it reaps COMMAND.
 fn reaped() -> Result<(), Failed> {
     let (trace, calls) = (scratch("reaped.bin"), scratch("reaped.calls"));
     let tr = recording(&trace, &["-q", "--method", "bpf"], &["sh", "-c", "exit 7"]);

@@ -21,7 +21,7 @@ pub enum Which {
     /// All calls of the main thread with this system call number.
     Number(u64),
     /// All calls of the system call with this number by threads with this name. Only calls count that come after the
-    /// main thread has begun to wait for events. COMMAND already runs then.
+    /// main thread has begun to wait for events, because COMMAND already runs then.
     Late(&'static str, u64),
     /// The n-th write(2) of all threads but the main thread.
     Write(usize),
@@ -50,14 +50,15 @@ const SPARED: [libc::c_long; 4] = [
 /// The system calls that the traced program has made so far.
 #[derive(Default)]
 pub struct Calls {
-    /// How often the main thread has called sigaltstack(2). Rust's runtime does so last, so `main` begins after the
-    /// second call.
+    /// How often the main thread has called sigaltstack(2). The second call of sigaltstack(2) is the last system call
+    /// of Rust's runtime before `main`.
     signal_stacks: u32,
     /// The number of calls of the main thread.
     pub count: usize,
     /// The system call numbers that the main thread has used.
     pub seen: BTreeSet<u64>,
-    /// For each kind of call, the number of its first call, counted as in `count`. Empty if calls are made to fail.
+    /// For each kind of call, the number of its first call, counted as in `count`. The list is empty if calls are made
+    /// to fail.
     pub kinds: Vec<usize>,
     known: HashSet<Kind>,
     /// Whether the main thread has waited for events.
@@ -106,7 +107,7 @@ fn is_called(thread: i32, name: &str) -> bool {
     comm.is_ok_and(|comm| comm.trim_end() == name)
 }
 
-/// Hides the vDSO from a program at its exec, so that it asks the kernel for the time by a system call.
+/// Hides the vDSO from a program at its exec, so that the program reads the clock by a system call.
 fn without_vdso(pid: i32) -> std::io::Result<()> {
     let memory = File::options()
         .read(true)
@@ -135,7 +136,7 @@ fn without_vdso(pid: i32) -> std::io::Result<()> {
     }
 }
 
-/// The identity of a call: its number, its first two arguments, and a path.
+/// The identity of a call: the number of the system call, its first two arguments, and a path.
 type Kind = (u64, [u64; 2], String);
 
 /// Calls whose first argument is a descriptor. Such calls are compared by what the descriptor is, not by its number.

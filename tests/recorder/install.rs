@@ -194,7 +194,7 @@ fn again() -> Result<(), Failed> {
     ensure(state()? == (0o755, 0, String::new()), || {
         format!("{:?}", state())
     })?;
-    // All files belong to root, whoever called sudo, and everybody may read them.
+    // All installed files belong to root, even if another user called sudo, and everybody may read them.
     for file in files(&to)? {
         let meta = std::fs::metadata(&file)?;
         ensure(meta.uid() == 0 && meta.mode() & 0o44 == 0o44, || {
@@ -250,8 +250,8 @@ fn again() -> Result<(), Failed> {
     ensure(files(&to)?.is_empty(), || format!("{:?}", files(&to)))
 }
 
-/// Builds a release by `release.sh`, whose `tr` is a script that runs the tested one, so that testing the contents
-/// needs no build. Returns the Debian package.
+/// Builds a release by `release.sh`. The release's `tr` is a script that runs the tested program, so that testing the
+/// contents of the release needs no build. Returns the Debian package.
 fn release(dir: &Path) -> Result<PathBuf, Failed> {
     let metadata = r#"{"packages": [{"id": "r", "name": "tr", "version": "0", "license": "MIT"}],
         "resolve": {"root": "r", "nodes": [{"id": "r", "deps": []}]}}"#;

@@ -101,7 +101,7 @@ fn parts() -> Result<(), Failed> {
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(&dir)?;
     let options = ["--light", "--rotate", "2s"];
-    // The loop runs during all parts of the recording.
+    // The loop of the script runs during all parts of the recording.
     let script = format!(
         "sh -c 'until [ -e {}/over ]; do i=1; while [ $i -lt 20000 ]; do i=$((i+1)); done; done; \
          read t rest < /proc/$$/schedstat; echo burner $t' burner & sleep 5; touch {0}/over; wait",
@@ -201,7 +201,7 @@ fn together<'f>(files: impl Iterator<Item = &'f PathBuf>) -> Result<(Value, Stri
 }
 
 /// Each part of a rotated recording can be read alone: if a task ends in a part, the same part has the task's fork or
-/// lists it as living. A process that is alive at the end of a part appears in the next one.
+/// lists the task as living. A process that is alive at the end of a part also appears in the next part.
 fn short_lives() -> Result<(), Failed> {
     let dir = scratch("short-lives");
     let _ = std::fs::remove_dir_all(&dir);
@@ -238,8 +238,8 @@ fn short_lives() -> Result<(), Failed> {
             ends += 1;
         }
         let analysis = analyze(file)?;
-        // A part may be very short: if the recorder got no CPU during the whole time of a part, it begins the next one
-        // at once.
+        // A part may be very short: if the recorder got no CPU during the whole time of a part, the recorder begins the
+        // next part at once.
         let is_short = int(&analysis["trace"], "duration_ns") < 100_000_000;
         ensure(ends > 0 || is_short, || {
             format!("{}: no end", file.display())

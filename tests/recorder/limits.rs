@@ -92,7 +92,8 @@ impl Cgroup {
     /// Makes a command enter the cgroup when it starts.
     fn enter<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         let procs = self.0.join("cgroup.procs");
-        // SAFETY: the closure opens and writes a file; nothing else of this process runs in the child meanwhile.
+        // SAFETY: the closure only opens and writes a file, and no other code of this process runs in the child before
+        // its exec.
         unsafe { command.pre_exec(move || std::fs::write(&procs, "0")) }
     }
 
@@ -132,7 +133,7 @@ fn cgroup() -> Result<(), Failed> {
 }
 
 /// In a cgroup with little memory, `tr summary` makes no timeline, although the machine has much more memory. If
-/// `--max-memory` allows more, it makes one.
+/// `--max-memory` allows more memory, the command makes a timeline.
 fn half() -> Result<(), Failed> {
     let trace = scratch("half.bin");
     let mut config = Config::new(scenario::build(12, u32::MAX, 400), 8, u64::MAX >> 12);

@@ -92,8 +92,8 @@ fn counters(all: &str) -> BTreeMap<&'static str, u64> {
     values
 }
 
-/// COMMAND reads the kernel's counters inside of the recording, and this test reads them before and after it. The
-/// growth in the recording must lie between the growths of these two.
+/// COMMAND reads the kernel's counters inside of the recording. This test reads the same counters before and after the
+/// recording. The growth that the recording shows must lie between the growths by these two pairs of readings.
 fn between() -> Result<(), Failed> {
     const FILES: &str = "/proc/pressure/cpu /proc/pressure/memory /proc/pressure/io /proc/stat";
     let read = || {
@@ -185,8 +185,8 @@ fn named() -> Result<(), Failed> {
         .find(|other| other["comm"] == "bash");
     let hogs = named.map_or(0, |value| int(value, "ns"));
     let what = || format!("{report}");
-    // Two other loops and the recorded one share the CPU, so each of them gets as much of it as the recorded one,
-    // whatever else runs there.
+    // Two other loops and the recorded loop share the CPU. So each of the other loops gets as much of the CPU as the
+    // recorded loop, whatever else runs there.
     let loop_ns = int(&analyze(&trace)?["totals"], "on_cpu_ns");
     ensure(hogs >= loop_ns && int(wait, "others_ns") >= hogs, what)
 }
@@ -306,8 +306,9 @@ fn in_group(name: &str, percent: u32, command: &[&str]) -> Result<(PathBuf, u64,
     Ok((trace, ns, periods))
 }
 
-/// Two loops run in a cgroup with a quota, and 12 others outside of it. The kernel adds up the throttled time of all
-/// CPUs, but the critical path follows only one loop and loses only its throttled time.
+/// Two loops run in a cgroup with a quota, and 12 other loops outside of the cgroup. The kernel adds up the throttled
+/// time of all CPUs. But the critical path follows only one of the two loops, and contains only the throttled time of
+/// this loop.
 fn throttled_twice() -> Result<(), Failed> {
     let mut others = Vec::new();
     for _ in 0..12 {
@@ -336,7 +337,8 @@ fn throttled() -> Result<(), Failed> {
     let (trace, ns, periods) = in_group("throttled", 10, &command)?;
     let machine = report(&trace, "machine", &[])?;
     let what = || format!("{ns} in {periods}: {machine}");
-    // `cpu.stat` counts from the start to the end of tr, the recording only those of COMMAND.
+    // `cpu.stat` counts from the start to the end of tr. The recording counts only from the start to the end of
+    // COMMAND.
     let throttled = int(&machine, "throttled_ns");
     ensure(throttled > 50_000_000 && throttled <= ns, what)?;
     let counted = int(&machine, "throttled_periods");

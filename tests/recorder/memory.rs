@@ -25,8 +25,8 @@ const LIMIT: u64 = 64 * MIB;
 /// Does the work of a recorded program, which is this test program in a role.
 pub fn play(role: &str) {
     if role == "hold" {
-        // This loop makes many events: samples may only take a small part of the recording's size, so without it there
-        // would be fewer than one a second.
+        // This loop makes many events. Samples of the counters may only take a small part of the recording's size, so
+        // without the loop there would be fewer than one sample a second.
         let burst = Command::new("sh").args(["-c", BURST]).status();
         assert!(burst.expect("sh").success());
         let memory = vec![1u8; HELD as usize];

@@ -1,4 +1,4 @@
-//! Compares recorded TCP connections and DNS lookups with what both ends know of them.
+//! Compares recorded TCP connections and DNS lookups with what the client and the server know about them.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -74,7 +74,7 @@ fn answer(listener: &TcpListener) -> (SocketAddr, usize) {
     (peer, question.len())
 }
 
-/// Prints its port on standard output, and answers one connection.
+/// Prints the port of its own listener on standard output, and answers one connection.
 fn serve_own() {
     let listener = TcpListener::bind("[::1]:0").expect("a port");
     println!("{}", listener.local_addr().expect("an address").port());
@@ -150,8 +150,8 @@ fn peers() -> Result<(), Failed> {
         ensure(open >= DELAY && connecting + open + 2 * DELAY <= took, what)?;
         ensure(it["peer_pid"].is_null(), what)?;
     }
-    // The client only waits for its answers. Its wait begins a little later than the server's delay, and on a busy
-    // machine only after a wait in a run queue.
+    // The client only waits for its answers. The client's wait begins a little later than the server's delay, and on a
+    // busy machine only after the client has waited in a run queue.
     let queued = Duration::from_nanos(int(
         &list(&analyze(&trace)?, "processes")[0],
         "run_queue_ns",
@@ -213,7 +213,7 @@ fn local() -> Result<(), Failed> {
         ensure(one["sent_bytes"] == other["received_bytes"], all)?;
     }
     ensure(int(into, "sent_bytes") == ANSWER as u64, all)?;
-    // The server's process is a child of the client.
+    // The process of the server is a child of the client.
     let events = dump(&trace)?;
     let mut forks = events.iter().filter(|event| event["kind"] == "fork");
     ensure(
@@ -274,8 +274,8 @@ fn question(id: u8, label: &str) -> Vec<u8> {
     message
 }
 
-/// Asks for three names at once, and then for one that is not answered. Then it connects to the address of the first
-/// name.
+/// Sends queries for three names at once, and then a query for a name that is not answered. Then it connects to the
+/// address of the first name.
 fn look_up(server: SocketAddr) {
     let any = if server.is_ipv4() {
         "0.0.0.0:0"
@@ -362,7 +362,7 @@ fn lookups() -> Result<(), Failed> {
         let silent = found.iter().find(|value| value["name"] == "silent.example");
         let silent = silent.ok_or_else(what)?;
         ensure(silent["answered_ns"].is_null(), what)?;
-        // Two names have this address; the host may have either of them.
+        // Two names have this address, so the report may name the host by either of them.
         let hosts = list(&network, "hosts");
         let host = hosts.iter().find(|host| host["address"] == "127.9.8.7");
         let names = ["slow.example", "fast.example"];

@@ -67,7 +67,7 @@ fn waiting(script: &str) -> Result<Child, Failed> {
     Ok(child)
 }
 
-/// Waits until the recorder traces. It makes the file only then.
+/// Waits until the recorder traces. The recorder makes the trace file only then.
 pub fn under_way(trace: &std::path::Path) -> Result<(), Failed> {
     crate::support::eventually("the header", || trace.exists())?;
     std::thread::sleep(Duration::from_millis(50));
@@ -189,8 +189,8 @@ fn cgroup() -> Result<(), Failed> {
     ensure(out.status.code() == Some(125), || format!("{out:?}"))
 }
 
-/// Two processes are moved into the recorded cgroup, run there and end without an exec: a shell, which moves itself,
-/// and a process with a second thread, which another process moves.
+/// Two processes are moved into the recorded cgroup, run there and end without an exec. One is a shell, which moves
+/// itself. The other is a process with two threads, which another process moves.
 fn joining() -> Result<(), Failed> {
     let trace = scratch("joining.bin");
     let _ = std::fs::remove_file(&trace);
@@ -246,7 +246,8 @@ fn joining() -> Result<(), Failed> {
     ensure(known && python["comm"] == "python3", || python.to_string())
 }
 
-/// The memory of a small program that a large one starts by vfork is its own, not that of the large one.
+/// If a large program starts a small one by vfork, the memory of the small program must be its own, not that of the
+/// large program.
 fn memory() -> Result<(), Failed> {
     let trace = scratch("memory.bin");
     let script = "import os; large = b'x' * (300 << 20)\n\
@@ -338,8 +339,9 @@ fn cpu() -> Result<(), Failed> {
 
 pub const PINNED: &str = "a_pinned_task_is_exact_on_its_cpu";
 
-/// A busy task is pinned to the recorded CPU, which it shares with another one. Its times off the CPU must equal those
-/// that perf records. The times off the CPU of a task that may run on other CPUs are unknown, and the report says so.
+/// A busy task is pinned to the recorded CPU, which it shares with another task. The times for which the busy task was
+/// off the CPU must equal the times that perf records. For a task that may run on other CPUs, the times off the CPU are
+/// unknown, and the report says so.
 fn pinned() -> Result<(), Failed> {
     if std::thread::available_parallelism()?.get() < 2 {
         return Ok(());
@@ -420,7 +422,7 @@ fn record_cpu(trace: &std::path::Path, command: &[&str]) -> Result<String, Faile
 }
 
 /// Two jobs are pinned to one CPU (taskset), so together they take as long as one after the other. The verdict must not
-/// blame other load for this. A command that may change its CPUs itself could use all of them.
+/// blame other load for this. If COMMAND may change its CPUs itself, it could use all of them.
 fn affinity() -> Result<(), Failed> {
     let cpus = std::thread::available_parallelism()?.get();
     if cpus < 2 {
@@ -537,13 +539,13 @@ fn duration() -> Result<(), Failed> {
 }
 
 /// On a busy machine the recorder may wait for a CPU just when the many events begin, so that the file exceeds the
-/// limit a little. It must not do so twice.
+/// limit a little. This must not happen in both of two tries.
 fn max_size() -> Result<(), Failed> {
     sized().or_else(|_| sized())
 }
 
-/// Records with a size limit: the file stays below it and contains the end of COMMAND, which goes on after the limit is
-/// reached.
+/// Records with a size limit: the file stays below the limit and contains the end of COMMAND, which goes on after the
+/// limit is reached.
 fn sized() -> Result<(), Failed> {
     const LIMIT: u64 = 1 << 20;
     let trace = scratch("max_size.bin");

@@ -33,7 +33,7 @@ fn beside() -> Result<(), Failed> {
     ensure(beside <= alone + alone / 2 + 2_000, || {
         format!("{alone} events alone, {beside} beside a storm")
     })?;
-    // The report knows the CPU time of that program from sums, not from events.
+    // The report has the CPU time of the switching program from recorded sums, not from events.
     let cpus = report(&scratch("beside.bin"), "cpus", &[])?;
     let waits = &cpus["run_queue_wait"];
     let others = waits["others"].as_array().cloned().unwrap_or_default();

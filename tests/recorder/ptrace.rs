@@ -213,8 +213,8 @@ fn killed() -> Result<(), Failed> {
     })
 }
 
-/// Without the rights for BPF the automatic method uses ptrace only if standard error is a terminal, and prints that
-/// before COMMAND runs.
+/// Without the rights for BPF, the automatic method uses ptrace only if standard error is a terminal, and prints a
+/// message about the method before COMMAND runs.
 fn fallback() -> Result<(), Failed> {
     let trace = scratch("fallback.bin");
     let unshare = ["--user", "--map-root-user", TR, "record", "-o"];
@@ -357,8 +357,8 @@ fn passed_on() -> Result<(), Failed> {
     ensure(status.code() == Some(9), || format!("{status:?}"))
 }
 
-/// A program sleeps for half a second, and then uses a CPU for half a second. The samples show which part of it was
-/// when.
+/// A program sleeps for half a second, and then uses a CPU for half a second. The recorded samples show when the
+/// program slept and when it used the CPU.
 fn sampled() -> Result<(), Failed> {
     let program = "import time
 time.sleep(0.5)
@@ -456,7 +456,8 @@ fn strace() -> Result<(), Failed> {
     lets_go(&trace)
 }
 
-/// The name of a daemon's client is enough for the warning that the daemon's work is not recorded.
+/// If a recorded program has the name of a daemon's client, this name is enough for the warning that the daemon's work
+/// is not recorded.
 fn clients() -> Result<(), Failed> {
     let dir = scratch("ptrace-daemons");
     let _ = std::fs::remove_dir_all(&dir);
@@ -523,8 +524,8 @@ int main(int count, char **args) {
 }
 ";
 
-/// A process that is killed while it forks does not report its child to the tracer. If that child stayed stopped, it
-/// would hold the pipe open, and `cat` would wait for ever.
+/// A process that is killed while it forks does not report its child to the tracer. If that child stayed stopped, the
+/// child would hold the pipe open, and `cat` would wait for ever.
 fn killed_forks() -> Result<(), Failed> {
     let rounds = if crate::common::long() { 5_000 } else { 150 };
     let source = scratch("forks.c");
@@ -583,8 +584,8 @@ int main(void) {
 }
 ";
 
-/// COMMAND stops all threads of the recorder. Its forks would then wait for the recorder for ever, so the recorder must
-/// stop tracing.
+/// COMMAND stops all threads of the recorder. The forks of COMMAND would then wait for the recorder for ever, so the
+/// recorder must stop tracing.
 fn traces_tr() -> Result<(), Failed> {
     let source = scratch("traces-tr.c");
     std::fs::write(&source, TRACER)?;
@@ -613,7 +614,7 @@ fn traces_tr() -> Result<(), Failed> {
     ensure(said.contains("traces the recorder"), || said.clone())
 }
 
-/// A child of a raw clone(2) with CLONE_UNTRACED cannot be traced, so the recording must report it.
+/// A child of a raw clone(2) with CLONE_UNTRACED cannot be traced, so the recording must report this child.
 fn untraced() -> Result<(), Failed> {
     let source = scratch("untraced.c");
     std::fs::write(
@@ -665,9 +666,9 @@ int main(int count, char **args) {
 }
 ";
 
-/// The recorder's CPU time must grow in proportion to the number of threads: for four times as many threads, it may be
-/// little more than four times as long. If the recorder looked at all threads at each stop, it would be sixteen times
-/// as long.
+/// The recorder's CPU time must grow in proportion to the number of threads: for four times as many threads, the CPU
+/// time may be little more than four times as long. If the recorder looked at all threads at each stop, the CPU time
+/// would be sixteen times as long.
 fn many() -> Result<(), Failed> {
     let source = scratch("threads.c");
     std::fs::write(&source, THREADS)?;
@@ -765,9 +766,9 @@ with f.ThreadPoolExecutor(4) as pool: list(pool.map(lambda n: s.run(['sh', '-c',
     })
 }
 
-/// Records a build by ptrace, and records that recording by BPF programs. Both must have the same processes, arguments
-/// and exit statuses. Returns the number of tasks, and the number of tasks whose run time equals the last figure of the
-/// kernel.
+/// Records a build by ptrace, and records this recorder together with the build by BPF programs. Both recordings must
+/// have the same processes, arguments and exit statuses. Returns the number of tasks, and the number of tasks whose run
+/// time equals the last figure of the kernel.
 fn build_beside_bpf(dir: &Path, build: &[&str]) -> Result<(usize, usize), Failed> {
     let (outer, inner) = (scratch("outer.bin"), scratch("inner.bin"));
     let inside = inner.to_string_lossy().into_owned();

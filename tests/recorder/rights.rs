@@ -105,7 +105,7 @@ fn planted() -> Result<(), Failed> {
     ensure(std::fs::read(&victim)? == b"precious", || {
         "the victim was written".into()
     })?;
-    // A symbolic link of the user himself is followed: the trace is written to its target.
+    // A symbolic link that the user himself has made is followed: the trace is written to the link's target.
     let own = dir.join("own.bin");
     symlink("real.bin", &own)?;
     let out = record(&own, &[], &["true"])?;
@@ -172,7 +172,7 @@ fn replaced() -> Result<(), Failed> {
     let trace = dir.join("x.bin");
     let last = include_bytes!("../../fixtures/traces/demo.bin");
     std::fs::write(&trace, last)?;
-    // An older file remains if tracing cannot start, or if tr is killed before the recording begins.
+    // If tracing cannot start, or if tr is killed before the recording begins, an older file remains.
     let out = record(&trace, &["--cpu", "900"], &["true"])?;
     ensure(out.status.code() == Some(125), || text(&out.stderr))?;
     for after in [0, 3, 6, 12, 25] {
@@ -244,7 +244,8 @@ fn user() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The getent of Alpine Linux knows no options: it takes each argument for a key, and ends at the first unknown one.
+/// The getent of Alpine Linux knows no options. This getent takes each argument for a key, and ends at the first
+/// unknown key.
 fn getent() -> Result<(), Failed> {
     let dir = fresh("getent")?;
     let name = text(&Command::new("id").arg("-un").output()?.stdout);
@@ -273,8 +274,8 @@ int main(void) {
 }
 ";
 
-/// Commands that use rights, if the programs are installed. Each prints something or fails, and must do the same
-/// without `tr`.
+/// Commands that use rights, if the programs are installed. Each command prints something or fails, and must do the
+/// same under `tr` as without.
 const TOOLS: &[&str] = &[
     "sudo -n id -un",
     "su -c id </dev/null",
@@ -333,7 +334,8 @@ fn jobs_in(directory: &Path, program: &str) -> Result<(), Failed> {
                 (&bare.stdout, &bare.stderr, bare.status) == (&out.stdout, &out.stderr, out.status),
                 || format!("{line}: {out:?}, without tr {bare:?}"),
             )?;
-            // Without -q the command's output and status are the same; only the message about the recording is added.
+            // Without -q, the command's output and status are also the same. Only the message about the recording is
+            // added.
             let words = [&["./tr", "record"], options, &["--"]].concat();
             let said = run(&words)?;
             ensure(
@@ -463,7 +465,7 @@ pub fn not_root() -> Option<String> {
     (!nix::unistd::Uid::effective().is_root()).then(|| "not root".into())
 }
 
-/// Makes one system call fail with this errno, as the seccomp filter of a container does.
+/// Makes one kind of system call fail with this errno, as the seccomp filter of a container does.
 pub fn without(command: &mut Command, call: libc::c_long, errno: i32) {
     refuse(command, &[call], errno);
 }
@@ -509,8 +511,8 @@ pub fn refuse(command: &mut Command, calls: &[libc::c_long], errno: i32) {
     }
 }
 
-/// Environments in which tracing is refused. For each: the program that makes it, and the reason and the remedy that
-/// `tr record` must print.
+/// Environments in which tracing is refused. Each entry has the program that makes the environment, and the reason and
+/// the remedy that `tr record` must print.
 const REFUSED: &[(&[&str], &str, &str)] = &[
     (
         NOBODY,

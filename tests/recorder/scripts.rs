@@ -107,7 +107,7 @@ fn changed() -> Result<(), Failed> {
         "changed",
         &[("a", "exit 1"), ("b", "exit 1"), ("c", "exit 1")],
     )?;
-    // The text of a script is not kept if the script changes between two runs: `a` and `b` change, `c` does not.
+    // The text of a script is not kept if the script changes between two of its runs. `a` and `b` change, `c` does not.
     let script = "sh a; echo exit 2 > a; sh a; sh b; sleep 1; echo exit 2 > b; sh b; sh c; true";
     record(&place, &["-q"], script)?;
     is_kept(&place, &[("a", None), ("b", None), ("c", Some("exit 1"))])
@@ -166,8 +166,8 @@ fn none() -> Result<(), Failed> {
     is_kept(&place, &[("a", Some("exit 3"))])
 }
 
-/// COMMAND runs as another user, so files that only root can read must not be recorded, whether named by their path or
-/// by a symbolic link.
+/// COMMAND runs as another user. Files that only root can read must not be recorded, whether COMMAND names them by
+/// their path or by a symbolic link.
 fn of_root() -> Result<(), Failed> {
     let place = std::env::temp_dir().join(format!("tr-scripts-{}", std::process::id()));
     fs::create_dir_all(place.join("closed"))?;
@@ -189,8 +189,8 @@ fn of_root() -> Result<(), Failed> {
     found
 }
 
-/// Some programs run in a mount namespace or with another root directory. For them, the path of a script may name
-/// another file than for the recorder. The recorder must not keep the text of the wrong file.
+/// Some programs run in a mount namespace or with another root directory. For such a program, the path of a script may
+/// name another file than for the recorder. The recorder must not keep the text of the wrong file.
 fn mounted() -> Result<(), Failed> {
     let place = directory("mounted", &[("a", "exit 1"), ("b", "exit 2")])?;
     for method in ["bpf", "ptrace"] {

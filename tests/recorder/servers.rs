@@ -1,5 +1,5 @@
-//! Records servers of this machine that recorded processes ask: `fixtures/programs/server.py`. Results are compared
-//! with the server's account of its compilers and of its own CPU time.
+//! Records servers of this machine to which recorded processes send requests: `fixtures/programs/server.py`. Results
+//! are compared with the server's account of its compilers and of its own CPU time.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -61,7 +61,8 @@ fn place(name: &str) -> Result<PathBuf, Failed> {
     Ok(dir)
 }
 
-/// The path of the Python interpreter itself. A wrapper of it would be the server's parent.
+/// The path of the Python interpreter itself. If the path led to a wrapper script, the wrapper would be the server's
+/// parent.
 fn interpreter() -> Result<String, Failed> {
     let asked = Command::new(python()?)
         .args([
@@ -172,8 +173,8 @@ fn followed() -> Result<(), Failed> {
 }
 
 /// Makes and checks one recording. Returns a difference, if any, that a virtual machine can cause by chance. The kernel
-/// of a virtual machine does not count the time that the hypervisor steals as CPU time. For some wakings, and for the
-/// switches after them, it runs no tracepoint, and perf lacks them, too.
+/// of a virtual machine does not count the time that the hypervisor steals as CPU time. For some wakings and the
+/// switches after them, such a kernel runs no tracepoint, so that perf lacks them, too.
 fn difference(tcp: bool) -> Result<Option<String>, Failed> {
     let server = Server::start("server-followed", tcp)?;
     // A recording that waits for all descendants does not wait for the end of the server.
@@ -196,8 +197,8 @@ fn difference(tcp: bool) -> Result<Option<String>, Failed> {
             && own["end_ns"].is_null(),
         || own.to_string(),
     )?;
-    // The server's work before the first of these answers and after the last one is recorded as well, so there may be
-    // more.
+    // The server's work before the first of these answers and after the last one is recorded as well, so the recorded
+    // time may be longer.
     let ours = int(own, "on_cpu_ns");
     ensure(ours >= cpu / 100 * 99 && ours <= cpu + 5_000_000, || {
         format!("{ours} {cpu}")
@@ -214,8 +215,8 @@ fn difference(tcp: bool) -> Result<Option<String>, Failed> {
     }
     let path = document(&trace, &["--report", "critical-path"])?;
     let steps = list(&path["critical_path"]["path"], "steps");
-    // The server's work before its first answer was not seen by the recorder, so the path is compared only from there
-    // on.
+    // The recorder did not see the server's work before the server's first answer, so the path is compared only from
+    // that answer on.
     let answers = steps
         .iter()
         .skip_while(|step| int(step, "pid") != server.pid);
@@ -238,8 +239,8 @@ fn difference(tcp: bool) -> Result<Option<String>, Failed> {
     Ok(None)
 }
 
-/// If the server also answers a client that is not recorded, that client is named, and the compiler that worked for it
-/// belongs to the server.
+/// If the server also answers a client that is not recorded, the report names that client. The compiler that worked for
+/// that client belongs to the server.
 fn shared() -> Result<(), Failed> {
     for tcp in [false, true] {
         let server = Server::start("server-shared", tcp)?;
@@ -308,9 +309,9 @@ fn asked() -> Result<(), Failed> {
 }
 
 /// Checks the first event of server threads after the recorder has begun to follow them. Each thread sleeps or waits
-/// for a CPU, so its next event must be a waking or a switch to it. From Linux 6.12 on, a thread that has just gone to
-/// sleep may still be in the run queue. The thread of the last server waits for a CPU, because another thread of this
-/// server is busy there.
+/// for a CPU, so its next event must be a waking of the thread or a switch to the thread. From Linux 6.12 on, a thread
+/// that has just gone to sleep may still be in the run queue. The thread of the last server waits for a CPU, because
+/// another thread of this server is busy there.
 fn resting() -> Result<(), Failed> {
     let program = compiled("rest.c", "rest", &["-pthread"])?;
     let dir = place("rest")?;

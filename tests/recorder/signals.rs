@@ -21,7 +21,7 @@ pub const TESTS: &[Test] = &[
     ("a_signal_does_not_cut_a_slow_output", signalled_while_slow),
 ];
 
-/// A Python program that prints how often it got SIGINT, one second after the first one.
+/// A Python program that counts how often it gets SIGINT. It prints the count one second after the first SIGINT.
 const COUNTS: &str = "import signal, time
 count = 0
 def seen(*_):
@@ -90,7 +90,7 @@ fn both() -> Result<(), Failed> {
     came(&out, 2)
 }
 
-/// A Python program that collects the numbers of its signals until SIGTERM, and prints them.
+/// A Python program that collects the numbers of the signals that it gets until SIGTERM, and then prints the numbers.
 const NAMES: &str = "import signal, time
 names = set()
 numbers = [s for s in signal.valid_signals() if s not in (signal.SIGKILL, signal.SIGSTOP)]
@@ -101,8 +101,8 @@ while signal.SIGTERM not in names:
     time.sleep(0.01)
 print('numbers', *sorted(names))";
 
-/// Sends every signal except SIGKILL, the stop signals, those of the processor (such as SIGSEGV), SIGPIPE and SIGXFSZ.
-/// Each must reach COMMAND.
+/// Sends every signal except SIGKILL, the stop signals, the signals of the processor (such as SIGSEGV), SIGPIPE and
+/// SIGXFSZ. Each of the sent signals must reach COMMAND.
 fn every() -> Result<(), Failed> {
     let trace = scratch("every-signal.bin");
     let ready = scratch("every-signal.out");
@@ -144,8 +144,8 @@ fn every() -> Result<(), Failed> {
     ensure(said.ends_with(&want), || format!("{said}, not {want}"))
 }
 
-/// If the limit of descriptors is less than those that the recorder has, poll(2) fails at once. The recorder must not
-/// use a CPU all the time because of that.
+/// If the limit of descriptors is lower than the number of the recorder's descriptors, poll(2) fails at once. The
+/// recorder must not use a CPU all the time because of that.
 fn no_descriptors() -> Result<(), Failed> {
     let trace = scratch("no-descriptors.bin");
     let _ = std::fs::remove_file(&trace);
@@ -189,8 +189,8 @@ fn timeout() -> Result<(), Failed> {
     ensure(analysis["trace"]["truncated"] == false, || "cut".into())
 }
 
-/// If the output blocks before the end of the trace, `tr` warns, and Ctrl-C ends it with COMMAND's exit status. While
-/// COMMAND runs, Ctrl-C is meant for COMMAND.
+/// If the output blocks before the end of the trace, `tr` prints a warning, and Ctrl-C ends `tr` with COMMAND's exit
+/// status. While COMMAND runs, Ctrl-C is meant for COMMAND.
 fn given_up() -> Result<(), Failed> {
     let fifo = scratch("given-up.fifo");
     let _ = std::fs::remove_file(&fifo);

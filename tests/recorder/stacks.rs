@@ -32,8 +32,8 @@ pub const WAITS: &str = "waits_have_the_stacks_that_they_began_with";
 pub const DEEP: &str = "a_stack_without_its_outermost_frames_is_called_cut";
 pub const OTHERS: &str = "methods_without_stacks_name_them";
 
-/// The program is compiled with frame pointers and a build id. With optimization a function that calls no other has no
-/// frame pointer, so that its caller would be missing in the stack.
+/// The program is compiled with frame pointers and a build id, and without optimization. With optimization, a function
+/// that calls no other has no frame pointer, so that its caller would be missing in the stack.
 const FLAGS: &[&str] = &["-O0", "-pthread", "-Wl,--build-id"];
 
 fn hot(name: &str) -> Result<String, Failed> {
@@ -71,8 +71,8 @@ fn near(share: f64, expected: f64, what: &str, of: &Value) -> Result<(), Failed>
     })
 }
 
-/// Checks that the samples stand for the CPU time that the switches show. At both ends of each stretch of CPU time one
-/// sampling period may be missing or too much. A virtual CPU that is descheduled gets no samples.
+/// Checks that the samples stand for the CPU time that the switches show. At both ends of each stretch of CPU time, one
+/// sampling period may be missing or too much. While a virtual CPU is descheduled, no samples are taken on it.
 fn of_cpu_time(samples: u64, on_cpu: u64, of: &Value) -> Result<(), Failed> {
     let (samples, on_cpu) = (samples as f64, on_cpu as f64);
     ensure(
@@ -93,7 +93,7 @@ fn shares() -> Result<(), Failed> {
     near(of("user", "total_ns") / all, 1.0, "user", &flame)?;
     near(of("main", "total_ns") / all, 1.0, "main", &flame)?;
     near(of("main", "self_ns") / all, 0.0, "main", &flame)?;
-    // A part of the recording has exactly the samples of its own time.
+    // If only a part of the recording is analyzed, the report has exactly the samples in the time of this part.
     for window in [&[][..], &["--from", "0.5s", "--to", "1s"]] {
         let flame = report(&trace, "flame", window)?;
         let process = document(&trace, window)?["processes"][0].take();
@@ -144,7 +144,8 @@ fn fork() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The program sleeps twenty times for 20 ms, and waits 300 ms for data of a pipe. Both must have stacks.
+/// The program sleeps twenty times for 20 ms, and waits 300 ms for data of a pipe. Both kinds of waits must have
+/// stacks.
 fn waits() -> Result<(), Failed> {
     let (program, trace) = (hot("hot-wait")?, scratch("stacks-wait.bin"));
     let out = record(&trace, &["--off-cpu-stacks=5ms"], &[&program, "wait"])?;
@@ -171,14 +172,15 @@ fn waits() -> Result<(), Failed> {
     };
     let ((sleeps, slept), (reads, read)) = (mine("hrtimer_nanosleep"), mine("pipe_read"));
     // The timer of a sleep may start while the thread still runs or waits for a CPU. The recorded wait begins only when
-    // the thread leaves its CPU, so the wait can be shorter than the sleep. All waits together are never longer than
+    // the thread leaves its CPU, so this wait can be shorter than the sleep. All waits together are never longer than
     // the time off the CPU.
     let [on_cpu, run_queue, unknown, lifetime] =
         ["on_cpu_ns", "run_queue_ns", "unknown_ns", "lifetime_ns"].map(|key| int(&process, key));
     let least = 700_000_000u64.saturating_sub(on_cpu + run_queue + unknown);
     let all = || format!("{process}: {flame}");
     ensure((least..=lifetime - on_cpu).contains(&(slept + read)), all)?;
-    // The kernel skips a BPF program if it interrupts another one. Such a wait is unknown time.
+    // The kernel skips a BPF program if this program would interrupt another one. A wait that was skipped in this way
+    // is unknown time.
     let missed = unknown.div_ceil(20_000_000);
     ensure(
         sleeps <= 20 && reads <= 1 && sleeps + reads + missed >= 21,
@@ -248,7 +250,7 @@ fn deep() -> Result<(), Failed> {
     near(cut * 1e3 / all, 0.5, "[cut]", &flame)
 }
 
-/// The program is deleted after the recording. Another file must not be used for its functions.
+/// The program's file is deleted after the recording. Another file must not be used to name the program's functions.
 fn gone() -> Result<(), Failed> {
     let program = hot("hot-gone")?;
     let trace = recorded(&program, "gone")?;

@@ -70,9 +70,10 @@ fn samples() -> bool {
     })
 }
 
-/// The words of `perf record` for all CPUs, before the command. Per-task events would have their first sample only a
-/// whole period after the fork, so that the beginnings of short processes would be missing. Without `--no-bpf-event`,
-/// BPF programs that others load and remove meanwhile would stop `perf script` ("failed to process type: 17").
+/// The words of `perf record` for all CPUs, without the command to run. Events for single tasks would have their first
+/// sample only a whole period after the fork, so that the beginnings of short processes would be missing. Without
+/// `--no-bpf-event`, BPF programs that others load and remove meanwhile would stop `perf script` ("failed to process
+/// type: 17").
 fn perf_record(file: &Path) -> Vec<String> {
     let words = "perf record -q -a -F 997 -g -e cpu-clock --no-bpf-event -o".split(' ');
     let file = file.to_string_lossy().into_owned();
@@ -91,7 +92,8 @@ struct Shares {
     total: BTreeMap<&'static str, f64>,
 }
 
-/// Which of the compared functions a symbol means: `three`, `hot::three` and `JS:*three hot.js:3` all mean `three`.
+/// The compared function that a symbol stands for: `three`, `hot::three` and `JS:*three hot.js:3` all stand for
+/// `three`.
 fn asked(symbol: &str, functions: &[&'static str]) -> Option<&'static str> {
     let mut words = symbol.split(|c: char| !c.is_alphanumeric() && c != '_');
     words.find_map(|word| {
@@ -197,8 +199,8 @@ impl FunctionShare {
     }
 }
 
-/// Samples a program by tr and by perf at the same time, and compares the shares of its functions. The expected share
-/// is given if the program determines it, and `None` otherwise. `comm` is the name of the processes.
+/// Samples a program by tr and by perf at the same time, and compares the shares of its functions. An expected share is
+/// given if the program's code determines this share; otherwise it is `None`. `comm` is the name of the processes.
 fn beside(
     what: &str,
     command: &[&str],
@@ -222,8 +224,8 @@ fn beside(
         .map(|sample| sample.pid)
         .filter(|pid| recorded.contains(pid));
     let pids: BTreeSet<u64> = pids.collect();
-    // Only the name after the exec selects a process. All samples of the selected processes are used, also those from
-    // before the exec, which have another name.
+    // A process is selected only by its name after the exec. All samples of the selected processes are used. Samples
+    // from before the exec are used, too, although they have another name.
     samples.retain(|sample| pids.contains(&sample.pid));
     for pid in &pids {
         // A JIT compiler has written this list of its functions.
@@ -240,7 +242,7 @@ fn beside(
     let theirs = of_perf(&samples, &functions);
     let ours = of_tr(&flame, &pids, &functions);
     let said = || format!("perf {theirs:?}\ntr {ours:?}\n{}", text(&out.stderr));
-    // The programs run for a fixed time. Next to other load they have fewer samples, and the bounds are wider.
+    // The programs run for a fixed time. Next to other load they get fewer samples, so that the bounds are wider.
     ensure(theirs.samples > 150.0 && ours.samples > 150.0, said)?;
     for (part, known) in parts {
         let (our, their) = (part.of(&ours), part.of(&theirs));
@@ -273,7 +275,7 @@ fn source(name: &str) -> PathBuf {
     programs.join(name)
 }
 
-/// Compiles the test program as `stacks.rs` does; see its flags.
+/// Compiles the test program as `stacks.rs` does; the flags are explained there.
 fn hot(name: &str, flags: &[&str]) -> Result<String, Failed> {
     let flags = [&["-O0", "-pthread"], flags].concat();
     compiled("hot.c", name, &flags)
@@ -342,8 +344,8 @@ fn rust() -> Result<(), Failed> {
     beside("rust", &[&program], "hot-rust", &parts)
 }
 
-/// The path of a Python of 3.12 or later that supports `-X perf`, and whether it keeps frame pointers. One that does is
-/// preferred.
+/// The path of a Python of 3.12 or later that supports `-X perf`, and whether this Python keeps frame pointers. A
+/// Python that keeps frame pointers is preferred.
 fn interpreter() -> Option<(PathBuf, bool)> {
     static FOUND: OnceLock<Option<(PathBuf, bool)>> = OnceLock::new();
     FOUND.get_or_init(find_interpreter).clone()
@@ -373,8 +375,8 @@ print('-fno-omit-frame-pointer' in ' '.join(map(str, flags)))";
     found.into_iter().next()
 }
 
-/// In a Python without frame pointers only the interpreter's own functions are known. They alternate faster than
-/// samples are taken, so each of the two samplers hits different ones. With 8,000 samples the shares differ by 0.9 %
+/// In a Python without frame pointers, only the interpreter's own functions are known. These functions alternate faster
+/// than samples are taken, so tr and perf hit different functions. With 8,000 samples the shares differ by 0.9 %
 /// (standard deviation).
 fn python() -> Result<(), Failed> {
     let (python, keeps) = interpreter().ok_or(NO_PYTHON)?;
@@ -425,8 +427,9 @@ fn waits() -> Result<(), Failed> {
         .map(|(name, ns)| Ok((name, ns.parse()?)))
         .collect::<Result<_, std::num::ParseFloatError>>()?;
     ensure(known.len() == 3, || shown.clone())?;
-    // The program measures its waits by reading a clock before and after them. Meanwhile it also runs or waits for a
-    // CPU, and the shortest waits are not recorded. So the program's figure is larger than the recorded one.
+    // The program measures its waits by reading a clock before and after each wait. Between these readings the program
+    // also runs or waits for a CPU, and the shortest waits are not recorded. So the program's figure is larger than the
+    // recorded one.
     let process = analyze(&trace)?["processes"][0].take();
     let rest = ["on_cpu_ns", "run_queue_ns", "unknown_ns"].map(|key| int(&process, key));
     let mut slack = rest.iter().sum::<u64>() as f64 + 30.0 * 1e6;
@@ -442,7 +445,7 @@ fn waits() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Without a build id the kernel reports addresses, and the process's mappings tell to which file they belong.
+/// Without a build id, the kernel reports addresses. The process's mappings show to which file an address belongs.
 fn no_build_id() -> Result<(), Failed> {
     let (program, trace) = (hot("hot-none", &[NONE])?, scratch("no-build-id.bin"));
     let out = record(&trace, &["--stacks=997"], &[&program, "user"])?;
@@ -465,7 +468,7 @@ fn self_ns(flame: &Value, is: impl Fn(&Value) -> bool) -> u64 {
     rows.map(|row| int(row, "self_ns")).sum()
 }
 
-/// If the file was replaced, another program has other functions at the same offsets, so no function may be named.
+/// If another program has replaced the file, it has other functions at the same offsets, so no function may be named.
 fn replaced() -> Result<(), Failed> {
     let (program, other) = (hot("hot-old", &[NONE])?, hot("hot-new", &[NONE, "-DNEW"])?);
     let script = format!("{program} user & sleep 1; mv {other} {program}; wait");

@@ -30,11 +30,11 @@ const STATUS: i32 = 37;
 /// verifier is slow if the BPF programs are loaded without BTF of their functions.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// The time limit for all runs of one test. On a busy machine the last calls are not tested.
+/// The time limit for all runs of one test. If the limit is reached on a busy machine, the last calls are not tested.
 const PATIENCE: Duration = Duration::from_secs(200);
 
-/// The errors with which calls fail: those of a filter, and those for a lack of memory, of descriptors, and of the
-/// system call itself.
+/// The errors with which calls fail: the error of a filter, and the errors for a lack of memory, of descriptors, and of
+/// the system call itself.
 const ERRORS: [i32; 4] = [libc::EPERM, libc::ENOMEM, libc::EMFILE, libc::ENOSYS];
 
 /// A finished run of `tr record`.
@@ -44,7 +44,7 @@ struct Run {
     times: usize,
     said: String,
     calls: Calls,
-    /// Whether the recorder made fewer calls, so that no call failed.
+    /// Whether the recorder made fewer calls than the number of the call that should fail, so that no call failed.
     over: bool,
 }
 
@@ -156,7 +156,7 @@ impl<'a> Runs<'a> {
 }
 
 /// Runs the recorder again and again, and makes another call fail in each run: the first call of each kind or, with
-/// `make test-long`, every call. `step` makes it skip calls: only every `step`-th one fails.
+/// `make test-long`, every call. With a `step` above 1, only every `step`-th of these calls fails.
 fn each(options: &[&str], step: usize) -> Result<(), Failed> {
     let mut runs = Runs::new(options)?;
     let all = runs.run(Which::None, 0).ok_or("no run")?.calls;
@@ -177,8 +177,8 @@ fn each(options: &[&str], step: usize) -> Result<(), Failed> {
     runs.judge()
 }
 
-/// For each system call that the recorder uses, makes all calls of it fail. There are two exceptions: without mmap(2)
-/// no program has memory, and without the waits for a child nobody gets COMMAND's status.
+/// For each system call that the recorder uses, makes all calls of this system call fail. There are two exceptions:
+/// without mmap(2) no program has memory, and without the waits for a child nobody gets COMMAND's status.
 fn refused() -> Result<(), Failed> {
     let mut runs = Runs::new(&["--best-effort"])?;
     let all = runs.run(Which::None, 0).ok_or("no run")?.calls;

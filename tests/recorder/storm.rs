@@ -55,7 +55,7 @@ pub fn no_real_time() -> Option<String> {
     (!done).then(|| "no real-time priorities here".into())
 }
 
-/// Pairs of processes on every CPU do nothing but switch.
+/// Pairs of processes on every CPU do nothing but switch between the two.
 fn stress_ng() -> Result<(), Failed> {
     let command = [
         "stress-ng",
@@ -92,8 +92,8 @@ fn storm(args: &[&str]) -> Result<(), Failed> {
     ensure(int(&info, "events") > 1000, || info.to_string())
 }
 
-/// Tasks with the same priority as the recorder keep it from a CPU for as long as they like. Lost events must be
-/// counted.
+/// Tasks with the same priority as the recorder keep the recorder from a CPU for as long as they like. The events that
+/// are lost meanwhile must be counted.
 fn most_urgent() -> Result<(), Failed> {
     let (trace, count) = (scratch("storm.bin"), 150_000);
     let out = record(
@@ -172,7 +172,7 @@ fn switches() -> Result<(), Failed> {
 fn tiny() -> Result<(), Failed> {
     let trace = scratch("tiny.bin");
     let _ = std::fs::remove_file(&trace);
-    // A recorder that runs would keep up with the events, so it is stopped for a while.
+    // A recorder that runs would keep up with the events, so the recorder is stopped for a while.
     let tr = recording(&trace, &["--buffer", "4K"], &[program()?, "pipe", "200000"])
         .stderr(std::process::Stdio::piped())
         .spawn()?;

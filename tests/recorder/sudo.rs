@@ -189,8 +189,8 @@ fn as_root() -> Result<(), Failed> {
     for key in ["facts", "missing", "lost_events", "anomalies"] {
         let mut one = by_sudo.1[key].clone();
         if let ("missing", Some(missing)) = (key, one.as_array_mut()) {
-            // The kernel counts the runs of a BPF program that it skipped. Only the owner of the program's descriptor
-            // can read this count, so a recording by sudo lists one more missing fact.
+            // The kernel counts how often it skipped a BPF program. Only the owner of the program's descriptor can read
+            // this count, so a recording by sudo lists one more missing fact.
             let last = missing.pop().map(|reason| reason.to_string());
             let told =
                 last.is_some_and(|last| last.contains("that the kernel skipped are not counted"));
@@ -225,8 +225,8 @@ fn as_root() -> Result<(), Failed> {
     ensure((80_000_000..1_000_000_000).contains(&asleep), || {
         asleep.to_string()
     })?;
-    // The recorder reads the counts of system calls from maps in its memory, because an ordinary user may not call
-    // bpf(2).
+    // The recorder reads the counts of system calls from maps that are mapped into its memory, because an ordinary user
+    // may not call bpf(2).
     let dd = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=3000"];
     succeeds(&mut place.record(&["--sudo", "--syscalls"], &dd)?)?;
     let calls = report(&trace, "syscalls", &[])?;
@@ -366,8 +366,8 @@ fn refusals() -> Result<(), Failed> {
     std::fs::write(place.at("sudoers"), rule)?;
     succeeds(&mut place.record(&["-q", "--sudo"], &["/bin/true"])?)?;
     drop(place);
-    // With no_new_privs sudo itself reports the error. With `noexec` the loader works, because it executes no other
-    // program.
+    // With no_new_privs, sudo itself reports the error. With `noexec` in the sudoers file, the loader works, because
+    // the loader executes no other program.
     let place = Place::new("sudo-refusals", &format!("Defaults noexec\n{ALLOWED}"))?;
     let mut confined = place.command(Path::new("setpriv"))?;
     confined.args([
@@ -389,8 +389,8 @@ fn refusals() -> Result<(), Failed> {
     fails(&mut targets, &["no such process: 4000000"])
 }
 
-/// The automatic method calls sudo only on machines that are known to allow it (GitHub's hosted runners). If sudo
-/// fails, the command runs untraced.
+/// The automatic method calls sudo only on machines that are known to allow it (GitHub's hosted runners). If sudo fails
+/// there, the command runs untraced.
 fn hosted() -> Result<(), Failed> {
     let place = Place::new("sudo-hosted", ALLOWED)?;
     place.stand_in("echo called >>\"$CALLS\"; exec $SUDO \"$@\"")?;
@@ -430,7 +430,7 @@ fn hosted() -> Result<(), Failed> {
     )
 }
 
-/// `tr doctor` reports what sudo allows, if it may call sudo.
+/// `tr doctor` reports what sudo allows, if `tr doctor` may call sudo.
 fn doctor() -> Result<(), Failed> {
     let run =
         |place: &Place, options: &[&str], hosted: bool| -> Result<(Option<i32>, Value), Failed> {
@@ -615,7 +615,7 @@ fn killed_loader() -> Result<(), Failed> {
         let mut tr = place.record(&["--sudo"], &echo)?;
         let out = tr.env("PATH", place.path()).output()?;
         let (said, told) = (text(&out.stdout), text(&out.stderr));
-        // If the machine is slow, the signal may come before the loader has started. If it is fast, the signal may come
+        // On a slow machine, the signal may come before the loader has started. On a fast machine, the signal may come
         // after the loader has ended. Both results are right.
         let good = match out.status.code() {
             Some(0) => said == "it runs\n",
@@ -647,7 +647,8 @@ fn killed_loader() -> Result<(), Failed> {
     })
 }
 
-/// bpf(2) is refused to `tr` altogether, as to ordinary users before Linux 5.19, so only the loader can use it.
+/// In this test, every call of bpf(2) by `tr` fails, as for ordinary users before Linux 5.19. So only the loader can
+/// use bpf(2).
 #[cfg(target_arch = "x86_64")]
 fn helped() -> Result<(), Failed> {
     use crate::inject::{self, Fault, Which};
@@ -667,7 +668,7 @@ fn helped() -> Result<(), Failed> {
         format!("{status:x}: {said}")
     })?;
     // COMMAND's background job makes the file `late` after COMMAND has ended. If the file exists, the recorder has
-    // waited for this job. The recorder knows the job only from the list of living tasks.
+    // waited for this job. The recorder learns of the job only from the list of living tasks.
     ensure(place.at("late").exists(), || said.clone())?;
     let meta = info(&place.at("x.bin"))?;
     let missing = meta["missing"].to_string();

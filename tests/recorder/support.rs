@@ -24,8 +24,8 @@ pub fn scratch(name: &str) -> PathBuf {
     dir.join(name)
 }
 
-/// Copies a program by another process (cp). If this process wrote the copy, a child that another test starts meanwhile
-/// would inherit the descriptor for writing, and the copy could not be executed (ETXTBSY).
+/// Copies a program by another process (cp). If this process itself wrote the copy, a child that another test starts
+/// meanwhile would inherit the descriptor for writing, and the copy could not be executed (ETXTBSY).
 pub fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<(), Failed> {
     let mut cp = Command::new("cp");
     let done = cp.arg(from.as_ref()).arg(to.as_ref()).status()?;

@@ -121,8 +121,8 @@ fn relative() -> Result<(), Failed> {
     finds_three(&trace, script, |tr| tr.current_dir(&directory))
 }
 
-/// Checks that a recording of the script has the name of the function `three`, whether names are looked up at once or
-/// by `tr symbolize`.
+/// Checks that a recording of the script has the name of the function `three`, both if names are looked up while
+/// recording and if they are looked up later by `tr symbolize`.
 fn finds_three(
     trace: &Path,
     script: &str,
@@ -180,7 +180,7 @@ fn objcopy(args: &[&str]) -> Result<(), Failed> {
     ensure(out.status.success(), || text(&out.stderr))
 }
 
-/// The program has no symbols itself; they are in a separate debug file.
+/// The program's file has no symbols itself; the symbols are in a separate debug file.
 fn debug_file() -> Result<(), Failed> {
     let program = hot("symbolize-debug")?;
     let debug = program.with_extension("debug");
@@ -189,7 +189,7 @@ fn debug_file() -> Result<(), Failed> {
     let link = format!("--add-gnu-debuglink={debug_file}");
     objcopy(&["--strip-all", &link, &file])?;
     let trace = recorded(&program, "user", &["--no-symbols"])?;
-    // A debug file whose checksum differs from the one in the program's link must not be used.
+    // The program has a link to its debug file, with a checksum. A debug file with another checksum must not be used.
     let truth = std::fs::read(&debug)?;
     let lie = truth.iter().rev().copied().collect::<Vec<u8>>();
     std::fs::write(&debug, [&truth[..64], &lie[64..]].concat())?;

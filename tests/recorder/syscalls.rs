@@ -78,8 +78,8 @@ fn as_strace() -> Result<(), Failed> {
         ensure((0..8).contains(&(own.0.wrapping_sub(known.0))), what)?;
         *own = known;
     }
-    // Whether a signal interrupts a call, so that the call is repeated, depends on chance. These calls are not
-    // compared.
+    // Some calls are repeated if a signal interrupts them. Whether that happens depends on chance, so these calls are
+    // not compared.
     let interrupted = ["rt_sigreturn", "wait4", "restart_syscall"];
     ours.retain(|name, sum| sum.0 > 0 && !interrupted.contains(&name.as_str()));
     let mut theirs_kept = theirs.clone();
@@ -143,7 +143,7 @@ fn sleeps() -> Result<(), Failed> {
     let what = || sleep.to_string();
     ensure(int(sleep, "calls") == 2 && int(sleep, "errors") == 0, what)?;
     let (ns, longest) = (int(sleep, "ns"), int(sleep, "longest_ns"));
-    // The two sleeps follow each other; each may also wait for a CPU at its end.
+    // The two sleeps follow each other. At the end of each sleep there may also be a wait for a CPU.
     ensure(longest >= 1_400_000_000, what)?;
     ensure(longest + 300_000_000 <= ns && ns < wall, what)
 }
@@ -167,8 +167,8 @@ fn window() -> Result<(), Failed> {
     ensure((5000..5100).contains(&first), what)?;
     ensure((300..400).contains(&last), what)?;
     ensure(first + last == all, what)?;
-    // The first dd ended before the window, but its calls were counted in an interval that reaches into the window.
-    // They must not count.
+    // The first dd ended before the analyzed window, but its calls were counted in an interval that reaches into the
+    // window. These calls must not be in the report.
     let later = writes(&["--from", "500ms"])?;
     ensure((300..400).contains(&later), || format!("{later}"))?;
     // No process begins or ends while `sleep` sleeps, so there are no counts for this short window.
@@ -249,7 +249,8 @@ fn none() -> Result<(), Failed> {
     ensure(said.contains("only BPF programs record them"), || said)
 }
 
-/// Numbers of system calls that no kernel has. Each needs an entry in the programs' table, which has fewer entries.
+/// Numbers of system calls that no kernel has. Each number needs an entry of its own in the BPF programs' table, which
+/// has fewer entries than there are numbers here.
 const NUMBERS: std::ops::Range<i64> = 100_000..180_000;
 
 /// Does the work of a recorded program, which is this test program in a role.
@@ -282,7 +283,7 @@ fn overflow() -> Result<(), Failed> {
         what,
     )?;
     let all = (NUMBERS.end - NUMBERS.start) as u64;
-    // Other calls may be among those that were not counted.
+    // Besides these calls, other system calls may be among those that were not counted.
     ensure((all..all + 500).contains(&(counted + missed)), what)?;
     ensure(counted > 0, what)?;
     let verified = Command::new(env!("CARGO_BIN_EXE_tr"))

@@ -195,7 +195,7 @@ fn ctrl_c_early() -> Result<(), Failed> {
     terminal.shows("status=")?;
     let ran = mark.exists();
     let shown = text(&terminal.screen.lock().expect("no panic"));
-    // On a fast machine the recording may have ended before the signal.
+    // On a fast machine, the recording may have ended before the signal arrived.
     ensure(shown.contains("status=130.") != ran, || {
         format!("ran: {ran}, {shown:?}")
     })
@@ -252,7 +252,7 @@ fn interactive(method: &str) -> Result<(), Failed> {
     terminal.complete()
 }
 
-/// The inner shell stops only its own process group; `tr` must stop, too, so that the outer shell continues.
+/// The inner shell stops only its own process group. `tr` must stop as well, so that the outer shell continues.
 fn suspended(method: &str) -> Result<(), Failed> {
     let mut terminal = Terminal::new(method)?;
     terminal.types(
@@ -404,7 +404,8 @@ fn other_user() -> Result<(), Failed> {
     terminal.status(0)?;
     let shown = text(&terminal.screen.lock().expect("no panic"));
     ensure(!shown.contains("typed"), || shown.clone())?;
-    // The command has a session of its own; tr passes Ctrl-C on to it.
+    // The command has a session of its own, so Ctrl-C on the terminal does not reach it directly: tr passes Ctrl-C on
+    // to the command.
     terminal.types("\"$TR\" record -q --method $METHOD -o \"$TRACE\" --user nobody -- sh -c 'echo wai\"\"ting; exec sleep 30'\r")?;
     terminal.shows("waiting")?;
     terminal.types("\x03")?;

@@ -43,8 +43,8 @@ fn followed() -> Result<(), Failed> {
     let (mut followed, whole) = (text(&out.stdout), text(&tr(&["dump"], &trace)?));
     ensure(whole.contains("/bin/false"), || whole.clone())?;
     if followed != whole {
-        // The recorder may learn a fact late. Its line then comes later in the followed output than in the dump of the
-        // finished file. So only the sorted lines are compared.
+        // The recorder may learn a fact late. The line of this fact then comes later in the followed output than in the
+        // dump of the finished file. So only the sorted lines are compared.
         let sorted = |text: &str| {
             let mut lines: Vec<&str> = text.lines().collect();
             lines.sort_unstable();

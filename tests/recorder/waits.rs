@@ -41,8 +41,8 @@ fn server() -> Result<SocketAddr, Failed> {
 }
 
 /// Records the command up to four times, until less than 100 ms of its critical path are unknown. The kernel of some
-/// virtual machines does not report a few wakings, and a nap without its waking is unknown time. Other tests check
-/// that.
+/// virtual machines does not report a few wakings. A nap whose waking is missing counts as unknown time, which other
+/// tests check.
 fn recorded(name: &str, command: &[&str]) -> Result<(Vec<(String, u64)>, Value), Failed> {
     let mut last = recorded_once(name, command)?;
     for _ in 0..3 {

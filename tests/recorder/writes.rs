@@ -73,7 +73,7 @@ fn failing() -> Result<(), Failed> {
         for which in [Which::Write(nth), Which::AfterShort(nth)] {
             let run = run(which, error)?;
             if run.calls.failed.is_none() {
-                // The recording has fewer writes than `nth`, so all have been tested.
+                // The recording has fewer writes than `nth`, so all its writes have been tested.
                 return ensure(nth > 4, || format!("only {nth} writes: {}", run.said));
             }
             let all = || format!("{which:?}: {}\n{}", run.status, run.said);
@@ -107,7 +107,7 @@ fn short() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The file gets its name (linkat) only after its header is written. If that fails, a message says so.
+/// The file gets its name (linkat) only after its header is written. If naming the file fails, a message says so.
 fn unnamed() -> Result<(), Failed> {
     let (errno, words) = ERRORS[2];
     let run = run(Which::Number(libc::SYS_linkat as u64), Fault::Error(errno))?;
@@ -164,8 +164,8 @@ fn full() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Cuts a trace at many places. Each copy that has the whole header can be read, and a longer copy has at least as many
-/// processes.
+/// Cuts a trace at many places. Each copy that has the whole header can be read. A longer copy has at least as many
+/// processes as a shorter one.
 fn cut() -> Result<(), Failed> {
     let trace = scratch("power.bin");
     let script = "i=0; while [ $i -lt 100 ]; do /bin/true; i=$((i+1)); done; sleep 1; /bin/true";

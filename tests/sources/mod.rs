@@ -238,8 +238,8 @@ impl Sources {
         Some(at)
     }
 
-    /// The module that defines the type that `module` calls `name`: the module itself, the nearest one that contains
-    /// it, or the only one with such a type.
+    /// The module that defines the type with this `name` in the code of `module`: the module itself, the nearest module
+    /// that contains it, or the only module with such a type.
     fn defines(&self, module: &str, name: &str) -> Option<&str> {
         let has = |module: &Module| {
             module
@@ -267,8 +267,8 @@ impl Sources {
     }
 }
 
-/// The header of the item that begins at this line and indentation: its lines up to `{` or `;`, joined. Moves `at`
-/// after the header. `None` if no item begins here.
+/// The header of the item that begins at this line and indentation: the item's lines up to `{` or `;`, joined. Moves
+/// `at` after the header. `None` if no item begins here.
 fn take_header(lines: &[&str], at: &mut usize, indent: usize) -> Option<String> {
     let line = lines[*at];
     *at += 1;
@@ -397,7 +397,7 @@ fn tuple_fields(declared: &str) -> Vec<String> {
     public.map(|(place, _)| format!(".{place}")).collect()
 }
 
-/// The names that a `use` exports, whose tree this is.
+/// The names that a `use` exports. `tree` is the text after the keyword `use`.
 fn exports(tree: &str) -> Vec<Export> {
     let tree = tree.trim();
     if let Some((before, list)) = tree.split_once('{') {

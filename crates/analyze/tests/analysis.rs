@@ -91,8 +91,8 @@ fn check_sums(analysis: &Analysis) -> Result<(), TestCaseError> {
         "{:?}",
         analysis.concurrency.times
     );
-    // The sum is not compared if a switch-out is missing: that is noticed too late to correct the counts of running
-    // tasks.
+    // The sum is not compared if a switch-out is missing, because the analysis notices that too late to correct its
+    // counts of running tasks.
     if analysis.concurrency.unknown == 0 && analysis.quality.anomalies.is_empty() {
         let weighed: u64 = analysis
             .concurrency
@@ -106,8 +106,8 @@ fn check_sums(analysis: &Analysis) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Checks that the CPUs' figures agree with those of the threads. No CPU is idle and busy at once; in a complete
-/// system-wide recording it always is one of the two.
+/// Checks that the CPUs' figures agree with those of the threads. No CPU is idle and busy at once. In a complete
+/// system-wide recording, every CPU is idle or busy at any time.
 fn check_cpus(analysis: &Analysis) -> Result<(), TestCaseError> {
     let timeline = analysis.timeline.as_ref().expect("was asked for");
     let mut busy: HashMap<_, u64> = HashMap::new();
@@ -219,11 +219,12 @@ fn check_exact(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError> 
         // The last switch-out of a process may come after the span.
         let alive = was.alive && was.status.is_none();
         prop_assert_eq!(is.alive, alive, "whether {} lives", at);
-        // If the last thread's exit is missing, the status is that of the leader's exit, so it is not compared.
+        // If the last thread's exit is missing, the analysis has the status of the leader's exit instead, so the
+        // statuses are not compared.
         if !was.alive && was.status.is_some() {
             prop_assert_eq!(is.status, was.status, "status of {}", at);
         }
-        // A parent that ended before the snapshot of its child was taken is not known.
+        // If the parent ended before the snapshot of its child was taken, the analysis does not know the parent.
         if is.ppid.is_some() {
             prop_assert_eq!(
                 is.parent.map(|parent| parent.0 as usize),
@@ -266,8 +267,8 @@ fn check_exact(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError> 
             .collect();
         for thread in &is.threads {
             let is = analysis.thread(*thread);
-            // The simulator has the last tid of each thread. If an exec came after the span's end, the analysis has
-            // the first tid.
+            // The simulator has the last tid of each thread. If a thread got that tid by an exec after the span's end,
+            // the analysis has the thread's first tid.
             let same = left.iter().position(|was| {
                 was.start == is.start
                     && was.end == is.end
@@ -421,8 +422,9 @@ fn check_bounds(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError>
         else {
             continue;
         };
-        // If the last switch-out of a process is lost, the analysis may let it live until its pid is used again. If
-        // it really ended before the span, the simulator's figures for the pid are those of the later process.
+        // If the last switch-out of a process is lost, the analysis may let the process live until its pid is used
+        // again. If the process really ended before the span, the simulator's figures for the pid belong to the later
+        // process.
         let begins_later = |other: &model::Process| other.pid == is.pid && other.end > was.start;
         if is.end <= was.start && analysis.processes.iter().any(begins_later) {
             prop_assert_eq!(

@@ -129,8 +129,8 @@ enum Moment {
     End(Tid),
 }
 
-/// Counts the forks whose tid belonged to an unrecorded task before, which was seen last on another CPU than that
-/// of the fork.
+/// Counts the forks whose tid belonged to an unrecorded task before, if that task was last seen on another CPU than
+/// that of the fork.
 fn reuses(recording: &Recording) -> u64 {
     let mut moments: Vec<(u64, Moment)> = Vec::new();
     for (cpu, ring) in (0..).map(CpuId).zip(&recording.cpus) {

@@ -1,4 +1,5 @@
-//! A container program that polls whether its container has ended. The traces are built from single events.
+//! Tests waits of a container program, such as podman, that polls whether its container has ended. The traces are built
+//! from single events.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // in a test
 
 mod hand;
@@ -27,8 +28,9 @@ fn executes(hand: &mut Hand, cpu: u16, time: i64, tid: u32, argv: &[&str]) {
     hand.lives(cpu, time, LifeKind::Exec(exec));
 }
 
-/// Builds a trace in which podman polls whether its container has ended. It is woken from a sleep at `awake`, and is on
-/// a CPU from `runs` to `stops`. Then it sleeps again, unless `stops` is late. The container ends at 1,000 ns.
+/// Builds a trace in which podman polls whether its container has ended. Podman is woken from a sleep at `awake`, and
+/// is on a CPU from `runs` to `stops`. Then podman sleeps again, unless `stops` is 1,500 ns or later. The container
+/// ends at 1,000 ns.
 ///
 /// ```text
 /// cpu0 10==f11=f12____________________   podman; a sleep ends at `awake`
@@ -65,7 +67,7 @@ fn polling(awake: i64, runs: i64, stops: i64) -> Analysis {
     hand.switch(2, 950, 0, RUNNING, MAIN);
     hand.exit(2, 990, MAIN, MAIN, true);
     hand.switch(2, 1_000, MAIN, DEAD, 0);
-    // The sleep of podman that ends at `awake` is the last one, or the last but one if it sleeps again.
+    // The sleep of podman that ends at `awake` is podman's last one, or the last but one if podman sleeps again.
     hand.waking(0, awake, 0, PODMAN);
     hand.switch(0, runs, 0, RUNNING, PODMAN);
     if stops < 1_500 {

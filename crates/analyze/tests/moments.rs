@@ -84,8 +84,8 @@ fn a_vfork_childs_exit_comes_after_the_wait_with_its_stamp() {
     assert_eq!(thread(&analysis, 10).causes, vfork);
 }
 
-/// A vfork child was forked before the recording, and is woken for the first time during it. The task that wakes it is
-/// its parent and waits for it.
+/// A vfork child was forked before the recording, and its first waking is in the recording. The task that wakes the
+/// child must then be the child's parent, which waits for the child.
 #[test]
 fn the_first_waker_of_a_vfork_child_waits_for_it() {
     let mut hand = Hand::new(Scope::Command, 1_000);
@@ -105,7 +105,7 @@ fn the_first_waker_of_a_vfork_child_waits_for_it() {
 /// ```
 #[test]
 fn the_first_waking_of_a_task_does_not_prove_that_it_slept() {
-    // The snapshot of 11 shows that it was on a CPU, so the waking before did not end a sleep.
+    // The snapshot of task 11 shows that the task was on a CPU, so the waking before the snapshot did not end a sleep.
     let mut hand = Hand::new(Scope::All, 1_000);
     hand.waking(0, -50, 10, 11)
         .snapshot(-20, 10, 10, 1, None)
@@ -140,7 +140,7 @@ fn the_first_waking_of_a_task_does_not_prove_that_it_slept() {
 }
 
 /// All known threads of a process have ended, and the last exit says that the process has ended (`group_dead`). But
-/// another thread, which had begun to exit before, has a snapshot after that.
+/// another thread of the process, which had begun to exit earlier, gets its snapshot only after that last exit.
 #[test]
 fn threads_with_late_snapshots_belong_to_their_process() {
     let mut hand = Hand::new(Scope::All, 1_000);
@@ -245,8 +245,8 @@ fn an_exec_may_be_read_after_the_switch_out_with_its_stamp() {
     assert_eq!(thread(&analyzed(&hand), 11).times, times);
 }
 
-/// Task 10 is woken at the time of its switch-in. So its later switch-out is not a preemption: it was woken while it
-/// was about to sleep.
+/// Task 10 is woken at the time of its switch-in. So its later switch-out is not a preemption: the waking came while
+/// task 10 was about to sleep.
 ///
 /// ```text
 /// cpu0 ==10......10=__
@@ -440,7 +440,8 @@ fn a_tid_that_a_lost_exec_has_left_may_be_used_again() {
     assert!(at_once(&analysis, 2) <= 150 + 210 + 400);
 }
 
-/// A lost exec gives task 11 another tid. A fork gives its old tid to a new task, which must not end the old task.
+/// A lost exec gives task 11 another tid. A fork gives the old tid of task 11 to a new task. This fork must not end
+/// task 11 in the analysis.
 #[test]
 fn a_fork_does_not_end_the_task_that_has_left_its_tid() {
     let mut hand = Hand::new(Scope::All, 1_000);
@@ -459,8 +460,8 @@ fn a_fork_does_not_end_the_task_that_has_left_its_tid() {
     assert!(at_once(&analysis, 2) <= 150 + 210 + 400);
 }
 
-/// Task 11 is new, and its fork is lost. So it may be a thread that gets another tid by a lost exec, and a new task may
-/// get the tid 11.
+/// Task 11 is new, and its fork is lost. So task 11 may be a thread that gets another tid by a lost exec, and a new
+/// task may get the tid 11.
 #[test]
 fn a_task_that_may_be_a_thread_may_leave_its_tid() {
     let mut hand = Hand::new(Scope::All, 1_000);
@@ -479,8 +480,8 @@ fn a_task_that_may_be_a_thread_may_leave_its_tid() {
     assert!(at_once(&analysis, 1) <= 120);
 }
 
-/// The snapshot of task 11 shows it on a CPU. Then an exec, which is lost, gives it the tid 10, and later events
-/// name it by this tid only.
+/// The snapshot of task 11 shows it on a CPU. Then task 11 gets the tid 10 by an exec that is lost, and later events
+/// name the task by this tid only.
 ///
 /// ```text
 /// cpu0 =11=====____
@@ -504,8 +505,8 @@ fn a_task_with_a_running_snapshot_may_leave_its_cpu_by_another_tid() {
     }
 }
 
-/// The final figures of task 18 prove that it has ended, because they come with its last switch-out, which is lost. So
-/// it ended before a new task got its tid.
+/// The final figures of task 18 prove that it has ended, because they are written at its last switch-out, although that
+/// switch-out itself is lost. So task 18 ended before a new task got its tid.
 ///
 /// ```text
 /// cpu0 ..LOST18x.LOST..f18
@@ -653,9 +654,9 @@ fn a_tid_that_an_exec_has_left_is_free_after_that_stamp() {
     assert_eq!(thread(&analysis, 11).times.run_queue, 20);
 }
 
-/// The snapshot of task 10 shows it on some CPU. It ends in a gap of cpu0, and a lost exec gives task 15 the tid 10.
-/// When cpu1 switches away from tid 10, this task cannot have been there since the snapshot, because cpu1 has switched
-/// in between.
+/// The snapshot of task 10 shows it on some CPU. Task 10 ends in a gap of cpu0, and task 15 gets the tid 10 by a lost
+/// exec. When cpu1 switches away from tid 10, the old task 10 cannot have been on cpu1 since the snapshot, because cpu1
+/// has switched in between.
 ///
 /// ```text
 /// cpu0 =10LOST
@@ -675,8 +676,9 @@ fn a_task_with_a_running_snapshot_is_not_on_a_cpu_that_has_switched_since() {
     assert!(on_cpu <= 1 + 85 + 22, "{on_cpu}");
 }
 
-/// A waking by task 10 comes from the CPU on which thread 11 of the same process runs. The leader of the process had
-/// ended before its snapshot. So thread 11 has taken over the process, and with it the leader's tid 10.
+/// A waking by the tid 10 comes from the CPU on which thread 11 of the same process runs. The leader of the process had
+/// ended before its snapshot. So thread 11 has taken over the process by an exec, and with the process the leader's tid
+/// 10.
 ///
 /// ```text
 /// cpu0 __11===w==
@@ -727,8 +729,8 @@ fn no_thread_takes_over_a_process_where_events_are_lost() {
     }
 }
 
-/// The kernel's `maxrss` is kept over an exec. It includes memory that a vfork child shared with its parent, so it is
-/// the memory of a program only if it has grown.
+/// The kernel's `maxrss` of a process is kept over an exec, and includes memory that a vfork child shared with its
+/// parent. So `maxrss` is the memory of the program after the exec only if the figure has grown since the exec.
 #[test]
 fn a_program_has_its_own_memory() {
     // Each case has four parts: the `maxrss` after each exec; the `maxrss` at the exit, with the program's own memory
@@ -848,8 +850,8 @@ fn waits_are_divided_by_who_had_the_cpu() {
     );
 }
 
-/// The recording ends while task 10 waits for the CPU that it had before. It is not known how long task 90 has had this
-/// CPU.
+/// The recording ends while task 10 waits for the CPU on which it ran before. The recording does not show how long task
+/// 90 has had this CPU.
 ///
 /// ```text
 /// cpu0  =10=|-90-|=10=|-90- ... (the recording ends)
@@ -939,13 +941,13 @@ fn waits_are_divided_by_sums() {
         (Occupant::Rest, 50_000),
     ];
     assert_eq!(names, expected);
-    // The sums begin when task 11 was moved to this CPU. The time of the wait before that counts for the first task in
-    // the sums, python3.
+    // The sums begin when task 11 was moved to this CPU. The part of the wait before the move is attributed to the
+    // first task in the sums, python3.
     let (sum, names) = contention_of(&hand, 11);
     assert_eq!((sum.own, sum.others, sum.rest), (90_000, 100_000, 0));
     let expected = [(named(b"python3"), 70_000), (named(b"rustc"), 30_000)];
     assert_eq!(names, expected);
-    // The event with the sum is lost, so the names of the tasks are not known.
+    // The event with the sum is lost, so the analysis does not know the names of the tasks that had the CPU.
     hand.recorder.retain(|event| event.time != at(600 * US));
     hand.lives_lost(590 * US, 600 * US);
     let (sum, names) = contention_of(&hand, 11);
@@ -954,7 +956,8 @@ fn waits_are_divided_by_sums() {
 }
 
 /// Task 10 waits three times for the CPU: from 100 to 200, from 300 to 340 and from 400 to 500 µs. One event has the
-/// sum of the first and the last wait. The wait between them is not in the sum, because the CPU does not switch in it.
+/// sum of the first and the last wait. The second wait is not in the sum, because the CPU does not switch during that
+/// wait.
 ///
 /// ```text
 /// cpu0  =10=|90, 91, 90, 91|=10=|-92-|=10=|90, 91|=10=|
@@ -1041,8 +1044,9 @@ fn reclaim_is_no_wait_for_a_disk() {
     }
 }
 
-/// An inner make has a lower pid than the outer make that started it. In a part of the recording that begins after both
-/// starts, the inner make comes first. Its jobs must still belong to the slots of the outer make.
+/// A make that runs below another make has a lower pid than the outer make. In a part of the recording that begins
+/// after both starts, the inner make comes first. The inner make's jobs must still belong to the job slots of the outer
+/// make.
 #[test]
 fn a_make_below_another_has_its_slots_in_every_part() {
     let mut hand = Hand::new(Scope::Command, 1_000);

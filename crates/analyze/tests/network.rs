@@ -126,8 +126,8 @@ fn late_writes_change_no_query() {
 
 const MS: i64 = 1_000_000;
 
-/// Adds a poll of task 10 that lasts for `span`, in milliseconds. The task `waker` ends it; if `waker` is 0, the
-/// time-out does.
+/// Adds a poll(2) call of task 10 that lasts for `span`, in milliseconds. The task `waker` ends the call; if `waker` is
+/// 0, the call's time-out does.
 fn poll(hand: &mut Hand, span: Range<i64>, waker: u32) {
     let sleep = SchedKind::Switch {
         prev: Tid(10),
@@ -202,8 +202,8 @@ fn a_poll_waits_for_the_network_while_a_connection_or_a_query_is_open() {
         .collect();
     let expected = [
         (at(10 * MS), 30, TimeKind::Sleep),
-        // The recording does not have the time-out of this call. So the call may be a sleep, or a part of a wait for an
-        // answer.
+        // The recording does not have the time-out of this call. So the call may be a sleep, or a part of the wait for
+        // an answer.
         (at(60 * MS), 100, TimeKind::Unknown),
         (at(200 * MS), 200, TimeKind::Network),
         (at(500 * MS), 400, TimeKind::Sleep),
@@ -267,7 +267,7 @@ fn ended(sleep: (Reason, Timeout), end: i64, by: (u32, Context)) -> (WaitEnd, Ti
 }
 
 /// A process with an open connection waits. Each case has the system call with its time-out, the end of the wait and
-/// the waker, and what they prove about the wait.
+/// the waker, and the kind of wait that follows from them.
 #[test]
 fn a_wait_has_the_cause_that_ended_it() {
     let limit = Timeout::after(300_000_000);
@@ -276,8 +276,8 @@ fn a_wait_has_the_cause_that_ended_it() {
     let outside = Actor::Outside(Tid(99));
     for (sleep, end, by, expected) in [
         // The time-out of 300 ms passed, and an interrupt came. The process has connections, but has sent no request,
-        // so this was a sleep. If the time-out is marked with `asked`, a request was sent, and the process waited for
-        // the network.
+        // so this was a sleep. In the case whose time-out is marked with `asked`, the process had sent a request, and
+        // so waited for the network.
         (
             (Reason::Poll, limit),
             310,
@@ -290,7 +290,7 @@ fn a_wait_has_the_cause_that_ended_it() {
             hard,
             (timer(Some(true)), TimeKind::Network),
         ),
-        // An interrupt before the time-out has another cause. It may be a signal from a timer.
+        // An interrupt before the time-out shows that something else ended the wait, for example a signal from a timer.
         (
             (Reason::Poll, limit),
             110,
@@ -369,7 +369,7 @@ fn a_wait_has_the_cause_that_ended_it() {
     }
 }
 
-/// Whether a wait of a process with connections to these addresses is known to be for another machine.
+/// Whether a wait of a process with connections to these addresses is known to be a wait for another machine.
 fn elsewhere(addresses: &[Address]) -> bool {
     let (tid, tgid) = (Tid(10), Tgid(10));
     let mut hand = Hand::new(Scope::Command, 20_000 * MS);
@@ -403,7 +403,7 @@ fn public_addresses_alone_are_of_other_machines() {
     for text in ["93.184.215.14", "2606:2800:21f::1", "::ffff:93.184.215.14"] {
         assert!(elsewhere(&[of(text)]), "{text}");
     }
-    // A container of this machine can have such an address, too.
+    // A container on this machine can also have an address like these.
     for text in [
         "127.0.0.2",
         "10.0.0.7",

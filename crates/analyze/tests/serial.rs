@@ -109,7 +109,7 @@ fn check_path(analysis: &Analysis, path: &CriticalPath, exact: bool) -> Result<(
                 continue;
             };
             if segment.kind == TimeKind::Unknown {
-                // Only the last segment may end in the middle of a wait.
+                // Only the path's last segment may end in the middle of a wait.
                 let cut = segment.to == path.to;
                 let known =
                     matches!(stretch.doing, Bucket::Wait(_)) && stretch.waker() != Actor::Unknown;
@@ -271,8 +271,8 @@ fn check_links(
             }
         }
     }
-    // If the process has several threads, an exec may have given the thread another tid after the event, so the step is
-    // not checked.
+    // If the process has several threads, an exec may have given a thread another tid after the event of the step. So
+    // such a step is not checked.
     let tid = |segment: &Segment| -> Option<Tid> {
         let thread = analysis.thread(segment.thread);
         let process = analysis.process(thread.process);
@@ -362,7 +362,8 @@ fn world(programs: &[(&str, Vec<Op>)], channels: &[u32]) -> World {
     }
 }
 
-/// An operation that repeats `ops`. In the program, `ops` must be the operations 1 to n, directly after the exec.
+/// Operations that do `ops` as often as `times` says. In the program, `ops` must be the operations 1 to n, directly
+/// after the exec.
 fn repeat(slot: u8, times: u32, ops: &[Op]) -> Vec<Op> {
     let to = 1;
     [ops.to_vec(), vec![Op::Repeat { slot, times, to }]].concat()
@@ -601,8 +602,9 @@ fn a_jobserver_without_tokens_holds_up_the_driver() {
     about(is.parallelism.starved(2), 0);
 }
 
-/// Three builds on four CPUs take turns with one job slot. If they are clients of a job server, which give the slot
-/// back before they end, waits for the slot are recognized; other programs only use a pipe.
+/// Three builds on four CPUs take turns with one job slot. If the builds are clients of a job server (ninja), which
+/// give the slot back before they end, the waits for the slot are recognized. Other programs (server) only wait for a
+/// pipe.
 #[test]
 fn job_slots_are_told_from_pipes() {
     let token = chan(0);
@@ -621,8 +623,9 @@ fn job_slots_are_told_from_pipes() {
     }
 }
 
-/// A thread of cargo starts a rustc and waits for its output (the metadata of a compilation unit). rustc is a client of
-/// the job server, too, and goes on after its output. But it gives no slot back, so the wait is not one for a slot.
+/// A thread of cargo starts a rustc and waits for rustc's output (the metadata of a compilation unit). rustc is a
+/// client of the job server, too, and goes on after writing the output. But rustc gives no slot back, so the wait is
+/// not one for a slot.
 #[test]
 fn output_of_a_job_is_no_job_slot() {
     let (metadata, done) = (chan(0), chan(1));
@@ -654,8 +657,8 @@ fn output_of_a_job_is_no_job_slot() {
     }
 }
 
-/// When the main thread begins to wait for another thread of its process, the other thread is already asleep. Its
-/// earlier work does not explain the wait, so the path goes back to the main thread.
+/// When the main thread begins to wait for another thread of its process, the other thread is already asleep. The other
+/// thread's earlier work does not explain the wait, so the path goes back to the main thread.
 #[test]
 fn an_idle_thread_does_not_take_the_path() {
     let done = chan(0);
@@ -744,7 +747,7 @@ fn a_periodic_sleeper_takes_the_path_for_the_waits_alone() {
             poll,
             9..=15,
         ),
-        // A watchdog has the lock when main wants it. Its sleep before does not explain the wait.
+        // A watchdog has the lock when main wants it. The watchdog's earlier sleep does not explain main's wait.
         (
             "watchdog",
             2,
@@ -761,8 +764,8 @@ fn a_periodic_sleeper_takes_the_path_for_the_waits_alone() {
             produces,
             294..=300,
         ),
-        // Main starts this thread as a job and waits for its end, so all of the job's time is on the path, including
-        // its sleep.
+        // Main starts this thread as a job and waits for the job's end, so all of the job's time is on the path,
+        // including its sleep.
         (
             "job",
             2,
@@ -836,7 +839,8 @@ fn a_convoy_through_a_pipe_is_serial() {
     about(is.free("worker"), 0);
 }
 
-/// A test sleeps for longer than a job beside it works. So the path is in the test and names it.
+/// A test sleeps for longer than a parallel job works. So the path leads through the test, and the result names the
+/// test.
 #[test]
 fn a_sleeping_test_is_named() {
     let make = vec![fork(1), fork(2), Op::WaitAll];
@@ -853,7 +857,7 @@ fn a_sleeping_test_is_named() {
     about(is.on_cpu("test"), 3 * MS);
     assert_eq!(is.on_cpu("job"), 0);
     // The limit without the work of `test` is the job's 50 ms of CPU time, which are not on the path. Limits do not
-    // count sleeps, because another run may sleep less. `with_same_waits` counts them.
+    // count sleeps, because another run may sleep less. `with_same_waits` does count sleeps.
     about(is.free("test"), 50 * MS);
     about(is.free("job"), 3 * MS);
     about(is.with_same_waits("test"), 120 * MS);
@@ -898,7 +902,7 @@ fn no_run_is_faster_than_a_limit() {
         let few = Answer::of(world(true), 1 + (seed % 3) as u16);
         let many = Answer::of(world(true), 16);
         let without = Answer::of(world(false), 16);
-        // The times of forks and exits count as work of the driver, so they are allowed for.
+        // The times of forks and exits count as work of the driver, so the measured time is increased by `SLACK`.
         let measured = |is: &Answer| is.path.length() + SLACK;
         assert!(
             few.limits.span <= measured(&many),

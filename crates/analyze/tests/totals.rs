@@ -1,5 +1,5 @@
-//! Recordings without scheduling events. Times are differences between totals, and what the totals do not show stays
-//! unknown.
+//! Tests recordings without scheduling events. Such a recording has only running totals of each task's times. Times are
+//! differences between two totals, and what the totals do not show stays unknown.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // tables of the test
 
 mod hand;
@@ -166,7 +166,7 @@ fn without_run_delays_only_run_times_are_known() {
 }
 
 /// The recorder stamps a fork after the child has begun to run. So the child's first totals are larger than the time
-/// since the fork. The excess counts in the interval until the next reading.
+/// since the fork. The excess is counted in the interval up to the next reading of totals.
 #[test]
 fn totals_beyond_the_time_count_in_the_next_part() {
     let mut hand = hand(Known::Totals);
@@ -242,14 +242,14 @@ fn a_task_without_an_account_is_unknown() {
     let (_, unseen) = process(&analysis, 11);
     assert_eq!(unseen.times, totals(0, 0, 0, 500));
     assert_eq!(unseen.times.on_cpu_known(), None);
-    // The recorder let task 12 go at 800. Its totals up to then are known.
+    // The recorder stopped tracing task 12 at 800. The task's totals up to that time are known.
     let (_, gone) = process(&analysis, 12);
     assert_eq!(gone.times, totals(20, 10, 20, 200));
     assert!(gone.alive);
 }
 
 /// The analyzed span begins and ends between two readings of totals. Such an interval does not count, because the
-/// totals do not show which part of it is in the span.
+/// totals do not show which part of the interval is in the span.
 #[test]
 fn a_window_keeps_whole_parts_only() {
     let trace = build(Known::Totals, true).trace();

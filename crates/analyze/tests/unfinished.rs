@@ -1,5 +1,5 @@
-//! Critical paths of processes that are alive at the end of a recording. If such a process waits for a pipe, its path
-//! goes on to the process at the other end, as long as that one lives.
+//! Tests critical paths of processes that are alive at the end of a recording. If such a process waits for a pipe, its
+//! path goes on to the process at the other end of the pipe, if that process is alive.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // of traces made here
 
 mod hand;

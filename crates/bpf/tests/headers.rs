@@ -32,7 +32,7 @@ fn includes() -> BTreeMap<String, BTreeSet<String>> {
     headers
 }
 
-/// Writes libbpf's headers into a directory, in the place where the programs include them.
+/// Writes libbpf's headers into a directory, in the place from which the BPF programs include them.
 fn write_libbpf_headers(directory: &Path) {
     fs::create_dir_all(directory.join("bpf")).unwrap();
     for (name, text) in API_HEADERS {

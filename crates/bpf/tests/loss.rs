@@ -49,7 +49,7 @@ fn storm(stop: &Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
             if first {
                 let _ = to.write_all(&byte);
             }
-            // A thread that stops closes its ends of the pipes, which stops the other one.
+            // A thread that stops closes its ends of the pipes, and so stops the other thread.
             while !stop.load(Ordering::Relaxed)
                 && from.read_exact(&mut byte).is_ok()
                 && to.write_all(&byte).is_ok()
@@ -223,7 +223,8 @@ fn later() -> Result<(), Failed> {
     }
     let (seen, account) = latecomer(Some(1))?;
     let all = || format!("{seen:?}\n{account:?}");
-    // This CPU loses only the events before the first reading, which gives it slots.
+    // This CPU loses only the events before the first time that the rings are read, because that reading gives the CPU
+    // its slots.
     let lost: u64 = seen.lost.iter().map(|(_, _, count)| count).sum();
     ensure(seen.recorded > 50 && lost > 0, all)?;
     ensure(lost == account.lost && account.pending.is_none(), all)?;
@@ -231,7 +232,8 @@ fn later() -> Result<(), Failed> {
     ensure(seen.disorder == 0 && seen.lost.len() == 1, all)
 }
 
-/// Tests that stacks on a CPU that comes later are sampled, but only after the reader has asked for that.
+/// Tests that stacks on a CPU that comes online later are sampled, but only after the recorder has requested the
+/// sampling on that CPU.
 fn sampled() -> Result<(), Failed> {
     if common::cpus() < 2 {
         return Ok(());
@@ -315,8 +317,7 @@ fn large() -> Result<(), Failed> {
     ensure(lost == 0, || format!("{lost} lost"))
 }
 
-/// Tests that it is counted how many processes cannot be followed because their ids do not fit into the set of followed
-/// tasks.
+/// Tests the count of processes that cannot be followed because their ids do not fit into the set of followed tasks.
 fn overflow() -> Result<(), Failed> {
     let mut target = std::process::Command::new("sh")
         .args(["-c", "read go; for i in 1 2 3 4 5; do /bin/true; done"])
@@ -360,8 +361,8 @@ fn overflow() -> Result<(), Failed> {
     ensure(target.wait()?.success(), || "the target failed".into())
 }
 
-/// Tests that losses are counted if the BPF programs cannot allocate the storage that belongs to a task. For one task
-/// they pretend this.
+/// Tests that losses are counted if the BPF programs cannot allocate the storage that belongs to a task. For one task,
+/// the test makes the programs act as if the allocation had failed.
 fn no_storage() -> Result<(), Failed> {
     const ROUNDS: u64 = 50;
     let (start, go) = std::sync::mpsc::channel::<()>();

@@ -14,8 +14,8 @@ use tr_format::reader::Trace;
 use tr_format::sched::SchedBlock;
 use tr_format::source::Source;
 
-/// The limit in MiB of the memory that reading a bomb may take. It suffices for the longest body of a frame, for its
-/// events and for the list of frames.
+/// The limit in MiB of the memory that reading a bomb may take. The longest body of a frame, its events and the list of
+/// frames need less than this.
 const MEMORY_MIB: u64 = 96;
 /// The limit in seconds of the CPU time that reading a bomb may take.
 const SECONDS: f64 = 20.0;
@@ -76,8 +76,8 @@ fn bombs() -> Vec<(&'static str, Vec<u8>)> {
         add(out, id, life(1, 1), &payload);
     });
     bomb("a scheduling body longer than its event", &|out, id| {
-        // The header announces one event. The body is far longer than that, as long as the limit for its expansion
-        // allows.
+        // The header announces one event. The body is far longer than one event, as long as the limit for the body's
+        // expansion allows.
         let mut body = noise(most / limits::EXPANSION as usize);
         body.resize(most, 0);
         let header = Header {

@@ -43,7 +43,7 @@ fn frames_behind_four_gibibytes_are_found_and_read() {
         at += (bytes.len() + size) as u64;
         number += 1;
     }
-    // After them comes a frame with events: a copy of the first frame of CPU 0 with another number.
+    // After these frames comes a frame with events: a copy of the first frame of CPU 0 with another number.
     let first = trace.frames()[0];
     let (mut header, len) = Header::decode(&small[first.offset as usize..], id).unwrap();
     header.number = number;

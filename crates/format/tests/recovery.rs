@@ -203,7 +203,7 @@ fn flip_every_byte() {
                     assert!(inside, "{what}: {event:?} is not in {:?}", now.gaps);
                 }
             }
-            // A loss ends at the latest with the last event or with the end of the recording (from the summary),
+            // A loss ends at the latest with the last event or with the end of the recording (which the summary has),
             // whichever is later.
             let latest = end.max(summary().end.0);
             assert!(now
@@ -312,8 +312,8 @@ fn the_last_frame_of_a_stream_leaves_a_gap_to_the_end() {
         let trace = open(&bytes).unwrap();
         let now = found(&trace);
         let (_, since, until) = now.gaps.iter().find(|gap| gap.0 == stream).unwrap();
-        // The reported loss begins at the end of the stream's previous frame. Events in the lost frame may have been
-        // earlier, but no header shows their times.
+        // The reported loss begins at the end of the stream's previous frame. The lost frame may begin with events that
+        // are earlier than its last one, but no header shows their times.
         assert!(*since <= last.min.max(before.max).0, "{stream:?}");
         let end = good.frames().iter().map(|frame| frame.max.0).max().unwrap();
         assert!(
@@ -329,8 +329,8 @@ fn what_a_later_version_adds_is_skipped_and_counted() {
     let good = open(&whole).unwrap();
     let id = id(&whole);
     let first = good.frames()[0];
-    // A frame of an unknown type takes the place of the first frame with events. Its number does not matter, and an
-    // index is not needed, because the trace has no trailer.
+    // A frame of an unknown type takes the place of the first frame with events. The number of the unknown frame does
+    // not matter, and an index is not needed, because the trace has no trailer.
     let mut bytes = whole[..first.offset as usize].to_vec();
     let payload = b"from the future";
     let header = Header {

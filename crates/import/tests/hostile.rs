@@ -20,7 +20,7 @@ const OTLP: &[u8] = include_bytes!("../../../fixtures/spans/otel.json");
 const PROTOBUF: &[u8] = include_bytes!("../../../fixtures/spans/otel.pb");
 const JUNIT: &[u8] = include_bytes!("../../../fixtures/imports/tests.xml");
 
-/// A file of another tool for which it is not known when it was written.
+/// A file of another tool, without the time at which the file was written.
 fn tool_file(path: &[u8], file: File) -> ToolFile {
     ToolFile {
         path: path.to_vec(),
@@ -123,7 +123,7 @@ fn large_and_deep_files_end_soon() {
         assert!(error.len() < 300, "{error}");
     }
     assert!(read(format!("<testsuite{attributes}/>").as_bytes()).is_ok());
-    // Each record is small, so their number is refused and not the file's size.
+    // Each record is small, so the reader refuses the number of records and not the file's size.
     let events = r#"{"ph":"X","pid":1,"tid":1,"ts":1,"dur":1,"name":"a"},"#.repeat(1_000_002);
     let events = format!("{{\"traceEvents\":[{}{{}}],\"beginningOfTime\":1}}", events);
     let error = read(events.as_bytes()).expect_err("too many");

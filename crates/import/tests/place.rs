@@ -33,8 +33,8 @@ fn counts(import: &Import) -> (u64, u64, u64) {
     (import.spans, import.placed, import.outside)
 }
 
-/// The log of ninja still has a command of an earlier run. Its output is a word in a command line of this run. One
-/// command of this run, a generator, does not name its outputs in its command line.
+/// The log of ninja still has a command of an earlier run. The output of that command is a word in a command line of
+/// this run. One command of this run, a generator, does not name its outputs in its command line.
 #[test]
 fn ninja_runs() {
     let analysis = recording(&[
@@ -126,8 +126,8 @@ fn clang_pids() {
     let want = "1 510-512.999 Outer -\n1 511-512.999 Inner -\n1 515-516 Source /b.h -\n";
     assert_eq!(spans, want);
     assert_eq!(counts(&import), (3, 3, 0));
-    // The pid in the file is that of a process in a container, and the recording does not have such a pid. So the name
-    // of the output decides.
+    // The pid in the file is that of a process in a container, and the recording has no process with this pid. So the
+    // name of the output decides.
     let file = file.replace("\"pid\":7", "\"pid\":8");
     let analysis = recording(&[
         (1, None, 0, 990, "clang -c b.c -o out/b.o"),
@@ -151,8 +151,8 @@ fn suite(attributes: &str, cases: &str) -> String {
     )
 }
 
-/// Tests without times of their own end together with their suite. They belong to the runner whose command line names
-/// the file.
+/// Tests without times of their own are placed so that they end together with their suite. The suite belongs to the
+/// runner whose command line names the file.
 #[test]
 fn junit_suites() {
     let lines: &[Line] = &[
@@ -161,7 +161,7 @@ fn junit_suites() {
         (3, Some(0), 300, 8000, "pytest"),
     ];
     let of = |attributes: &str| placed("dir/out.xml", &suite(attributes, TESTS), recording(lines));
-    // The time of the suite may be that of its beginning or that of its end.
+    // The time of the suite in the report may be the suite's beginning or its end.
     let want = "0 4350-4650 c first passed\n0 4450-4550 c second failed\n";
     let (spans, import) = of("name='s' timestamp='2026-11-23T05:54:07Z' time='1.0'");
     assert_eq!(spans, want);
@@ -175,7 +175,8 @@ fn junit_suites() {
             )
         )
     );
-    // The time has no zone, so the zone nearest to UTC that puts it into the recording is used.
+    // The time has no zone. So the zone is used that is nearest to UTC among those in which the time is inside the
+    // recording.
     let (spans, import) = of("timestamp='2026-11-23T07:54:07.000' time='1.0'");
     assert_eq!(
         spans,
@@ -196,8 +197,8 @@ fn junit_suites() {
     );
     let note = "2 tests have no figures, because their place in time is not proven";
     assert_eq!(import.note.as_deref(), Some(note));
-    // The reported time has whole seconds, so the suite began at this time or up to one second later. The time is
-    // before the start of the runner, so the suite began later within that second.
+    // The reported time has whole seconds, so the suite began at this time or up to one second later. The start of the
+    // runner is later than the reported time, so the suite began later within that second.
     let (spans, _) = of("timestamp='2026-11-23T05:54:06+00:00' time='1.0'");
     assert_eq!(
         spans,
@@ -220,8 +221,8 @@ fn junit_suites() {
     assert_eq!((spans.as_str(), counts(&import)), ("", (2, 0, 2)));
 }
 
-/// A test is placed on the process that ran it, if one is found by the test's name and length. Otherwise, the test's
-/// own time is used.
+/// A test is placed on the process that ran the test, if one is found by the test's name and length. Otherwise, the
+/// test's own time is used.
 #[test]
 fn junit_processes_and_times() {
     let analysis = recording(&[
@@ -353,8 +354,8 @@ fn junit_places_are_proven() {
     // The suite is 300 ms longer than its tests.
     let off = Some(Doubt::Off(301 * MS));
     assert_eq!(prove(&long_suite("5.300"), &[]), [off, off]);
-    // The lengths do not bound the tests: they are anywhere between the suite's beginning at 1.0 s and the runner's end
-    // at 9.0 s.
+    // The lengths do not show when the tests ran: the tests were anywhere between the suite's beginning at 1.0 s and
+    // the runner's end at 9.0 s.
     let anywhere = [5_003, 6_003].map(|error| Some(Doubt::Off(error * MS / 2)));
     assert_eq!(prove(&long_suite("5.000"), &[]), anywhere);
     // A worker process or a server lives during all tests. Only a worker may have run tests itself.
@@ -439,7 +440,7 @@ fn junit_places_that_no_length_proves() {
     );
 }
 
-/// The time of a test is that of its end, because otherwise the first test would begin before its process.
+/// The time of a test is the time of the test's end, because otherwise the first test would begin before its process.
 #[test]
 fn junit_times_of_ends() {
     let lines: &[Line] = &[(1, None, 900, 4_450, "run out.xml")];
@@ -561,7 +562,7 @@ fn a_process_of_bats_is_its_test_however_late_the_test_begins() {
     assert_eq!(found, [(1, Some(Doubt::Off(900 * MS)))]);
 }
 
-/// A runner starts a program for each test, with the test's name. On a busy machine, the runner sees the end of the
+/// A runner starts a program for each test, with the test's name. On a busy machine, the runner notices the end of the
 /// program late, so the reported length is too long. A program that another process started, or that ran twice, is not
 /// taken for a test.
 #[test]

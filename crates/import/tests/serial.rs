@@ -57,7 +57,7 @@ fn stamp(unix: i64, has_ms: bool) -> String {
     format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{ms}Z")
 }
 
-/// The date of a day, given as the number of days since 1970; it is found by trying all dates.
+/// The date of a day that is given as the number of days since 1970. The date is found by trying all dates.
 fn date(days: i64) -> (i64, i64, i64) {
     let all = (1970..2100).flat_map(|year| {
         (1..=12).flat_map(move |month| (1..=31).map(move |day| (year, month, day)))
@@ -78,9 +78,9 @@ fn place(report: &str, written: Option<i64>, analysis: &Analysis) -> Imports {
     Imports::place(&[file], analysis)
 }
 
-/// For each test of a report, whether its place in the recording is proven. Also asserts that the true time of each
-/// test with a known place differs from this place by no more than the stated error. The error may be too large for a
-/// proven place.
+/// For each test of a report, whether the test's place in the recording is proven. Also asserts that the true time of
+/// each test with a known place differs from this place by no more than the stated error. A place whose error is larger
+/// than a tenth of the test's length does not count as proven.
 fn proven(report: &str, written: Option<i64>, analysis: &Analysis) -> Vec<bool> {
     let imports = place(report, written, analysis);
     let real = analysis.meta.start_clock.real as i64;
@@ -93,8 +93,8 @@ fn proven(report: &str, written: Option<i64>, analysis: &Analysis) -> Vec<bool> 
             .iter()
             .skip(1)
             .position(|name| name.as_bytes() == &*span.name);
-        // Only tests with a known place are compared with the true times. A test without a known place can be free of
-        // doubt, too, if its figures are the same at all possible places.
+        // Only tests with a known place are compared with the true times. A test can have no doubt and no known place,
+        // if the test's figures are the same at all possible places.
         let length = span.to.since(span.from);
         let is_proven = span.doubt.is_none() && span.error <= length / 10;
         let has_place = is_proven || span.doubt.is_some_and(Doubt::has_place);
@@ -137,12 +137,12 @@ fn tests_are_in_their_places_whatever_times_the_report_has() {
     let all = [true; 5];
     // The report has no times. Work of the runner before the first test may then belong to this test.
     assert_eq!(proven(REPORT, Some(written), &analysis), all_but_first);
-    // The time of the suite is either the time at which the report was written or that of its beginning.
+    // The time of the suite is either the time at which the report was written or the time at which the suite began.
     let at_writing = with_stamps(|_| None, Some(stamp(written, true)));
     assert_eq!(proven(&at_writing, Some(written), &analysis), all_but_first);
     let at_begin = with_stamps(|_| None, Some(stamp(began[0], true)));
     assert_eq!(proven(&at_begin, Some(written), &analysis), all);
-    // The time of each test is that of its beginning or of its end, in milliseconds or in whole seconds.
+    // The time of each test is that of the test's beginning or end, in milliseconds or in whole seconds.
     for has_ms in [true, false] {
         let begins = with_stamps(|at| Some(stamp(began[at], has_ms)), None);
         let ends = with_stamps(|at| Some(stamp(began[at] + lengths[at], has_ms)), None);
@@ -160,8 +160,8 @@ fn tests_are_in_their_places_whatever_times_the_report_has() {
     }
 }
 
-/// A time in whole seconds is cut and not rounded, so the suite did not begin earlier. The clock is set so that a full
-/// second begins just before the first test.
+/// A time in whole seconds is cut and not rounded, so the suite did not begin before that time. The clock is set so
+/// that a full second begins just before the first test.
 #[test]
 fn a_suite_begins_in_the_second_that_its_time_names() {
     let mut analysis = recording();
@@ -178,7 +178,8 @@ fn a_suite_begins_in_the_second_that_its_time_names() {
     assert_eq!(proven, [true; 5]);
 }
 
-/// If several time zones put local times into a long recording, the time at which the report was written decides.
+/// If local times can be in several time zones, because the recording is long, the time at which the report was written
+/// decides.
 #[test]
 fn local_times_are_in_the_zone_in_which_the_report_was_written_after_them() {
     let mut analysis = recording();
@@ -195,7 +196,7 @@ fn local_times_are_in_the_zone_in_which_the_report_was_written_after_them() {
     assert_eq!(proven(&report, None, &analysis), [false; 5]);
 }
 
-/// If a report lists failed tests first, its order does not show when they ran.
+/// If a report lists failed tests first, the order of the report does not show when the tests ran.
 #[test]
 fn the_order_of_a_report_by_result_proves_nothing() {
     let analysis = recording();
@@ -209,7 +210,8 @@ fn the_order_of_a_report_by_result_proves_nothing() {
         let first = first.concat().replace("/>", "><failure/></testcase>");
         [rest[0], &first, &rest[1..].concat()].concat()
     };
-    // The nap fits into only one place of the recording, so its place is proven whatever the order is.
+    // The test that sleeps (a nap) fits into only one place of the recording, so its place is proven whatever the order
+    // is.
     assert_eq!(
         proven(&moved("naps"), written, &analysis),
         [true, false, true, true, true]
@@ -242,7 +244,7 @@ fn a_test_with_the_same_figures_everywhere_needs_no_place() {
     assert_eq!(tests(REPORT, None)[1], (false, true));
 }
 
-/// If it is not known when the report was written, the tests may also have been later in the runner's life.
+/// If it is not known when the report was written, the tests may also have run later in the runner's life.
 #[test]
 fn tests_that_can_be_elsewhere_have_no_place() {
     let analysis = recording();
@@ -260,8 +262,8 @@ fn tests_that_can_be_elsewhere_have_no_place() {
     assert_eq!(proven(&other, Some(written), &analysis), Vec::<bool>::new());
 }
 
-/// A runner that repeats failed tests at the end runs them in another order than its report lists them. Here the
-/// reported tests do not sleep, so nothing in the recording shows the order.
+/// A runner that repeats failed tests at the end runs them in another order than the runner's report lists them. Here
+/// the reported tests do not sleep, so nothing in the recording shows the order.
 #[test]
 fn an_order_that_no_sleep_proves_proves_no_place() {
     let analysis = recording();
@@ -289,7 +291,8 @@ fn an_order_that_no_sleep_proves_proves_no_place() {
     );
 }
 
-/// Some runners write a length of 0 for a test that they did not measure, such as a test that ran beside others.
+/// Some runners write a length of 0 for a test whose length they did not measure, such as a test that ran beside
+/// others.
 #[test]
 fn a_length_of_zero_is_none() {
     let analysis = recording();
@@ -320,7 +323,8 @@ fn a_report_is_written_at_the_end_of_the_recording() {
     assert_eq!(proven(REPORT, Some(written), &analysis), want);
 }
 
-/// A failed test can be anywhere among the others, in any process. All these places are tried for each suite.
+/// A failed test of a suite can have run at any point among the other tests, in any process. All these places are tried
+/// for each suite.
 #[test]
 fn very_many_suites_cost_seconds() {
     let test = r#"<testcase name="t" time="0.000001"/>"#;

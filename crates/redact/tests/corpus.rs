@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use tr_format::event::Argv;
 use tr_redact::Redactor;
 
-/// The lists of command lines with a secret. Each list was written before the rules were measured by it.
+/// The lists of command lines with a secret. Each list was written before the rules were measured with that list.
 const SECRET: [&str; 21] = [
     include_str!("corpus/secret.txt"),
     include_str!("corpus/secret-2.txt"),
@@ -137,7 +137,7 @@ fn marked(line: &str) -> (Vec<String>, Vec<String>) {
 }
 
 /// Whether the masked text still has a secret. The function counts how often the secret occurs before and after
-/// masking: the same text may also be the name of a user, which is kept.
+/// masking, because the same text may also be the name of a user, which is not masked.
 fn remains(secrets: &[String], before: &str, kept: &str) -> bool {
     secrets.iter().any(|secret| {
         let marked = secrets.iter().filter(|other| *other == secret).count();

@@ -353,7 +353,8 @@ fn all_texts_of_a_mark_are_masked() {
     }
 }
 
-/// Tests that the output of a program is treated as text: a word in it is no secret, unless the output goes to a file.
+/// Tests that the output of a program is treated as text: a word in the output is no secret, unless the output goes to
+/// a file.
 #[test]
 fn printed_words_are_no_secrets() {
     check(
@@ -380,8 +381,8 @@ fn printed_words_are_no_secrets() {
     assert!(!String::from_utf8_lossy(&argv.bytes).contains("letmein"));
 }
 
-/// Tests that make's jobserver is no secret. Each make passes it to the makes that it runs, by a variable and by an
-/// option.
+/// Tests that make's jobserver is not masked as a secret. Each make passes the jobserver's address to the makes that it
+/// runs, by a variable and by an option.
 #[test]
 fn a_jobserver_is_no_secret() {
     for line in [

@@ -81,7 +81,7 @@ fn cpus_that_the_build_did_not_keep_to_are_told() {
     assert!(text.contains(told), "{text}");
 }
 
-/// The build may use only some of the CPUs. Other tasks on the other CPUs take nothing from it.
+/// The build may use only some of the CPUs. Tasks that run on the other CPUs take no time from the build.
 #[test]
 fn what_others_do_on_other_cpus_silences_nothing() {
     let busy = |mut analysis: Analysis| {

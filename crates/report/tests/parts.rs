@@ -55,7 +55,7 @@ fn times_have_the_unit_that_fits() {
 fn dates() {
     assert_eq!(date(None), "time of day unknown");
     assert_eq!(days(1970, 1, 1), 0);
-    // The day begins 951,782,400 s after the beginning of 1970, which are so many days.
+    // The day begins 951,782,400 s after the beginning of 1970, which is the following number of days.
     assert_eq!(days(2000, 2, 29), 11_016);
     assert_eq!(date(Some(0)), "1970-01-01 00:00 UTC");
     assert_eq!(date(Some(951_782_400_000_000_000)), "2000-02-29 00:00 UTC");
@@ -270,7 +270,7 @@ fn one_declaration_makes_every_form() {
         page.contains("make, &quot;&lt;all&gt;&quot;") && !page.contains("<all>"),
         "{page}"
     );
-    // The CSV with rows of several tables has the columns of all of them.
+    // The CSV with the rows of several tables has the columns of all these tables.
     let other = Table::new("", |_: &u64| String::new())
         .data("size_bytes", |size| *size)
         .data("pid", |_| 1);

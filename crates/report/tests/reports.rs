@@ -246,7 +246,7 @@ fn the_schema_refuses_what_does_not_fit() {
     }
 }
 
-/// For each keyword that the schemas use, a value that it accepts and one that it refuses.
+/// For each keyword that the schemas use: a value that the keyword accepts, and one that it refuses.
 #[test]
 fn every_keyword_of_a_schema_is_checked() {
     let cases = [
@@ -551,7 +551,7 @@ fn a_span_is_in_the_nearest_common_ancestor_of_its_ends() {
     assert!(apart > 50, "{apart}");
 }
 
-/// A pid of the host takes precedence over the same pid inside of a container.
+/// A pid is first looked up among the pids of the host, and only then among the pids inside of containers.
 #[test]
 fn a_pid_of_the_host_goes_before_that_of_a_container() {
     let mut analysis = forest([None, Some(0), Some(1), Some(1)].into_iter());
@@ -582,7 +582,8 @@ fn with_document(analysis: &Analysis) -> Value {
     serde_json::from_str(&document).unwrap()
 }
 
-/// A forged file may have a chain of all its processes: a walk to the root for each of them would take minutes.
+/// A forged file may have a chain of all its processes. If each process were followed up to the root, the work would
+/// take minutes.
 #[test]
 fn spans_in_a_chain_take_time_linear_in_it() {
     let cost = |many: u32| {

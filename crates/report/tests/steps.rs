@@ -194,7 +194,8 @@ target make all 0-900
     assert_eq!(rows, want);
 }
 
-/// The runner of GitHub gives each script a random name: the first program in it names the step.
+/// The runner of GitHub gives each script a random name. So the step of such a script is named after the first program
+/// in the script.
 #[test]
 fn a_script_is_named_after_its_first_program() {
     let analysis = built(&[
@@ -300,8 +301,8 @@ fn overlapping_spans_have_no_work_of_their_own() {
     assert_eq!(tree(&analysis), want);
 }
 
-/// The name of a mark chooses the processes of all marks with this name, even of marks without work of their own. The
-/// title of a step chooses the processes of that step alone.
+/// A filter by the name of a mark chooses the processes of all marks with this name, even of marks without work of
+/// their own. A filter by the title of a step chooses the processes of that step alone.
 #[test]
 fn the_processes_of_a_mark_are_found_by_its_name() {
     let analysis = built(&[
@@ -341,7 +342,8 @@ fn the_processes_of_a_mark_are_found_by_its_name() {
     assert!(steps.whole_name("three › in").is_none());
 }
 
-/// A step with a long name is found by the whole name, which machine formats have, and by the one for people.
+/// A step with a long name is found by the whole name, which machine formats print, and by the short name, which is
+/// printed for people.
 #[test]
 fn a_step_is_found_by_its_whole_name_and_by_the_short_one() {
     let analysis = built(&[
@@ -408,8 +410,8 @@ fn tests_count_as_their_report_has_them() {
     assert_eq!((tests.len(), failed), (4, 2), "{tests:?}");
 }
 
-/// A step whose name has a random number is compared with other runs by the rest of the name. A script that started a
-/// program has that program's name.
+/// If a step's name has a random number, the step is compared with other runs by the rest of the name. If a script
+/// started a program, the script's step is compared by that program's name.
 #[test]
 fn random_numbers_belong_to_no_stable_name() {
     const GITHUB: &str = "bash -e /w/_temp/9f8e7d6c-aaaa-bbbb-cccc-0123456789ab.sh";
@@ -531,7 +533,7 @@ fn times_add_up() {
             }
             let spent = times.spent.unwrap();
             assert_eq!(spent.sum(), step.wall(), "{name}: {}", step.name.whole());
-            // Time that other tasks took can only explain waits of the step's own threads.
+            // Only waits of the step's own threads can be time that other tasks took.
             let times = times.times.unwrap();
             let waits = times.sleep + times.blocked + times.unknown;
             let others = spent.of(TimeKind::Others);
@@ -663,7 +665,7 @@ fn path_by_step_adds_up(analysis: &Analysis, steps: &Steps, times: &AllTimes, pa
     }
 }
 
-/// rustc works, and then links a procedural macro by a C compiler, which is a step of its own.
+/// rustc works, and then links a procedural macro by a C compiler, which is a step of its own inside of rustc's step.
 #[test]
 fn a_unit_that_holds_its_link_has_its_name_on_the_path() {
     let mut analysis = simulated(scenario::make(2, 4), 2);
@@ -827,8 +829,8 @@ fn a_step_distinguishes_processes_with_one_name() {
     assert!(text.contains("  other.sh --verbose"), "{text}");
 }
 
-/// Two compilers are in steps of one name, which does not distinguish them, so the names of the steps around these come
-/// before theirs.
+/// Two compilers are in steps with the same name, which does not distinguish them. So the names of the outer steps
+/// around these steps are shown before that name.
 #[test]
 fn a_step_of_a_name_that_all_have_distinguishes_no_process() {
     let mut analysis = built(&[
@@ -854,7 +856,7 @@ fn a_step_of_a_name_that_all_have_distinguishes_no_process() {
     }
 }
 
-/// If the parent went on after a failed probe, that is no failure: a build that succeeded has none.
+/// A failed probe is no failure if the parent process went on after it. So a build that succeeded has no failures.
 #[test]
 fn questions_are_no_failures() {
     let lines: &[Line] = &[
@@ -1084,7 +1086,8 @@ fn a_status_that_a_shell_has_by_itself_is_no_certain_cause() {
     }
 }
 
-/// Letters in the value of an option are not options. A make that ignores failures does not fail because of one.
+/// Letters in the value of a make option, such as a `k`, are not options themselves. A make that ignores failures does
+/// not fail because of a failed job.
 #[test]
 fn the_value_of_an_option_of_make_is_no_option() {
     for (make, going) in [
@@ -1116,8 +1119,8 @@ fn the_value_of_an_option_of_make_is_no_option() {
     assert!(text.contains("→ perhaps the command"), "{text}");
 }
 
-/// npm continues after a failed optional dependency, so a failure is certainly the reason only if npm ended right after
-/// it.
+/// npm continues after a failed optional dependency. So a failed child of npm is certainly the reason only if npm ended
+/// right after it.
 #[test]
 fn an_optional_child_of_npm_is_no_certain_cause() {
     let lines = |end| -> [Line; 2] {
@@ -1166,7 +1169,8 @@ fn a_hidden_failure_is_not_displaced_by_others() {
     assert!(text.contains("2 more failed"), "{text}");
 }
 
-/// The time to find failures is proportional to their number: for 16 times as many it is less than 64 times as long.
+/// The time to find failures is proportional to their number: with 16 times as many failures, the search takes less
+/// than 64 times as long.
 #[test]
 fn the_time_grows_with_the_number_of_failures_alone() {
     let cpu = || {
@@ -1195,8 +1199,8 @@ fn the_time_grows_with_the_number_of_failures_alone() {
     assert!(many < few * 64, "{few} ns, {many} ns");
 }
 
-/// make continues after a failure only with an option such as `-k`, or if it ignores the failure, which is then no
-/// certain cause.
+/// make continues after a failure only with an option such as `-k`, or if make ignores the failure. An ignored failure
+/// is no certain cause.
 #[test]
 fn what_make_ignored_is_no_certain_cause() {
     let lines: &[Line] = &[
@@ -1210,7 +1214,7 @@ fn what_make_ignored_is_no_certain_cause() {
     let text = screen(lines, &[2 << 8, 3 << 8, 0]);
     let clean =
         "Failed   clean   exit 3 after 90 ns (pid 1)\n         → perhaps the command exit 2";
-    // make continued after the failure, so it ignored it.
+    // make continued after the first failure, so make ignored that failure.
     assert!(text.starts_with("Failed   make all   exit 2"), "{text}");
     // With several job slots, make may have started the next job before the failure, or continued with the next line of
     // another job.
@@ -1256,7 +1260,8 @@ fn a_program_that_ends_with_its_own_status_fails_perhaps_for_its_child() {
     assert!(text.ends_with("→ the command exit 1"), "{text}");
 }
 
-/// A worker process of a pool reports a failure through a pipe, and itself ends with 0.
+/// A worker process of a pool reports a failure to the pool's owner through a pipe. The worker process itself ends with
+/// 0.
 #[test]
 fn a_workers_child_may_be_the_reason() {
     let lines: &[Line] = &[
@@ -1373,7 +1378,8 @@ fn a_time_out_is_told_by_its_program() {
     assert!(text.starts_with("Failed   gen   exit 124 after"), "{text}");
 }
 
-/// With `make || exit 1`, or if `wait` took the status of a job, the shell ends with a status of its own.
+/// The shell ends with a status of its own after `make || exit 1`, or if `wait` took the status of a job. The failed
+/// program is named nevertheless.
 #[test]
 fn a_script_that_gives_up_names_what_failed() {
     let lines: &[Line] = &[
@@ -1535,8 +1541,8 @@ fn a_member_of_a_pipe_stands_before_a_question_after_it() {
     let failed = [1 << 8, 1 << 8, 0, 1 << 8];
     let text = screen(lines, &failed);
     assert!(text.starts_with("Failed   suite --all   exit 1"), "{text}");
-    // If tee runs after the suite and not in a pipe with it, the failed suite is perhaps the reason why `grep -q`
-    // fails. If the script ran another step after the suite, `grep -q` is named as the failure.
+    // If tee runs after the suite and not in a pipe with the suite, the failed suite is perhaps the reason why `grep
+    // -q` fails. If the script ran another step after the suite, `grep -q` is named as the failure.
     let mut alone = lines.to_vec();
     (alone[2].1, alone[2].2) = (1_900_000_010, 1_900_000_100);
     let text = screen(&alone, &failed);
@@ -1622,7 +1628,7 @@ fn npm_exits_with_the_status_of_its_script() {
     assert!(text.contains("→ the command exit 1"), "{text}");
 }
 
-/// If a tool kills a job because another one failed, the killed job is no cause. Forks of the tool itself are no jobs.
+/// If a tool kills a job because another job failed, the killed job is no cause. Forks of the tool itself are no jobs.
 #[test]
 fn a_job_that_was_killed_for_another_is_no_cause() {
     let lines: &[Line] = &[
@@ -1725,8 +1731,8 @@ fn a_pipeline_hides_no_failure() {
     assert_eq!(screen(&short, &failed), "");
 }
 
-/// If a signal was sent to a whole process group, it killed all of them: no shell and no make is killed by the death of
-/// a child.
+/// If a signal was sent to a whole process group, the signal killed all its processes. Then no shell and no make ended
+/// because of a child's death.
 #[test]
 fn a_killed_group_has_no_cause_below_it() {
     let lines: &[Line] = &[
@@ -1752,7 +1758,7 @@ fn a_killed_group_has_no_cause_below_it() {
     );
 }
 
-/// A test may fork a process that is meant to crash. It is reported after the failure that ended the build.
+/// A test may fork a process that is meant to crash. This crash is reported after the failure that ended the build.
 #[test]
 fn a_death_test_is_not_told_first() {
     let lines: &[Line] = &[
@@ -1846,9 +1852,9 @@ fn strangers_do_not_fail_the_command() {
     assert_eq!(first_screen(&analysis), "");
 }
 
-/// With `-k`, make continues after each failure, so nothing shows which failures it ignored (`-mkdir out`). A failed
-/// build is a certain cause. A job whose file another job used afterwards was ignored. All others are equally possible
-/// causes.
+/// With `-k`, make continues after each failure, so the recording does not show which failures make ignored (`-mkdir
+/// out`). A failed build is a certain cause. If another job used the file of a failed job afterwards, the failure was
+/// ignored. All other failures are equally possible causes.
 #[test]
 fn a_make_that_goes_on_may_have_ignored_a_job() {
     let lines: &[Line] = &[
@@ -1873,8 +1879,8 @@ fn a_make_that_goes_on_may_have_ignored_a_job() {
     assert_eq!(text.matches("→ perhaps the command").count(), 1, "{text}");
     let text = screen(&equal, &[2 << 8, 3 << 8, 0, 0]);
     assert!(text.contains("→ the command exit 2"), "{text}");
-    // Another job uses the list that the failed job wrote. So make has ignored the failure: otherwise it would not have
-    // used the list.
+    // Another job uses the list that the failed job wrote. So make has ignored the failure: otherwise make would not
+    // have started the job that uses the list.
     equal[2].3 = &[(201, "sh -c sort~-u~list.txt~>~sorted.txt")];
     equal.push((Some(2), 210, 290, &[(211, "sort -u list.txt")]));
     let text = screen(&equal, &[2 << 8, 3 << 8, 0, 4 << 8, 0]);
@@ -1884,8 +1890,8 @@ fn a_make_that_goes_on_may_have_ignored_a_job() {
 }
 
 /// A test runs a tool, which fails, and the test continues. If the tool fails later with the same status, the test
-/// expected that as well. So the later failure is not the reason why the test fails. But if the same command line is
-/// repeated, it is a retry, and its failure counts.
+/// expected that failure as well. So the later failure is not the reason why the test fails. But if the same command
+/// line is repeated, the later run is a retry, and its failure counts.
 #[test]
 fn a_failure_that_was_tolerated_before_is_no_reason() {
     let lines: &[Line] = &[
@@ -1907,7 +1913,8 @@ fn a_failure_that_was_tolerated_before_is_no_reason() {
     retried[1].3 = &[(11, "./tool --no-such")];
     let text = screen(&retried, &[1 << 8, 64 << 8, 0, 64 << 8]);
     assert!(text.starts_with("Failed   tool --no-such"), "{text}");
-    // A program runs two others to get answers. Both fail, and it continued after the first one.
+    // A program runs two other programs to get answers. Both fail, and the first program continued after the first
+    // failure.
     let asked: &[Line] = &[
         (None, 0, 900, &[(0, "node size.js")]),
         (Some(0), 10, 100, &[(11, "./older --version")]),
@@ -1953,7 +1960,7 @@ fn a_script_among_others_may_be_the_reason_of_a_runner() {
     let text = screen(lines, &[1 << 8, 1 << 8, 0, 0]);
     assert!(text.starts_with("Failed   a.rb   exit 1"), "{text}");
     assert!(text.contains("→ perhaps the command exit 1"), "{text}");
-    // Only one of three scripts failed, so its status may differ from the runner's.
+    // Only one of three scripts failed, so the script's status may differ from the runner's.
     let text = screen(lines, &[1 << 8, 3 << 8, 0, 0]);
     assert!(text.starts_with("Failed   a.rb   exit 3"), "{text}");
     // In two cases the failure does not count: a second run of the script succeeds, or the failed program only gives an
@@ -2014,8 +2021,8 @@ fn a_program_that_went_on_may_have_kept_a_failure() {
     assert!(text.starts_with("Failed   release.rb"), "{text}");
 }
 
-/// Rake, scons, Gradle and others run steps in their own process. So the failure of their last child is no certain
-/// reason, unless the child is a build.
+/// Rake, scons, Gradle and others run steps in their own process. So the failure of the last child of such a tool is no
+/// certain reason, unless the child is a build.
 #[test]
 fn a_builder_with_steps_of_its_own_has_no_certain_reason() {
     for (builder, job, chain) in [
@@ -2038,8 +2045,8 @@ fn a_builder_with_steps_of_its_own_has_no_certain_reason() {
     }
 }
 
-/// A script continued after a step failed. Its last program failed because it reads the file that the step should have
-/// written.
+/// A script continued after a step failed. The script's last program failed because that program reads the file that
+/// the step should have written.
 #[test]
 fn a_reader_may_miss_what_the_step_before_should_have_written() {
     const SECOND: u64 = 1_000_000_000;
@@ -2056,7 +2063,7 @@ fn a_reader_may_miss_what_the_step_before_should_have_written() {
     let text = screen(lines, &[2 << 8, 1 << 8, 2 << 8]);
     assert!(text.starts_with("Failed   extract sales.csv"), "{text}");
     assert!(text.contains("→ perhaps sort -n rows.txt"), "{text}");
-    // The failure of a short step may not count.
+    // If the failed step was short, its failure may not count.
     let mut short = lines.to_vec();
     short[1].2 = 20;
     let text = screen(&short, &[2 << 8, 1 << 8, 2 << 8]);
@@ -2080,7 +2087,8 @@ fn a_time_out_may_come_from_a_job_that_failed() {
     assert!(text.starts_with("Failed   timeout 5"), "{text}");
 }
 
-/// ctest and meson have tests that are expected to fail. If several tests failed, none is a certain reason.
+/// ctest and meson have tests that are expected to fail. If several tests failed, each of them may be such a test, so
+/// none is a certain reason.
 #[test]
 fn one_of_several_failed_tests_of_ctest_may_be_to_fail() {
     let lines: &[Line] = &[
@@ -2168,8 +2176,9 @@ fn a_hook_of_the_other_repository_explains_a_push() {
     assert!(text.contains(chain), "{text}");
 }
 
-/// A script can keep a failure until its end: `|| failed=1`, `rc=$?`, or a number of failed steps. The recording does
-/// not show that, so the failure is "perhaps" the reason. The failure of a download or a query is no reason.
+/// A script can keep a failure until the script ends: `|| failed=1`, `rc=$?`, or a number of failed steps. The
+/// recording does not show that, so the failure is "perhaps" the reason. The failure of a download or a query is no
+/// reason.
 #[test]
 fn a_script_may_keep_a_failure_until_its_end() {
     const SECOND: u64 = 1_000_000_000;

@@ -24,7 +24,7 @@ use tr_sim::scenario;
 use common::report;
 
 const MIB: u64 = 1 << 20;
-/// A simulated build, for whose processes memory and I/O are not known.
+/// A simulated build. The use of memory and I/O by its processes is not known.
 fn build(options: &Options) -> Analysis {
     let config = Config::new(scenario::make(4, 12), 3, 300_000_000).seed(7);
     let (file, ..) = tr_sim::file::record_to(&config, Vec::new()).expect("a file");
@@ -212,7 +212,7 @@ fn the_bytes_of_an_open_connection_are_unknown() {
         bytes: Some((2048, 4096)),
         ..open.clone()
     };
-    // The connection was not established, so it has no bytes.
+    // The connection was not established, so no bytes are known for it.
     let refused = Connection {
         established: None,
         ..open.clone()
@@ -240,7 +240,7 @@ fn the_bytes_of_an_open_connection_are_unknown() {
     assert_eq!(bytes(&json), [json!(4096), json!(0), json!(4096)]);
 }
 
-/// The number of running tasks is known only for 1 of 100 ms.
+/// In this recording of 100 ms, the number of running tasks is known for only 1 ms.
 #[test]
 fn shares_are_of_unknown_time_too() {
     let mut analysis = whole();
@@ -259,7 +259,7 @@ fn shares_are_of_unknown_time_too() {
     assert_eq!(head.matches("· at least ").count(), 2, "{head}");
 }
 
-/// The number of running tasks is known as long as all of them are on CPU 0.
+/// The number of running tasks is known as long as all running tasks are on CPU 0.
 #[test]
 fn averages_name_the_time_that_they_are_of() {
     let analysis = build(&Options {
@@ -318,7 +318,8 @@ fn reports_name_the_same_largest_process() {
     assert!(text.contains("Peak memory   30 MiB in one"), "{text}");
 }
 
-/// As for all other times, the starts of processes in an analyzed span count from the start of the recording.
+/// The starts of processes count from the start of the recording, also if only a span of the recording is analyzed. All
+/// other times count in the same way.
 #[test]
 fn starts_are_those_in_the_recording() {
     let analysis = build(&Options {

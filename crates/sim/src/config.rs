@@ -7,8 +7,8 @@ use crate::program::World;
 pub enum Follow {
     /// Every task of the simulated machine is recorded.
     All,
-    /// COMMAND and its descendants are recorded: their switches, their wakings, the wakings by
-    /// them, and their forks, execs and exits.
+    /// The switches, forks, execs and exits of COMMAND and its descendants are recorded, and the wakings of and by
+    /// these tasks.
     Command,
 }
 
@@ -20,8 +20,8 @@ pub struct Kernel {
     /// wakes a vfork parent, as Linux 6.16 and later do.
     pub exit_first: bool,
     /// The chance in 1/1000 that a simulated task calls `schedule()` only some time after it has set its sleep state.
-    /// In between it can be woken (then its switch-out has the state R and is no preemption), or preempted (then its
-    /// switch-out has the state S and the preempt flag).
+    /// In between, the task can be woken (then its switch-out has the state R and is no preemption), or preempted (then
+    /// its switch-out has the state S and the preempt flag).
     pub window: u16,
     /// The chance in 1/1000 that the switch-out of a sleeping task gets its time stamp only some time after its state
     /// was read. If the task is woken in the meantime, the waking has the earlier time stamp, although the switch-out
@@ -33,8 +33,8 @@ pub struct Kernel {
     pub slice: u64,
     /// The upper limit of task ids on the simulated machine. All ids are below it.
     pub pid_max: u32,
-    /// The largest number of recorded tasks that live at once on the simulated machine. The limit for tasks that are
-    /// not recorded is a quarter of it. Forks beyond these limits fail.
+    /// The largest number of recorded tasks that live at once on the simulated machine. At most a quarter of this
+    /// number of unrecorded tasks can live at once. Forks beyond these limits fail.
     pub max_tasks: u32,
 }
 
@@ -62,7 +62,7 @@ pub struct Config {
     pub cpus: u16,
     /// The selection of the simulated tasks that are recorded.
     pub follow: Follow,
-    /// The simulated time before tracing is attached, in ns. Nothing is recorded in it.
+    /// The simulated time before tracing is attached, in ns. Nothing is recorded during this time.
     pub warm_up: u64,
     /// The simulated time from attaching to the start of the recording's span in ns, at least 50
     /// µs. The events in this time and the snapshot of tasks are recorded, but the truth does not
@@ -72,15 +72,15 @@ pub struct Config {
     pub duration: u64,
     /// The time after the span in ns in which the simulation still records events.
     pub tail: u64,
-    /// The number of recorded events after which the simulated recording's span ends, if that is
-    /// earlier than `duration`.
+    /// The simulated recording's span ends after this number of recorded events, or after `duration` if that comes
+    /// first.
     pub max_events: u64,
-    /// The time in ns from COMMAND's end to the end of the simulated recording's span, if that is
-    /// earlier than `duration`.
+    /// The simulated recording's span ends this many ns after COMMAND's end, or after `duration` if that comes first.
+    /// `None`: COMMAND's end does not end the span.
     pub linger: Option<u64>,
-    /// The resolution of all simulated times in ns: they are rounded down to a multiple of it. If it is above 1, a
-    /// cause and its effect can have the same time. It is at most 1000, so that no effect gets an earlier time than its
-    /// cause.
+    /// The resolution of the simulated clock in ns: all times are rounded down to a multiple of the resolution. With a
+    /// resolution above 1, a cause and its effect can have the same time. The resolution is at most 1000, so that no
+    /// effect gets an earlier time than its cause.
     pub grain: u64,
     /// The simulated time in ns from one [`tr_format::event::LifeKind::Watermark`] to the next.
     pub progress: u64,

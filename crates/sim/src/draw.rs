@@ -19,8 +19,8 @@ impl Draw {
         self.0.next_u64()
     }
 
-    /// Draws a random number from 0 to `n` - 1, or 0 if `n` is 0. It is computed by a
-    /// multiplication without rejection, whose bias is below 2⁻³² × n and does not matter here.
+    /// Draws a random number from 0 to `n` - 1, or 0 if `n` is 0. The method is a multiplication without rejection. Its
+    /// bias is below 2⁻³² × n and does not matter here.
     #[inline]
     pub(crate) fn below(&mut self, n: u32) -> u32 {
         ((u64::from(self.0.next_u32()) * u64::from(n)) >> 32) as u32
@@ -33,7 +33,7 @@ impl Draw {
         per_mille > 0 && self.below(1000) < u32::from(per_mille)
     }
 
-    /// Draws a random length of time in ns from the range `span`. It is at least 1.
+    /// Draws a random length of time in ns from the range `span`. The result is at least 1 ns.
     #[inline]
     pub(crate) fn length(&mut self, span: Span) -> u64 {
         let width = span.hi.saturating_sub(span.lo).saturating_add(1);

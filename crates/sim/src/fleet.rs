@@ -27,7 +27,8 @@ pub enum Plant {
     /// The job server of the simulated build has one slot instead of two, so that the same work is
     /// done one after the other.
     Serial,
-    /// A test of the simulated build fails in every fourth run, from the first one on.
+    /// A test of the simulated build fails in every fourth run of the series, before the run number `since` as well as
+    /// after it.
     Flaky,
     /// All later runs of the simulated build are on other hosts, whose CPUs have a lower frequency.
     Slower,
@@ -59,7 +60,7 @@ pub struct FleetRun {
     pub number: u32,
     /// The change that is planted in the simulated series.
     pub plant: Plant,
-    /// The number of the first run of the simulated series with the planted change.
+    /// The number of the first run that has the planted change, counted within the simulated series.
     pub since: u32,
 }
 

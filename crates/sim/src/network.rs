@@ -28,14 +28,16 @@ pub struct Truth {
     pub established: Option<Ktime>,
     /// The time at which the simulated TCP connection was closed; `None` if it stayed open.
     pub closed: Option<Ktime>,
-    /// The numbers of bytes that the process sent and received on the simulated TCP connection.
+    /// The numbers of bytes that the process sent and received on the simulated TCP connection; `None` if the
+    /// connection stayed open.
     pub bytes: Option<(u64, u64)>,
     /// The remote end of the simulated TCP connection.
     pub remote: Endpoint,
 }
 
-/// Adds up to `most` TCP connections to a simulated recording, for processes whose fork and exit it shows. If late
-/// writes are injected, too, that must be done afterwards. Returns the truth about the connections, ordered by time.
+/// Adds up to `most` TCP connections to a simulated recording, for processes whose fork and exit the recording shows.
+/// If a test also injects late writes, it must do so after this call. Returns the truth about the connections, ordered
+/// by time.
 pub fn connect(recording: &mut Recording, most: usize, seed: u64) -> Vec<Truth> {
     let mut draw = Draw::new(seed ^ 0x6e65_7477_6f72_6b00);
     let lives = lives(recording);
@@ -64,12 +66,13 @@ pub struct Question {
     pub answered: Option<Ktime>,
     /// The host name in the simulated DNS query.
     pub name: Vec<u8>,
-    /// The response code of the answer to the simulated DNS query.
+    /// The response code of the answer to the simulated DNS query; `None` if there was no answer or it cannot be
+    /// decoded.
     pub code: Option<u8>,
 }
 
-/// Adds up to `most` DNS queries to a simulated recording, for processes whose fork and exit it shows. If late writes
-/// are injected, too, that must be done afterwards. Some of the answers cannot be decoded.
+/// Adds up to `most` DNS queries to a simulated recording, for processes whose fork and exit the recording shows. Some
+/// of the answers cannot be decoded. If a test also injects late writes, it must do so after this call.
 pub fn ask(recording: &mut Recording, most: usize, seed: u64) -> Vec<Question> {
     let mut draw = Draw::new(seed ^ 0x0064_6e73);
     let lives = lives(recording);
@@ -210,7 +213,8 @@ fn one(
             put(established, LifeKind::Connected(Connected { id, local }));
         }
     }
-    // An accepted connection is always closed by its process, because only the event of closing shows the process.
+    // An accepted connection is always closed by its process here, because only the event of closing shows which
+    // process had the connection.
     let closes = accepted || !open;
     if closes {
         let closing = Closed {

@@ -51,9 +51,9 @@ fn with_background(mut world: World) -> World {
     world
 }
 
-/// The simulated world of `make -jN`: make starts a shell for each of `units` as soon as one of `jobs` job tokens is
-/// free. The shell runs the compiler driver by vfork and exec, which runs the compiler and the assembler. At the end,
-/// the linker runs.
+/// The simulated world of `make -jN`: make starts a shell for each of `units` compilation units as soon as one of
+/// `jobs` job tokens is free. The shell runs the compiler driver by vfork and exec. The driver runs the compiler and
+/// the assembler. At the end, the linker runs.
 pub fn make(jobs: u32, units: u32) -> World {
     build(jobs, units, 3)
 }

@@ -272,7 +272,8 @@ impl Machine {
     }
 
     /// Wakes the simulated task with the index `slot` if its state is among `mask` (`try_to_wake_up` of the kernel).
-    /// With `irq` an interrupt wakes it, otherwise the task that runs on this CPU does. Returns whether it was woken.
+    /// With `irq` an interrupt wakes the task, otherwise the task that runs on this CPU does. Returns whether the task
+    /// was woken.
     pub(crate) fn wake(&mut self, turn: Turn, slot: u32, mask: u16, irq: bool) -> bool {
         let (start, end) = (self.start, self.end);
         let task = &mut self.tasks[slot];
@@ -330,8 +331,8 @@ impl Machine {
         }
     }
 
-    /// Chooses the CPU for a woken simulated task, as a simple form of the kernel's `select_task_rq`: mostly the task's
-    /// last CPU if that is idle, otherwise another idle CPU, otherwise its last CPU.
+    /// Chooses the CPU for a woken simulated task by a simple form of the kernel's `select_task_rq`: mostly the task's
+    /// last CPU if that CPU is idle, otherwise another idle CPU, otherwise the task's last CPU.
     pub(crate) fn choose_cpu(&mut self, slot: u32, here: usize) -> usize {
         let cpus = self.cpus.len();
         let task = &self.tasks[slot];

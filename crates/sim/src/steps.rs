@@ -1,5 +1,5 @@
-//! Does the next action of a simulated CPU's current task: a step that the kernel does for it, a
-//! signal, or its program's next operation.
+//! Does the next action of a simulated CPU's current task: a step that the kernel does for the task, a signal, or the
+//! next operation of the task's program.
 
 use tr_format::event::{CgroupMove, Comm, LifeKind, Rename, Tgid, Tid};
 
@@ -27,8 +27,8 @@ impl Machine {
         }
         if task.scheduling {
             task.scheduling = false;
-            // If the task was woken since it set its sleep state, by a waking or by a fatal signal (`signal_wake_up`),
-            // it does not sleep.
+            // A waking or a fatal signal (`signal_wake_up`) has come after the task set its sleep state, so the task
+            // does not sleep.
             if task.state == raw::RUNNING {
                 self.give_way(turn);
             } else if self.draw.chance(self.cfg.kernel.late_stamp) {
@@ -309,7 +309,7 @@ impl Machine {
         })
     }
 
-    /// Draws another simulated process at random that may get a signal.
+    /// Draws at random another simulated process that may get a signal.
     fn any_process(&mut self, cur: u32) -> Option<u32> {
         let own = self.tasks[cur].process;
         let follow_all = self.follow_all;

@@ -17,10 +17,9 @@ use crate::recording::Recording;
 use crate::scenario::{self, Weights};
 use crate::timeline;
 
-/// The settings of a property test with `count` random cases, which are the same in each run. The
-/// environment variable `PROPTEST_CASES` sets another number, with other cases in each run: their
-/// seed is printed, and `PROPTEST_RNG_SEED` repeats them. A failing case is printed in the message
-/// and not stored in a file.
+/// The settings of a property test with `count` random cases, which are the same in each run. If the environment
+/// variable `PROPTEST_CASES` is set, it gives the number of cases, and each run has other cases: the seed of the cases
+/// is printed, and `PROPTEST_RNG_SEED` repeats them. A failing case is printed in the message and not stored in a file.
 pub fn cases(count: u32) -> ProptestConfig {
     let number = |name| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
     let asked = number("PROPTEST_CASES").and_then(|n| u32::try_from(n).ok());
@@ -41,8 +40,8 @@ pub fn cases(count: u32) -> ProptestConfig {
     }
 }
 
-/// One case of a property test: a simulated run, the faults injected into its recording, and how it
-/// is cut into blocks.
+/// One case of a property test: a simulated run, the faults injected into the run's recording, and the way in which the
+/// recording is cut into blocks.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// The settings of the simulated run of this test case.

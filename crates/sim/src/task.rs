@@ -9,7 +9,7 @@ use crate::sums::Sums;
 pub(crate) const IDLE: u32 = u32::MAX;
 
 /// A reference to a simulated task or process: its index in the table (slot), and how many earlier entries had this
-/// index. It identifies the task or process even after its end.
+/// index. The reference identifies the task or process even after its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ref {
     pub(crate) slot: u32,
@@ -119,9 +119,9 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    /// Whether the simulated task cannot be preempted before this step. A real kernel may preempt it there, but then no
-    /// reader of the recording could recognize that one task has two tids, or distinguish the wait for a vfork from
-    /// another wait.
+    /// Whether the simulated task cannot be preempted before this step. A real kernel may preempt the task there, but
+    /// then no reader of the recording could recognize that one task has two tids, or distinguish the wait for a vfork
+    /// from another wait.
     pub(crate) fn held(self) -> bool {
         matches!(
             self,
@@ -157,8 +157,8 @@ pub(crate) struct Task {
     /// queue.
     pub(crate) vain: u64,
     /// Whether the recording leaves open if the simulated task slept or was runnable. This doubt begins with a
-    /// switch-out into a sleep if a waking came before it (`woken`) or has the same time stamp. It ends with the next
-    /// waking or switch-in.
+    /// switch-out into a sleep if a waking came before the switch-out (`woken`) or has the same time stamp. The doubt
+    /// ends with the next waking or switch-in.
     pub(crate) doubt: bool,
     /// If no event in the recorded span shows whether the simulated task slept (`doubt`): the time in ns from that
     /// switch-out to the end of the span.

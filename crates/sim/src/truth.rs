@@ -136,8 +136,8 @@ pub struct TaskTruth {
     /// The parts of the simulated thread's times that have a certain cause.
     pub causes: Causes,
     /// The time in ns up to the end of the recording for which no event shows whether the simulated thread slept or was
-    /// runnable. This happens if a thread is woken on a CPU and is then switched out asleep: either the waking had no
-    /// effect, or it came after the kernel had read the state.
+    /// runnable. This happens if a thread is woken while it is on a CPU and is then switched out asleep: either the
+    /// waking had no effect, or the waking came after the kernel had read the thread's state.
     pub undecided: u64,
     /// The number of voluntary switches of the simulated thread in the recorded span.
     pub voluntary: u64,
@@ -173,7 +173,7 @@ pub struct ExecTruth {
 }
 
 impl ExecTruth {
-    /// The truth about a simulated program that begins at `start`; its end is not known yet.
+    /// The truth about a simulated program that begins at `start` and whose end is not known yet.
     pub(crate) fn new(start: u64, argv: Argv) -> ExecTruth {
         ExecTruth {
             start: Ktime(start),
@@ -190,8 +190,8 @@ impl ExecTruth {
 pub struct ProcessTruth {
     /// The pid of the simulated process.
     pub pid: Tgid,
-    /// The process that forked this simulated one, as an index into [`Truth::processes`], if it is
-    /// recorded.
+    /// The process that forked this simulated one, as an index into [`Truth::processes`]; `None` if the forking process
+    /// is not recorded.
     pub parent: Option<usize>,
     /// The pid of the process that forked this simulated one.
     pub ppid: Option<Tgid>,

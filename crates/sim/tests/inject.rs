@@ -43,8 +43,8 @@ fn check_order(recording: &Recording) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Checks that the blocks of each stream together have the events of its ring, and that all events that were written
-/// before a watermark are in blocks before it.
+/// Checks that the blocks of each stream together have the events of the stream's ring, and that all events that were
+/// written before a watermark are in blocks before the watermark.
 fn check_blocks(recording: &Recording, case: &Case) -> Result<(), TestCaseError> {
     let blocks = recording.blocks(&case.cut);
     let mut cpus = vec![Vec::new(); recording.cpus.len()];

@@ -1,6 +1,6 @@
 //! Compares the truth about a simulated run with the run's events. A second, simple analysis reads the events in the
 //! order in which they happened, and must compute the same times as the machine did from its own state. So the events
-//! show everything that the truth contains, and the real analysis can be expected to find it.
+//! show everything that the truth contains, and the real analysis can be expected to find all of that.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used)] // The indices are of the test's own tables.
 
 use std::collections::HashMap;
@@ -36,8 +36,8 @@ struct Task {
     involuntary: u64,
     /// Whether the task was woken since it was last switched in.
     woken: bool,
-    /// If the task was switched out into a sleep: the time of the switch-out, and whether it was woken before that. A
-    /// waking can have an earlier time stamp than the switch-out that it ends.
+    /// If the task was switched out into a sleep: the time of the switch-out, and whether the task was woken before
+    /// that time. A waking can have an earlier time stamp than the switch-out whose sleep it ends.
     asleep: Option<(u64, bool)>,
     /// Whether a waking is the only event of the task so far, so that its state is not known.
     only_woken: bool,
@@ -112,7 +112,8 @@ impl Reading {
         );
     }
 
-    /// Notes that a child has exec'd or exited, so that its parent by vfork will not begin to wait for it any more.
+    /// Notes that a child has exec'd or exited, so that the child's parent by vfork will not begin to wait for the
+    /// child any more.
     fn end_vfork(&mut self, child: Tid) {
         let parent = self
             .alive
@@ -345,7 +346,7 @@ fn compare(config: &Config) -> Result<Truth, TestCaseError> {
         prop_assert_eq!(read.born.max(start), task.start.0, "{}", show());
         prop_assert_eq!(read.end.unwrap_or(end).min(end), task.end.0, "{}", show());
         if task.undecided > 0 {
-            // No event shows whether the task slept at the end. The analysis here assumes that it slept, but it may
+            // No event shows whether the task slept at the end. The analysis here assumes a sleep, but the task may
             // have been runnable.
             prop_assert_eq!(read.times.sum(), task.times.sum(), "{}", show());
             prop_assert!(

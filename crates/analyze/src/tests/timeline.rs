@@ -17,7 +17,7 @@ fn a_timeline_gives_back_what_was_put_in() {
     let on = Bucket::OnCpu(Some(CpuId(3)));
     let task = 2; // the tracker's third task is the model's first thread
     let mut add = |from, doing, cpu, actor| {
-        // A change keeps the reason and the time-out only if its state is a wait.
+        // A change of state keeps the reason and the time-out only if the new state is a wait.
         let why = Why {
             actor,
             reason: Reason::Child as u8,

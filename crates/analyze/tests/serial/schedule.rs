@@ -1,4 +1,5 @@
-//! Compares the simulation of a recorded run, on CPUs of its own, with the simulator that made the recording.
+//! Compares two simulations of a run: the forecast, which replays the recorded run on CPUs of its own, and the
+//! simulator that made the recording.
 
 use proptest::prelude::*;
 use tr_analyze::jobs::{Job, Tools};
@@ -90,8 +91,8 @@ proptest! {
     fn with_enough_cpus_nothing_changes(jobs in lengths(), at_once in 1u16..4, wait in 1u64..30) {
         let answer = Answer::of(build(&jobs, at_once, wait), at_once + 2);
         let (is, was) = (answer.alone_on_its_cpus(), answer.path.length());
-        // A woken task may have been sent to a busy CPU although another CPU was idle. Only without such waits is the
-        // simulation exact.
+        // A woken task may have been sent to a busy CPU although another CPU was idle. The simulation is exact only if
+        // the recording has no such waits.
         let timeline = answer.analysis.timeline.as_ref().unwrap();
         let threads = answer.analysis.thread_ids();
         let stretches = threads.flat_map(|thread| timeline.of(thread));
@@ -123,7 +124,8 @@ proptest! {
     }
 }
 
-/// Eight jobs ran one after the other. At the same time on two CPUs they need half of their time, and no less.
+/// In the recording, eight jobs ran one after the other. If two jobs run at the same time on two CPUs, the jobs need
+/// half of the time, and no less.
 #[test]
 fn two_jobs_save_at_most_the_half() {
     let steps = [fork(1), Op::Wait];
@@ -222,8 +224,8 @@ fn work_in_unknown_time_is_work() {
     assert!(work > 500 * MS && work > 2 * left, "{work} {left}");
 }
 
-/// An assumed change leaves only a part of a program's time. The run becomes shorter by the same time, until another
-/// program determines its length.
+/// An assumed change leaves only a part of a program's time. The run becomes shorter by what the program saves, until
+/// another program determines the run's length.
 #[test]
 fn a_part_of_the_time_remains() {
     let programs = [
@@ -252,8 +254,8 @@ fn a_part_of_the_time_remains() {
     near(schedule.wall(1, Effect::Worst), 90);
 }
 
-/// A thread in the background sleeps and checks something in a loop, and ends with its process. The end of its last
-/// sleep is the end of the process, so its sleeps do not keep the process alive in a shorter run.
+/// A thread in the background sleeps and checks something in a loop, and ends with its process. The thread's last sleep
+/// ends because the process ends, so the thread's sleeps do not keep the process alive in a shorter run.
 #[test]
 fn a_loop_of_timeouts_keeps_no_time() {
     let programs = [
@@ -430,7 +432,7 @@ proptest! {
 }
 
 /// A thread waits for another one with a time-out, again and again, while unrecorded tasks have the CPUs. In the
-/// simulated run without these tasks, fewer time-outs pass.
+/// simulated run without these unrecorded tasks, fewer time-outs pass.
 #[test]
 fn timeouts_of_a_wait_for_another_thread_are_no_time() {
     let wait = |length| Op::TakeFor(chan(0), ms(length, length));
@@ -543,7 +545,7 @@ fn a_job_stops_its_own_threads() {
 }
 
 /// One of two parallel jobs waits for a page that the other job happens to read. If the jobs ran one after the other,
-/// they would not wait for each other.
+/// the first job would not wait for the other one.
 #[test]
 fn a_page_that_another_job_reads_is_no_dependency() {
     let job = |wait: &[Op]| [wait, &[run(100), Op::ExitGroup(0)]].concat();
@@ -610,7 +612,7 @@ fn others_are_kept() {
     }
 }
 
-/// A group of tasks has one share of the CPUs beside another group, however many tasks it has.
+/// A group of tasks gets one share of the CPUs beside another group, however many tasks the group has.
 #[test]
 fn a_group_has_one_share() {
     let driver = |jobs: u16| {
@@ -764,8 +766,8 @@ fn the_path_adds_up() {
     }
 }
 
-/// A thread checks every 10 ms whether it has to end, and the last thread of its process waits for that. In a shorter
-/// run it checks less often.
+/// A thread checks every 10 ms whether it has to end, and the last thread of its process waits for this end. In a
+/// shorter run, the first thread checks less often.
 #[test]
 fn a_joined_thread_has_as_many_ticks_as_the_run_takes() {
     let (stop, joined) = (chan(0), chan(1));

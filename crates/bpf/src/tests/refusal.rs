@@ -23,7 +23,7 @@ fn user() -> (RefusalFacts, Status) {
     (facts, status)
 }
 
-/// Changes these facts and returns the reason for the refusal that follows from them.
+/// Changes the facts about this user, and returns the reason for the refusal that follows from the changed facts.
 fn after(change: impl FnOnce(&mut RefusalFacts, &mut Status)) -> Option<Refusal> {
     let (mut facts, mut status) = user();
     change(&mut facts, &mut status);
@@ -179,7 +179,8 @@ fn status_is_read_as_the_kernel_writes_it() {
     assert!(!status.root && !status.no_new_privs && !status.seccomp);
 }
 
-/// A remedy repeats the command line of the recording if it is a remedy for this recording alone, and only then.
+/// If a remedy helps only this one recording, its text repeats the recording's command line. Other remedies do not
+/// repeat the command line.
 #[test]
 fn remedies_that_record_repeat_the_command_line() {
     let (missing, limit) = (NEITHER, 64 << 10);

@@ -123,7 +123,8 @@ fn the_graph_has_the_order_and_not_the_clocks() {
     assert_eq!(json["clock_difference_at_least_ns"], CLOCKS);
 }
 
-/// A gap of 30 s can be a wait, or a clock that is 30 s late. The order of the times does not show which.
+/// A gap of 30 s can be a wait, or come from a clock that is 30 s late. The order of the times does not show which of
+/// the two it is.
 #[test]
 fn what_the_order_has_no_proof_of_is_told() {
     let jobs = || vec![job("fetch", 0, 4), job("pack", 36, 40)];
@@ -233,7 +234,8 @@ fn the_ci_system_adds_jobs_times_and_needs() {
     ];
     let pipeline = pipeline(jobs, None, &all);
     let json = pipeline.json();
-    // One job is found by its name, one because the recording lies in no other job, and one has no recording.
+    // One job is found by its name, one because the recording lies in the time of no other job, and one has no
+    // recording.
     assert_eq!(json["path"], serde_json::json!(["build", "image", "x86"]));
     assert_eq!(json["clock_uncertainty_ns"], 2 * S);
     assert_eq!(

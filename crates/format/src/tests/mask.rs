@@ -8,7 +8,7 @@ use crate::block::life::columns::common;
 use crate::event::{LifeKind, KINDS};
 use crate::meta::Summary;
 
-/// A mask that replaces every text by `*`, and keeps the texts and the names of fields that it has got.
+/// A mask that replaces every text by `*`. It keeps the texts and the names of fields that it was given to mask.
 #[derive(Default)]
 struct Everything {
     seen: Vec<Vec<u8>>,

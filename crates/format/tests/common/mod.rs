@@ -273,8 +273,8 @@ pub fn lifecycle(time: u64, tid: u32, dice: &mut Dice) -> Vec<Event> {
 /// The events of two samples of the machine's counters, and of the system calls of one or two processes.
 fn counters(time: u64, tgid: Tgid, dice: &mut Dice) -> [Event; 4] {
     let mut first = Counters::default();
-    // Every third counter is missing, as if the kernel did not have it. The second sample is a copy, so it lacks the
-    // same counters.
+    // Every third counter is missing, as if the kernel did not have it. The second sample is a copy of the first one,
+    // so the same counters are missing there.
     for counter in Counter::ALL {
         if !(counter as u64).is_multiple_of(3) {
             first.set(counter, dice.below(1 << 50));

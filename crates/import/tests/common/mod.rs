@@ -15,7 +15,7 @@ pub const MS: u64 = 1_000_000;
 /// started.
 pub const REAL: u64 = 1_795_413_246_000 * MS;
 
-/// A file of another tool for which it is not known when it was written.
+/// A file of another tool, without the time at which the file was written.
 #[allow(dead_code)] // not in each test
 pub fn tool_file(path: &[u8], file: File) -> ToolFile {
     ToolFile {

@@ -198,7 +198,7 @@ fn of_two_jobs_that_ran_at_once_make_may_have_ignored_one() {
     }
 }
 
-/// If two workers of a pool were killed, the owner closed the pool. If only one worker was killed, its end may be the
+/// If two workers of a pool were killed, the owner closed the pool. If only one worker was killed, that kill may be the
 /// reason for the failure.
 #[test]
 fn a_pool_that_was_closed_is_no_reason() {

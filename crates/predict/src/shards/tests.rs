@@ -282,7 +282,7 @@ fn tests_of_the_recording_have_the_files_of_their_steps() {
     }
     let tests = Tests::new(&recording, &[]);
     let files: Vec<_> = tests.list.iter().map(|test| test.file.as_deref()).collect();
-    // No test runner is told to run the file of a shell script.
+    // A test runner cannot be told to run the file of a shell script, so this test has no file.
     assert_eq!(files, [Some("pkg/tests/test_net.py"), None]);
 }
 
@@ -334,7 +334,7 @@ fn the_runners_own_time_is_shared_by_tests_and_files() {
         suites: suites.to_vec(),
     };
     assert_eq!(runner::between_suites(&report), 994 * MS);
-    // There is no time between suites that ran at once.
+    // Suites that ran at once have no time between them.
     for suite in &mut report.suites {
         suite.attributes.length = Some(2_000_000_000);
     }

@@ -73,7 +73,7 @@ fn hardware_is_told_as_the_kernel_tells_it() {
         of(arm, ""),
         "cpu model=implementer 0x41 part 0xd0c, cpu stepping=0x3 1, memory bytes=24576000000"
     );
-    // The recorded model of this machine must be the one in /proc/cpuinfo.
+    // The recorded CPU model of this machine must be the one in /proc/cpuinfo.
     let here = std::fs::read_to_string("/proc/cpuinfo").unwrap();
     if let Some((_, model)) = here
         .lines()

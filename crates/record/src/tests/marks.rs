@@ -115,8 +115,8 @@ fn marks_of_another_time_namespace_have_the_kernels_times() {
     assert_eq!(of(&clocks, None, 102_000), None);
     let clock = |pids: [u32; 2], offset: i128| ProgramClock { pids, offset };
     clocks.take(clock([70, 7], 100_000));
-    // The pids 70 and 7 are those of the process whose clock is known. For another pid, or without one, the same clock
-    // is used, because no other known clock gives a time inside the recording.
+    // The pids 70 and 7 are those of the process whose clock is known. A mark with another pid, or without a pid, is
+    // read by the same clock, because no other known clock gives a time inside the recording.
     for pid in [Some(70), Some(7), Some(8), None] {
         assert_eq!(of(&clocks, pid, 102_000), Some(2_000), "{pid:?}");
     }

@@ -173,7 +173,7 @@ fn check(name: &str, analysis: &Analysis) -> Times {
     told.swap_remove(0).1
 }
 
-/// The usual test covers the small fixtures, and the long one covers all fixtures.
+/// The usual test run covers the small fixtures, and `make test-long` covers all fixtures.
 #[test]
 fn of_each_fixture() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
@@ -206,7 +206,7 @@ fn of_each_fixture() {
 }
 
 /// Makes task 10 wait for a socket in a system call, for the given span in ms. The task `waker` ends the wait. If
-/// `waker` is 0, a time-out ends it: the task called with a time limit for the answer.
+/// `waker` is 0, a time-out ends the wait, and the call is one that waits for an answer with a time limit.
 fn wait(hand: &mut Hand, span: Range<i64>, waker: u32) {
     let length = u64::try_from((span.end - span.start) * MS).unwrap();
     let timeout = match waker {

@@ -249,8 +249,8 @@ fn what_its_parent_stopped_failed_only_if_it_took_too_long() {
             stopped,
             Some("→ perhaps the command exit 1"),
         ),
-        // The child waited to read from a pipe. Data may have woken it, and the signal may have come only in the
-        // millisecond for which it then ran.
+        // The child waited to read from a pipe. Data may have woken the child, and the signal may have come only in the
+        // millisecond for which the child then ran.
         (
             Reason::Child,
             Reason::PipeRead,
@@ -274,8 +274,8 @@ fn what_its_parent_stopped_failed_only_if_it_took_too_long() {
     }
 }
 
-/// The owner of a pool stops a worker that does not end by itself after the other worker has ended. The stopped worker
-/// had no time-out, unless the other one ended long before or failed.
+/// The owner of a pool stops a worker that does not end by itself after the other worker has ended. There was no
+/// time-out for the stopped worker, unless the other worker ended long before or failed.
 #[test]
 fn a_pool_that_is_closed_had_no_time_out() {
     for (end, status, is_named) in [(652, 0, false), (300, 0, true), (652, EXIT_1, true)] {
@@ -298,7 +298,8 @@ fn a_pool_that_is_closed_had_no_time_out() {
     }
 }
 
-/// If a parent checks again and again whether its child has ended, and finally stops it, there was perhaps a time-out.
+/// If a parent checks again and again whether its child has ended, and finally stops the child, there was perhaps a
+/// time-out.
 #[test]
 fn a_parent_that_looks_for_its_childs_end_may_have_a_time_out() {
     for (naps, is_named) in [(3, false), (9, true)] {
@@ -337,7 +338,7 @@ fn a_parent_that_sleeps_after_the_stop_had_no_time_out() {
     assert!(!text.contains('→'), "{text}");
 }
 
-/// A process that slept at that moment cannot have sent the signal that stopped its child.
+/// A parent that slept when its child was stopped cannot have sent the signal that stopped the child.
 #[test]
 fn a_parent_that_slept_has_stopped_nobody() {
     for (wakes_before, chain) in [(true, "→ perhaps the command"), (false, "→ the command")] {
@@ -417,7 +418,7 @@ fn a_kernel_worker_leads_to_the_writer() {
     for (name, late, reason, writer) in [
         ("kworker/u8:3", 0, Reason::Poll, true),
         ("kworker/u8:3", 0, Reason::Terminal, true),
-        // The task was woken later, for something else than the data.
+        // The task was woken later, by something else than the data.
         ("kworker/u8:3", 20, Reason::Poll, false),
         ("kworker/u8:3", 0, Reason::FileLock, false),
         ("kworker/0:3", 0, Reason::Poll, false),
@@ -519,8 +520,8 @@ fn what_has_no_answer_is_not_to_be_kept_in_a_cache() {
     }
 }
 
-/// A load generator sends a request at each tick of its timer. The server's answers come in between, so the ticks are no
-/// time-outs of requests, although a request is open whenever the generator waits for a tick.
+/// A load generator sends a request at each tick of its timer. The server's answers come between the ticks. So the
+/// ticks are no time-outs of requests, although a request is open whenever the generator waits for a tick.
 #[test]
 fn ticks_between_answers_are_no_silence() {
     for (ticks, is_silent) in [(12, false), (2, true)] {
@@ -574,8 +575,8 @@ fn reasons(analysis: &Analysis, tid: u32) -> Vec<(&'static str, u64)> {
     named.collect()
 }
 
-/// A worker thread is idle if another thread of its process gives it work. A thread that waits for a thread which it
-/// started, or for a lock that is held for a short time, is not idle.
+/// A worker thread is idle if it waits until another thread of its process gives it work. A thread that waits for a
+/// thread which it started, or for a lock that is held for a short time, is not idle.
 #[test]
 fn workers_without_work_are_idle() {
     let mut hand = command(1_100);
@@ -590,7 +591,7 @@ fn workers_without_work_are_idle() {
     // The worker sleeps until the thread that started it has work.
     sleeps(&mut hand, (11, 1), 200, (Reason::Lock, SLEEPS));
     wakes(&mut hand, 10, 400, (11, 1));
-    // The first thread waits for its worker, and this one waits for its own worker.
+    // The first thread waits for its worker (11), and the worker waits for its own worker.
     sleeps(&mut hand, (10, 0), 410, (Reason::Lock, SLEEPS));
     sleeps(&mut hand, (11, 1), 420, (Reason::Lock, SLEEPS));
     wakes(&mut hand, 12, 600, (11, 1));

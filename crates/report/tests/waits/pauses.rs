@@ -25,7 +25,7 @@ fn sleeps_after_failed_tries_name_them() {
     let text = advice(&analyzed(&tries(EXIT_1)));
     let words = "sleeps 1.50 s, 3 times, after tries that fail: find out why they fail";
     assert!(text.contains(words), "{text}");
-    // A server that a test kills has not failed.
+    // A server that a test kills does not count as failed.
     for status in [0, TERM] {
         let text = advice(&analyzed(&tries(status)));
         assert!(!text.contains("tries"), "{text}");
@@ -54,7 +54,8 @@ fn naps_until_children_end_name_them() {
     assert!(!text.contains("is meant"), "{text}");
 }
 
-/// COMMAND naps for 0.8 s, during which a program that it has started before either sleeps or works for a while.
+/// COMMAND naps for 0.8 s. A program that COMMAND has started before either sleeps or works for a while during this
+/// nap.
 #[test]
 fn a_sleep_while_nothing_runs_has_nothing_to_wait_for() {
     for (work, words) in [
@@ -74,8 +75,8 @@ fn a_sleep_while_nothing_runs_has_nothing_to_wait_for() {
     }
 }
 
-/// An installer naps between two tries to reach a server, and does nothing else for long. It received no packages, so a
-/// cache for packages would not help.
+/// An installer naps between two tries to reach a server, and does nothing else for long. The installer received no
+/// packages, so a cache for packages would not help.
 #[test]
 fn an_installation_that_downloads_nothing_needs_no_cache() {
     let mut hand = command(2_000);
@@ -95,7 +96,8 @@ fn an_installation_that_downloads_nothing_needs_no_cache() {
     assert!(!text.contains("cache"), "{text}");
 }
 
-/// A thread naps for a second, for most of which another thread of its process either works or naps, too.
+/// A thread naps (sleeps for a timer) for a second. Most of this time, another thread of its process either works or
+/// naps, too.
 #[test]
 fn a_nap_beside_work_of_the_process_is_no_sleep_of_it() {
     for (work, is_judged) in [(100, true), (900, false)] {
@@ -112,7 +114,7 @@ fn a_nap_beside_work_of_the_process_is_no_sleep_of_it() {
     }
 }
 
-/// A program starts a compiler for each of five files. Each call works on three CPUs for 0.5 s.
+/// A program starts a compiler for each of five files. Each call of the compiler works on three CPUs for 0.5 s.
 #[test]
 fn a_compiler_that_warms_up_takes_several_files() {
     for (compiler, is_told) in [("/usr/bin/javac", true), ("/usr/bin/gcc", false)] {
@@ -295,8 +297,8 @@ fn a_limit_that_ends_a_program_is_named() {
     }
 }
 
-/// A tool that could run two jobs at once runs three of them one after the other. They may share a lock or a pool of one
-/// job, or need each other, so there is no advice.
+/// A tool that could run two jobs at once runs three jobs one after the other. The jobs may share a lock or a pool of
+/// one job, or need each other, so there is no advice.
 #[test]
 fn jobs_of_a_tool_that_could_run_several_are_not_judged_one_by_one() {
     for (tool, name, is_told) in [
@@ -394,8 +396,8 @@ fn a_heartbeat_that_handles_its_end_has_no_length_of_its_own() {
     assert!(!text.contains("sleeps"), "{text}");
 }
 
-/// COMMAND naps longer and longer until its server has started up, which waits for a CPU for most of that time. The server
-/// may also work for a time that it measures, so that the naps are as long on free CPUs.
+/// COMMAND naps longer and longer until its server has started up. For most of that time, the server waits for a CPU.
+/// In one case the server works for a time that it measures itself, so that the naps are as long on free CPUs.
 #[test]
 fn how_long_a_starting_server_takes_on_free_cpus_is_an_interval() {
     let mut hand = command(1_500);
@@ -418,8 +420,8 @@ fn how_long_a_starting_server_takes_on_free_cpus_is_an_interval() {
     assert!(text.contains(words), "{text}");
 }
 
-/// COMMAND starts three children and waits for all of them. One works and waits for a CPU for 0.8 s, the others sleep for
-/// a shorter time. On free CPUs the sleeps would decide how long the build takes.
+/// COMMAND starts three children and waits for all of them. One child works and waits for a CPU for 0.8 s, the others
+/// sleep for a shorter time. On free CPUs the sleeps would decide how long the build takes.
 #[test]
 fn sleeps_that_free_cpus_would_leave_are_named_or_not_judged() {
     let both = "helper b and 1 more sleep 707 ms: wait for an event, unless";
@@ -450,8 +452,8 @@ fn sleeps_that_free_cpus_would_leave_are_named_or_not_judged() {
     }
 }
 
-/// An event loop sets a timer of a second and then waits for a child, which waits for a CPU for 0.8 s. After the child's
-/// end, it waits for the rest of the timer's time. On free CPUs, that rest is longer.
+/// An event loop sets a timer of a second and then waits for a child, which waits for a CPU for 0.8 s. After the
+/// child's end, the event loop waits for the rest of the timer's time. On free CPUs, that rest is longer.
 #[test]
 fn a_timer_that_was_set_before_the_work_is_no_shorter_on_free_cpus() {
     let mut hand = command(1_500);
@@ -472,8 +474,8 @@ fn a_timer_that_was_set_before_the_work_is_no_shorter_on_free_cpus() {
     );
 }
 
-/// COMMAND signals its child, which waits in a poll, and then waits for the child's end. The child handles the signal but
-/// waits again until its time-out, and then ends.
+/// COMMAND signals its child, which waits in poll(2), and then COMMAND waits for the child's end. The child handles the
+/// signal, but then polls again until its time-out, and then ends.
 #[test]
 fn a_program_that_waits_on_after_a_signal_of_its_parent_can_end_at_once() {
     let mut hand = command(1_500);

@@ -24,7 +24,7 @@ pub(super) fn becomes_on(hand: &mut Hand, cpu: u16, pid: u32, at: i64, line: &st
     }
 }
 
-/// Lets a task sleep for a timer, from one time to another, and go on on its CPU.
+/// Lets a task sleep until a timer ends, from one time to another, and then go on on its CPU.
 pub(super) fn naps(hand: &mut Hand, task: (u32, usize), from: i64, to: i64) {
     sleeps(hand, task, from, NAP);
     wakes(hand, 0, to, task);
@@ -128,7 +128,7 @@ fn waits_without_a_proven_cause_do_not_bound_sleeps() {
     assert!(text.contains("≤ 800 ms"), "{text}");
 }
 
-/// COMMAND naps until each tenth of a second, twelve times. It keeps a rate, which may be what it is for.
+/// COMMAND naps until each tenth of a second, twelve times. So COMMAND keeps a rate, and the rate may be intended.
 #[test]
 fn naps_that_keep_a_rate_are_not_judged() {
     let mut hand = command(1_300);
@@ -203,7 +203,7 @@ fn a_server_that_is_ended_has_slept_for_its_last_answer() {
 }
 
 /// For each of two children in turn, a loop naps for 10 ms and then waits for a CPU for 50 ms, three times. Each child
-/// ends while the loop waits for a CPU, so the next check notices it without another nap.
+/// ends while the loop waits for a CPU, so the loop's next check notices the end without another nap.
 #[test]
 fn a_check_comes_when_its_loop_has_a_cpu() {
     let mut hand = command(700);
@@ -223,8 +223,8 @@ fn a_check_comes_when_its_loop_has_a_cpu() {
     assert!(!text.contains("wait for an event"), "{text}");
 }
 
-/// A server works for 0.9 s until it listens, and is idle from then on. A script checks every 0.25 s whether it
-/// listens.
+/// A server works for 0.9 s until it listens for requests, and is idle from then on. A script checks every 0.25 s
+/// whether the server listens.
 #[test]
 fn a_script_that_waits_for_a_server_that_works_polls() {
     let mut hand = command(1_200);
@@ -411,9 +411,9 @@ fn a_request_after_a_timer_is_no_time_out_of_the_server() {
     assert!(!text.contains("unknown"), "{text}");
 }
 
-/// The event loop of a supervisor sends a request to its server after an interval of a second. Then it waits for the
-/// answer, at most until the next interval ends. The first interval counts as a sleep, because its end led to the
-/// answer.
+/// The event loop of a supervisor sends a request to its server after an interval of a second. Then the loop waits for
+/// the answer, at most until the next interval ends. The first interval counts as a sleep, because the end of the
+/// interval led to the answer.
 #[test]
 fn an_interval_after_which_a_loop_asks_is_no_tick() {
     let mut hand = command(1_100);
@@ -556,7 +556,7 @@ fn a_time_out_after_which_a_child_is_killed_is_named() {
     );
 }
 
-/// Two tasks of a build take turns on a CPU, because `taskset` allows only this one.
+/// Two tasks of a build take turns on a CPU, because `taskset` allows the build only this one CPU.
 #[test]
 fn a_given_cpu_is_judged() {
     let mut hand = command(1_000);

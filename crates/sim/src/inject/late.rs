@@ -9,7 +9,8 @@ use crate::program::Span;
 use crate::recording::{Recording, Stamped, Written};
 
 /// Writes events of a simulated recording into their ring some time after their stamp was taken. This happens when a
-/// virtual CPU is descheduled between the two. Writes of other CPUs in the meantime come first.
+/// virtual CPU is descheduled after taking the stamp and before writing the event. Events that other CPUs write in the
+/// meantime come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Late {
     /// The share of the simulated recording's events that are written late, in 1/1000.

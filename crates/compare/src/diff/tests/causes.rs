@@ -119,7 +119,7 @@ fn causes(diff: &Diff) -> Vec<DifferenceCause> {
     diff.causes.shares.iter().map(|share| share.cause).collect()
 }
 
-/// Whether the gate fails the build; `None` if it cannot judge.
+/// Whether the gate fails the build; `None` if the gate cannot judge the build.
 fn fails(diff: &Diff) -> Option<bool> {
     gate::judge(diff).unwrap().ok().map(|gate| gate.failed())
 }
@@ -221,7 +221,7 @@ fn a_quieter_machine_excuses_no_slower_build() {
         assert!(first.contains(&but), "{first}");
         assert_eq!(fails(&diff), Some(true), "{first}");
     }
-    // A build as fast as before passes the gate, also on a runner with a slower disk.
+    // A new build that is as fast as the base passes the gate, also on a runner with a slower disk.
     let disk = made(&[(WallPart::Disk, 500)]);
     for new in [made(&[]), disk] {
         let diff = diff(&busy, &new, 4);
@@ -273,7 +273,7 @@ fn a_busier_machine_excuses_no_build_that_works_twice_as_long() {
 
 #[test]
 fn what_others_take_of_more_work_is_no_cause() {
-    // In both builds, other tasks have half of the CPUs.
+    // Other tasks have half of the CPUs while the base runs, and also while the new build runs.
     let busy = |work: u64| {
         made(&[(WallPart::Work, work), (WallPart::Others, work + 300)]).work(work + 1500)
     };
@@ -315,9 +315,9 @@ fn what_a_quota_takes_of_more_work_is_no_cause() {
     );
 }
 
-/// Other tasks took 16 ms from the base for its 5 ms of work, and 23 ms from the new build for its 97 ms of work. At
-/// the base's rate they would have taken 310 ms from the new build. But other tasks explain no gain of 287 ms: the time
-/// that they took did not become shorter.
+/// Other tasks took 16 ms from the base for the base's 5 ms of work, and 23 ms from the new build for its 97 ms of
+/// work. At the base's rate they would have taken 310 ms from the new build. But the gain of 287 ms is not explained by
+/// other tasks, because the time that other tasks took did not become shorter.
 #[test]
 fn others_give_no_more_back_than_they_had() {
     let base = made(&[
@@ -342,7 +342,7 @@ fn others_give_no_more_back_than_they_had() {
         others.map(|share| share.ns / i128::from(MS)).sum::<i128>()
     };
     assert_eq!((of(23), of(16)), (0, 0));
-    // Other tasks took nothing from the new build, so they gave back all that they had.
+    // Other tasks took nothing from the new build, so the whole time that they took from the base counts as gained.
     let base = made(&[(WallPart::Others, 900), (WallPart::Sleep, 900)]);
     let diff = diff(&base, &made(&[(WallPart::Work, 3800)]).work(5300), 4);
     let mut withheld = withheld(diff.sides());
@@ -428,7 +428,7 @@ fn more_waits_for_a_disk_are_the_builds() {
     );
 }
 
-/// Makes half of the CPU time of the first `count` runs unknown, as if they had lost events.
+/// Makes half of the CPU time of the first `count` runs unknown, as if these runs had lost events.
 fn unsure(mut runs: Vec<Run>, count: usize) -> Vec<Run> {
     for run in runs.iter_mut().take(count) {
         let on_cpu = run.figures.get(Figure::OnCpu).unwrap() / 2;
@@ -444,8 +444,8 @@ fn unsure(mut runs: Vec<Run>, count: usize) -> Vec<Run> {
     runs
 }
 
-/// A run with much unknown time is left out of the causes. With this run, the longer sleep of the other runs would not
-/// be found, or the difference would be attributed to another order of the work.
+/// A run with much unknown time is left out when the causes are found. If this run were included, the longer sleep of
+/// the other runs would not be found, or the difference would be attributed to another order of the work.
 #[test]
 fn unknown_waits_are_no_order() {
     let unsure = [(WallPart::Unknown, 800), (WallPart::Sleep, 100)];
@@ -455,13 +455,14 @@ fn unknown_waits_are_no_order() {
     assert_eq!(causes(&diff), [DifferenceCause::Sleep]);
     let warned = warnings::warnings(&diff).join("\n");
     assert!(warned.contains("800 ms of its time is unknown"), "{warned}");
-    // If too few other runs remain, all runs are compared.
+    // If too few runs without much unknown time remain, all runs are compared.
     let new = made(&unsure).runs(1);
     let diff = compare(made(&[]).runs(1), new, Figure::Wall, false);
     assert_eq!((causes(&diff), diff.set_aside.len()), (vec![], 0));
 }
 
-/// A longer time is only attributed to the order in which the work ran if it is known that the amount of work is equal.
+/// A longer time is attributed to the order in which the work ran only if both builds are known to have the same amount
+/// of work.
 #[test]
 fn unknown_work_is_no_order() {
     let base = made(&[]);
@@ -554,11 +555,12 @@ fn the_gate_judges_the_time_on_cpus_of_its_own() {
     assert!(failed && text.starts_with(words), "{text}");
     assert!(text.ends_with("inside the spread"), "{text}");
     assert!(!judged(&equal, false).1);
-    // If the gate is strict, it judges the wall time, which is inside its spread.
+    // A strict gate judges the wall time. The difference of the wall times is inside their spread.
     assert!(!judged(&slower, true).1);
 }
 
-/// A server that was started before the recording may belong to the build or to somebody else.
+/// A server that was started before the recording may belong to the build or to somebody else. So waits for this server
+/// are attributed to nobody.
 #[test]
 fn waits_for_servers_of_this_machine_are_nobodys() {
     let base = made(&[(WallPart::Network, 100), (WallPart::Outside, 100)]).near();
@@ -583,7 +585,7 @@ fn waits_for_servers_of_this_machine_are_nobodys() {
     // The waits are for a server on another machine.
     let far = of(&network(900));
     assert_eq!(far.1, Some(Whose::Machine), "{}", far.0);
-    // If there are more waits than before, the build is responsible.
+    // If the new build waits for the network more often than the base, the build is responsible.
     let mut more = network(900).near().runs(4);
     for run in &mut more {
         run.parts
@@ -711,7 +713,7 @@ fn another_cpu_model_leaves_the_code_in_doubt() {
         (13, "A", Whose::Build, Some(true)),
         (13, "", Whose::Build, Some(true)),
         (13, "B", Whose::Unclear, None),
-        // No CPU model in a fleet of runners is three times as slow as another one.
+        // No CPU model in a fleet of runners is three times as slow as another model.
         (30, "B", Whose::Build, Some(true)),
     ];
     for (times, model, whose, fail) in cases {
@@ -747,7 +749,7 @@ fn another_number_of_cpus_is_not_the_builds() {
     assert_eq!(told(serial(), 1), (fewer, unclear, None));
     // More CPUs do not make less of the work run at once.
     assert_eq!(told(serial(), 4), (order.into(), build, Some(true)));
-    // More CPUs can change the CPU time a little, because fewer cores are shared, but cannot double it.
+    // More CPUs can change the CPU time a little, because fewer tasks share a core, but cannot double it.
     let (cause, whose, fail) = told(made(&[(WallPart::Work, 2600)]).work(4500), 4);
     assert!(cause.ends_with(", on 4 CPUs instead of 2"), "{cause}");
     assert_eq!((whose, fail), (unclear, None));
@@ -762,7 +764,8 @@ fn another_number_of_cpus_is_not_the_builds() {
         gate.ends_with(", on 1 CPU instead of 2: --fail-over cannot judge it"),
         "{gate}"
     );
-    // Other tasks scatter the wall times so much that these do not differ. Other figures do differ.
+    // Because of other tasks, the wall times scatter so much that no difference between them is found. Other figures do
+    // differ.
     let noisy = |others: [u64; 4], work: u64, cpus: usize| -> Vec<Run> {
         let one = |others| {
             on(

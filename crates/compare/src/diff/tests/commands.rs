@@ -45,7 +45,7 @@ fn commands_with_nothing_in_common_are_not_judged() {
     assert_eq!(said, ["not the same command: make; npm test"]);
     let why = gate::judge(&strange).unwrap().unwrap_err();
     assert!(why.contains("no other process is on both sides"), "{why}");
-    // Two commands with the same program, such as a shell, are not therefore the same command.
+    // Two commands are not the same only because they have the same program, such as a shell.
     let shell = |key| {
         let mut run = run((&format!("sh -c {key}"), key), &[key + 10]);
         run.processes[0].program = ProgramName::new("sh");
@@ -92,7 +92,7 @@ fn a_wrapper_is_told_and_judged() {
         "not the same command: make; strace make"
     );
     assert!(gate::judge(&wrapped).unwrap().is_ok());
-    // A wrapper also causes no error if the wrapped command is a single process.
+    // A wrapper around the command also causes no error if the wrapped command is a single process.
     let wrapped = diff(run(("sleep 1", 1), &[]), run(("sh -c 'sleep 1'", 2), &[1]));
     assert!(commands::other_commands(&wrapped).is_some() && gate::judge(&wrapped).unwrap().is_ok());
 }
@@ -105,7 +105,7 @@ fn arguments_that_differ_between_runs_are_the_same_command() {
     );
     assert_eq!(commands::other_commands(&same), None);
     assert!(gate::judge(&same).unwrap().is_ok());
-    // A recording by pid has no known command. So there must be no warning that its command differs.
+    // A recording by pid has no known command. So there must be no warning that the commands of the two sides differ.
     let mut other = run(("", 2), &[5]);
     other.root = None;
     assert_eq!(

@@ -8,7 +8,7 @@ use crate::diff::{html, json, markdown, Run};
 
 const MIB: u64 = 1 << 20;
 
-/// A run of so many seconds: wall time, CPU time; with these demands.
+/// A run with this wall time and CPU time in seconds, and with these demands: its use of disks, network and memory.
 fn with(wall: u64, on_cpu: u64, demands: &[(Demand, u64)]) -> Run {
     let mut run = run([wall, on_cpu, 10, 5]);
     run.demands = demands.iter().copied().collect();

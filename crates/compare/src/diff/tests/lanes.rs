@@ -59,7 +59,8 @@ fn those_at_once_have_lanes_of_their_own() {
     assert_eq!(left_out, 0);
 }
 
-/// A part of a label, such as the text of a script, may contain spaces. It is not divided.
+/// A part of a label, such as the text of a script, may contain spaces. The layout of the label does not divide such a
+/// part.
 #[test]
 fn the_last_part_of_a_name_stays_in_a_narrow_bar() {
     let markup = |parts: &[&str]| {

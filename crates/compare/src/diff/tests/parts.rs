@@ -26,7 +26,8 @@ fn the_parts_of_a_run_add_up_to_its_wall_time() {
         wall(&busy),
         wall(&idle)
     );
-    // In the idle recording, only the build had the CPUs. The simulation shows it, so others have hardly any time.
+    // In the idle recording, only the build had the CPUs. The simulation shows that, so hardly any time is attributed
+    // to other tasks.
     assert!(
         own.times.get(WallPart::Others) * 20 <= wall(&idle),
         "{own:?}"

@@ -84,7 +84,7 @@ fn a_difference_inside_the_spread_is_none() {
     );
 }
 
-/// A run with a step whose wall time has these parts, and which failed `failed` times.
+/// A run with a step whose wall time has these parts. The step failed `failed` times.
 fn with(parts: &[(WallPart, u64)], failed: u64) -> Run {
     let wall = parts.iter().map(|(_, ns)| ns).sum();
     let mut run = run(&[("x", wall, Some(0))]);

@@ -75,7 +75,8 @@ fn names(awaited: WaitReason) -> Vec<&'static str> {
     }
 }
 
-/// The page's script compares some kinds and states with numbers and words, which must be the same here.
+/// The page's script compares some kinds and states with fixed numbers and words. The numbers and words of this crate
+/// must be the same.
 #[test]
 fn the_page_finds_its_kinds_and_states() {
     let data = include_str!("../../../web/src/data.ts");
@@ -97,7 +98,7 @@ fn the_page_finds_its_kinds_and_states() {
     let chart = include_str!("../../../web/src/units-chart.ts");
     assert!(chart.contains("=== \"job slot\""));
     assert_eq!(of("job slot").len(), 1);
-    // Only one kind of pieces is on a CPU. The page knows its number.
+    // Only one kind of pieces is on a CPU. The page's script has the number of this kind.
     let runs = kinds().iter().filter(|kind| kind.1 == 0).count();
     assert_eq!((runs, kinds()[usize::from(RUNNING)].1), (1, 0));
 }

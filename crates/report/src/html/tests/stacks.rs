@@ -34,8 +34,8 @@ fn functions(all: &Stacks, mut stack: u32) -> Vec<&Function> {
     out
 }
 
-/// Rows by function, file and whether the samples are waits: the number and ns of samples in the function itself, then
-/// of those in it or its callees.
+/// Rows by function, file and whether the samples are waits. The values are the number and the ns of the samples in the
+/// function itself, then the number and the ns of those in the function or its callees.
 type Rows = BTreeMap<(String, String, bool), [u64; 4]>;
 
 fn rows_of(all: &Stacks) -> Rows {
