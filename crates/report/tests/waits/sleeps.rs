@@ -303,12 +303,8 @@ pub(super) fn polls(hand: &mut Hand, task: (u32, usize), from: i64, timeout: u64
 }
 
 /// Lets a task wait in poll(2) from a time on, with the given time-out.
-pub(super) fn polls_until(
-    hand: &mut Hand,
-    (tid, cpu): (u32, usize),
-    from: i64,
-    timeout: Timeout,
-) {
+pub(super) fn polls_until(hand: &mut Hand, task: (u32, usize), from: i64, timeout: Timeout) {
+    let (tid, cpu) = task;
     let wait = SchedKind::Switch {
         prev: Tid(tid),
         next: Tid(0),
