@@ -43,20 +43,22 @@ pub(super) struct Measurement {
 /// The execution that measures for a set time, if one takes a tenth of the critical path. If there are several, the
 /// longest one.
 pub(super) fn measurement(facts: &BuildFacts<'_>) -> Option<Measurement> {
-    let mut times: BTreeMap<Group, Measurement> = BTreeMap::new();
+    let all = facts.all().map(|(group, _)| Measurement {
+        group,
+        length: 0,
+        queued: 0,
+    });
+    let mut all: Vec<Measurement> = all.collect();
     for (segment, group, _) in facts.segments() {
-        let Some(group) = group else { continue };
-        let own = times.entry(group).or_insert(Measurement {
-            group,
-            length: 0,
-            queued: 0,
-        });
+        let Some(own) = group.and_then(|group| all.get_mut(group as usize)) else {
+            continue;
+        };
         own.length = own.length.saturating_add(segment.length());
         if segment.kind == TimeKind::RunQueue {
             own.queued = own.queued.saturating_add(segment.length());
         }
     }
-    let long = times.into_values();
+    let long = all.into_iter();
     let long = long.filter(|own| own.length.saturating_mul(MUCH) >= facts.wall);
     let long = long.filter(|own| facts.measures_by_clock(own.group));
     long.max_by_key(|own| own.length)
@@ -65,17 +67,16 @@ pub(super) fn measurement(facts: &BuildFacts<'_>) -> Option<Measurement> {
 /// The timer that covers most of the critical path's waits for a CPU, if a program set this timer before other work of
 /// the program. Only the last sleep of each thread on the path is examined.
 pub(super) fn deadline(facts: &BuildFacts<'_>) -> Option<Deadline> {
-    let mut last: BTreeMap<ThreadIx, (&Segment, Group)> = BTreeMap::new();
-    for (segment, group, _) in facts.segments() {
-        if let (TimeKind::Sleep, Some(group)) = (segment.kind, group) {
-            last.insert(segment.thread, (segment, group));
-        }
-    }
+    let sleeps = facts.path.segments.iter();
+    let sleeps = sleeps.filter(|segment| segment.kind == TimeKind::Sleep);
+    let last: BTreeMap<ThreadIx, &Segment> =
+        sleeps.map(|segment| (segment.thread, segment)).collect();
     let all = last.into_values().take(THREADS);
-    let all = all.filter_map(|(segment, group)| {
+    let all = all.filter_map(|segment| {
         let set = set_at(facts, segment)?;
+        let process = facts.analysis.thread(segment.thread).process;
         Some(Deadline {
-            group,
+            group: facts.groups.at(process, segment.from)?,
             length: segment.to.since(set),
             queued: queued(facts, set, segment.from),
         })

@@ -125,9 +125,11 @@ fn answered_between_ticks(
     };
     let mut ticks: BTreeMap<ThreadIx, (usize, Ktime)> = BTreeMap::new();
     for (segment, ..) in segments {
-        let wait = timeline.around(segment.thread, segment.from);
-        let is_tick = wait.is_some_and(|wait| wait.waker().is_timer());
-        if segment.kind == TimeKind::Network && is_tick {
+        let is_tick = || {
+            let wait = timeline.around(segment.thread, segment.from);
+            wait.is_some_and(|wait| wait.waker().is_timer())
+        };
+        if segment.kind == TimeKind::Network && is_tick() {
             let (count, _) = ticks.entry(segment.thread).or_insert((0, segment.to));
             *count += 1;
         }
