@@ -66,10 +66,10 @@ impl Finder<'_> {
         (counts && (is_same || !on_purpose)).then_some(Explains::Maybe)
     }
 
-    /// How the failure of a shell's last child explains the shell's failure, if the shell ended with a status such as
-    /// 1. A shell can have such a status without a failed child. So the explanation may be uncertain: the script may
-    /// ignore the child's failure (`|| true`) and then fail by a builtin, and without `pipefail` only the last command
-    /// of a pipe decides the status.
+    /// How the failure of a shell's last child explains the shell's failure, if the shell ended with an ordinary status,
+    /// such as 1. A shell can have such a status without a failed child. So the explanation may be uncertain: the script
+    /// may ignore the child's failure (`|| true`) and then fail by a builtin, and without `pipefail` only the last
+    /// command of a pipe decides the status.
     fn with_a_common_status(&self, ix: ProcessIx, above: ProcessIx) -> Option<Explains> {
         let (child, shell) = (self.analysis.process(ix), self.analysis.process(above));
         let sets_pipefail = |word: &[u8]| words::contains(word, b"pipefail");
