@@ -13,6 +13,7 @@ use tr_format::event::{Ktime, Reason};
 use super::awaited::waits_for_children;
 use super::facts::BuildFacts;
 use super::nap::{sum, Nap, LOOP};
+use super::rhythm::is_long;
 use crate::exit;
 
 /// The longest time in nanoseconds between the last sleep of a program and the end of the program, if the sleep decided
@@ -28,8 +29,8 @@ const EQUAL: (u64, u64) = (4, 6);
 const TRIES: usize = 10_000;
 
 /// The divisor of the sum of all sleeps that a line of advice covers: a process with less than a tenth of this sum does
-/// not decide what the line says. A sleep that is shorter than a tenth of a process's longest sleep decides nothing
-/// either. A guess: if such a process counted, a fact about this process alone would be stated about all processes.
+/// not decide what the line says. A guess: if such a process counted, a fact about this process alone would be stated
+/// about all processes.
 const SMALL: u64 = 10;
 
 /// The divisor of the sum of a program's sleeps: if other processes together run for less than a hundredth of this sum,
@@ -95,9 +96,7 @@ impl Pauses {
     fn of_process(facts: &BuildFacts<'_>, process: ProcessIx, slept: &[Nap]) -> Pauses {
         let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
         // The short sleeps of a runtime are no pauses between tries.
-        let long = slept
-            .iter()
-            .filter(|nap| nap.length().saturating_mul(SMALL) >= longest);
+        let long = slept.iter().filter(|nap| is_long(nap, longest));
         let long: Vec<Nap> = long.copied().collect();
         if follow_failures(facts, process, &long) {
             return Pauses::AfterTries;
