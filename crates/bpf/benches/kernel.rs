@@ -46,7 +46,8 @@ fn storm(dir: &Path) -> PathBuf {
     binary
 }
 
-/// Starts the process of the storm (many switches), which waits for a line on its standard input.
+/// Starts a shell that waits for a line on its standard input and then executes `storm`, a program that makes many
+/// context switches.
 fn waiting(storm: &Path) -> Child {
     Command::new("sh")
         .args(["-c", "read go; exec \"$STORM\" pipe \"$TRIPS\""])

@@ -38,7 +38,7 @@ pub(crate) mod kind {
 /// The number (id) of a type in BTF; 0 is void.
 pub(crate) type Id = u32;
 
-/// The kernel's BTF, with an index of the types that have some given names.
+/// The kernel's BTF, with an index of those types whose names the caller of [`Btf::find`] has given.
 pub(crate) struct Btf<'a> {
     types: &'a [u8],
     strings: &'a [u8],
@@ -216,8 +216,8 @@ impl<'a> Btf<'a> {
     }
 
     /// Makes a BTF that has only the structs, unions and enums with the given names, and the types of their members. In
-    /// this copy, all pointers point to void. The enum `kernel_type_id` is added. It has the numbers of the structs in
-    /// the kernel's BTF.
+    /// this copy, all pointers point to void. The enum `kernel_type_id` is added to the copy. The values of this enum
+    /// are the numbers that the structs have in the kernel's BTF.
     pub(crate) fn extract(&self, names: &[&str]) -> Option<Vec<u8>> {
         use kind::*;
         let mut copy = Copy::new(self);

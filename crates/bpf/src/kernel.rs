@@ -39,8 +39,8 @@ pub struct Kernel {
     pub victim_is_task: bool,
     /// A BTF (type information) that has only those types of the kernel that the BPF programs read.
     pub(crate) types: Vec<u8>,
-    /// The numbers that the tracepoints and the iterator to which BPF programs attach have in the kernel's BTF, by
-    /// their names.
+    /// The numbers in the kernel's BTF of the tracepoints and of the iterator to which BPF programs attach, by their
+    /// names.
     pub(crate) targets: HashMap<&'static str, Id>,
     /// The number that `bpf_rdonly_cast`, a function that BPF programs can call since Linux 6.2, has in the kernel's
     /// BTF; `None` if the kernel lacks it.

@@ -40,7 +40,8 @@ impl LifeRing {
     /// Passes all records that the ring buffer contains to `sink`, in order.
     pub fn consume(&mut self, mut sink: impl FnMut(&[u8])) {
         let header = BPF_RINGBUF_HDR_SZ as usize;
-        // Later records wait for the next call: a busy machine would never let this loop end.
+        // Records that are written during this call are left for the next call of this function. Otherwise this loop
+        // might never end on a busy machine.
         let end = self.produced().load(Ordering::Acquire);
         let mut at = self.consumed().load(Ordering::Relaxed);
         while at < end {

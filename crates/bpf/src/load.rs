@@ -294,7 +294,8 @@ impl LoadedProgram {
         self.fd.as_fd()
     }
 
-    /// The name of the tracepoint, or of the iterator's target, that calls the BPF program.
+    /// The name of the tracepoint that calls the BPF program. For the program of an iterator, it is the kind of objects
+    /// that the iterator visits: `task`.
     pub(crate) fn tracepoint(&self) -> &str {
         self.section.split_once('/').unwrap_or_default().1
     }

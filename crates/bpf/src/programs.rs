@@ -140,7 +140,8 @@ impl Programs {
             plan.attach()
         };
         attach(false, &large).or_else(|refused| {
-            // The first maps are not used again, because programs that were attached may have written to them.
+            // The maps of the first attempt are not used again: BPF programs that were attached in this attempt may
+            // have written to the maps.
             let large = Large::create(settings).ok();
             let programs = large.and_then(|large| attach(true, &large).ok());
             // If both attempts fail, the first error is returned, because it has the actual reason.

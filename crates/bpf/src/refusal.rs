@@ -42,7 +42,8 @@ pub enum Refusal {
     Seccomp(i32),
     /// The process is in a user namespace, in which capabilities do not count for BPF.
     UserNamespace,
-    /// The process lacks capabilities for tracing, and no_new_privs prevents that executing a file adds them.
+    /// The process lacks capabilities for tracing, and no_new_privs prevents the process from getting them by executing
+    /// a file.
     NoNewPrivs(Missing),
     /// The process lacks capabilities for tracing, and its bounding set lacks them as well, as in a container.
     Container(Missing),
@@ -159,7 +160,7 @@ pub enum RemedyKind {
     Record,
     /// The command gives the file of this program capabilities for good.
     Grant,
-    /// The command starts the container with more rights.
+    /// The command starts a new container with more rights, in place of the container in which this process runs.
     Container,
     /// The command mounts a file system.
     Mount,
@@ -458,7 +459,8 @@ fn locked_limit() -> Option<u64> {
 fn counts_as_locked() -> bool {
     const CALL: u8 = 0x85;
     let function = BPF_FUNC_ktime_get_coarse_ns.cast_signed();
-    // The test uses a socket filter, because tracing programs may not call this function from Linux 5.16 on.
+    // The test program is a socket filter, because tracing programs may not call the function `bpf_ktime_get_coarse_ns`
+    // from Linux 5.16 on.
     load(BPF_PROG_TYPE_SOCKET_FILTER, CALL, function) != 0
 }
 

@@ -94,8 +94,9 @@ impl Samplers {
         Ok(())
     }
 
-    /// Takes over the samplers of stacks of another process, from the descriptors that
-    /// [`Samplers::descriptors`] returned there. `callers` is the number of perf events and links among them.
+    /// Takes over the stack samplers that another process has started. The descriptors are those that
+    /// [`Samplers::descriptors`] returned in that process. `callers` is the number of perf events and links among the
+    /// descriptors.
     pub(crate) fn from_descriptors(
         from: &mut impl Iterator<Item = OwnedFd>,
         callers: usize,
@@ -178,7 +179,7 @@ fn open(sampling: &Sampling, cpu: u16, program: &OwnedFd) -> std::io::Result<Own
         {
             return Err(std::io::Error::last_os_error());
         }
-        // The link keeps the perf event open, so that its own descriptor can be closed.
+        // The link keeps the perf event open, so the descriptor of the perf event can be closed.
         Ok(if link < 0 {
             event
         } else {

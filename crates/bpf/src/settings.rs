@@ -45,8 +45,8 @@ pub struct Settings {
     /// The id of a task whose switches the BPF programs ignore; 0 for none. Tests use it to imitate the
     /// kernels of some virtual machines, which do not report all switches.
     pub hidden_tid: u32,
-    /// Whether to record each switch among tasks that are not part of the recording, even where sums of their
-    /// CPU times are recorded instead. A test compares the two.
+    /// Whether to record each switch among tasks that are not part of the recording, in addition to the sums of these
+    /// tasks' CPU times. Only a test sets this, to compare the switches with the sums.
     pub keep_others: bool,
 }
 

@@ -38,7 +38,8 @@ impl Shared {
     }
 
     pub(crate) fn input(&mut self) -> &mut bss_input {
-        // SAFETY: as in `output`. The mapping is writable, and any borrow by `progress` has ended.
+        // SAFETY: the whole struct is mapped, aligned to a page, and has plain integers only. The mapping is writable,
+        // and every borrow by `progress` has ended.
         unsafe { &mut *self.input.as_mut_ptr().cast() }
     }
 

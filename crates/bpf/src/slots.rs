@@ -57,8 +57,8 @@ struct Cpu {
 }
 
 impl Slots {
-    /// Maps the slots of scheduling events. The CPUs of the settings have the first regions, in their order;
-    /// CPUs that come later get the rest.
+    /// Maps the slots of scheduling events. The mapped memory has one region for each CPU. The first regions belong to
+    /// the CPUs of the settings, in the same order, and the others are for CPUs that come online later.
     pub(crate) fn map(fd: BorrowedFd<'_>, settings: &Settings) -> std::io::Result<Slots> {
         let (count, regions) = (settings.slots(), settings.regions() as usize);
         // The length is computed exactly, because the kernel refuses a mapping that is larger than the map.

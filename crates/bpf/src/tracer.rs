@@ -327,7 +327,7 @@ impl Tracer {
     }
 
     /// The sums over the requests of each block device that has had a request, with the device's number (major << 20 |
-    /// minor). The longest request of a device is the longest one since the previous call.
+    /// minor). The longest request of a device is the longest one since the previous call of this function.
     pub fn block_devices(&mut self) -> Vec<(u32, wire::BlockDevice)> {
         let interval = self.shared.input().block_interval;
         let mut devices: Vec<_> = (0..wire::BLOCK_DEVICES)
@@ -442,9 +442,9 @@ impl Tracer {
         self.read(|output| &output.regs_known) != 0
     }
 
-    /// Whether recorded stacks contain kernel addresses. The BPF programs leave the addresses out if the kernel hides
-    /// them from the process that loads the programs: the user of that process can read the trace, and must not see
-    /// them there.
+    /// Whether recorded stacks contain kernel addresses. The BPF programs leave these addresses out if the kernel hides
+    /// them from the process that loads the programs. The user of that process can read the trace, which must not
+    /// reveal hidden addresses.
     pub fn shows_kernel(&self) -> bool {
         self.programs.kernel_shown
     }

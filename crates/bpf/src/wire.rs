@@ -32,7 +32,8 @@ pub const CONTEXT_SEND: u16 = 3;
 pub const REASON_BY_DESCRIPTOR: u8 = 32;
 /// The flag that is added to [`REASON_BY_DESCRIPTOR`] for system calls that write to the descriptor.
 pub const REASON_WRITE: u8 = 64;
-/// The flag, in the table of the reasons for waits, of system calls that can wake the reader of a socket.
+/// The flag for a system call that can wake the reader of a socket. The flag is part of an entry in the table of the
+/// reasons for waits in system calls.
 pub const REASON_SENDS: u8 = 128;
 /// The number of entries in a table of sums of system calls, a power of two.
 pub const CALL_SUMS: usize = 65_536;
@@ -234,19 +235,21 @@ wire! {
     /// A task's set of allowed CPUs has changed. The record states whether the task may run on a single CPU only from
     /// now on.
     Pinned = "wire_pinned" { head: Head, tid: u32, tgid: u32, pinned: u32, pad: u32 }
-    /// The name and the ids of a task that is not recorded, but met recorded tasks.
+    /// The name and the ids of a task that is not recorded. This record is written at the first event that involves
+    /// both this task and a recorded task.
     Outsider = "wire_outsider" {
         head: Head, tid: u32, tgid: u32, start_time: u64, cgroup: u64, kthread: u32, pad: u32,
         comm: [u8; 16],
     }
-    /// A share of an [`Others`] record: the time in ns for which the tasks of one thread group with one name had a
-    /// CPU.
+    /// A share of an [`Others`] record: the time in ns for which the tasks with this name in this thread group had a
+    /// CPU. The thread group is 0 if there are several.
     Share = "wire_share" { ns: u64, tgid: u32, pad: u32, comm: [u8; 16] }
     /// The tasks that are not recorded but had a CPU while recorded tasks waited for it, with their times on the CPU.
     Others = "wire_others" {
         head: Head, since: u64, rest: u64, switches: u64, shares: [Share; OTHERS_SHARES],
     }
-    /// The first process of a container that is recorded has begun.
+    /// The first process of a container has executed the container's runtime. `evidence` says why the container is
+    /// recorded, or that it is not.
     Container = "wire_container" { head: Head, tid: u32, tgid: u32, client: u32, evidence: u32 }
     /// A server has answered a client. Either the client is recorded and the server is new: the server is recorded from
     /// now on. Or the server is recorded and the client is not.

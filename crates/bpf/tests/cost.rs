@@ -73,8 +73,9 @@ fn ratio(all: bool) -> Result<f64, Failed> {
     Ok(ratio)
 }
 
-/// Tests the ratio up to five times: a hypervisor can take the CPU away during a few runs of a program, and it depends
-/// on chance whether the sample includes them.
+/// Tests that the estimated run time of the BPF programs is nearly the counted one, in up to five attempts. An attempt
+/// can fail by chance, because a hypervisor can take the CPU away during a few runs of a program, which the sample may
+/// miss or include.
 fn sampled() -> Result<(), Failed> {
     let Some(_statistics) = statistics() else {
         return Ok(());

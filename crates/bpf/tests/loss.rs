@@ -73,7 +73,7 @@ struct Seen {
     recorded: u64,
     /// The reported losses: the times of the first and the last lost event, and the number of lost events.
     lost: Vec<(u64, u64, u64)>,
-    /// The time of the last received event, before which no later loss may begin.
+    /// The time of the last received event. A loss that is reported after this event may not begin before this time.
     last: u64,
     disorder: u64,
 }
@@ -346,8 +346,8 @@ fn overflow() -> Result<(), Failed> {
             format!("{found:?}, {} too many", tracer.follow_overflow())
         })
     })?;
-    // The set of recorded tasks is now just large enough for the target. Its five children have higher tids, which do
-    // not fit.
+    // The set of recorded tasks now has a place for each tid up to the target's. The target's five children have higher
+    // tids, for which the set has no place.
     load(tid + 1, &mut |tracer| {
         let tasks = tracer.snapshot()?;
         let followed = tasks.iter().filter(|task| task.followed != 0);

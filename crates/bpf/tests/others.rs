@@ -131,8 +131,8 @@ fn equal() -> Result<(), Failed> {
     ensure(recorded.sums.len() > 5, || {
         format!("{} sums", recorded.sums.len())
     })?;
-    // The time of each process, by the sums and by the switches. Names are not compared, because a process can change
-    // its name.
+    // The CPU time of each process: first by the recorded sums, then by the recorded switches. Names are not compared,
+    // because a process can change its name.
     let mut processes: BTreeMap<u32, [u64; 2]> = BTreeMap::new();
     let (mut until, mut rest, mut all) = (0, 0, 0);
     for sums in &recorded.sums {

@@ -183,8 +183,8 @@ const RECENT: usize = 254;
 /// A disk that tasks have waited for: its numbers (major and minor), and its name.
 pub type Disk = ((u32, u32), Arc<[u8]>);
 
-/// The state of a frame: the facts about its earlier events, to which the next event is stored as differences. An
-/// encoder and a decoder keep the same state.
+/// The state of a frame: facts about the earlier events of the frame. The next event is stored as its differences from
+/// these facts. An encoder and a decoder keep the same state.
 #[derive(Debug, Default)]
 pub struct FrameState {
     pub time: u64,

@@ -113,8 +113,8 @@ pub struct Server {
     pub tid: Tid,
     /// The process of the server that has answered.
     pub tgid: Tgid,
-    /// The recorded process that got the server's first answer; 0 if a process that is not recorded (`other`)
-    /// got it.
+    /// The recorded process that the server has answered; 0 if the server has answered a process that is not recorded
+    /// (`other`).
     pub client: Tgid,
     /// The process that got the server's first answer, if that process is not recorded; otherwise 0.
     pub other: Tgid,

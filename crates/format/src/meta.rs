@@ -227,7 +227,7 @@ named! {
         /// The recording was made by BPF programs.
         #[default]
         Bpf = "bpf",
-        /// The recording was made by BPF programs that a loader attached, which ran with sudo.
+        /// The recording was made by BPF programs. A separate process that ran with sudo (the loader) attached them.
         Sudo = "sudo",
         /// The recording was made by ptrace(2).
         Ptrace = "ptrace",

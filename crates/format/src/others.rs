@@ -28,11 +28,11 @@ pub struct Others {
 /// How long the unrecorded tasks of one process and one name had the CPU while recorded tasks waited for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Share {
-    /// The process of the tasks that have this share; 0 if the share is that of several processes.
+    /// The process of all tasks whose CPU times this share sums up; 0 if the tasks belong to several processes.
     pub tgid: Tgid,
-    /// The common name of all tasks that have this share.
+    /// The common name of all tasks whose CPU times this share sums up.
     pub comm: Comm,
-    /// The time that the tasks of this share had the CPU, in µs.
+    /// The time for which the tasks with this process and name had the CPU, in µs.
     pub us: u64,
 }
 
@@ -43,7 +43,8 @@ impl Others {
         all.fold(self.rest_us, u64::saturating_add)
     }
 
-    /// The time from the beginning of the first wait that the event sums up to the event itself, in ns.
+    /// The length of the time that the event covers, in ns: from the beginning of the first of its waits to the event's
+    /// time.
     pub fn span(&self) -> u64 {
         let us = self.sum_us().saturating_add(self.between_us);
         us.saturating_mul(1000)

@@ -184,7 +184,7 @@ pub struct CutOff {
     pub frame: u64,
     /// The offset in bytes at which the original trace ended.
     pub offset: u64,
-    /// The reason why the original trace ended at that offset, as text.
+    /// The reason why the original trace ended at the byte `offset`, as text.
     pub why: String,
 }
 

@@ -27,7 +27,7 @@ impl std::fmt::Debug for Source {
 }
 
 impl Source {
-    /// Uses the bytes of a regular file, read by `pread`, as those of a trace. This function is for files that cannot
+    /// Uses the bytes of a regular file as a trace, and reads them by `pread`. This function is for files that cannot
     /// be mapped, and for programs that do not catch SIGBUS and read files that may shrink. A mapping is faster: calls
     /// of `pread` take half of the system time for a trace of 10^7 events on 64 CPUs.
     ///
@@ -45,8 +45,8 @@ impl Source {
         })
     }
 
-    /// Uses bytes in memory or in a mapping as those of a trace. If a mapped file shrinks, the kernel sends SIGBUS to a
-    /// process that touches the missing pages. The owner of the mapping has to catch the signal, as `tr` does.
+    /// Uses bytes in memory or in a mapping as a trace. If a mapped file shrinks, the kernel sends SIGBUS to a process
+    /// that touches the missing pages. The owner of the mapping has to catch the signal, as `tr` does.
     pub fn bytes(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Source {
         let len = bytes.as_ref().len() as u64;
         Source {

@@ -66,8 +66,8 @@ pub struct Exec {
     pub argv: Argv,
     /// The cgroup of the task that executes the program.
     pub cgroup: CgroupId,
-    /// The largest resident set in bytes that the process has had with its earlier programs, including the
-    /// program that it was forked from. It is the kernel's `maxrss` after the exec.
+    /// The largest resident set in bytes that the process has had before this exec. This includes the time after the
+    /// fork, in which the process ran its parent's program. The value is the kernel's `maxrss` after the exec.
     pub max_rss: Option<u64>,
     /// The working directory of the process at the exec, as the process sees it; empty if it is not known.
     #[serde(serialize_with = "show::text", skip_serializing_if = "is_unknown")]
@@ -143,8 +143,8 @@ impl Delays {
     }
 }
 
-/// Writes or reads a sum of a task's time in ns, if it is known. It is stored as its increase since
-/// `before`.
+/// Writes or reads a sum of a task's time in ns, if the sum is known. The stored number is the increase of the sum
+/// since `before`.
 fn if_known<C: Codec>(
     c: &mut C,
     col: Col,
@@ -547,8 +547,8 @@ pub struct OomKill {
 
 impl Stored for OomKill {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        // The tid is stored as the difference to that of the last event of kind OomKill or Reclaim: both kinds share
-        // this number.
+        // The tid is stored as the difference from the tid of the last event of kind OomKill or Reclaim: both kinds
+        // remember their last tid under `Col::Reclaim`.
         c.own_task(
             Col::OomResident,
             Col::Reclaim,

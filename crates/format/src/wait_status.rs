@@ -1,7 +1,8 @@
 //! Interprets the raw status that wait(2) reports for an ended process: an exit code in the second byte, or a signal in
 //! the first byte.
 
-/// Whether a process that ended with this raw `wait` status has failed: its status is not 0.
+/// Whether a process that ended with this raw `wait` status has failed: the status is not 0. An unknown status (`None`)
+/// does not count as a failure.
 pub fn failed(status: Option<u32>) -> bool {
     status.is_some_and(|status| status != 0)
 }

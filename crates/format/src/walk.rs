@@ -30,7 +30,7 @@ pub enum End {
         frame: u64,
         /// The offset in bytes at which the last whole frame of the trace ends.
         offset: u64,
-        /// The reason why the trace file ends at that offset, as text.
+        /// The reason why no whole frame follows the byte `offset`, as text.
         why: String,
     },
 }

@@ -313,7 +313,7 @@ fn the_last_frame_of_a_stream_leaves_a_gap_to_the_end() {
         let now = found(&trace);
         let (_, since, until) = now.gaps.iter().find(|gap| gap.0 == stream).unwrap();
         // The reported loss begins at the end of the stream's previous frame. The lost frame may begin with events that
-        // are earlier than its last one, but no header shows their times.
+        // are earlier than the last event of that previous frame, but no header shows the times of these events.
         assert!(*since <= last.min.max(before.max).0, "{stream:?}");
         let end = good.frames().iter().map(|frame| frame.max.0).max().unwrap();
         assert!(

@@ -183,8 +183,8 @@ fn of_call(found: &Captures<'_>) -> Option<Range<usize>> {
     if let Some(text) = found.get(2) {
         return (!is_harmless(text.as_bytes())).then(|| text.range());
     }
-    // If the first pattern does not match, the secret is the last text in quotes: there must be at least two such
-    // texts, and the last one must end the call's arguments.
+    // Otherwise the expression has matched the arguments of a call. The secret is then the last text in quotes: there
+    // must be at least two such texts, and the last one must end the arguments.
     let inner = found.get(1)?;
     let text = inner.as_bytes();
     let is_quote = |b: &u8| b"\"'".contains(b);

@@ -283,7 +283,8 @@ fn is_about(parts: &[String], last: &String, before: &[String]) -> bool {
     if switch || is(&HARMLESS_LAST, last) || before.iter().any(|p| p == "existing") {
         return true;
     }
-    // `checksum/secret` is about a secret, and `secret.passwordKey` takes the name of a field.
+    // The value of `checksum/secret` is only the checksum of a secret, and the value of `secret.passwordKey` is the
+    // name of the field that contains the password.
     let field = last == "key" && before.last().is_some_and(|kind| kind.ends_with("password"));
     first == "checksum" || field
 }

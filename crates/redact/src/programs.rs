@@ -67,7 +67,7 @@ struct Active {
     named: bool,
 }
 
-/// The facts about a word of a command line that follow from it and from the previous word.
+/// The facts about one word of a command line that are known from this word and the previous one.
 #[derive(Clone, Copy, Debug)]
 struct State {
     /// Whether the word of the command line is an option.
@@ -128,8 +128,8 @@ impl<'a> Options<'a> {
         self.kind == ProgramKind::Sends
     }
 
-    /// Whether any word of the command may be another program that the command runs, as with `sudo`. Options before
-    /// that word are then not about a password.
+    /// Whether the program of this command runs another program, which one of the command's words names, as `sudo`
+    /// does. An option with a user's name, such as `-u`, then announces no password.
     pub fn runs(&self) -> bool {
         self.kind == ProgramKind::Runs
     }
@@ -145,7 +145,8 @@ impl<'a> Options<'a> {
         })
     }
 
-    /// Whether no word after the program's name is another program that it runs, as with `git`.
+    /// Whether the program of this command, such as `git`, runs no other program, so that no word of the command is
+    /// taken for the name of one.
     pub fn is_plain(&self) -> bool {
         self.kind == ProgramKind::Plain
     }
@@ -160,7 +161,8 @@ impl<'a> Options<'a> {
         while let Some(word) = words.next_if(|word| !word.first) {
             let redirected = word.text.strip_prefix(b"1").unwrap_or(word.text);
             let file = match redirected.strip_prefix(b">") {
-                // The operator `>&2` is split at its `&`, so the next word is looked at.
+                // After a bare `>`, the next word is the file, unless that word begins a new command. In `>&2` it does:
+                // the words are split at the `&`.
                 Some(b"") | Some(b">") => words
                     .peek()
                     .filter(|next| !next.first)
@@ -179,8 +181,8 @@ impl<'a> Options<'a> {
             .is_some_and(|next| matches!(next.text, b"tee" | b"sudo"))
     }
 
-    /// The rules for secrets on the present command line whose subcommands have all been read, so
-    /// that they apply.
+    /// The rules for secrets that apply to the present command line, because all subcommands that they require have
+    /// been read.
     fn read(&self) -> impl Iterator<Item = &Active> {
         let read = |active: &&Active| !active.failed && active.path == active.rule.path.len();
         self.active.iter().filter(read)
@@ -281,8 +283,8 @@ impl<'a> Options<'a> {
         let known = match self.kind {
             _ if ready => true,
             ProgramKind::Runs => true,
-            // If the current program has rules in the table, its arguments may by chance have the name of another
-            // program. So none of them is taken for another program.
+            // If the table has rules for the current program, a word that names another program is taken for an
+            // argument of the current program, because arguments may have such a name by chance.
             _ => self.active.is_empty() && base(word).len() >= 5 && !program.rules.is_empty(),
         };
         if known {
@@ -458,7 +460,9 @@ fn behind(word: &[u8], after: Option<u8>) -> SecretPlace {
     let Some(byte) = after else {
         return SecretPlace::From(0);
     };
-    // Oracle has `user/X@database`. A word such as a path, `@script` or another setting contains no secret.
+    // Oracle's programs take `user/X@database`, where X is the password. A word that begins with `/`, `.` or `@` is a
+    // path or a script, and a word `NAME=value` with a name other than `userid` is a setting. These words contain no
+    // secret.
     let setting = word.contains(&b'=') && !word.starts_with(b"userid=");
     if byte == b'/' && (word.first().is_none_or(|b| b"@/.".contains(b)) || setting) {
         return SecretPlace::No;
@@ -496,9 +500,9 @@ fn option(name: &str, word: &[u8], joined: bool, apart: bool, after: Option<u8>)
     }
 }
 
-/// Whether the option `head` of a command line is the option `name`, from which it may differ in
-/// the case of its letters. For short options the case matters; for long ones it differs between
-/// versions and shells.
+/// Whether the option `head` of a command line is the option `name`, apart from the case of the letters. For short
+/// options the case matters. For long options it is ignored, because the case of a long option varies between versions
+/// and shells.
 fn exact(name: &[u8], head: &[u8]) -> bool {
     name == head || name.len() > 3 && name.starts_with(b"-")
 }
@@ -519,8 +523,8 @@ fn cluster(name: &[u8], word: &[u8], after: Option<u8>) -> SecretPlace {
     SecretPlace::No
 }
 
-/// The position of the secret in a word after the previous word returned [`SecretPlace::Next`]; `None` if
-/// the word is harmless.
+/// The position of the secret in this word, if the previous word has announced a secret ([`SecretPlace::Next`]); `None`
+/// if the word is harmless.
 pub fn next(word: &[u8], after: Option<u8>) -> Option<usize> {
     let from = match after {
         None => 0,

@@ -188,8 +188,8 @@ impl<'a> Read<'a> {
         self.account.is_some()
     }
 
-    /// Whether the next word `text` of the command line is text for people or a pattern, in which
-    /// only known forms of secrets are searched.
+    /// Whether the next word `text` of the command line is a pattern or is text for people. Such a word is only
+    /// searched for secrets of known forms.
     pub fn is_text(&self, text: &[u8]) -> bool {
         let prose = |option| words::announces_prose(option) || self.options.announces_text(option);
         let head = text.split(|b| *b == b'=').next().unwrap_or_default();

@@ -31,8 +31,8 @@ static FILED: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// Matches a here-document whose text is one line: the command, the end word, the line, and the
-/// line after it.
+/// Matches a here-document whose text is one line. The groups are the command before `<<`, the end word, the rest of
+/// the line after the end word, the line of text, and the first word of the next line.
 static DOCUMENT: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
         r#"(?-u)([^|;&\n<]*)<<-?[ \t]*\\?["']?(\w+)["']?([^\n]*)\n[ \t]*([^\s]+)[ \t]*\n[ \t]*(\w+)"#,

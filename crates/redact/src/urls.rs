@@ -18,7 +18,8 @@ static URL: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r#"(?-u)://[^\s/?#:@"']*:([^\s"'/?#]+)@|://[^\s/?#:@"']*:([^\s"'@]+)@"#,
         r"|https?://([A-Za-z0-9_~=+-]{16,})@|:pserver:[^\s:@]*:([^\s@]+)@",
-        // The first pattern is for addresses without a scheme, the second for those of Oracle.
+        // The first of the next two patterns is for addresses without a scheme. The second one is for addresses of
+        // Oracle databases.
         r"|^[\w.-]+:([^\s:@/]+)@(?:(?:tcp|unix)\(|(?:[A-Za-z][\w.-]*|[0-9]+(?:\.[0-9]+){3})(?::[0-9]+)?(?::?/[\w./-]*)?$)",
         r"|:thin:[^\s/:]+/([^\s@]+)@",
         // The secret is the token in the address of a service for notifications: `discord://X@ID`.

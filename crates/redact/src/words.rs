@@ -531,8 +531,8 @@ fn assignment(text: &[u8], equals: usize, stops: &Stops, spaced: bool) -> Option
         _ if sure == Certainty::Weak && near.contains(&b'@') && near.contains(&b'.') => {
             return None
         }
-        // The value extends to the next quote of the same kind. The time stays linear, because the search for the value
-        // after that quote begins there.
+        // The value extends to the next quote of the same kind. The time of all searches together is linear: each
+        // search ends at a quote, and the search for a later value begins after that quote.
         (_, Some(quote @ (b'"' | b'\''))) => {
             let inner = value.get(1..)?;
             let length = inner.iter().position(|b| b == quote);

@@ -431,7 +431,8 @@ fn secrets_of_single_programs_are_masked() {
             "heroku|config:set|X=***|LEVEL=debug",
         ),
         ("bot|C.p2Go6x.C3nfhTcgh", "bot|***"),
-        // Headers of HTTPie are recognized by their names: the first value has too few digits to look like a token.
+        // HTTPie's headers (`NAME:VALUE`) are recognized by their names. The value `pikaChu` has too few digits to look
+        // like a token.
         (
             "http|POST|h/v1|X-API-Key:pikaChu|name=x",
             "http|POST|h/v1|X-API-Key:***|name=x",

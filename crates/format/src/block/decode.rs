@@ -234,7 +234,7 @@ struct Classes<'a> {
     numbers: &'a [u8],
     /// The number of symbols in the block's column of reasons for sleeps.
     sleeps: u64,
-    /// The number of symbols in each part of the block's column of tasks.
+    /// The number of symbols (bytes that stand for tasks) in each of the four parts of the block's column of tasks.
     named: Lengths,
     /// The number of symbols in each part of the column that stores the distances between the times of consecutive
     /// events.

@@ -86,9 +86,9 @@ impl Numbers {
     fn reset(&mut self) {
         self.known.clear();
         self.known.extend_from_slice(&COMMON);
-        // The number OTHER follows the numbers of the common classes, and no class may get this number. So a second
-        // entry for the first class takes the place. A search never returns this second entry, because it finds the
-        // first entry of the class before.
+        // The number OTHER follows the numbers of the common classes, and no class may get this number. To occupy the
+        // number, the first common class is entered a second time. A search never returns the second entry of this
+        // class, because it finds the first entry before.
         self.known.push(COMMON[0]);
         self.quick = [(COMMON[0], 0); 32];
     }

@@ -88,8 +88,8 @@ const NEW: u8 = 0;
 /// The symbol for the task that the waker is expected to wake. Only wakings have this symbol, and the block then does
 /// not store which task is woken.
 const EXPECTED: u8 = 1;
-/// The symbol for the most recent task of a block. The following symbols stand for the recent tasks before it, the
-/// later ones first.
+/// The symbol for the most recent task of a block. The symbols after it stand for the other recent tasks, from the most
+/// to the least recent one.
 const RANK: u8 = 2;
 /// The first of the symbols for tasks that are not among the recent tasks of a block. Such a symbol is this number plus
 /// the high bits of the task's index in the block.

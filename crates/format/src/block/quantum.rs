@@ -12,12 +12,13 @@ pub const NANOSECOND: u64 = 1 << 32;
 /// The longest clock quantum that is considered: 1 µs, in the unit 2^-32 ns.
 pub const LONGEST: u64 = 1000 << 32;
 
-/// A time that is this many ns or more after the beginning of a grid cannot belong to this grid, so the time begins a
-/// new grid.
+/// A time that is this many ns or more after the beginning of a grid (a sequence of equally spaced times) cannot belong
+/// to this grid, so the time begins a new grid.
 const REACH: u64 = 1 << 31;
 
-/// The distance in ns of a time from the beginning of its grid: `k` clock quanta, rounded down to whole ns. Before the
-/// rounding, `phase` is added, the fraction of a nanosecond (in 2^-16 ns) at which the grid begins.
+/// The distance in ns from the beginning of a grid (a sequence of equally spaced times) to one of its times: `k` clock
+/// quanta plus `phase`, rounded down to whole ns. `phase` is the fraction of a nanosecond at which the grid begins, in
+/// 2^-16 ns.
 #[inline(always)]
 pub fn offset(k: u64, quantum: u64, phase: u16) -> u64 {
     ((u128::from(k) * u128::from(quantum) + (u128::from(phase) << 16)) >> 32) as u64
@@ -72,7 +73,8 @@ impl Grid {
         self.end(low);
     }
 
-    /// Sets the phase of the last grid of times to `low`, the smallest phase that fits all times of this grid.
+    /// Sets the phase of the last grid of times to `low`, the smallest phase that fits all times of this grid. The
+    /// phase is the fraction of a nanosecond at which the grid begins, in 2^-16 ns.
     fn end(&mut self, low: i64) {
         let phase = self
             .begins
@@ -169,8 +171,9 @@ impl Clock {
         let every = steps.len().div_ceil(SAMPLE.0);
         let sample: Vec<f64> = steps.iter().step_by(every).map(|s| *s as f64).collect();
         let longest = sample.last().copied().unwrap_or(1.0);
-        // A quantum is accepted only if `misses` is below 0.5 for it. For random steps, even the best quantum hardly
-        // gets below 0.7; for the right quantum, the value is 4/3 ns divided by the quantum.
+        // A quantum is accepted only if the function `misses` returns less than 0.5 for it. For random steps, the
+        // function hardly returns less than 0.7, even for the best quantum. For the right quantum, it returns 4/3 ns
+        // divided by the quantum.
         let (mut best, mut found) = (0.5, None);
         let mut quantum = QUANTA.0;
         while quantum < QUANTA.1 {

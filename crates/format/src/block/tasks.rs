@@ -104,8 +104,9 @@ impl Tasks {
         waker.map_or(NOBODY, |task| task.expected)
     }
 
-    /// The number of the reason that is predicted for a sleep. If the task's last sleep had the same state, its reason
-    /// is predicted, otherwise the reason of the block's last sleep that began with an event of the class `class`.
+    /// The number of the reason that is predicted for a sleep. If the task had the same state in its last sleep, the
+    /// reason of that sleep is predicted. Otherwise it is the reason of the block's last sleep that began with an event
+    /// of the class `class`.
     #[inline(always)]
     #[allow(clippy::indexing_slicing)] // The index is a byte, and the array has 256 elements.
     pub fn reason(&self, at: u16, state: u16, class: u8) -> u8 {
@@ -116,7 +117,8 @@ impl Tasks {
     }
 
     /// The stored number of the time-out that is predicted for a sleep. If the task's last sleep had the same reason,
-    /// its time-out is predicted, otherwise the time-out of the block's last sleep with this reason.
+    /// the time-out of that sleep is predicted. Otherwise it is the time-out of the block's last sleep with this
+    /// reason.
     #[inline(always)]
     #[allow(clippy::indexing_slicing)] // The index is a byte, and the array has 256 elements.
     pub fn timeout(&self, at: u16, reason: u8) -> u8 {
@@ -163,7 +165,8 @@ impl Tasks {
 #[derive(Debug)]
 pub struct Recent {
     places: [u16; RANKS],
-    /// The place of the task of each rank, four bits for each; rank 0 is in the lowest four bits.
+    /// For each rank of a recent task (0 for the most recent one), the position of that task in `places`: four bits for
+    /// each rank, with rank 0 in the lowest four bits.
     order: u64,
 }
 
@@ -196,8 +199,8 @@ impl Recent {
         self.places[(self.order >> (4 * rank % 64) & 15) as usize]
     }
 
-    /// Moves the task with the index `at` to the front, as the most recent one. It takes the place of the task with the
-    /// rank `rank`.
+    /// Puts the task with the index `at` at the front of the list, as the most recent one. The task that had the rank
+    /// `rank` is removed, unless it is the same task.
     #[inline(always)]
     pub fn put(&mut self, rank: usize, at: u16) {
         let shift = 4 * rank % 64;

@@ -30,8 +30,8 @@ pub(super) struct JoinedPart {
 pub enum Joint {
     /// The part of the recording begins where the part before it ends.
     Whole,
-    /// Parts of the recording, or the end of the part before, are missing. The number is the time in ns that no part
-    /// covers.
+    /// Between the two parts, other parts of the recording are missing, or the end of the earlier part is missing. The
+    /// number is the time in ns that no part covers.
     Missing(u64),
 }
 

@@ -75,7 +75,8 @@ fn what_is_beyond_a_limit_is_left_out_as_a_whole() {
     assert_eq!(summary.scripts, [script("/b", most.clone())]);
     assert_eq!(summary.scripts_left_out, 1);
 
-    // Together, 16 scripts of the largest length have the largest length that all scripts may have.
+    // These 20 scripts have the largest allowed length. Only 16 of them fit into the largest length that all scripts
+    // may have together.
     let all = (0..20).map(|at| script(&format!("/{at}"), most.clone()));
     let summary = back(all.collect());
     assert_eq!((summary.scripts.len(), summary.scripts_left_out), (16, 4));

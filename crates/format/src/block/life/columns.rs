@@ -56,7 +56,8 @@ fn sample(first: u32, frame: u32) -> Sample {
     }
 }
 
-/// Encodes some lifecycle events. Returns their columns, and the low bits of numbers that are stored in two parts.
+/// Encodes some lifecycle events. Returns the columns of the events, and the low bits of those numbers that are stored
+/// in two parts (see `Codec::wide`).
 fn packed(kinds: &[LifeKind]) -> (Vec<Vec<u8>>, Vec<u8>) {
     let event = |kind: &LifeKind| LifeEvent {
         time: Ktime(1),
