@@ -81,8 +81,8 @@ impl Extras {
     pub const NETWORK: Extras = Extras(1);
     /// An optional kind of facts in a recording: requests to block devices.
     pub const BLOCK: Extras = Extras(2);
-    /// An optional kind of facts in a recording: the sums of system calls (`CONFIG_FTRACE_SYSCALLS`), which are
-    /// recorded only on request.
+    /// An optional kind of facts in a recording: the number and the duration of system calls, summed up for each
+    /// process (`CONFIG_FTRACE_SYSCALLS`). These sums are recorded only on request.
     pub const CALLS: Extras = Extras(1 << 8);
     /// An optional kind of facts in a recording: direct reclaim of memory.
     pub const RECLAIM: Extras = Extras(4);

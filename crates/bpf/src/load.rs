@@ -80,8 +80,8 @@ pub(crate) fn load(
     targets: &HashMap<&'static str, u32>,
     cast: Option<u32>,
 ) -> io::Result<LoadedPrograms> {
-    // All programs get another type at first: for programs of the type tracing, libbpf would read the kernel's BTF,
-    // which takes 4 ms.
+    // First, all programs get the type of a raw tracepoint program. For programs of the type tracing, libbpf would read
+    // the kernel's BTF, which takes 4 ms.
     for program in object.progs_mut().filter(|program| program.autoload()) {
         // SAFETY: the program is open.
         unsafe {

@@ -37,7 +37,7 @@ const NAMES: [(ProcessRole, &str); 6] = [
          dbus-broker,dbus-broker-lau,polkitd,rsyslogd,nscd,sssd,sssd_nss,sssd_pam,sssd_be,nslcd,\
          winbindd,NetworkManager,dnsmasq,lxcfs,docker-proxy",
     ),
-    // These programs belong to login sessions, terminals and displays.
+    // The programs of login sessions, terminals and displays.
     (
         ProcessRole::System,
         "sshd,sshd-session,ssh-agent,gpg-agent,gnome-keyring-d,tmux: server,screen,gnome-terminal-,\

@@ -66,7 +66,7 @@ pub struct Parts {
     /// The number of perf events and links that call the BPF programs that sample stacks; `None` if stacks are not
     /// recorded.
     pub callers: Option<usize>,
-    /// Whether the BPF programs record sums of system calls.
+    /// Whether the BPF programs sum up the number and the duration of system calls.
     pub calls: bool,
 }
 

@@ -64,7 +64,7 @@ pub enum Containers {
 }
 
 impl Containers {
-    /// The setting for containers that a number from another process stands for; `None` if there is none.
+    /// The setting for containers that has this number, which another process has sent; `None` if no setting has it.
     pub fn of(number: u32) -> Option<Containers> {
         let all = [Containers::None, Containers::Mine, Containers::All];
         all.into_iter().find(|setting| *setting as u32 == number)

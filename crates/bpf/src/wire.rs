@@ -220,7 +220,8 @@ wire! {
         family: u16, error: u16, local: [u8; 16], remote: [u8; 16], sent: u64, received: u64,
         state: u16, reset: u16, pad: u32,
     }
-    /// A recorded process is in another time namespace than the recorder, so that its clocks have an offset.
+    /// A recorded process is in another time namespace than the recorder, so that the clocks of the process have an
+    /// offset.
     Clock = "wire_clock" { head: Head, tgid: u32, ns_tgid: u32, seconds: i64, ns: i64 }
     /// A task has reclaimed memory.
     Reclaim = "wire_reclaim" { head: Head, tid: u32, tgid: u32, count: u64, ns: u64 }

@@ -395,7 +395,7 @@ fn no_storage() -> Result<(), Failed> {
     let after = counts(&tracer);
     for (before, after) in before.into_iter().zip(after) {
         let lost = after - before;
-        // A few more losses come from the start and the end of the thread.
+        // Besides those of the rounds, a few more calls and waits are lost at the start and the end of the thread.
         ensure((ROUNDS..ROUNDS + 40).contains(&lost), || {
             format!("{before} to {after}")
         })?;
@@ -405,7 +405,8 @@ fn no_storage() -> Result<(), Failed> {
 
 /// Tests that the verifier follows few instructions, because 100,000 of them take 50 ms of each recording's start.
 fn quick() -> Result<(), Failed> {
-    // The usual object is loaded, because the settings do not ask for a count of all events.
+    // The settings do not request a count of all events, so the object that is compiled for the usual settings is
+    // loaded.
     let settings = Settings {
         all: false,
         count_emitted: false,

@@ -348,7 +348,8 @@ fn at<T>(value: &T) -> usize {
 /// A closure that calls the system call in which a thread sleeps.
 type Work = Box<dyn FnOnce() + Send>;
 
-/// System calls that only their time-out ends, with the expected reason and class of time-out of each.
+/// System calls that wait until their time-out is over. For each call: the expected reason, the expected class of the
+/// time-out, and a closure that makes the call.
 fn timed() -> Vec<(u8, u8, Work)> {
     static WORD: AtomicU32 = AtomicU32::new(0);
     let poll = |ms: usize, count: usize| {

@@ -222,13 +222,14 @@ pub struct FrameState {
     /// For each mapped file, each process, and the kernel (the key): the offset or address of the last new stack frame
     /// in it. The next new frame in it is stored as the difference to this value.
     pub offsets: HashMap<u64, u64>,
-    /// Each sample of a stack represents a length of time in ns. The first value is the length for the last sample on a
-    /// CPU, the second one for the last sample off CPU. The next sample stores the difference.
+    /// For samples of stacks on a CPU and for samples off CPU: the length of time in ns that the last such sample
+    /// stands for. The length of the next sample of the same kind is stored as the difference from this one.
     pub ns: [u64; 2],
     /// The number of bytes of strings that were read from the frame so far. This number has a limit, because short
     /// references can repeat a long string.
     pub strings: u64,
-    /// The number of sums of system calls that were read from the frame so far, for comparison with a limit.
+    /// The number of [`CallSum`](crate::counters::CallSum) values that were read from the frame so far, for comparison
+    /// with a limit.
     pub calls: u64,
     /// The number of new stacks and functions that were read from the frame so far, for comparison with a limit.
     pub stacks: u64,

@@ -256,9 +256,10 @@ kinds! {
     Closed(it: Closed) = 21, "closed", Ring;
     /// The values of the machine's counters at the event's time.
     Counters(it: Counters) = 22, "counters", Recorder;
-    /// The sums of the system calls of a process since the process's previous event with such sums.
+    /// The number and the duration of a process's system calls, summed up since the process's previous event of this
+    /// kind.
     SystemCalls(it: SystemCalls) = 23, "system_calls", Recorder;
-    /// The sums of the requests to a block device in an interval.
+    /// The number, size and latency of the requests to a block device, summed up over an interval.
     Block(it: Box<Block>) = 24, "block", Recorder;
     /// The kernel kills a process because memory has run out.
     OomKill(it: OomKill) = 25, "oom_kill", Ring;

@@ -199,12 +199,13 @@ pub fn read(
     go_through(payload, first, bounds, unpacker, |row| rows.push(row)).map(|_| ())
 }
 
-/// Limits for the offsets that some rows of the index give for the frames that they describe.
+/// Limits for some rows of the index: the frames that the rows describe must lie between these offsets in the trace
+/// file.
 pub struct Bounds {
-    /// The offset in the trace file at which the first frame that the rows of the index describe must
-    /// begin, if that is known.
+    /// The first frame that the rows describe must begin at this offset in the trace file; `None` if the offset is not
+    /// known.
     pub start: Option<u64>,
-    /// The offset in the trace file beyond which no frame that the rows of the index describe may reach.
+    /// All frames that the rows of the index describe must end at or before this offset in the trace file.
     pub end: u64,
 }
 

@@ -43,7 +43,8 @@
 // only where a name does not explain itself.
 #![warn(missing_docs)]
 
-// The unit tests in this crate share events with the tests in tests/.
+// The unit tests and the tests in tests/ share functions that make events. In these functions, the name of this crate
+// is `tr_format`.
 #[cfg(test)]
 extern crate self as tr_format;
 

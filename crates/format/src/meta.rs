@@ -84,9 +84,9 @@ named! {
     pub enum Extra {
         /// The TCP connections of recorded tasks.
         Network = "TCP connections",
-        /// The sums of the system calls of recorded processes.
+        /// The number and the duration of the system calls of recorded processes, summed up for each kind of call.
         SystemCalls = "system calls",
-        /// The sums of the requests to block devices.
+        /// The number, size and latency of requests to block devices, summed up for each device.
         Block = "requests to block devices",
         /// Direct reclaim of memory by recorded tasks, and kills of processes because memory ran out.
         Memory = "direct reclaim of memory",

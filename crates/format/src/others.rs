@@ -16,7 +16,7 @@ const MOST: usize = 64;
 pub struct Others {
     /// The time that lies between the waits that the event sums up, in µs.
     pub between_us: u64,
-    /// The number of switches among the unrecorded tasks during the waits.
+    /// The number of switches among the unrecorded tasks during the waits that the event sums up.
     pub switches: u64,
     /// The CPU time of the unrecorded tasks that have no share of their own in `shares`, in µs.
     pub rest_us: u64,

@@ -112,7 +112,7 @@ impl Timeout {
         Timeout(u8::try_from(class).map_or(Self::LAST, |class| class.min(Self::LAST)))
     }
 
-    /// The time-out of a system call that is stored as this number.
+    /// The time-out that traces store as this number.
     #[inline]
     pub fn of(number: u8) -> Timeout {
         if number == u8::MAX {

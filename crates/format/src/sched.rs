@@ -122,9 +122,10 @@ impl SchedBlock {
         if self.time.is_sorted() {
             return;
         }
-        // Nearly all events are at least as late as all events before them. They come first in the list, where the sort
-        // recognizes them as one sorted run, and the few late events follow. Equal times keep their order, because a
-        // late event is behind an event of the same time in the slots, too.
+        // Nearly all events are at least as late as every event before them. These events form one sorted run, so they
+        // are put first in the list, where the sort recognizes the run. The few events that are earlier than an event
+        // before them follow. Events with equal times keep their order, because an event that does not belong to the
+        // run comes after the others of the same time in the slots, too.
         let mut most = 0;
         let places = self.time.iter().copied().zip(0..);
         let (mut order, late): (Vec<_>, Vec<_>) = places.partition(|(time, _)| {

@@ -7,7 +7,8 @@ pub fn failed(status: Option<u32>) -> bool {
     status.is_some_and(|status| status != 0)
 }
 
-/// The signal that killed a process with this raw `wait` status; `None` if the process exited.
+/// The signal that killed a process with this raw `wait` status; `None` if the process exited, or if the status is not
+/// known.
 pub fn killed_by(status: Option<u32>) -> Option<u32> {
     status
         .map(|status| status & 0x7f)

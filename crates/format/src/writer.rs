@@ -203,9 +203,9 @@ impl<W: Write> Writer<W> {
             }
         };
         let weight = match event.kind {
-            // The same names of functions occur in many events, and a block stores each name once. So these events
-            // count with only a quarter of their bytes, and a block may have four times as many of them. With so many
-            // events of other kinds, a reader of the block would need more memory than it may use.
+            // Many events have the same names of functions, and a block stores each name once. So these events count
+            // with only a quarter of their bytes, and a block may have four times as many of them. With so many events
+            // of other kinds, a reader of the block would need more memory than it may use.
             LifeKind::Symbol(_) => life::weight(&event) / 4,
             _ => life::weight(&event),
         };

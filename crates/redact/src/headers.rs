@@ -26,7 +26,8 @@ const SECRET_HEADERS: [&str; 4] = [
     "set-cookie",
 ];
 
-/// The names of HTTP headers whose value is a secret, with or without a blank after the colon.
+/// The names of HTTP headers that have a secret as their value, whether or not a blank follows the colon (`NAME:X`,
+/// `NAME: X`).
 const SECRET_FIELDS: [&str; 6] = [
     "private-token",
     "job-token",

@@ -103,8 +103,8 @@ pub fn is_leet(text: &[u8]) -> bool {
     (5..=64).contains(&text.len()) && text.iter().all(plain) && text.windows(3).any(inner)
 }
 
-/// Whether a text consists of at least eight words of three to eight small letters each, as a
-/// mnemonic phrase does from which a crypto wallet can be restored.
+/// Whether a text consists of at least eight words of three to eight small letters each. The mnemonic phrases from
+/// which crypto wallets can be restored have this form.
 pub fn is_mnemonic(text: &[u8]) -> bool {
     let word =
         |word: &[u8]| (3..=8).contains(&word.len()) && word.iter().all(u8::is_ascii_lowercase);

@@ -236,7 +236,8 @@ pub fn secret(name: &[u8]) -> Certainty {
         let mut pairs = parts.iter().zip(parts.iter().skip(1));
         env_style && pairs.any(|(kind, key)| key == "key" && of_secret(kind))
     };
-    // `NPM_TOKEN_X` stands for a token. But a name whose first word is `token`, such as `TOKEN_RING`, need not.
+    // `NPM_TOKEN_X` stands for a token. But a name whose first word is `token`, such as `TOKEN_RING`, may stand for
+    // something else.
     let tokens = if env_style && parts.len() > 1 {
         parts.get(1..).unwrap_or_default()
     } else {

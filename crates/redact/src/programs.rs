@@ -181,8 +181,8 @@ impl<'a> Options<'a> {
             .is_some_and(|next| matches!(next.text, b"tee" | b"sudo"))
     }
 
-    /// The rules for secrets that apply to the present command line, because all subcommands that they require have
-    /// been read.
+    /// The rules for secrets that apply to the present command line, because all subcommands that these rules require
+    /// have been read.
     fn read(&self) -> impl Iterator<Item = &Active> {
         let read = |active: &&Active| !active.failed && active.path == active.rule.path.len();
         self.active.iter().filter(read)

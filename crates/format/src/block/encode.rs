@@ -17,8 +17,8 @@ use crate::zip::{Packer, LEVEL};
 /// In a block with at least this many events, each part of a column gets Huffman tables of its own. In a smaller block,
 /// the parts of a column share one.
 const LONG: usize = 4096;
-/// A block with at least this many events is full. Events then come so fast that the writer has much to do, and a
-/// faster compression saves CPU time.
+/// A block with at least this many events is full. If blocks become full, events come so fast that the writer is busy,
+/// so a faster compression is used for full blocks.
 const BUSY: usize = BLOCK_EVENTS;
 /// The level of zstd compression for full blocks, which saves CPU time. Level 6 would take 1.3 times the time for a
 /// result that is 2 % smaller.

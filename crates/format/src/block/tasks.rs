@@ -31,8 +31,9 @@ struct Task {
     id: u32,
     /// The index of the task that this task of the block woke last.
     woke: u16,
-    /// The index of the task that a waker will probably wake right after it has woken this task: the task that was
-    /// woken after this task the last time. Before there is such a task, this task itself is predicted.
+    /// A prediction for a waker that has just woken this task: the index of the task that the waker will wake next. The
+    /// prediction is the task that the last such waker woke after this task; before there is one, it is this task
+    /// itself.
     next: u16,
     /// The index of the task that this task of the block is expected to wake next.
     expected: u16,

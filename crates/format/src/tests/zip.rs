@@ -51,8 +51,8 @@ fn a_body_of_another_length_is_refused() {
     }
 }
 
-/// Compresses bodies of many equal command lines of 14 kB. The longer bodies would expand more than a reader allows, so
-/// they are padded.
+/// Tests bodies that consist of many equal command lines, each of 14 kB. The longer bodies would expand by more than a
+/// reader allows, so the packer pads them.
 #[test]
 fn a_body_that_packs_too_well_is_padded() {
     let line: Vec<u8> = (0..14_000u32).map(|at| (at * at / 97) as u8).collect();

@@ -137,7 +137,7 @@ pub fn decode(
         let bytes = body.take(len)?;
         match columns.get_mut(at) {
             Some(column) => *column = Cursor::new(bytes),
-            // A column that this version does not know counts only if it has content.
+            // A column that this version does not know is counted as an unknown field only if the column has content.
             None => unknown.fields += u64::from(!bytes.is_empty()),
         }
     }

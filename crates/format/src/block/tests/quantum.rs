@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Times in ns that a clock shows whose tick is `quantum` ns. `steps` are the distances between the times in ticks.
+/// The times in ns that a clock with a tick of `quantum` ns shows. `steps` are the distances between these times in
+/// ticks.
 fn times(quantum: f64, steps: impl Iterator<Item = u64>) -> Vec<u64> {
     let mut k = 12_345_678_901u64;
     steps
