@@ -355,7 +355,8 @@ fn hardware_of(cpuinfo: &str, meminfo: &str, product: &str) -> Vec<(Hardware, St
         .collect()
 }
 
-/// The value in the first line `name : value` of a text that has this name.
+/// The value of the field `name` in a text with lines of the form `name : value`. If several lines have this name, the
+/// first one counts.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines()
         .filter_map(|line| line.split_once(':'))

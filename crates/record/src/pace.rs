@@ -31,8 +31,8 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// The pace of samples in a recording that begins at `now` with a sample. The size of the sample at the end of the
-    /// recording counts as used from the start.
+    /// The pace of samples in a recording that begins at `now` with a sample. Another sample is taken at the end of the
+    /// recording, and its size is counted as used from the start.
     pub fn new(now: Instant) -> Pace {
         Pace {
             next: now + LEAST,

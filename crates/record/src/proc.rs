@@ -286,8 +286,8 @@ pub fn read_memory(id: Id, from: usize, room: &mut [u8]) -> Option<usize> {
 /// Reads a string from the memory of a process that waits or is stopped. The terminating NUL is left out.
 pub fn string(id: Id, address: usize) -> Option<Vec<u8>> {
     let mut path = vec![0u8; libc::PATH_MAX.unsigned_abs() as usize];
-    // The string may end right before memory that does not exist, at the end of the stack. So each read ends with its
-    // page.
+    // The string may be at the end of the stack, right before an address without memory, where a longer read would
+    // fail. So no read crosses the end of a page.
     let mut len = 0;
     while let Some(room) = path.get_mut(len..).filter(|room| !room.is_empty()) {
         let from = address.checked_add(len)?;

@@ -1,5 +1,5 @@
-//! A queue of packed bytes between the writing thread and an output that may stall. Packed events take a
-//! tenth of their size in the slots and rings, so that the queue has room for seconds.
+//! A queue of packed bytes between the writing thread and an output that may stall. Packed events take a tenth of the
+//! memory that they take in the buffers of the BPF programs, so the queue has room for the events of some seconds.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -24,8 +24,8 @@ pub struct Queue {
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
-    /// The output to which the queue's bytes are written. The thread that writes locks it, after it has set
-    /// [`State::writing`].
+    /// The output to which the queue's bytes are written. A thread that is about to write first sets [`State::writing`]
+    /// and then locks the output.
     out: Mutex<Box<dyn Write + Send>>,
 }
 

@@ -88,7 +88,8 @@ pub struct Report {
     pub symbols: Option<Search>,
     /// The parts of a recording that `--rotate` has divided; `None` if it was not divided.
     pub parts: Option<WrittenParts>,
-    /// The first part of the recording, apart from the last one, whose file lacks its end.
+    /// The first part of the recording before the last one whose file lacks its end; `None` if the files of all these
+    /// parts are complete.
     pub cut: Option<Cut>,
     /// The limit of the trace file's size in bytes that ended the recording; `None` if the recording ended for another
     /// reason.

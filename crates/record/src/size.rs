@@ -21,10 +21,10 @@ pub struct Size {
     written: AtomicU64,
     /// The number of bytes that each [`PARTS`] bytes of events in memory take in the file; 0 if it is not known yet.
     rate: AtomicU64,
-    /// The size in memory of the events that were sent after the last flush, in bytes: `written` does not include
-    /// them.
+    /// The number of bytes of memory that the events since the last flush take. These events are not yet part of
+    /// `written`.
     open: AtomicU64,
-    /// The size in memory of the events that were in the file at its last flush, in bytes: `written` includes them.
+    /// The number of bytes of memory that the events up to the last flush took. These events are part of `written`.
     closed: AtomicU64,
 }
 
@@ -98,9 +98,9 @@ impl SizeLimit {
         SizeLimit { bytes, before: 0 }
     }
 
-    /// Whether the recording has to end now, because the file might become too long before the next check. Until then,
-    /// as many events are expected as since the last check, and the file's end needs room as well. `expected` is the
-    /// size that the file will probably have with the events so far, in bytes.
+    /// Whether the recording has to end now, because the file might become too long before the next check. The file is
+    /// assumed to grow by the same number of bytes as since the last check, and the file's end needs room as well.
+    /// `expected` is the size in bytes that the file will probably have when all events so far are written.
     pub fn is_reached(&mut self, expected: u64) -> bool {
         let growth = expected.saturating_sub(self.before);
         self.before = expected;
@@ -118,7 +118,8 @@ mod tests {
         let mut limit = SizeLimit::new(1 << 20);
         assert!(!limit.is_reached(300_000));
         assert!(!limit.is_reached(600_000));
-        // As many events as since the last check would not fit into the file together with its end.
+        // Since the last check the file has grown by 230,000 bytes. If it grew by the same number again, the file with
+        // its end would be larger than the limit.
         assert!(limit.is_reached(830_000));
         // With few events between two checks, the file may come closer to the limit.
         let mut limit = SizeLimit {

@@ -382,7 +382,7 @@ mod tests {
         }
         stacks.mapped(&mapped(inode, later));
         assert_eq!(places(&mut stacks), (2, Some(Place::Module(1, 0x3004))));
-        // The frame was stored with the previous sample, so that this one stores no file and no frame.
+        // The previous sample has stored the file and the frame, so the present sample stores neither.
         assert_eq!(places(&mut stacks), (1, None));
         let request = stacks.request();
         let file = request

@@ -65,8 +65,8 @@ impl Machine {
         task.exited = Some(turn.stamp);
         task.exit_seen = counted;
         let group_status = process.group_exit.unwrap_or(process.leader_code);
-        // The kernel's figure for the largest resident set includes the process's earlier programs, so it must be
-        // larger than theirs.
+        // The kernel reports the largest resident set of the whole process, including the programs before its last
+        // exec. So the value must be larger than that of the earlier programs.
         let rss = drawn.max(process.rss_before + 4096);
         let max_rss = if task.group_dead { rss } else { 0 };
         if counted {

@@ -160,8 +160,8 @@ pub(crate) struct Task {
     /// switch-out into a sleep if a waking came before the switch-out (`woken`) or has the same time stamp. The doubt
     /// ends with the next waking or switch-in.
     pub(crate) doubt: bool,
-    /// If no event in the recorded span shows whether the simulated task slept (`doubt`): the time in ns from that
-    /// switch-out to the end of the span.
+    /// The time in ns from the last switch-out to the end of the recorded span, if no event after the switch-out shows
+    /// whether the simulated task slept (`doubt`).
     pub(crate) undecided: u64,
     /// Whether the exit of the simulated task has begun.
     pub(crate) exiting: bool,

@@ -126,8 +126,9 @@ fn functions(
         let Symbolized::Sym(symbol) = symbolized else {
             continue;
         };
-        // If the offset may be outside of the symbol, the symbol's name would be a guess, so it is not sent. The second
-        // pass (`lines`) sends only symbols with debug information, because others add nothing to the first answer.
+        // If the offset may be outside of the symbol, the symbol's name would be a guess, so the name is not sent. The
+        // second pass (`lines`) sends only symbols with debug information. For all other symbols it could only repeat
+        // the answer of the first pass.
         let inside = symbol.size.is_some_and(|size| symbol.offset < size);
         if inside && (!lines || symbol.code_info.is_some()) {
             send(Answer::Frame(*frame, of(&symbol)))?;

@@ -47,9 +47,9 @@ pub struct Request {
 /// The time in which some processes ran, from the first one's start to the last one's end.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Lifetime {
-    /// The start of the first process, in ns since 1970.
+    /// The time at which the first of the processes started, in ns since 1970.
     pub begin: u64,
-    /// The end of the last process, in ns since 1970.
+    /// The time at which the last of the processes ended, in ns since 1970.
     pub end: u64,
 }
 

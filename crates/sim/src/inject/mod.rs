@@ -99,8 +99,8 @@ pub fn provable(done: &[Injected]) -> Provable {
         .any(|done| matches!(done, Injected::Late { .. }));
     let of = |done: &Injected| match done {
         Injected::Late { .. } | Injected::Inverted { .. } => Provable::Exact,
-        // With late writes, an event can be missing in the file although its time stamp is before the last watermark.
-        // No loss record mentions such an event.
+        // With late writes, an event before the last watermark can be missing in the file, and no loss record mentions
+        // it. So the analysis cannot report bounds for its times.
         Injected::CutOff { .. } if late => Provable::Sums,
         Injected::Lost { .. } | Injected::CutOff { .. } => Provable::Bounds,
         Injected::Skewed { .. }

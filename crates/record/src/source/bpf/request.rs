@@ -99,7 +99,7 @@ impl Request {
         Some(request)
     }
 
-    /// Creates an empty request for BPF programs, which is filled by receiving one from the other `tr`.
+    /// Creates a request with zeros. The loader receives the real request into it, from the `tr` that records.
     pub fn empty() -> Request {
         Request::new_zeroed()
     }
@@ -296,7 +296,8 @@ mod tests {
             good().settings(16 << 20, NONE).is_err(),
             "half of the memory"
         );
-        // The running recordings of other users count as well: their memory in bytes and their number.
+        // The limits also count the running recordings of other users: the bytes of memory that these recordings use,
+        // and their number.
         let living = |memory, recordings| Living { memory, recordings };
         assert!(good().settings(GIB, living(GIB / 4, 63)).is_ok());
         assert!(good().settings(GIB, living(GIB / 2, 1)).is_err());
@@ -333,7 +334,8 @@ mod tests {
             let bytes = request.as_mut_bytes();
             for _ in 0..8 {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                // The changed byte comes after the magic number and the sizes, which would be refused at once.
+                // The changed byte comes after the magic number and the sizes, because every change of those is refused
+                // at once.
                 let at = 24 + (seed >> 33) as usize % 190;
                 bytes[at] = (seed >> 25) as u8;
             }
