@@ -30,8 +30,8 @@ pub fn totals(id: Id) -> Option<Totals> {
     totals_in(&schedstat(id)?)
 }
 
-/// The totals of a task that is a zombie. The totals can still grow after a wait for the zombie would succeed, until
-/// the zombie leaves its CPU for the last time.
+/// The totals of a task that is a zombie. They can still grow when waitpid(2) for the zombie would already succeed,
+/// until the zombie leaves its CPU for the last time. So they are read until two reads agree, at most four times.
 pub fn final_totals(id: Id) -> Option<Totals> {
     let file = schedstat(id)?;
     let mut totals = totals_in(&file);

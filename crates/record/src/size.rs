@@ -11,7 +11,8 @@ const UNKNOWN: u64 = PARTS / 4;
 /// The number of bytes that are reserved for the end of the trace file: the summary, the second copy of the metadata
 /// and the trailer.
 const END: u64 = 16 << 10;
-/// The divisor of the trace file's size that gives the room for its index, which has ten bytes for each frame.
+/// The room for the index of the trace file is the file's size divided by this number. The index has ten bytes for each
+/// frame.
 const INDEX: u64 = 1024;
 
 /// The size of the trace file so far. The writing thread updates it and the recording thread reads it.

@@ -68,7 +68,8 @@ impl Server {
                     .map_while(|line| serde_json::from_str(&line).ok())
                     .collect()
             })?;
-        // The server reads the whole request before it answers, so that this write does not block for ever.
+        // The process that searches for functions reads the whole request before it answers, so this write does not
+        // block for ever.
         if let Some(mut stdin) = stdin {
             stdin.write_all(&serde_json::to_vec(request)?)?;
         }

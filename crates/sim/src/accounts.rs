@@ -249,7 +249,7 @@ impl Machine {
 }
 
 /// Removes the programs of a simulated process that ended before the recorded span. A program that began before the
-/// span begins at its start.
+/// span gets the start of the span as its own start.
 fn clip_execs(execs: &mut Vec<ExecTruth>, start: u64) {
     execs.retain(|exec| exec.end.0 >= start);
     for exec in execs {

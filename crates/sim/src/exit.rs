@@ -144,7 +144,7 @@ impl Machine {
 
     fn notify_parent(&mut self, turn: Turn, process: u32) {
         let Some(parent) = self.living_parent(process) else {
-            // The process's parent is dead, so init is its parent and waits for it at once.
+            // The parent of the process is dead. So init has taken over the process, and init waits for it at once.
             self.reap(process, turn.now);
             return;
         };

@@ -10,7 +10,7 @@ use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolized, Symbolizer};
 
 use crate::{Answer, Function, Module, Request};
 
-/// The directories in which the loader usually finds libraries.
+/// The directories in which the dynamic loader (ld.so) usually finds libraries.
 const LIBRARIES: [&str; 6] = [
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",
@@ -42,7 +42,7 @@ pub fn answer(
         })
         .collect();
     // The libraries of a process that ended before its mappings could be read are not in the request. They are probably
-    // in the loader's usual directories, so those are searched, too.
+    // in the usual directories of the dynamic loader (ld.so), so those directories are searched, too.
     let libraries = LIBRARIES
         .iter()
         .flat_map(|directory| shared_objects(directory));

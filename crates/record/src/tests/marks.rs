@@ -158,7 +158,7 @@ fn clocks_of_ended_processes_are_forgotten() {
         clocks.forget_ended();
     }
     assert!(clocks.processes.is_empty() && clocks.ended.is_empty());
-    // These processes are forgotten, so their marks are read by the recorder's clock.
+    // The clocks of these processes are forgotten, so marks of these processes are read by the recorder's clock.
     for pid in [1_000, 7] {
         assert_eq!(of(&clocks, pid), Some(101_500), "{pid}");
     }

@@ -1,12 +1,11 @@
-//! Injects into a simulated recording the faults that can happen between an event and the trace
-//! file. Each injector changes a [`Recording`] and returns its changes; the truth about the run
-//! stays the same.
+//! Injects into a simulated recording the faults that can happen between an event and the trace file. Each injector
+//! changes a [`Recording`] and returns its changes; the truth about the run stays the same.
 //!
 //! A [`Plan`] applies one or several injectors in the order in which real faults happen: wrong clocks, events that are
 //! not recorded, a wrong order of writes, a missing end of the file.
 //!
-//! Equal times of events are not injected. They come from the resolution of the simulated clock,
-//! [`crate::config::Config::grain`], because they change the truth as well.
+//! No injector gives several events the same time, because this would change the truth as well. Equal times come from
+//! the resolution of the simulated clock, [`crate::config::Config::grain`].
 
 mod cut;
 mod hidden;

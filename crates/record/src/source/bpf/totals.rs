@@ -40,7 +40,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Creates the state before the first reading of the tasks' totals.
+    /// Creates a `Totals` that has read no totals yet, and finds out whether the kernel counts the time in run queues.
     pub fn new(tracer: &mut Tracer) -> Totals {
         let has_delays = tracer
             .totals()
@@ -76,8 +76,8 @@ impl Totals {
             return;
         }
         let (time, before) = (host::now(), cpu_time());
-        // The totals of ended tasks come first. Some of these tasks are still zombies, and the reading that follows
-        // has later figures of them.
+        // The totals of ended tasks come first. Some of these tasks are still zombies, and the next call (`read`)
+        // returns newer totals for them.
         let ended = sink.ended(Ktime(time.0.saturating_sub(DROPPED)));
         let mut events: Vec<_> = ended.iter().map(|total| event(total, time)).collect();
         events.extend(self.read(tracer, time));

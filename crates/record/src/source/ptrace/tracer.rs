@@ -39,7 +39,7 @@ struct Task {
     since: Ktime,
 }
 
-/// A thread whose totals are to be sampled: its id, and the time in [`Task::since`].
+/// A thread whose totals are to be sampled: its id, and the time at which it was forked or executed its program.
 pub type Thread = (Id, Ktime);
 
 /// While a new child waits for the event of its fork, at most this many stops and ends of tracees are handled in a row.
