@@ -254,8 +254,8 @@ impl Output {
         }
     }
 
-    /// Sends events that were not drained from the source to the writing thread. The thread has room for them, because
-    /// this happens only before the first batch or after the last one.
+    /// Sends to the writing thread events that were not drained from the source. The thread has room for these events,
+    /// because they are sent only before the first batch or after the last one.
     pub fn life(&self, stream: Stream, events: Vec<LifeEvent>) {
         let _ = self.sender.send(Message::Life(stream, events));
     }

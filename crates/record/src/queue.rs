@@ -152,7 +152,7 @@ pub struct Watch(Arc<Shared>);
 
 impl Watch {
     /// Writes the waiting bytes in the calling thread, if the queue's thread has not begun to write. On a busy machine
-    /// the queue's thread may get a CPU only after many milliseconds, and COMMAND's start would be delayed by them. An
+    /// the queue's thread may get a CPU only after many milliseconds, and this wait would delay COMMAND's start. An
     /// output that can stall, such as a fifo without a reader, is left to the queue's thread.
     pub fn write(&self) {
         let state = self.0.lock();

@@ -46,14 +46,15 @@ impl Size {
         self.open.fetch_sub(memory as u64, Ordering::Relaxed);
     }
 
-    /// Notes a flush of the trace file: all blocks are closed, so that the file has `bytes` bytes, and the events
-    /// since the last flush had `memory` bytes in memory.
+    /// Notes a flush of the trace file. The flush has closed all blocks, so the file now has `bytes` bytes. The events
+    /// since the previous flush took `memory` bytes in memory.
     pub fn flushed(&self, bytes: u64, memory: usize) {
         let memory = memory as u64;
         let before = self.written.swap(bytes, Ordering::Relaxed);
         self.open.fetch_sub(memory, Ordering::Relaxed);
         let all = self.closed.fetch_add(memory, Ordering::Relaxed) + memory;
-        // The events since the last flush can shrink less than those before, so the higher of both rates is kept.
+        // The events since the last flush can shrink less than the earlier events. So two rates are computed, for all
+        // events and for the events since the last flush, and the higher rate is kept.
         let rate = rate(bytes, all).max(rate(bytes - before.min(bytes), memory));
         self.rate.store(rate, Ordering::Relaxed);
     }

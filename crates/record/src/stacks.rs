@@ -346,7 +346,7 @@ mod tests {
         let events = sampled(&mut stacks, &[main, lib]);
         assert_eq!(events.len(), 1);
         assert_eq!(sample(&events), (2, 0, &[][..]));
-        // The new stack begins with a known frame (`main`), then has a new one, a known one (`lib`) and a new one.
+        // The frames `main` and `lib` were stored with earlier stacks. Only the frames `jit` and `kernel` are new.
         let events = sampled(&mut stacks, &[main, jit, lib, kernel]);
         assert_eq!(events.len(), 1);
         assert_eq!(sample(&events), (1, 3, &[3, 2, 4][..]));

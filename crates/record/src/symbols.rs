@@ -13,8 +13,8 @@ pub use tr_symbols::Request;
 
 use crate::proc;
 
-/// The limits of the time that a search for functions of stacks may take. The functions that were found until
-/// then are kept.
+/// The limits of the time that a search for functions of stacks may take. When a limit is reached, the functions that
+/// were found so far are kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
     /// The longest CPU time of the search for functions.

@@ -148,8 +148,8 @@ pub(crate) struct Task {
     pub(crate) committed: bool,
     /// Whether the simulated task was woken after its state was read for the switch-out.
     pub(crate) woken_early: bool,
-    /// The state of the simulated task that was read for its switch-out, if a waking has changed
-    /// the state since.
+    /// The state that the kernel has read for the simulated task's switch-out, if a waking has changed the task's state
+    /// after that; otherwise 0.
     pub(crate) committed_state: u16,
     /// Whether, by the time stamps of the recording, the simulated task was woken since it was switched in.
     pub(crate) woken: bool,

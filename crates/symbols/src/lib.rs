@@ -65,8 +65,8 @@ pub struct Module {
     pub frames: Vec<(u32, u64)>,
 }
 
-/// The identity of a module's file from stat(2). A file that was changed or replaced is recognized by it, because the
-/// functions in such a file would be the wrong ones.
+/// The identity of a module's file from stat(2). If the file was changed or replaced, its identity differs, and no
+/// functions are taken from it, because they would be the wrong ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
     pub path: OsString,

@@ -34,8 +34,8 @@ pub enum Provable {
     /// Every true time must be at least the time that the analysis computes, and at most that time plus the time that
     /// the analysis reports as unknown.
     Bounds,
-    /// Only the sums of the analysis must be consistent with each other, because too much is
-    /// missing for more.
+    /// Only the sums of the analysis must be consistent with each other. So much is missing in the recording that its
+    /// times cannot be compared with the truth.
     Sums,
 }
 
@@ -98,8 +98,8 @@ pub fn provable(done: &[Injected]) -> Provable {
         .any(|done| matches!(done, Injected::Late { .. }));
     let of = |done: &Injected| match done {
         Injected::Late { .. } | Injected::Inverted { .. } => Provable::Exact,
-        // With late writes, an event before the last watermark can be missing in the file, and no loss record mentions
-        // it. So the analysis cannot report bounds for its times.
+        // With late writes, an event before the last watermark can be missing in the file without a loss record. So the
+        // analysis cannot report bounds for the times of the tasks.
         Injected::CutOff { .. } if late => Provable::Sums,
         Injected::Lost { .. } | Injected::CutOff { .. } => Provable::Bounds,
         Injected::Skewed { .. }

@@ -61,13 +61,13 @@ pub fn sched(slot: &wire::Slot, near: Ktime) -> Option<SchedEvent> {
     })
 }
 
-/// Converts a loss of scheduling events, which the BPF programs report in a CPU's slots.
+/// Converts a loss of scheduling events, which the BPF programs report in the buffer (slots) of a CPU.
 pub fn lost(cpu: CpuId, lost: &wire::Lost) -> LifeEvent {
     ring_full(Stream::Cpu(cpu), lost.since, lost.until, lost.count)
 }
 
-/// Makes the event for a loss of `count` events that found no room in their slots or ring. The first was lost at
-/// `since` and the last at `until` (ns).
+/// Makes the event for a loss of `count` events for which a buffer of the BPF programs had no room. The first event was
+/// lost at `since` and the last one at `until` (ns).
 pub fn ring_full(stream: Stream, since: u64, until: u64, count: u64) -> LifeEvent {
     let lost = Lost {
         stream,

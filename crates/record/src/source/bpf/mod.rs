@@ -263,8 +263,8 @@ fn sampling(config: &Config, cpus: usize) -> Option<Sampling> {
     })
 }
 
-/// The facts that need tracepoints which a kernel can lack, each with the words by which the user learns that the fact
-/// is missing.
+/// The facts that are recorded by tracepoints which not every kernel has. If the tracepoint is missing, the text
+/// reports this to the user.
 const BY_TRACEPOINTS: [(Extras, Option<Extra>, &str); 8] = [
     (
         Extras::SWITCH_STATES,

@@ -21,7 +21,8 @@ pub struct Records {
     /// The scheduling events of each CPU, indexed by the CPU's number. The events are in the order in which the CPU has
     /// written them.
     pub sched: Vec<Vec<wire::Slot>>,
-    /// The losses of scheduling events that the slots reported, with the CPU of each.
+    /// The losses of scheduling events that were reported in the buffers (slots) of the CPUs, with the CPU of each
+    /// loss.
     pub lost: Vec<(CpuId, wire::Lost)>,
     /// The drained records of lifecycle events, each after its length in bytes (u32).
     pub life: Vec<u8>,

@@ -11,7 +11,8 @@ const MAGIC: [u8; 8] = *b"trload06";
 const MOST_TARGETS: usize = 4096;
 /// The number of 64-bit words in a set of CPUs that has a bit for each CPU.
 const CPU_WORDS: usize = wire::MAX_CPUS / 64;
-/// The largest size in bytes of the slots of a CPU, and of a ring, that the loader makes for a recording.
+/// The largest size in bytes of each buffer that the loader makes for a recording: of the slots of a CPU, and of a
+/// ring.
 const LARGEST_BUFFER: u32 = 1 << 30;
 /// The largest number of recordings for which loaders attach BPF programs on the whole machine at the same time. Each
 /// recording adds some time to every context switch of the machine.
@@ -25,7 +26,8 @@ const CGROUP: u32 = 4;
 const SYSCALLS: u32 = 8;
 const SERVERS: u32 = 16;
 const LIGHT: u32 = 32;
-/// The lowest bit of the setting for containers in the flags of a request. The setting is a small number.
+/// The setting for containers is a small number in the flags of a request. This constant is the lowest bit of that
+/// number.
 const CONTAINERS: u32 = 64;
 
 /// The request from `tr` to the loader, which has the settings of the BPF programs.

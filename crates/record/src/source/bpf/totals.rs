@@ -93,7 +93,7 @@ impl Totals {
         let mut grown = Vec::new();
         for total in tracer.totals() {
             let runtime = total.sum_exec_runtime;
-            // Nothing is written yet for a new task, which begins with a run time of 0.
+            // No totals were written yet for a new task, which began with a run time of 0.
             let mut written = before.get(&total.tid).map_or(0, |(_, written)| *written);
             // A run time that is smaller than the written one belongs to a new task with the same tid.
             if runtime < written || runtime - written >= LEAST {

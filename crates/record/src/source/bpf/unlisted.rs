@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     /// Tests that the snapshot of a task that the kernel does not list has the name of the task. The process of the
-    /// test takes the part of such a task.
+    /// test stands for such a task.
     #[test]
     fn a_task_that_is_not_listed_has_its_name() {
         let id = Id::try_from(std::process::id()).expect("an id");

@@ -541,7 +541,8 @@ impl State {
         }
     }
 
-    /// Adds an event with the total CPU time of the task `id`. In the trace the task has the id `of`.
+    /// Adds an event with the totals of the task that has the id `id` in `/proc`. The event names the task by the id
+    /// `of`, which differs from `id` if an exec has just changed the task's id.
     fn account(&mut self, time: Ktime, id: Id, of: Id) {
         if let Some(totals) = proc::totals(id) {
             self.push_account(time, id, of, totals);
