@@ -17,7 +17,7 @@ struct Mount {
 
 /// The mounts of the cgroup hierarchy that has the given controller; "" stands for cgroup v2.
 fn mounts<'a>(mountinfo: &'a str, controller: &'a str) -> impl Iterator<Item = Mount> + 'a {
-    // The lines are read from the end, because of two mounts at one point only the later one is visible.
+    // If two mounts have the same mount point, only the later mount is visible. So the lines are read from the end.
     mountinfo.lines().rev().filter_map(move |line| {
         let (mount, kind) = line.split_once(" - ")?;
         let mut fields = mount.split(' ').skip(3);

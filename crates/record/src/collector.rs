@@ -24,7 +24,8 @@ const BATCH_EVERY: Duration = Duration::from_millis(700);
 /// If the recorder is killed, the events since the last flush are lost, so the first intervals are shorter
 /// ([`until_flush`]).
 const FLUSH_EVERY: Duration = Duration::from_millis(2800);
-/// The interval between two batches of events in a light recording. Each batch is followed by a flush.
+/// The interval between two batches of events in a light recording (`--light`), which has few events. Each batch is
+/// followed by a flush.
 const LIGHT_FLUSH: Duration = Duration::from_secs(30);
 /// The interval between two events that contain the readings of the machine's clocks.
 const CLOCK_EVERY: Duration = Duration::from_secs(10);
@@ -277,8 +278,9 @@ fn until_flush(age: Duration) -> Duration {
 mod tests {
     use super::*;
 
-    /// Tests that a kill of the recorder loses little: the events since the last flush. After the first flush this is
-    /// never more than a quarter of the recording, and never more than the longest interval and a batch.
+    /// Tests that a kill of the recorder loses little. The recorder loses the events since the last flush. The tested
+    /// flushes begin 0.7 s after the start. From then on, the time between two flushes is at most a quarter of the
+    /// recording so far, or 0.7 s if that is longer, and never more than 2.8 s.
     #[test]
     fn a_kill_costs_a_part_of_the_recording() {
         let mut flushed = BATCH_EVERY;

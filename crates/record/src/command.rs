@@ -186,7 +186,7 @@ pub struct Waited {
     /// The error of COMMAND's exec, if COMMAND could not be executed.
     pub not_executed: Option<Errno>,
     /// The resources of COMMAND and of the descendants that it waited for. `RUSAGE_CHILDREN` would include other
-    /// children of `tr`, such as those from before `tr` itself was executed.
+    /// children of `tr`, such as children that the process had before it executed `tr`.
     pub usage: Usage,
 }
 

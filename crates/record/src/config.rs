@@ -43,7 +43,7 @@ pub struct TraceFile {
     /// Whether a trace file that is replaced is kept, as NAME.old.
     pub keeps: bool,
     /// The rules by which the recording is divided into several files; `None` if it is written to one file. Only a
-    /// light recording can be divided.
+    /// light recording ([`FactSettings::light`]) can be divided.
     pub rotation: Option<Rotation>,
 }
 
@@ -80,7 +80,7 @@ pub struct FactSettings {
     pub off_cpu_stacks: Option<Duration>,
     /// Whether the recorder searches for the functions of the recorded stacks after COMMAND's end.
     pub symbols: bool,
-    /// The longest argument vector of a program that is recorded, in bytes.
+    /// The largest number of bytes of a program's argument vector that are recorded.
     pub argv_limit: u32,
     /// The functions that find the shell scripts whose texts are recorded; `None` if no scripts are recorded.
     pub scripts: Option<ScriptFinder>,

@@ -67,8 +67,8 @@ mod tests {
     #[test]
     fn the_least_free_space_is_kept_until_it_is_taken() {
         let directory = tempfile::tempdir().unwrap();
-        // The value is made by hand, because `of_working_directory` refuses file systems that are not local, and the
-        // test's directory may be on one.
+        // The test builds the struct directly, because `of_working_directory` returns `None` on a file system that is
+        // not local, and the test's directory may be on such a file system.
         let mut space = FreeSpace {
             path: directory.path().to_owned(),
             least: Some(1),

@@ -126,8 +126,9 @@ impl HangWait {
         }
     }
 
-    /// Whether the process waits on a local socket whose other end no other process is known to have. Such a socket is
-    /// one of a pair with which a runtime wakes its own event loop (asyncio) or talks to a child (node).
+    /// Whether the process waits on a local socket, and no other process is known to have the other end of the
+    /// connection. Such a socket is one of a pair with which a runtime wakes its own event loop (asyncio) or talks to a
+    /// child (node).
     pub(crate) fn is_own_socket(&self) -> bool {
         matches!(self, HangWait::Connection { peer: None, others } if others.is_empty())
     }

@@ -136,7 +136,8 @@ fn read_trimmed(path: &str) -> Option<String> {
     Some(text.trim().to_owned())
 }
 
-/// The number that a file contains, such as the file of a kernel setting; `None` if it cannot be read.
+/// Reads a file that contains only a number, such as the file of a kernel setting; `None` if the file cannot be read or
+/// contains no such number.
 pub fn number<N: FromStr>(path: &str) -> Option<N> {
     read_trimmed(path)?.parse().ok()
 }
@@ -239,8 +240,8 @@ pub fn uname() -> (String, String, String) {
     (kernel, text(name.machine()), text(name.nodename()))
 }
 
-/// The longest value of a variable with an identifier of a CI run that is stored, in bytes. Longer values are not
-/// stored.
+/// The largest number of bytes in the value of an environment variable that identifies the CI run. A longer value is
+/// not stored.
 const CI_LONGEST: usize = 512;
 
 /// The names and values of the environment variables that identify the CI run. No other variable of the environment is
@@ -355,7 +356,8 @@ fn hardware_of(cpuinfo: &str, meminfo: &str, product: &str) -> Vec<(Hardware, St
         .collect()
 }
 
-/// The value in the first line `name : value` of a text that has this name.
+/// The value of the field `name` in a text with lines of the form `name : value`. If several lines have this name, the
+/// first one counts.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines()
         .filter_map(|line| line.split_once(':'))

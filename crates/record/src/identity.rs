@@ -138,8 +138,8 @@ pub fn environment(
             replace(&mut variables, name, Some(value.as_bytes()));
         }
     }
-    // `tr` has set this variable after the start, so the environment from before the loader's change lacks it, and it
-    // is added.
+    // `tr` has set this variable for COMMAND since its own start, so the environment `original`, from before that,
+    // lacks the variable.
     if let Some(path) = std::env::var_os(marks::VARIABLE) {
         replace(&mut variables, marks::VARIABLE, Some(path.as_bytes()));
     }

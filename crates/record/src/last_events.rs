@@ -13,8 +13,7 @@ use crate::source::{recorder, Source};
 use crate::stall::Stall;
 use crate::symbols::{self, Request, Search};
 
-/// The parts of a recording that stay active while the recorder waits for a slow output: signals are still
-/// passed on to COMMAND.
+/// The objects that pass signals on to COMMAND while the recorder waits for a slow output.
 pub(crate) struct Waiting<'a> {
     pub running: Option<&'a Running>,
     pub signals: &'a Signals,
@@ -84,9 +83,9 @@ impl LastEvents {
     }
 }
 
-/// Sends the last events of a trace file to the writer and looks up the functions of the recorded stacks. The file
-/// begins at `start` and has this `summary`. Without stacks, the events are not sent yet but returned. The summary is
-/// written later.
+/// Sends the last events of a trace file to the writer, and looks up the functions of the recorded stacks. If no stacks
+/// are recorded, the events are not sent but returned with the result. The file begins at `start`. `summary` is the
+/// summary that the caller writes to the file later.
 pub(crate) fn write_events(
     config: &Config,
     last: LastBatches,

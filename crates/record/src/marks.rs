@@ -230,7 +230,7 @@ enum Locked {
     Removed,
 }
 
-/// Locks a directory for the file of marks that was just made.
+/// Locks the directory `name`, which was just made for the file of marks.
 fn locked(around: &File, name: &str) -> std::io::Result<Locked> {
     let own = match opened(around, name) {
         Err(nix::errno::Errno::ENOENT) => return Ok(Locked::Removed),
@@ -240,9 +240,9 @@ fn locked(around: &File, name: &str) -> std::io::Result<Locked> {
         return Err(std::io::Error::other("its directory was exchanged"));
     }
     match tr_output::lock(&own) {
-        // Each recorder locks a directory before it removes the directory, so no other recorder removes this one from
-        // now on. But it may have been removed before the lock was taken. So its name is opened again for a
-        // comparison.
+        // A recorder removes a directory only while it holds the lock of that directory, so nobody else can remove the
+        // locked directory. But another recorder may have removed the directory before the lock was taken. So the name
+        // is opened again, to check that the directory still has this name.
         Ok(()) => match opened(around, name) {
             Ok(named) if named.metadata()?.ino() == own.metadata()?.ino() => Ok(Locked::Yes(own)),
             _ => Ok(Locked::Removed),
@@ -378,8 +378,8 @@ impl Clocks {
     /// Remembers the clock of a process that is in another time namespace than the recorder.
     pub fn take(&mut self, clock: ProgramClock) {
         let [process, _] = clock.pids;
-        // The pid may have belonged to a process that has ended. The clock is now that of the new process, so it must
-        // not be forgotten with the ended one.
+        // The pid may have belonged to an earlier process that has ended. Now the pid belongs to a new process with
+        // this clock, so the end of the earlier process must not remove the clock.
         self.ended.retain(|pid| *pid != process);
         if self.processes.len() < CLOCKS || self.processes.contains_key(&process) {
             self.processes.extend(clock.pids.map(|pid| (pid, clock)));
@@ -410,10 +410,10 @@ impl Clocks {
         }
     }
 
-    /// Converts the time of a program's mark to the kernel's clock. Returns `None` if the result is not between
-    /// `start` and `end`. If the clock of the process `pid` is known, this clock is used. Otherwise, the recorder's
-    /// clock is tried first, and then the clocks of all other time namespaces. One of these is used only if no other
-    /// one gives a time inside the recording.
+    /// Converts the time of a program's mark to the kernel's clock. Returns `None` if the result is not between `start`
+    /// and `end`. If the clock of the process `pid` is known, this clock is used. Otherwise, the recorder's clock is
+    /// tried first, and then the clocks of all other time namespaces. If several of these other clocks give a time
+    /// inside the recording, the result is `None`.
     fn of_program(&self, pid: Option<u32>, time: u64, start: Ktime, end: Ktime) -> Option<u64> {
         let by = |offset: i128| {
             let time = u64::try_from(i128::from(time) - offset).ok()?;

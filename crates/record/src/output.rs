@@ -42,7 +42,7 @@ const LOSSES: usize = 16;
 pub struct Batch {
     /// The events that the batch has from the source.
     pub events: Box<dyn Drained>,
-    /// The events of the batch that the recorder itself made.
+    /// The events in this batch that the recorder itself has made, and not the source.
     pub own: Vec<LifeEvent>,
     /// The time before which all events of the source have been drained.
     pub drained_until: Ktime,
@@ -240,8 +240,8 @@ impl Output {
     /// thread has ended (see [`Output::finish`]).
     pub fn offer(&self, batch: Batch) -> Result<(), Option<Batch>> {
         let memory = batch.events.bytes();
-        // The batch is counted before it is sent, because the writing thread subtracts its memory after it has written
-        // it.
+        // The memory of the batch is added before the batch is sent, because the writing thread subtracts this memory
+        // as soon as it has written the batch.
         self.size.sent(memory);
         let sent = self.sender.try_send(Message::Batch(Box::new(batch)));
         if sent.is_err() {
@@ -254,8 +254,8 @@ impl Output {
         }
     }
 
-    /// Sends events that come from no slots and no ring to the writing thread. This happens before any batch is sent,
-    /// when the thread still has room.
+    /// Sends to the writing thread events that were not drained from the source. The thread has room for these events,
+    /// because they are sent only before the first batch or after the last one.
     pub fn life(&self, stream: Stream, events: Vec<LifeEvent>) {
         let _ = self.sender.send(Message::Life(stream, events));
     }
@@ -317,9 +317,9 @@ impl Output {
         );
     }
 
-    /// Completes the trace file. While the output accepts no data, `go_on` is called to sleep. If it returns false,
-    /// the file is cut short and the result is `None`. If a write fails, the result has the error and the counts up to
-    /// it.
+    /// Completes the trace file. While the output accepts no data, `go_on` is called again and again. Each call sleeps
+    /// for a moment, and a call that returns false gives up: the file is cut short, and the result is `None`. If a
+    /// write fails, the result has the error, and the counts of what was written before the error.
     pub fn finish(
         self,
         batches: Vec<Batch>,

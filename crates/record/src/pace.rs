@@ -14,8 +14,8 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// The approximate size that an event of a sample (for the counters or for a disk) takes in the file, in bytes: 71 to
 /// 92 in four builds. Most of these sizes were measured while other programs used the disk as well.
 const EVENT: u64 = 95;
-/// The divisor of the file's size that gives the part which samples may take: 1/40 or 2.5 %. Events about the disks
-/// that tasks wait for take another 0.4 to 0.7 % for a build, so that all facts about the machine take about 3 %.
+/// The samples may take the file's size divided by this number, which is 2.5 %. Events about the disks that tasks wait
+/// for take 0.4 to 0.7 % more in a build, so that all facts about the machine take about 3 %.
 const PART: u64 = 40;
 
 /// Decides when the next sample of the machine's counters is due.
@@ -31,8 +31,8 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// The pace of samples in a recording that begins at `now` with a sample. The size of the sample at the end of the
-    /// recording counts as used from the start.
+    /// The pace of samples in a recording that begins at `now` with a sample. Another sample is taken at the end of the
+    /// recording, and its size is counted as used from the start.
     pub fn new(now: Instant) -> Pace {
         Pace {
             next: now + LEAST,

@@ -13,7 +13,7 @@ use crate::output::{Outcome, Tally};
 /// The shortest time that a part of a rotated recording covers. The names of the files contain the second at which the
 /// part begins, so two parts must not begin in the same second.
 const LEAST: Duration = Duration::from_millis(1500);
-/// The longest time before the recorder tries again to open a file for the next part that could not be opened.
+/// The longest wait between two attempts to open the file of the next part, after an attempt has failed.
 const PATIENCE: Duration = Duration::from_secs(300);
 /// The interval between two checks whether the output has accepted the end of the previous part.
 const LOOK: Duration = Duration::from_millis(10);
@@ -53,7 +53,8 @@ pub struct Parts {
     sum: Tally,
     /// The file of the part of the recording before the one that is being written.
     before: Target,
-    /// The first complete part whose file lacks its end; `None` if there is none.
+    /// The first of the earlier parts of the recording whose file lacks its end; `None` if the files of all earlier
+    /// parts are complete.
     cut: Option<Cut>,
     /// The number of parts of the recording so far.
     pub count: u64,
@@ -102,7 +103,7 @@ impl Parts {
         full && Instant::now() >= self.not_before && closed
     }
 
-    /// Continues the part that is being written for a while, because the source of events cannot end the part now.
+    /// Continues the present part for a short time (`LEAST`), because the source of events cannot end the part now.
     pub fn postpone(&mut self) {
         self.not_before = Instant::now() + LEAST;
     }

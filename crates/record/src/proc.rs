@@ -30,8 +30,8 @@ pub fn totals(id: Id) -> Option<Totals> {
     totals_in(&schedstat(id)?)
 }
 
-/// The totals of a task that is a zombie. The totals can still grow after a wait for the zombie would succeed, until
-/// the zombie leaves its CPU for the last time.
+/// The totals of a task that is a zombie. They can still grow when waitpid(2) for the zombie would already succeed,
+/// until the zombie leaves its CPU for the last time. So they are read until two reads agree, at most four times.
 pub fn final_totals(id: Id) -> Option<Totals> {
     let file = schedstat(id)?;
     let mut totals = totals_in(&file);
@@ -286,8 +286,8 @@ pub fn read_memory(id: Id, from: usize, room: &mut [u8]) -> Option<usize> {
 /// Reads a string from the memory of a process that waits or is stopped. The terminating NUL is left out.
 pub fn string(id: Id, address: usize) -> Option<Vec<u8>> {
     let mut path = vec![0u8; libc::PATH_MAX.unsigned_abs() as usize];
-    // The string may end right before memory that does not exist, at the end of the stack. So each read ends with its
-    // page.
+    // The string may be at the end of the stack, right before an address without memory, where a longer read would
+    // fail. So no read crosses the end of a page.
     let mut len = 0;
     while let Some(room) = path.get_mut(len..).filter(|room| !room.is_empty()) {
         let from = address.checked_add(len)?;

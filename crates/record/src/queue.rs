@@ -1,5 +1,5 @@
-//! A queue of packed bytes between the writing thread and an output that may stall. Packed events take a
-//! tenth of their size in the slots and rings, so that the queue has room for seconds.
+//! A queue of packed bytes between the writing thread and an output that may stall. Packed events take a tenth of the
+//! memory that they take in the buffers of the BPF programs, so the queue has room for the events of some seconds.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -24,8 +24,8 @@ pub struct Queue {
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
-    /// The output to which the queue's bytes are written. The thread that writes locks it, after it has set
-    /// [`State::writing`].
+    /// The output to which the queue's bytes are written. A thread that is about to write first sets [`State::writing`]
+    /// and then locks the output.
     out: Mutex<Box<dyn Write + Send>>,
 }
 
@@ -152,7 +152,7 @@ pub struct Watch(Arc<Shared>);
 
 impl Watch {
     /// Writes the waiting bytes in the calling thread, if the queue's thread has not begun to write. On a busy machine
-    /// the queue's thread may get a CPU only after many milliseconds, and COMMAND's start would be delayed by them. An
+    /// the queue's thread may get a CPU only after many milliseconds, and this wait would delay COMMAND's start. An
     /// output that can stall, such as a fifo without a reader, is left to the queue's thread.
     pub fn write(&self) {
         let state = self.0.lock();

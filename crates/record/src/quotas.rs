@@ -33,7 +33,7 @@ struct Quota {
     path: PathBuf,
     /// The open file `cpu.stat` of the container's cgroup; `None` until the runtime has created the cgroup.
     file: Option<File>,
-    /// The throttled time of the container that was read last, in ns.
+    /// The container's throttled time in ns, as it was read last.
     throttled: Option<u64>,
     ended: bool,
 }

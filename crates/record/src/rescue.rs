@@ -24,7 +24,8 @@ const WAITER: &str = "command-waiter:";
 /// The name of the thread that handles a panic of the recorder.
 const THREAD: &str = "tr-rescue";
 
-/// The process of COMMAND after its release, as the waiter needs to know it.
+/// The facts about COMMAND's process that the waiter needs. After a panic of the recorder, the waiter is a `tr` that
+/// only waits for COMMAND.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Child {
     pub pid: u32,
@@ -33,12 +34,13 @@ pub struct Child {
 }
 
 impl Child {
-    /// The command-line argument by which the waiter learns about this process.
+    /// The command-line argument that tells the waiter (see [`WAITER`]) which process it has to wait for.
     fn argument(self) -> String {
         format!("{WAITER}{}:{}", self.pid, u8::from(self.own_session))
     }
 
-    /// Parses the waiter's command-line argument, which names the process of COMMAND; `None` for other arguments.
+    /// Parses the command-line argument of the waiter (see `WAITER`), which names the process of COMMAND; `None` for
+    /// other arguments.
     pub fn parse(argument: &str) -> Option<Child> {
         let (pid, own_session) = argument.strip_prefix(WAITER)?.split_once(':')?;
         Some(Child {
@@ -108,8 +110,8 @@ fn panicked(info: &PanicHookInfo<'_>) {
         None | Some(Stage::Forked(_)) => plan.untraced.is_some(),
     };
     let message = info.to_string().replace('\n', " ");
-    // A new thread prints the message, because the terminal may accept no text. Then only that thread is blocked, and
-    // the tracees continue when the present thread ends.
+    // The message is printed by a new thread, because a write to the terminal can block. In that case only the new
+    // thread is blocked. The present thread ends, so that the tracees continue.
     let rescue = move || {
         (plan.tell)(&message, runs);
         exit(rescue(plan, stage))
@@ -149,11 +151,13 @@ pub fn of_command(status: u32) -> u8 {
     u8::try_from(in_shell(status)).unwrap_or(u8::MAX)
 }
 
-/// Executes the waiter for COMMAND in place of the recorder. The function returns only if the exec fails.
+/// Replaces the recorder by a `tr` that only waits for COMMAND (see [`WAITER`]). The function returns only if the exec
+/// fails.
 fn execute(child: Child) {
     let name = std::env::args_os().next().map(OsString::into_vec);
     let words = [name.unwrap_or_default(), child.argument().into_bytes()];
-    // No word contains a NUL, because the first one came from the kernel as a C string.
+    // No word contains a NUL: the program's name came from the kernel as a C string, and the argument consists of a
+    // constant and numbers.
     let words = words.map(|word| CString::new(word).unwrap_or_default());
     let _ = nix::unistd::execv(c"/proc/self/exe", &words);
 }
@@ -167,7 +171,8 @@ fn exit(status: u8) -> ! {
 /// Ends this thread without freeing anything on its stack, because other threads may use it.
 fn end_thread() -> ! {
     loop {
-        // SAFETY: a plain system call; what this thread has lent to others stays where it is.
+        // SAFETY: a plain system call. The stack of this thread is not freed, so references to it in other threads stay
+        // valid.
         unsafe { libc::syscall(libc::SYS_exit, 0) };
     }
 }

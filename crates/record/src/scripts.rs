@@ -249,8 +249,8 @@ impl Scripts {
             }
             return Seen::default();
         };
-        // If the script was seen before, its text is again stored with or without the values of variables, as it was
-        // then. Otherwise the two texts would differ, and the script would seem to have changed.
+        // A script that was seen before is stored in the same way as before: with or without the values of its
+        // variables. Otherwise its two texts would differ, although the script has not changed.
         let hides = known.map_or(wanted.is_sourced, |script| script.hides_values);
         let bytes = bytes.map(|bytes| {
             if hides {

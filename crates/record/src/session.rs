@@ -88,7 +88,8 @@ pub struct Report {
     pub symbols: Option<Search>,
     /// The parts of a recording that `--rotate` has divided; `None` if it was not divided.
     pub parts: Option<WrittenParts>,
-    /// The first part of the recording, apart from the last one, whose file lacks its end.
+    /// The first incomplete one among the files of all parts except the last part; `None` if all these files are
+    /// complete. A file is incomplete if it lacks its end.
     pub cut: Option<Cut>,
     /// The limit of the trace file's size in bytes that ended the recording; `None` if the recording ended for another
     /// reason.
@@ -256,7 +257,8 @@ struct Opened {
     destination: Destination,
     /// The name of the recording's output.
     file: Target,
-    /// The file to which programs write marks; `None` without a COMMAND, or the reason why it could not be created.
+    /// The file to which programs write marks, or the reason why it could not be created. The file is `None` if there
+    /// is no COMMAND.
     marks: Result<Option<Marks>, String>,
 }
 

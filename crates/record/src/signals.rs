@@ -1,5 +1,5 @@
-//! Receives the signals that are sent to `tr`: they are passed on to COMMAND, or end a recording without one. A
-//! recording waits for them and for its source's descriptor in one place.
+//! Receives the signals that are sent to `tr`. If a COMMAND runs, the signals are passed on to COMMAND; otherwise they
+//! end the recording. A recording waits for signals and for its source's descriptor in one place.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};

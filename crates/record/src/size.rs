@@ -11,7 +11,8 @@ const UNKNOWN: u64 = PARTS / 4;
 /// The number of bytes that are reserved for the end of the trace file: the summary, the second copy of the metadata
 /// and the trailer.
 const END: u64 = 16 << 10;
-/// The divisor of the trace file's size that gives the room for its index, which has ten bytes for each frame.
+/// The room for the index of the trace file is the file's size divided by this number. The index has ten bytes for each
+/// frame.
 const INDEX: u64 = 1024;
 
 /// The size of the trace file so far. The writing thread updates it and the recording thread reads it.
@@ -21,10 +22,10 @@ pub struct Size {
     written: AtomicU64,
     /// The number of bytes that each [`PARTS`] bytes of events in memory take in the file; 0 if it is not known yet.
     rate: AtomicU64,
-    /// The size in memory of the events that were sent after the last flush, in bytes: `written` does not include
-    /// them.
+    /// The number of bytes of memory that the events since the last flush take. These events are not yet part of
+    /// `written`.
     open: AtomicU64,
-    /// The size in memory of the events that were in the file at its last flush, in bytes: `written` includes them.
+    /// The number of bytes of memory that the events up to the last flush took. These events are part of `written`.
     closed: AtomicU64,
 }
 
@@ -45,14 +46,15 @@ impl Size {
         self.open.fetch_sub(memory as u64, Ordering::Relaxed);
     }
 
-    /// Notes a flush of the trace file: all blocks are closed, so that the file has `bytes` bytes, and the events
-    /// since the last flush had `memory` bytes in memory.
+    /// Notes a flush of the trace file. The flush has closed all blocks, so the file now has `bytes` bytes. The events
+    /// since the previous flush took `memory` bytes in memory.
     pub fn flushed(&self, bytes: u64, memory: usize) {
         let memory = memory as u64;
         let before = self.written.swap(bytes, Ordering::Relaxed);
         self.open.fetch_sub(memory, Ordering::Relaxed);
         let all = self.closed.fetch_add(memory, Ordering::Relaxed) + memory;
-        // The events since the last flush can shrink less than those before, so the higher of both rates is kept.
+        // The events since the last flush can shrink less than the earlier events. So two rates are computed, for all
+        // events and for the events since the last flush, and the higher rate is kept.
         let rate = rate(bytes, all).max(rate(bytes - before.min(bytes), memory));
         self.rate.store(rate, Ordering::Relaxed);
     }
@@ -98,9 +100,9 @@ impl SizeLimit {
         SizeLimit { bytes, before: 0 }
     }
 
-    /// Whether the recording has to end now, because the file might become too long before the next check. Until then,
-    /// as many events are expected as since the last check, and the file's end needs room as well. `expected` is the
-    /// size that the file will probably have with the events so far, in bytes.
+    /// Whether the recording has to end now, because the file might become too long before the next check. The file is
+    /// assumed to grow by the same number of bytes as since the last check, and the file's end needs room as well.
+    /// `expected` is the size in bytes that the file will probably have when all events so far are written.
     pub fn is_reached(&mut self, expected: u64) -> bool {
         let growth = expected.saturating_sub(self.before);
         self.before = expected;
@@ -118,7 +120,8 @@ mod tests {
         let mut limit = SizeLimit::new(1 << 20);
         assert!(!limit.is_reached(300_000));
         assert!(!limit.is_reached(600_000));
-        // As many events as since the last check would not fit into the file together with its end.
+        // Since the last check the file has grown by 230,000 bytes. If it grew by the same number again, the file with
+        // its end would be larger than the limit.
         assert!(limit.is_reached(830_000));
         // With few events between two checks, the file may come closer to the limit.
         let mut limit = SizeLimit {

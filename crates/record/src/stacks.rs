@@ -346,7 +346,7 @@ mod tests {
         let events = sampled(&mut stacks, &[main, lib]);
         assert_eq!(events.len(), 1);
         assert_eq!(sample(&events), (2, 0, &[][..]));
-        // The new stack begins with a known frame (`main`), then has a new one, a known one (`lib`) and a new one.
+        // The frames `main` and `lib` were stored with earlier stacks. Only the frames `jit` and `kernel` are new.
         let events = sampled(&mut stacks, &[main, jit, lib, kernel]);
         assert_eq!(events.len(), 1);
         assert_eq!(sample(&events), (1, 3, &[3, 2, 4][..]));
@@ -382,7 +382,7 @@ mod tests {
         }
         stacks.mapped(&mapped(inode, later));
         assert_eq!(places(&mut stacks), (2, Some(Place::Module(1, 0x3004))));
-        // The frame was stored with the previous sample, so that this one stores no file and no frame.
+        // The previous sample has stored the file and the frame, so the present sample stores neither.
         assert_eq!(places(&mut stacks), (1, None));
         let request = stacks.request();
         let file = request

@@ -27,7 +27,7 @@ pub struct Stall {
 }
 
 impl Stall {
-    /// Creates a wait for the output that begins now.
+    /// Begins a wait for the output. The time of the wait counts from now on.
     pub fn new(on_long: fn()) -> Stall {
         Stall {
             since: Instant::now(),

@@ -13,8 +13,8 @@ pub use tr_symbols::Request;
 
 use crate::proc;
 
-/// The limits of the time that a search for functions of stacks may take. The functions that were found until
-/// then are kept.
+/// The limits of the time that a search for functions of stacks may take. When a limit is reached, the functions that
+/// were found so far are kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
     /// The longest CPU time of the search for functions.
@@ -68,7 +68,8 @@ impl Server {
                     .map_while(|line| serde_json::from_str(&line).ok())
                     .collect()
             })?;
-        // The server reads the whole request before it answers, so that this write does not block for ever.
+        // The process that searches for functions reads the whole request before it answers, so this write does not
+        // block for ever.
         if let Some(mut stdin) = stdin {
             stdin.write_all(&serde_json::to_vec(request)?)?;
         }

@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     // A simulated make waits for its processes only at its end, so it needs very many pids.
     config.kernel.pid_max = 1 << 22;
-    // A progress event is written each second, as the recorder does.
+    // The simulated recorder writes a watermark each second.
     config.progress = 1_000_000_000;
     if is_marks {
         let marks = std::mem::replace(&mut config.max_events, EVENTS_BESIDE_MARKS);

@@ -198,8 +198,8 @@ impl Machine {
                 continue;
             }
             for thread in &at.threads {
-                // For a living thread, `process_times` adds the times of the present state. So the times stay 0 here,
-                // and only the thread's other sums are added.
+                // The times of living threads stay 0 here, because `record_process` adds them. Only the other sums of
+                // the threads are added.
                 let times = [0; 4];
                 let sums = self.tasks[*thread].sums;
                 at.sums.add(&Sums { times, ..sums });
@@ -249,7 +249,7 @@ impl Machine {
 }
 
 /// Removes the programs of a simulated process that ended before the recorded span. A program that began before the
-/// span begins at its start.
+/// span gets the start of the span as its own start.
 fn clip_execs(execs: &mut Vec<ExecTruth>, start: u64) {
     execs.retain(|exec| exec.end.0 >= start);
     for exec in execs {

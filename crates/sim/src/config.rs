@@ -70,7 +70,7 @@ pub struct Config {
     pub attach: u64,
     /// The length of the simulated recording's span in ns.
     pub duration: u64,
-    /// The time after the span in ns in which the simulation still records events.
+    /// The time in ns after the end of the recorded span for which the simulation still records events.
     pub tail: u64,
     /// The simulated recording's span ends after this number of recorded events, or after `duration` if that comes
     /// first.

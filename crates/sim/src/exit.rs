@@ -65,8 +65,8 @@ impl Machine {
         task.exited = Some(turn.stamp);
         task.exit_seen = counted;
         let group_status = process.group_exit.unwrap_or(process.leader_code);
-        // The kernel's figure for the largest resident set includes the process's earlier programs, so it must be
-        // larger than theirs.
+        // The kernel reports the largest resident set of the whole process, including the programs before its last
+        // exec. So the value must be larger than that of the earlier programs.
         let rss = drawn.max(process.rss_before + 4096);
         let max_rss = if task.group_dead { rss } else { 0 };
         if counted {
@@ -144,7 +144,7 @@ impl Machine {
 
     fn notify_parent(&mut self, turn: Turn, process: u32) {
         let Some(parent) = self.living_parent(process) else {
-            // The process's parent is dead, so init is its parent and waits for it at once.
+            // The parent of the process is dead. So init has taken over the process, and init waits for it at once.
             self.reap(process, turn.now);
             return;
         };

@@ -75,9 +75,8 @@ impl<W: Write> Sink for ToWriter<W> {
     }
 }
 
-/// Runs a simulation and writes its events into a trace file. The memory for it does not grow with
-/// the number of events. Returns the output, the numbers of what was written and the truth about
-/// the run.
+/// Runs a simulation and writes its events into a trace file. The memory that this takes does not grow with the number
+/// of events. Returns the output, the counts of the written events, and the truth about the run.
 ///
 /// # Errors
 /// The errors of the writer. The first one ends the run.

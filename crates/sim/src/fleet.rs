@@ -32,7 +32,7 @@ pub enum Plant {
     Flaky,
     /// All later runs of the simulated build are on other hosts, whose CPUs have a lower frequency.
     Slower,
-    /// COMMAND of the simulated build fails after its first steps in ten runs.
+    /// For ten runs, COMMAND of the simulated build fails after its first steps.
     Broken,
 }
 
@@ -161,7 +161,8 @@ impl FleetRun {
         let pace = self.pace(draw);
         let mut programs = vec![self.make(&pace)];
         programs.extend(self.steps(&pace));
-        // If the planted change is load (`Busy`), this program runs as another build on the same machine.
+        // The program `other` stands for another build on the same machine. It runs only if the change in this series
+        // is the load of the machine (`Busy`).
         let other = programs.len() as u16;
         programs.push(vec![
             Op::Run(ns(4 * MS, 9 * MS)),

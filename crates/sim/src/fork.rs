@@ -204,8 +204,8 @@ impl Machine {
         if self.channels.is_empty() {
             self.channels.push(Channel::default());
         }
-        // These processes began before tracing, so no event shows their programs. The truth has a program without
-        // arguments.
+        // These processes began before tracing, so no event shows their programs. In the truth, each of these processes
+        // has one program, without arguments.
         for process in self.processes.iter_mut() {
             process.execs.push(ExecTruth {
                 started_before: true,

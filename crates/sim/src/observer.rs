@@ -18,7 +18,8 @@ pub(crate) struct Observer {
     /// The tasks of the snapshot that the simulated recorder still has to record, the next one
     /// last.
     list: Vec<Ref>,
-    /// The time in ns from one task to the next when the simulated recorder records its snapshot.
+    /// The time in ns between the snapshot events of two tasks, which the simulated recorder writes one after the
+    /// other.
     spacing: u64,
     next_snapshot: u64,
     next_clock: u64,
@@ -126,8 +127,8 @@ impl Machine {
     }
 
     fn snapshot(&mut self, now: u64, slot: u32) {
-        // A process whose parent is dead belongs to init. No later event shows its former parent, so the truth forgets
-        // it.
+        // A process whose parent is dead belongs to init. No later event shows the former parent, so the truth does not
+        // contain that parent.
         let of = self.tasks[slot].process;
         if self.living_parent(of).is_none() {
             self.processes[of].forked_by = None;

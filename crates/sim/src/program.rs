@@ -36,7 +36,7 @@ pub const fn ms(lo: u64, hi: u64) -> Span {
 pub struct Chan {
     /// The number of the channel for a simulated task whose argument is 0.
     pub base: u16,
-    /// The increase of the channel's number for each unit of the simulated task's argument.
+    /// The number of the channel grows by this much for each 1 in the simulated task's argument.
     pub stride: u16,
 }
 
@@ -126,7 +126,8 @@ pub enum Op {
     },
     /// The simulated task jumps to the operation with this number.
     Goto(u16),
-    /// The simulated task does one random operation from the mix with this number.
+    /// The simulated task does one random operation from a list of weighted operations ([`Mix`]). The number selects
+    /// the list.
     Pick(u16),
     /// The simulated thread ends (`exit`) with this code.
     Exit(u8),

@@ -119,8 +119,8 @@ pub fn hackbench(groups: u32, pairs: u32) -> World {
         vec![Op::Take(own_chan(0)), Op::Run(us(1, 3)), Op::Post(room), Op::Goto(0)],
     ];
     let images = vec![image("/usr/bin/hackbench", "hackbench -g {}")];
-    // The first half of the channels holds the messages of each group (none at first); the second half the free places
-    // in the group's pipes.
+    // The first half of the channels holds the messages of each group (none at first). The second half counts the free
+    // places in the pipes of each group (4 at first).
     let channels = [vec![0; groups as usize], vec![4; groups as usize]].concat();
     with_background(world("hackbench", programs, images, channels))
 }

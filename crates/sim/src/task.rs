@@ -148,8 +148,8 @@ pub(crate) struct Task {
     pub(crate) committed: bool,
     /// Whether the simulated task was woken after its state was read for the switch-out.
     pub(crate) woken_early: bool,
-    /// The state of the simulated task that was read for its switch-out, if a waking has changed
-    /// the state since.
+    /// The state that the kernel has read for the simulated task's switch-out, if a waking has changed the task's state
+    /// after that; otherwise 0.
     pub(crate) committed_state: u16,
     /// Whether, by the time stamps of the recording, the simulated task was woken since it was switched in.
     pub(crate) woken: bool,
@@ -160,8 +160,8 @@ pub(crate) struct Task {
     /// switch-out into a sleep if a waking came before the switch-out (`woken`) or has the same time stamp. The doubt
     /// ends with the next waking or switch-in.
     pub(crate) doubt: bool,
-    /// If no event in the recorded span shows whether the simulated task slept (`doubt`): the time in ns from that
-    /// switch-out to the end of the span.
+    /// The time in ns from the last switch-out to the end of the recorded span, if no event after the switch-out shows
+    /// whether the simulated task slept (`doubt`).
     pub(crate) undecided: u64,
     /// Whether the exit of the simulated task has begun.
     pub(crate) exiting: bool,

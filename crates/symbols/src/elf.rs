@@ -10,7 +10,7 @@ use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolized, Symbolizer};
 
 use crate::{Answer, Function, Module, Request};
 
-/// The directories in which the loader usually finds libraries.
+/// The directories in which the dynamic loader (ld.so) usually finds libraries.
 const LIBRARIES: [&str; 6] = [
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",
@@ -42,7 +42,7 @@ pub fn answer(
         })
         .collect();
     // The libraries of a process that ended before its mappings could be read are not in the request. They are probably
-    // in the loader's usual directories, so those are searched, too.
+    // in the usual directories of the dynamic loader (ld.so), so those directories are searched, too.
     let libraries = LIBRARIES
         .iter()
         .flat_map(|directory| shared_objects(directory));
@@ -126,8 +126,9 @@ fn functions(
         let Symbolized::Sym(symbol) = symbolized else {
             continue;
         };
-        // If the offset may be outside of the symbol, the symbol's name would be a guess, so it is not sent. The second
-        // pass (`lines`) sends only symbols with debug information, because others add nothing to the first answer.
+        // If the offset may be outside of the symbol, the symbol's name would be a guess, so the name is not sent. The
+        // second pass (`lines`) sends only symbols with debug information. For all other symbols it could only repeat
+        // the answer of the first pass.
         let inside = symbol.size.is_some_and(|size| symbol.offset < size);
         if inside && (!lines || symbol.code_info.is_some()) {
             send(Answer::Frame(*frame, of(&symbol)))?;

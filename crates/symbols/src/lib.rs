@@ -47,9 +47,9 @@ pub struct Request {
 /// The time in which some processes ran, from the first one's start to the last one's end.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Lifetime {
-    /// The start of the first process, in ns since 1970.
+    /// The time at which the first of the processes started, in ns since 1970.
     pub begin: u64,
-    /// The end of the last process, in ns since 1970.
+    /// The time at which the last of the processes ended, in ns since 1970.
     pub end: u64,
 }
 
@@ -65,8 +65,8 @@ pub struct Module {
     pub frames: Vec<(u32, u64)>,
 }
 
-/// The identity of a module's file from stat(2). A file that was changed or replaced is recognized by it, because the
-/// functions in such a file would be the wrong ones.
+/// The identity of a module's file from stat(2). If the file was changed or replaced, its identity differs, and no
+/// functions are taken from it, because they would be the wrong ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
     pub path: OsString,

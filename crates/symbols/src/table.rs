@@ -37,8 +37,8 @@ struct Listed {
 impl Table {
     /// The kernel's functions (`/proc/kallsyms`); `None` if the kernel hides their addresses.
     pub fn of_kernel() -> Option<Table> {
-        // `open` is made for lists in /tmp, where links and fifos are refused. This file needs no such flags, but
-        // procfs accepts them.
+        // `open` refuses links and fifos by its flags, because it is made for lists in /tmp. /proc/kallsyms needs no
+        // such flags, but procfs accepts them.
         Some(Table::kallsyms(&text(open(Path::new("/proc/kallsyms"))?)?))
             .filter(|table| !table.functions.is_empty())
     }

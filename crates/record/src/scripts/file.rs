@@ -149,9 +149,9 @@ impl Reader {
         }
     }
 
-    /// Reads the contents of the script file at a path; only the version of the file if the file is longer than the
-    /// longest script that is recorded. `None` if the version is not wanted, if the task could not read the file, or if
-    /// `tr` may not read it (see the module).
+    /// Reads the contents of the script file at a path. A file that is longer than the longest recorded script is not
+    /// read, and only its [`Version`] is returned. `None` if `is_wanted` refuses the version, if the task could not
+    /// read the file, or if `tr` may not read it.
     ///
     /// For a task in another mount namespace, or with another root directory, nothing is read: such files can be
     /// reached only through the task's directory in `/proc`, which is gone when a short script has ended.
@@ -250,14 +250,14 @@ fn state(file: &OwnedFd) -> Option<Statx> {
     statx(file.as_fd(), c"", flags, facts).ok()
 }
 
-/// Opens a file that was found. The kernel verifies the right to read.
+/// Opens a file for reading that [`find`] has found without opening it. The kernel verifies the right to read the file.
 fn open(file: &OwnedFd, more: OFlags) -> Option<OwnedFd> {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | more;
     rustix::fs::open(path, flags, Mode::empty()).ok()
 }
 
-/// Reads a file that was found.
+/// Reads a file that [`find`] has found, at most as many bytes as a recorded script may have.
 fn contents(file: &OwnedFd) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut part = File::from(open(file, OFlags::empty())?).take(limits::SCRIPT);

@@ -73,8 +73,8 @@ impl Waiting {
         self.push(time, LifeKind::Fork(fork));
     }
 
-    /// Adds the event of an exec to the waiting events. For a shell with a script in a file, `runner` has the
-    /// facts about the task.
+    /// Adds the event of an exec to the waiting events. For a shell with a script in a file, `runner` has the user, the
+    /// group and the root directory of the task.
     pub fn exec(&mut self, time: Ktime, exec: Exec, runner: Option<Runner>) {
         let at = self.events.len();
         self.push(time, LifeKind::Exec(exec));
@@ -157,7 +157,7 @@ impl Waiting {
     }
 }
 
-/// Events of the recorder that are being passed to the writing thread.
+/// Events that a thread of the recorder has made, on their way to the thread that writes the trace.
 pub struct Events {
     events: Vec<LifeEvent>,
     runners: HashMap<usize, Runner>,

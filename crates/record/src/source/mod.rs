@@ -24,8 +24,8 @@ use crate::stacks::Stacked;
 /// slots and rings costs some 100 µs, most of it for the wake-up.
 pub const DRAIN_EVERY: Duration = Duration::from_millis(350);
 
-/// The interval between two drains of the source of a light recording, which has few events and a ring with room for
-/// a burst.
+/// The interval between two drains of the source in a light recording (`--light`). Such a recording has few events, and
+/// a ring with room for a burst of them.
 const LIGHT_DRAIN: Duration = Duration::from_secs(1);
 
 /// The interval between two drains of the source, for a recording with these settings.
@@ -165,8 +165,8 @@ pub trait Drained: Send {
     /// The memory in bytes of the events that were collected.
     fn bytes(&self) -> usize;
 
-    /// Converts the collected events and passes them to `to`, in the order of each stream. Some events have only the
-    /// low bits of their times. `near`, a time of the recording, completes them.
+    /// Converts the collected events and passes them to `to`. The events of each stream keep their order. Some events
+    /// have only the low bits of their times. The high bits are taken from `near`, which is any time of the recording.
     fn write(&self, near: Ktime, to: &mut dyn Take) -> Result<(), tr_format::Error>;
 }
 

@@ -10,8 +10,8 @@ use crate::urgency;
 
 /// The shortest interval between two samples of the tasks' totals.
 const EVERY: Duration = Duration::from_millis(20);
-/// The divisor of a CPU's time that limits how much of it the samples may take. With many tasks the samples
-/// become rarer.
+/// Limits the CPU time for the samples to one CPU's time divided by this number. So with many tasks the samples become
+/// rarer.
 const SHARE: u32 = 100;
 
 /// The thread that takes samples of tasks' totals, until [`Sampler::end`] is called.

@@ -96,7 +96,7 @@ fn a_runtimes_files_have_name_and_image() {
     };
     let id = ID.as_bytes();
     assert_eq!(named(&at("bundle"), id), pair("web", "alpine:3"));
-    // The mount in this bundle belongs to another container than `27`.
+    // The directory `bundle` describes a container with another id than `27`, so no name is found.
     assert_eq!(named(&at("bundle"), b"27"), None);
     // Docker's file about the container of a build step has a digest as the image and a random name, which are left
     // out.

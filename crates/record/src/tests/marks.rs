@@ -115,8 +115,9 @@ fn marks_of_another_time_namespace_have_the_kernels_times() {
     assert_eq!(of(&clocks, None, 102_000), None);
     let clock = |pids: [u32; 2], offset: i128| ProgramClock { pids, offset };
     clocks.take(clock([70, 7], 100_000));
-    // The pids 70 and 7 are those of the process whose clock is known. A mark with another pid, or without a pid, is
-    // read by the same clock, because no other known clock gives a time inside the recording.
+    // The process whose clock is known has the pid 70 for the kernel and the pid 7 in its own pid namespace. A mark
+    // with another pid, or without a pid, is read by the same clock, because no other known clock gives a time inside
+    // the recording.
     for pid in [Some(70), Some(7), Some(8), None] {
         assert_eq!(of(&clocks, pid, 102_000), Some(2_000), "{pid:?}");
     }
@@ -157,11 +158,12 @@ fn clocks_of_ended_processes_are_forgotten() {
         clocks.forget_ended();
     }
     assert!(clocks.processes.is_empty() && clocks.ended.is_empty());
-    // These processes are forgotten, so their marks are read by the recorder's clock.
+    // The clocks of these processes are forgotten, so marks of these processes are read by the recorder's clock.
     for pid in [1_000, 7] {
         assert_eq!(of(&clocks, pid), Some(101_500), "{pid}");
     }
-    // A new process has the pid 70 before the ended one is forgotten.
+    // The process with the pid 70 ends. A new process gets the pid 70 before the clock of the ended process is
+    // forgotten.
     clocks.take(clock([70, 7]));
     clocks.end(Tgid(70));
     clocks.take(clock([70, 8]));

@@ -133,7 +133,7 @@ fn files_that_a_script_executes_itself_are_kept_without_values() {
     machine.write("b", ". c");
     machine.write("c", ". a");
     machine.run("a");
-    // The file `e` does not exist yet, or is not in the kernel's cache, so it has no text.
+    // No file `e` exists when the script `d` runs, so `e` has no text.
     machine.write("d", ". e");
     machine.run("d");
     machine.run("other");

@@ -1,12 +1,11 @@
-//! Injects into a simulated recording the faults that can happen between an event and the trace
-//! file. Each injector changes a [`Recording`] and returns its changes; the truth about the run
-//! stays the same.
+//! Injects into a simulated recording the faults that can happen between an event and the trace file. Each injector
+//! changes a [`Recording`] and returns its changes; the truth about the run stays the same.
 //!
 //! A [`Plan`] applies one or several injectors in the order in which real faults happen: wrong clocks, events that are
 //! not recorded, a wrong order of writes, a missing end of the file.
 //!
-//! Equal times of events are not injected. They come from the resolution of the simulated clock,
-//! [`crate::config::Config::grain`], because they change the truth as well.
+//! No injector gives several events the same time, because this would change the truth as well. Equal times come from
+//! the resolution of the simulated clock, [`crate::config::Config::grain`].
 
 mod cut;
 mod hidden;
@@ -35,8 +34,8 @@ pub enum Provable {
     /// Every true time must be at least the time that the analysis computes, and at most that time plus the time that
     /// the analysis reports as unknown.
     Bounds,
-    /// Only the sums of the analysis must be consistent with each other, because too much is
-    /// missing for more.
+    /// Only the sums of the analysis must be consistent with each other. So much is missing in the recording that its
+    /// times cannot be compared with the truth.
     Sums,
 }
 
@@ -99,8 +98,8 @@ pub fn provable(done: &[Injected]) -> Provable {
         .any(|done| matches!(done, Injected::Late { .. }));
     let of = |done: &Injected| match done {
         Injected::Late { .. } | Injected::Inverted { .. } => Provable::Exact,
-        // With late writes, an event can be missing in the file although its time stamp is before the last watermark.
-        // No loss record mentions such an event.
+        // With late writes, an event before the last watermark can be missing in the file without a loss record. So the
+        // analysis cannot report bounds for the times of the tasks.
         Injected::CutOff { .. } if late => Provable::Sums,
         Injected::Lost { .. } | Injected::CutOff { .. } => Provable::Bounds,
         Injected::Skewed { .. }

@@ -15,15 +15,15 @@ const EVERY: Duration = Duration::from_secs(1);
 /// the other one.
 const SETTLED: Duration = Duration::from_millis(100);
 
-/// The largest number of sums of system calls in one event: a frame holds several events, and
-/// [`tr_format::limits::CALLS`] sums.
+/// The largest number of sums of system calls in one event. A frame of the trace file can have several events, but at
+/// most [`tr_format::limits::CALLS`] sums in all.
 const SUMS: usize = 4096;
 
 /// Reads the two tables in which the BPF programs sum up system calls, one after the other: while the programs
 /// use one table, the other is read.
 pub struct Calls {
-    /// If a table of sums waits to be read: the time at which the BPF programs were told to fill the other table
-    /// instead.
+    /// The time at which the BPF programs were told to fill the other table, if the table that they filled before still
+    /// has to be read; otherwise `None`.
     changed: Option<(Ktime, Instant)>,
     /// The time up to which the system calls are included in the sums that were already read.
     since: Ktime,

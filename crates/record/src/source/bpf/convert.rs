@@ -26,7 +26,7 @@ use crate::source::{recorder, ProgramClock};
 use crate::stacks::{At, Stacked};
 
 /// Converts a scheduling event of the BPF programs to a stored event; `None` for an unknown kind. The event has only
-/// the low bits of its time. `near`, a time of the recording, completes them.
+/// the low bits of its time. The high bits are taken from `near`, which is any time of the recording.
 pub fn sched(slot: &wire::Slot, near: Ktime) -> Option<SchedEvent> {
     let event = slot.event(near.0);
     let flag = |flag: u8| event.flags & flag != 0;
@@ -61,13 +61,13 @@ pub fn sched(slot: &wire::Slot, near: Ktime) -> Option<SchedEvent> {
     })
 }
 
-/// Converts a loss of scheduling events, which the BPF programs report in a CPU's slots.
+/// Converts a loss of scheduling events, which the BPF programs report in the buffer (slots) of a CPU.
 pub fn lost(cpu: CpuId, lost: &wire::Lost) -> LifeEvent {
     ring_full(Stream::Cpu(cpu), lost.since, lost.until, lost.count)
 }
 
-/// Makes the event for a loss of `count` events that found no room in their slots or ring. The first was lost at
-/// `since` and the last at `until` (ns).
+/// Makes the event for a loss of `count` events for which a buffer of the BPF programs had no room. The first event was
+/// lost at `since` and the last one at `until` (ns).
 pub fn ring_full(stream: Stream, since: u64, until: u64, count: u64) -> LifeEvent {
     let lost = Lost {
         stream,
@@ -224,8 +224,8 @@ pub fn clock(record: &[u8]) -> Option<ProgramClock> {
     })
 }
 
-/// The sums in a record of the BPF programs over the CPU times of tasks that are not followed; `None` if the record is
-/// of another kind.
+/// The CPU times of tasks that are not followed, summed by name, from a record of the BPF programs; `None` if the
+/// record is of another kind.
 pub fn others(record: &[u8]) -> Option<wire::Others> {
     parse::<wire::Head>(record).filter(|head| head.kind() == wire::Kind::LIFE_OTHERS)?;
     parse(record)
@@ -473,8 +473,8 @@ fn oom_kill(event: wire::OomKill, page: u64) -> LifeKind {
     })
 }
 
-/// Converts the BPF programs' event about a change of a TCP connection, for which they have chosen a number. `None` for
-/// an address of an unknown family.
+/// Converts the BPF programs' event about a change of a TCP connection. The event identifies the connection by a number
+/// that the BPF programs have chosen. `None` if a needed address is neither an IPv4 nor an IPv6 address.
 fn connection(kind: wire::Kind, event: &wire::Connection) -> Option<LifeKind> {
     let id = ConnectionId(event.socket);
     let end = |address: &[u8; 16], port| {

@@ -16,7 +16,7 @@ pub struct Devices {
 }
 
 impl Devices {
-    /// Creates the state before the first reading, in a recording that begins at `start`.
+    /// Creates a `Devices` that has read no sums yet, for a recording that begins at `start`.
     pub fn new(start: Ktime) -> Devices {
         Devices {
             before: HashMap::new(),

@@ -1,4 +1,5 @@
-//! Finds the losses of events that neither the slots nor the rings of the BPF programs report.
+//! Finds the losses of events that were counted, by the BPF programs or by the kernel, but are not reported in the
+//! programs' buffers.
 
 use tr_bpf::{Tracer, Usage};
 use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, LossCause, Lost, Stream};

@@ -24,8 +24,8 @@ const LONGEST: u64 = 1 << 20;
 
 #[derive(Debug, Default)]
 pub struct Maps {
-    /// The build ids of files that were in an earlier sample, if the mappings of that sample's process were read.
-    /// Mappings do not have to be read again for these files.
+    /// The build ids of the files in earlier samples of processes whose mappings were read. For these files no mappings
+    /// have to be read again.
     known: HashSet<BuildId>,
 }
 

@@ -39,11 +39,12 @@ use crate::{capabilities, host, memory};
 /// still has to get a CPU to be switched out for the last time. On a busy machine the event came after more than 20
 /// ms in 1 of 40 recordings.
 const LAST_SWITCH: Duration = Duration::from_millis(250);
-/// The longest wait of a light recording for the last figures of tasks that have ended. The kernel drops such a task
-/// after its parent has waited for it and a grace period of RCU has passed, which takes 10 to 40 ms on two idle CPUs.
+/// The longest wait at the end of a light recording (`--light`) for the last totals of CPU time of tasks that have
+/// ended. The kernel drops such a task after its parent has waited for it and a grace period of RCU has passed, which
+/// takes 10 to 40 ms on two idle CPUs.
 const LAST_TOTALS: Duration = Duration::from_millis(100);
 
-/// The facts that a light recording by BPF programs lacks, as text for the user.
+/// The facts that a recording with `--light` by BPF programs lacks, as text for the user.
 const LIGHT: &str =
     "--light: who woke whom, the moments of switches, blocked waits, connections, disks, \
                      containers and servers";
@@ -60,7 +61,7 @@ struct Bpf {
     devices: Option<Devices>,
     /// The reader of the sums of system calls; `None` if they are not recorded.
     calls: Option<Calls>,
-    /// The reader of the tasks' totals of CPU time; `None` if this is no light recording.
+    /// The reader of the tasks' totals of CPU time in a light recording (`--light`); `None` in other recordings.
     totals: Option<Totals>,
     /// The choice of the tasks that the recording follows.
     scope: Scope,
@@ -175,8 +176,8 @@ fn settings(config: &Config, targets: Targets, online: usize) -> Result<(Setting
         pid_max: host::pid_max(),
         targets: targets.pids,
         target_cgroup: targets.cgroup,
-        // Wakings show which client requested a container and which server works for a recorded task, but a light
-        // recording records no wakings.
+        // Only wakings show which client requested a container, and which server works for a recorded task. A recording
+        // with `--light` has no wakings.
         containers: if config.facts.light {
             Containers::None
         } else {
@@ -193,7 +194,7 @@ fn settings(config: &Config, targets: Targets, online: usize) -> Result<(Setting
     Ok((settings, buffer))
 }
 
-/// The ids of the processes of recorded servers and of these processes' descendants.
+/// The ids of the recorded processes that are servers of the followed tasks, and of the descendants of these servers.
 fn servers(tasks: &[wire::Snapshot]) -> HashSet<u32> {
     let is_one = |task: &&wire::Snapshot| task.followed == wire::FOLLOWED_SERVER;
     let mut all: HashSet<u32> = tasks.iter().filter(is_one).map(|task| task.tgid).collect();
@@ -262,8 +263,8 @@ fn sampling(config: &Config, cpus: usize) -> Option<Sampling> {
     })
 }
 
-/// The facts that need tracepoints which a kernel can lack, each with the words by which the user learns that the fact
-/// is missing.
+/// The facts that are recorded by tracepoints which not every kernel has. If the tracepoint is missing, the text
+/// reports this to the user.
 const BY_TRACEPOINTS: [(Extras, Option<Extra>, &str); 8] = [
     (
         Extras::SWITCH_STATES,

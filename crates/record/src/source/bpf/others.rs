@@ -15,8 +15,8 @@ use tr_format::event::{
 
 /// Two shares of a CPU count as nearly the same if they differ by at most the whole time divided by this number.
 const NEARLY: u128 = 32;
-/// The smallest shares of a CPU are not stored by name but added to the rest of the event. Together they are at most
-/// the whole time divided by this number.
+/// The smallest shares of a CPU are stored without their names. Together these shares are at most the whole time
+/// divided by this number.
 const SMALL: u64 = 128;
 
 /// How long unrecorded tasks had a CPU in one or more waits of recorded tasks, in ns.
@@ -52,7 +52,7 @@ impl Sums {
         named.fold(0, |sum, share| sum.saturating_add(share.ns))
     }
 
-    /// Whether the unrecorded tasks of each name have nearly the same shares of the CPU in both sums.
+    /// Whether the unrecorded tasks of each name have nearly the same share of the CPU in these sums as in `other`.
     fn is_like(&self, other: &Sums) -> bool {
         let wholes = [self, other].map(|sums| u128::from(sums.whole()));
         let near = |ns: u64, of_other: u64| {
@@ -63,7 +63,7 @@ impl Sums {
         near(self.rest, other.rest) && tasks.all(|task| near(self.ns_of(task), other.ns_of(task)))
     }
 
-    /// Adds the sums of a later wait to these sums over unrecorded tasks.
+    /// Adds the CPU times of unrecorded tasks in a later wait of a recorded task to these sums.
     fn add(&mut self, later: &Sums) {
         self.until = later.until;
         self.rest = self.rest.saturating_add(later.rest);
@@ -80,8 +80,8 @@ impl Sums {
         }
     }
 
-    /// Makes the event with these sums over unrecorded tasks. The smallest shares are added to the rest, which has no
-    /// names.
+    /// Makes the event with these sums over unrecorded tasks. The smallest shares of the CPU are added to the field
+    /// `rest`, which has the CPU time of tasks without names.
     fn event(mut self, cpu: u32) -> LifeEvent {
         let whole = self.whole();
         let mut small = whole / SMALL;
@@ -128,13 +128,15 @@ fn is_same(one: &wire::Share, other: &wire::Share) -> bool {
     (one.tgid, one.comm) == (other.tgid, other.comm)
 }
 
-/// The last sums over unrecorded tasks of each CPU, which can be joined with the sums of later waits.
+/// The sums over unrecorded tasks that are not in an event yet, for each CPU. Sums of later waits may still be added to
+/// them.
 #[derive(Debug, Default)]
 pub struct Joined(BTreeMap<u32, Sums>);
 
 impl Joined {
-    /// Takes the sums of a wait. If they cannot be joined with the earlier sums of the same CPU, returns the event with
-    /// the earlier sums.
+    /// Takes the CPU times of unrecorded tasks in one wait of a recorded task. They are added to the sums of the same
+    /// CPU if the shares of the CPU are nearly the same. Otherwise they begin new sums, and the event with the former
+    /// sums is returned.
     pub fn take(&mut self, record: &wire::Others) -> Option<LifeEvent> {
         let (cpu, sums) = (record.head.cpu, Sums::of(record));
         match self.0.get_mut(&cpu) {
@@ -146,7 +148,7 @@ impl Joined {
         }
     }
 
-    /// The events with the last sums over unrecorded tasks of all CPUs.
+    /// The events with the last sums over unrecorded tasks, one event for each CPU.
     pub fn finish(self) -> impl Iterator<Item = LifeEvent> {
         self.0.into_iter().map(|(cpu, sums)| sums.event(cpu))
     }
@@ -158,10 +160,9 @@ impl Joined {
 pub struct NamedThreads(HashMap<(Tgid, Comm), (Ktime, Threads)>);
 
 impl NamedThreads {
-    /// Takes the name of an unrecorded thread if an earlier thread of the same process has the same name. One later
-    /// event then names all taken threads. Two kinds of threads are not taken and get events of their own: the first
-    /// thread with a name, and a thread that was started after the first one was named. Returns whether the name was
-    /// taken.
+    /// Adds an unrecorded thread to the list of threads with the same process and name, which one later event names
+    /// together. Returns false if the thread needs an event of its own. This is so for the first thread with a name,
+    /// and for a thread that was started after that first one was named.
     pub fn take(&mut self, time: Ktime, task: &Outsider) -> bool {
         let key = (task.tgid, task.comm);
         let Some((first, threads)) = self.0.get_mut(&key) else {
@@ -180,7 +181,7 @@ impl NamedThreads {
         true
     }
 
-    /// The events that name the unrecorded threads that [`NamedThreads::take`] has taken.
+    /// The events that name the unrecorded threads for which [`NamedThreads::take`] has returned true.
     pub fn finish(self) -> impl Iterator<Item = LifeEvent> {
         let mut all: Vec<_> = self.0.into_values().collect();
         all.retain(|(_, threads)| !threads.tids.is_empty());

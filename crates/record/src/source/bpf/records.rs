@@ -18,9 +18,11 @@ use crate::source::{Drained, Take};
 /// The records of the BPF programs that were drained from the slots and rings for one message to the writing thread.
 #[derive(Debug, Default)]
 pub struct Records {
-    /// The scheduling events of each CPU in the order of its slots, indexed by the CPU's number.
+    /// The scheduling events of each CPU, indexed by the CPU's number. The events are in the order in which the CPU has
+    /// written them.
     pub sched: Vec<Vec<wire::Slot>>,
-    /// The losses of scheduling events that the slots reported, with the CPU of each.
+    /// The losses of scheduling events that were reported in the buffers (slots) of the CPUs, with the CPU of each
+    /// loss.
     pub lost: Vec<(CpuId, wire::Lost)>,
     /// The drained records of lifecycle events, each after its length in bytes (u32).
     pub life: Vec<u8>,
@@ -223,14 +225,16 @@ fn used_part(record: &[u8]) -> &[u8] {
         .unwrap_or(record)
 }
 
-/// Detects the end of COMMAND's process: the last switch-out of each of its threads. In a light recording it detects
-/// the end of the process, and the last totals of all other tasks that have ended.
+/// Detects the end of COMMAND's process, which is the last switch-out of each of its threads. A light recording
+/// (`--light`) has no switches, so there it detects the exit of the process, and the last totals of CPU time of all
+/// other ended tasks.
 #[derive(Debug, Default)]
 pub struct RootWatch {
     tgid: u32,
     exiting: HashSet<u32>,
     group_dead: bool,
-    /// In a light recording, the ends of tasks that the kernel has not dropped yet, by tid.
+    /// The tasks that have ended and that the kernel has not dropped yet, by tid. Used only in a recording with
+    /// `--light`.
     ended: HashMap<u32, wire::End>,
 }
 
@@ -296,8 +300,8 @@ pub struct Sink {
     root: RootWatch,
     reported: Reported,
     maps: Maps,
-    /// The last record of a working directory from each CPU, by the CPU's number. The next record of that CPU is the
-    /// exec to which the directory belongs.
+    /// The last record of each CPU that contains a working directory, by the CPU's number. The next record of the same
+    /// CPU is the exec of a program in this directory.
     directories: HashMap<u32, Box<[u8]>>,
 }
 
@@ -388,8 +392,8 @@ impl Sink {
         due
     }
 
-    /// Divides the records of a light recording at `time` between two parts. The next [`Sink::take`] takes the earlier
-    /// records.
+    /// Divides the records between two parts of a recording with `--light`: the earlier part gets the records before
+    /// `time`. The next [`Sink::take`] returns the records of the earlier part.
     pub fn split(&mut self, time: Ktime) {
         let mut old = self.take();
         let life = std::mem::take(&mut old.life);
@@ -407,16 +411,16 @@ impl Sink {
         self.old = Some(old);
     }
 
-    /// The ids and start times of the tasks of a light recording that ended before `time` and that the kernel has not
-    /// dropped since.
+    /// The ids and start times of the tasks in a recording with `--light` that ended before `time` and that the kernel
+    /// has not dropped since.
     pub fn ended_before(&self, time: Ktime) -> impl Iterator<Item = (u32, u64)> + '_ {
         let ended = self.root.ended.values();
         let ended = ended.filter(move |end| end.head.time < time.0);
         ended.map(|end| (end.task.tid, end.task.start_time))
     }
 
-    /// The tasks of a light recording that lived at `time` and have ended since, each with its state when it ended. The
-    /// records of these ends still wait to be taken.
+    /// The tasks in a recording with `--light` that lived at `time` and have ended since, each with its state when it
+    /// ended. Only ends are considered whose records were not taken yet by [`Sink::take`].
     pub fn ended_since(&self, time: Ktime) -> impl Iterator<Item = wire::Snapshot> + '_ {
         let ends = self.records.life_records().filter_map(|record| {
             let head = convert::parse::<wire::Head>(record)?;

@@ -11,7 +11,8 @@ const MAGIC: [u8; 8] = *b"trload06";
 const MOST_TARGETS: usize = 4096;
 /// The number of 64-bit words in a set of CPUs that has a bit for each CPU.
 const CPU_WORDS: usize = wire::MAX_CPUS / 64;
-/// The largest size in bytes of the slots of a CPU, and of a ring, that the loader makes for a recording.
+/// The largest size in bytes of each buffer that the loader makes for a recording: of the slots of a CPU, and of a
+/// ring.
 const LARGEST_BUFFER: u32 = 1 << 30;
 /// The largest number of recordings for which loaders attach BPF programs on the whole machine at the same time. Each
 /// recording adds some time to every context switch of the machine.
@@ -25,7 +26,8 @@ const CGROUP: u32 = 4;
 const SYSCALLS: u32 = 8;
 const SERVERS: u32 = 16;
 const LIGHT: u32 = 32;
-/// The lowest bit of the setting for containers in the flags of a request. The setting is a small number.
+/// The setting for containers is a small number in the flags of a request. This constant is the lowest bit of that
+/// number.
 const CONTAINERS: u32 = 64;
 
 /// The request from `tr` to the loader, which has the settings of the BPF programs.
@@ -99,7 +101,7 @@ impl Request {
         Some(request)
     }
 
-    /// Creates an empty request for BPF programs, which is filled by receiving one from the other `tr`.
+    /// Creates a request with zeros. The loader receives the real request into it, from the `tr` that records.
     pub fn empty() -> Request {
         Request::new_zeroed()
     }
@@ -296,7 +298,8 @@ mod tests {
             good().settings(16 << 20, NONE).is_err(),
             "half of the memory"
         );
-        // The running recordings of other users count as well: their memory in bytes and their number.
+        // The limits also count the running recordings of other users: the bytes of memory that these recordings use,
+        // and their number.
         let living = |memory, recordings| Living { memory, recordings };
         assert!(good().settings(GIB, living(GIB / 4, 63)).is_ok());
         assert!(good().settings(GIB, living(GIB / 2, 1)).is_err());
@@ -333,7 +336,8 @@ mod tests {
             let bytes = request.as_mut_bytes();
             for _ in 0..8 {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                // The changed byte comes after the magic number and the sizes, which would be refused at once.
+                // The changed byte comes after the magic number and the sizes, because every change of those is refused
+                // at once.
                 let at = 24 + (seed >> 33) as usize % 190;
                 bytes[at] = (seed >> 25) as u8;
             }

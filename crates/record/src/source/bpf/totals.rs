@@ -1,5 +1,5 @@
-//! Reads the totals of CPU time of the living tasks once a second. In a light recording only these totals show how the
-//! tasks spent their time.
+//! Reads the totals of CPU time of the living tasks once a second. A recording with `--light` has no scheduling events,
+//! so only these totals show how the tasks spent their time.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -16,8 +16,8 @@ use crate::source::sampler::cpu_time;
 
 /// The shortest interval between two readings of all tasks' totals.
 const EVERY: Duration = Duration::from_secs(1);
-/// The divisor of a CPU's time that limits how much of it the reading of totals may take. With 10,000 tasks the
-/// totals are read more rarely.
+/// Limits the CPU time for reading the totals to one CPU's time divided by this number. So with 10,000 tasks the totals
+/// are read more rarely.
 const SHARE: u32 = 2500;
 /// The run time in ns by which a task's total has to grow before it is written again. The kernel's totals lag by up
 /// to a tick.
@@ -40,7 +40,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Creates the state before the first reading of the tasks' totals.
+    /// Creates a `Totals` that has read no totals yet, and finds out whether the kernel counts the time in run queues.
     pub fn new(tracer: &mut Tracer) -> Totals {
         let has_delays = tracer
             .totals()
@@ -53,7 +53,7 @@ impl Totals {
         }
     }
 
-    /// How a light recording obtains each kind of fact, for example by events or by samples.
+    /// How a recording with `--light` obtains each kind of fact, for example by events or by samples.
     pub fn facts(&self) -> RecordingFacts {
         RecordingFacts {
             switches: Known::Totals,
@@ -68,16 +68,16 @@ impl Totals {
         }
     }
 
-    /// Passes the totals that have grown to `sink`, if it is time to read them, and the totals of tasks that have
-    /// ended and that the kernel has not dropped yet.
+    /// If it is time for the next reading, reads the totals of all tasks. Adds events to `sink` with the totals that
+    /// have grown, and with the totals of tasks that have ended and that the kernel has not dropped yet.
     pub fn each_second(&mut self, tracer: &mut Tracer, sink: &mut Sink) {
         let now = Instant::now();
         if now + EARLY < self.next {
             return;
         }
         let (time, before) = (host::now(), cpu_time());
-        // The totals of ended tasks come first. Some of these tasks are still zombies, and the reading that follows
-        // has later figures of them.
+        // The totals of ended tasks come first. Some of these tasks are still zombies, and the next call (`read`)
+        // returns newer totals for them.
         let ended = sink.ended(Ktime(time.0.saturating_sub(DROPPED)));
         let mut events: Vec<_> = ended.iter().map(|total| event(total, time)).collect();
         events.extend(self.read(tracer, time));
@@ -93,7 +93,7 @@ impl Totals {
         let mut grown = Vec::new();
         for total in tracer.totals() {
             let runtime = total.sum_exec_runtime;
-            // Nothing is written yet for a new task, which begins with a run time of 0.
+            // No totals were written yet for a new task, which began with a run time of 0.
             let mut written = before.get(&total.tid).map_or(0, |(_, written)| *written);
             // A run time that is smaller than the written one belongs to a new task with the same tid.
             if runtime < written || runtime - written >= LEAST {

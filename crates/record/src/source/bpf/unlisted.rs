@@ -88,8 +88,8 @@ mod tests {
     #![allow(clippy::expect_used)]
     use super::*;
 
-    /// Tests the snapshot of a task that the kernel does not list: it has the task's name. The test takes its own
-    /// process for such a task.
+    /// Tests that the snapshot of a task that the kernel does not list has the name of the task. The process of the
+    /// test stands for such a task.
     #[test]
     fn a_task_that_is_not_listed_has_its_name() {
         let id = Id::try_from(std::process::id()).expect("an id");

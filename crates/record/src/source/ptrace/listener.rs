@@ -23,8 +23,8 @@ pub enum About {
     Untraced,
 }
 
-/// A system call that a recorded task has announced: it makes its caller or another task a tracee, or makes a child
-/// that cannot be one.
+/// A system call that a recorded task has announced. The call makes its caller or another task a tracee, or it makes a
+/// child that cannot become a tracee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
     /// The number of the announcement of the call, which the answer repeats.

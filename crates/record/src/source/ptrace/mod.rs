@@ -248,9 +248,9 @@ impl Source for Ptrace {
         })
     }
 
-    /// Whether COMMAND is stopped, as far as the tracer has seen. The tracer has to tell this: if the tracer is a
-    /// thread of the process that is COMMAND's parent, the kernel reports COMMAND's stops to the tracer alone
-    /// (`do_notify_parent_cldstop` in kernel/signal.c).
+    /// Whether COMMAND is stopped, as far as the tracer has seen. Other threads of the recorder may not see the stops
+    /// of COMMAND: if the tracer is a thread of the process that is COMMAND's parent, the kernel reports these stops to
+    /// the tracer alone (`do_notify_parent_cldstop` in kernel/signal.c).
     fn has_stopped_command(&self) -> bool {
         self.shared.lock().root_stopped
     }

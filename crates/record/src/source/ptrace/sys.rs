@@ -207,7 +207,8 @@ fn found(whose: (libc::idtype_t, libc::id_t), flags: libc::c_int) -> Option<Next
     Some(Next::End(TraceeStop { id, status }))
 }
 
-/// Takes the stop of a tracee that does not go on yet, so that the next search does not find the stop again.
+/// Consumes the stop of a tracee by waitid(2), although the tracee does not go on yet. The next search then does not
+/// find the same stop again.
 pub fn take_stop(id: Id) {
     let flags = libc::WSTOPPED | libc::WNOHANG | libc::__WALL | libc::__WNOTHREAD;
     // SAFETY: all zeros are a valid `siginfo_t`, and it is a valid place for the result.

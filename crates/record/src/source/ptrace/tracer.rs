@@ -39,7 +39,7 @@ struct Task {
     since: Ktime,
 }
 
-/// A thread whose totals are to be sampled: its id, and the time in [`Task::since`].
+/// A thread whose totals are to be sampled: its id, and the time at which it was forked or executed its program.
 pub type Thread = (Id, Ktime);
 
 /// While a new child waits for the event of its fork, at most this many stops and ends of tracees are handled in a row.
@@ -78,7 +78,7 @@ pub struct State {
     lost_children: HashSet<Id>,
     /// The last signal that another process sent to COMMAND, and its time.
     pub signal: Option<(i32, std::time::Instant)>,
-    /// The longest argument vector of a program that is recorded, in bytes.
+    /// The largest number of bytes of a program's argument vector that are recorded.
     argv_limit: u32,
     /// The functions that find shell scripts; `None` if no scripts are recorded.
     scripts: Option<ScriptFinder>,
@@ -322,10 +322,10 @@ impl State {
         let runner = is_script.then(|| Runner::of(id)).flatten();
         let directory = runner.and_then(|_| proc::directory(id));
         let _ = sys::go_on(id, 0);
-        // The totals are read only after the task was let run again, so that the task does not wait for the read.
+        // The totals are read after the task was allowed to run on, so that the task does not wait for the read.
         // Therefore the totals include some microseconds of the new program.
         self.account(time, id, before);
-        // By the exec the other threads of the process have ended, so they are removed.
+        // The exec has ended all other threads of the process, so they are removed.
         let parent = self.tasks.get(&before).map_or(0, |task| task.parent);
         self.tasks.retain(|_, task| task.process != id);
         let task = Task {
@@ -431,7 +431,7 @@ impl State {
         }
     }
 
-    /// Adds an event for each of these processes, which says that the process is not recorded any further, because
+    /// Adds one event for each of these processes. The event says that the process is not recorded any further, because
     /// another program traces it.
     fn name(&mut self, processes: &[Id]) {
         for process in processes {
@@ -541,7 +541,8 @@ impl State {
         }
     }
 
-    /// Adds an event with the total CPU time of the task `id`. In the trace the task has the id `of`.
+    /// Adds an event with the totals of the task that has the id `id` in `/proc`. The event names the task by the id
+    /// `of`, which differs from `id` if an exec has just changed the task's id.
     fn account(&mut self, time: Ktime, id: Id, of: Id) {
         if let Some(totals) = proc::totals(id) {
             self.push_account(time, id, of, totals);
@@ -561,8 +562,9 @@ impl State {
         threads
     }
 
-    /// Records the totals of a process's threads, which were read without holding the lock. The totals of a thread that
-    /// has ended or executed a program meanwhile are out of date and are dropped.
+    /// Records the totals of a process's threads. The lock of this state was not held while the totals were read, so a
+    /// thread may have ended or executed a program meanwhile. The totals of such a thread are out of date and are
+    /// dropped.
     pub fn sample(&mut self, threads: &[(Thread, Option<proc::Totals>)]) {
         let time = host::now();
         let is_same = |(id, since): Thread| {
@@ -570,9 +572,9 @@ impl State {
             task.is_some_and(|task| task.since == since) && !self.leaving.contains(&id)
         };
         let same: Vec<_> = threads.iter().filter(|(it, _)| is_same(*it)).collect();
-        // A thread can have no totals although its end was not reported. Then an exec has just given this thread the
-        // first thread's tid. The totals that were read for that tid belong to this thread, so none of the totals is
-        // recorded.
+        // If the totals of a thread are missing although its end was not reported, the thread has just executed a
+        // program and got the tid of the first thread. The totals that were read for that tid may then belong to either
+        // thread. So no totals of this process are recorded.
         let totals: Option<Vec<_>> = same
             .iter()
             .map(|((id, _), totals)| Some((*id, (*totals)?)))

@@ -108,7 +108,7 @@ impl Waits {
         self.is_slow = false;
     }
 
-    /// Waits for a stop or an end of a tracee. There are `tracees` of them. [`sys::wake`] ends the wait.
+    /// Waits for a stop or an end of a tracee. `tracees` is the number of living tracees. [`sys::wake`] ends the wait.
     pub fn next(&mut self, tracees: usize) -> Option<Next> {
         self.choose(tracees);
         if !self.by_signals {

@@ -105,7 +105,7 @@ fn exec_record(argv_len: u32, unknown: u32) -> Vec<u8> {
     exec_in(12, argv_len, unknown)
 }
 
-/// Makes the record of an exec by a task whose root directory is this mount.
+/// Makes the record of an exec by a task whose root directory is the root of the mount with the id `root_mount`.
 fn exec_in(root_mount: i32, argv_len: u32, unknown: u32) -> Vec<u8> {
     let runner = [10, 11, root_mount.cast_unsigned(), 0];
     let words = [9, 9, 8, 5, 8, argv_len, 6, 0, 60, 0, unknown, 0, 3, 0];

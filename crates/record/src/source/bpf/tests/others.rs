@@ -29,8 +29,8 @@ fn record(cpu: u32, since: u64, until: u64, shares: &[(u32, &[u8], u64)]) -> wir
     record
 }
 
-/// The events that records become: time, CPU, the µs between the waits, the µs of the rest, and the name and µs of each
-/// share.
+/// An event in the form in which the tests compare it: the time, the CPU, the µs between the waits, the µs of tasks
+/// without names, and the name and the µs of each share of the CPU.
 type Shown = (u64, Option<u16>, u64, u64, Vec<(String, u64)>);
 
 fn joined(records: &[wire::Others]) -> Vec<Shown> {
@@ -75,7 +75,8 @@ fn sums_with_nearly_the_same_shares_are_one_event() {
             7_000_000,
             &[(8, b"as", 1_020_000), (7, b"cc1", 980_000)],
         ),
-        // The task ld had the CPU in this wait, so that the sums cannot be joined with the earlier ones.
+        // In this wait the unrecorded task ld ran, which did not run in the earlier waits. So this wait begins a new
+        // event.
         record(
             0,
             8_000_000,
@@ -112,8 +113,8 @@ fn the_smallest_shares_are_part_of_the_rest() {
         (3, b"ksoftirqd/0", 4_000),
         (4, b"as", 92_000),
     ];
-    // Together the two small shares are more than a 128th of the whole, but they are equal, so both become part of the
-    // rest.
+    // One of the two small shares alone would be below the limit of a 128th of the whole, but both together are above
+    // it. As they are equal, both are stored without names.
     let found = joined(&[record(0, 0, 1_000_000, &shares[..])]);
     let small = found[0].4.iter().map(|(_, us)| *us).filter(|us| *us == 4);
     assert_eq!((found[0].3, small.count()), (8, 0));
@@ -134,7 +135,8 @@ fn threads_of_a_process_with_the_same_name_share_an_event() {
         (11, task(8, b"java", 2), true),
         (12, task(9, b"GC", 3), false),
         (13, task(6, b"java", 4), true),
-        // The tid 5 belonged to another task at the time 10 of the first event, because this task began at 12.
+        // This task began at the time 12, so at the time 10 of the first event the tid 5 belonged to another task. So
+        // the task is not named by the event at that time.
         (14, task(5, b"java", 12), false),
     ];
     for (time, task, expected) in takes {
