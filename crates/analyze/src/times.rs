@@ -140,7 +140,7 @@ pub struct Causes {
 }
 
 impl Causes {
-    /// Adds the parts by cause of another thread or process to these.
+    /// Adds the times of another thread or process, split by cause, to these times.
     pub fn add(&mut self, other: &Causes) {
         self.preempted = self.preempted.saturating_add(other.preempted);
         self.io = self.io.saturating_add(other.io);

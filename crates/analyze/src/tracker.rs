@@ -234,8 +234,8 @@ impl Tracker {
         // If events have been lost since the state began, a switch-in does not show what the task did before.
         let broken = self.spans_of(ix, task.state, now).is_some_and(lost);
         match task.state {
-            // The task may run on one CPU only, and slept. A task on another CPU may have woken it, and that event
-            // may be lost. Then a part of this time was not sleep but a wait for the CPU.
+            // The task is bound to a single CPU, and slept. A task on another CPU may have woken the sleeping task, and
+            // this waking may be lost. Then a part of the time was not sleep but a wait for the CPU.
             State::Waiting(_)
                 if ended == Ended::SwitchedIn
                     && self.only_cpu(ix, now).is_some()
@@ -243,9 +243,9 @@ impl Tracker {
             {
                 Bucket::Wait(Wait::Unknown)
             }
-            // A waking had come before the task's switch-out was complete, so perhaps the task never waited. The next
-            // switch-in or waking of the task would show whether it did. But events are lost, or another event comes
-            // first.
+            // A waking came before the task's switch-out was complete, so perhaps the task never waited. Normally the
+            // next switch-in or waking of the task shows whether the task waited. But here events are lost, or an event
+            // of another kind came first.
             State::Waiting(_) if task.woken && (broken || ended == Ended::Otherwise) => {
                 Bucket::Unknown
             }
@@ -287,8 +287,8 @@ impl Tracker {
         pinned.filter(|_| self.gaps.lives_before(now).is_none())
     }
 
-    /// Whether a task may have been running unseen on some CPU since a gap, because that CPU has not switched
-    /// since.
+    /// Whether some CPU has not switched since its last gap (a time in which its events are lost), so that a task may
+    /// have been running on this CPU without a recorded switch-in.
     fn is_dark(&self, now: Ktime) -> bool {
         let mut gaps = self.gaps.last_of_each(now);
         gaps.any(|(cpu, until)| self.cpus.last_switch(cpu).is_none_or(|last| last <= until))
@@ -321,7 +321,8 @@ impl Tracker {
         }
     }
 
-    /// Notes that the times of a task have to be added to the program of its process later.
+    /// Puts a task on the list of tasks whose times still have to be added to the times of the program that their
+    /// process executes.
     #[cold]
     fn owe(&mut self, ix: TaskIx) {
         let task = &mut self.tasks[ix];

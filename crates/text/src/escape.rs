@@ -88,8 +88,8 @@ fn has_command(text: &str) -> bool {
     text.contains("##") || text.contains("section_")
 }
 
-/// Converts bytes to a text that is not escaped: the code that shows it has to escape it. Bytes that are not UTF-8
-/// become `\xNN`.
+/// Converts bytes to a text. Bytes that are not UTF-8 become `\xNN`. The text is not escaped, so the code that shows
+/// the text has to escape it.
 pub fn raw(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -106,8 +106,8 @@ pub fn command<'a>(args: impl IntoIterator<Item = &'a [u8]>) -> String {
     text(quoted(args).as_bytes())
 }
 
-/// Converts a command line to a text that is not escaped: the code that shows it has to escape it. Arguments with
-/// special characters are quoted.
+/// Converts a command line to a text. Arguments with special characters are quoted. The text is not escaped, so the
+/// code that shows the text has to escape it.
 pub fn quoted<'a>(args: impl IntoIterator<Item = &'a [u8]>) -> String {
     args.into_iter().map(word).collect::<Vec<_>>().join(" ")
 }

@@ -139,13 +139,13 @@ impl Page {
         self.blocks.push(Block::Line(Vec::new()));
     }
 
-    /// Adds one line to the page, which is not wrapped.
+    /// Adds one line to the page. The line is not wrapped.
     pub fn spans<S: Into<Span>>(&mut self, spans: impl IntoIterator<Item = S>) {
         let spans = spans.into_iter().map(Into::into);
         self.blocks.push(Block::Line(spans.collect()));
     }
 
-    /// Adds one line in one colour to the page, which is not wrapped.
+    /// Adds one line in one colour to the page. The line is not wrapped.
     pub fn painted(&mut self, paint: Paint, text: &str) {
         self.spans([Span::new(paint, text)]);
     }

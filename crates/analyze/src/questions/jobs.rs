@@ -42,9 +42,9 @@ pub struct Job {
     pub released: Option<ProcessIx>,
     /// The number of the job among the jobs of its build tool.
     pub number: u32,
-    /// The number of the build tool's first jobs that this job may need. If a job starts after all earlier jobs have
-    /// ended, although slots were free before, the tool may have waited for all of the earlier jobs. So this job and
-    /// all later jobs may need those earlier jobs.
+    /// The number of the build tool's jobs, counted from the first one, that this job may need. If a tool starts a job
+    /// only after all earlier jobs have ended, although slots were free before, the tool may have waited for all of
+    /// these earlier jobs. Then that job and all later jobs may need them.
     pub barrier: u32,
 }
 
@@ -327,8 +327,9 @@ fn order(
     let by_slot = if server {
         wait.reason != Reason::Child
     } else {
-        // The job waited for a slot if all slots were in use before the wait, or before a job last ended. Both moments
-        // are checked, because ninja first sees the end of a job's output and only then waits for the job's end.
+        // If all slots were in use before the wait, the job waited for a slot. The slots that were in use right before
+        // the last end of a job are checked as well, because ninja first sees the end of a job's output and only then
+        // waits for the job's end.
         lives.living(wait.from).max(lives.beside_latest(start)) >= limit
     };
     match (by_slot, server) {

@@ -98,8 +98,8 @@ impl Loads {
 /// list has no end and stays as it is.
 fn coarser(list: &[Load], length: u64) -> Vec<Load> {
     let mut all: Vec<Load> = Vec::new();
-    // How many ns each load has lasted since the moment `from`. A load is the number of running tasks and the
-    // demand.
+    // How many ns each load has lasted since the moment `from`. A load is two numbers: the tasks that ran, and the
+    // tasks that ran or waited for a CPU (the demand).
     let mut times: BTreeMap<(usize, usize), u64> = BTreeMap::new();
     let mut from = list.first().map_or(Ktime(0), |first| first.from);
     let mut flush = |times: &mut BTreeMap<(usize, usize), u64>, from: &mut Ktime| {

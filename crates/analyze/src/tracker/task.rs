@@ -235,8 +235,8 @@ impl Task {
             (true, Some(least)) if reached(least) => ActorRef::TIMEOUT,
             (true, Some(_)) => ActorRef::DEVICE,
             (true, None) if timeout.limit() == Timeout::NONE => ActorRef::DEVICE,
-            // The kernel counts the time-out of a socket in ticks, and a softirq ends it. So this softirq may be the
-            // time-out.
+            // The kernel counts the time-out of a socket in ticks, and wakes the task in a softirq when the time-out
+            // has passed. So this softirq may be the time-out.
             (false, None) if timeout == Timeout::SOME => ActorRef::INTERRUPT,
             _ => actor,
         }
@@ -335,9 +335,10 @@ impl Task {
 
     // ---- Questions ----
 
-    /// Whether the task's own events show more reliably than a snapshot whether the task is on a CPU. The events do so,
-    /// with one exception: by the events, the task was woken after its last switch-in and is runnable, but the snapshot
-    /// shows the task on a CPU (`on_cpu`).
+    /// Whether the task's own events show more reliably than a snapshot whether the task is on a CPU. There are two
+    /// exceptions: no event has shown the task's state yet, or the task was woken after its last switch-in and counts
+    /// as runnable, but the snapshot shows the task on a CPU (`on_cpu`). In the second case the task may have been on
+    /// that CPU when it was woken.
     pub(super) fn is_known_better(&self, on_cpu: bool) -> bool {
         let woken = self.woken && matches!(self.state, State::Runnable { .. });
         self.seen && !(woken && on_cpu)

@@ -115,9 +115,10 @@ impl Tracker {
         self.forget(ix, cpu, time);
     }
 
-    /// Makes states unknown after a task was found on `cpu` although its switch-in is missing. The task may be one that
-    /// a snapshot showed on an unnamed CPU, if a lost exec has changed its tid. So each task that such a snapshot may
-    /// have shown on `cpu` has an unknown state from now on.
+    /// Makes states unknown after a task was found on `cpu` although its switch-in is missing. A snapshot may have
+    /// shown this task on a CPU without the CPU's number, before a lost exec changed the task's tid. Nothing shows
+    /// which of the tasks with such a snapshot was found. So each of them that may be on `cpu` has an unknown state
+    /// from now on.
     pub(super) fn lose_unplaced(&mut self, cpu: CpuId, time: Ktime) {
         if self.unplaced.is_empty() || self.gaps.lives_before(time).is_none() {
             return;

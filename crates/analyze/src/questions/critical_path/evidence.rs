@@ -113,8 +113,8 @@ impl<'a> Evidence<'a> {
         let Some(stretch) = get(number) else {
             return false;
         };
-        // An event shows that the thread ran: one within the stretch, the one that ended the stretch, or the thread's
-        // end.
+        // One of three events shows that the thread ran: an event within the stretch, the event that ended the stretch,
+        // or the end of the thread.
         let ran = stretch.to > now || get(number + 1).is_some() || !of.alive;
         let lost = self.lost.first_in(stretch.from, now).is_some();
         let has_total = |figures: &KernelFigures| figures.run_delay.is_some();

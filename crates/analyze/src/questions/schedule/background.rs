@@ -77,7 +77,7 @@ impl Builder<'_> {
     }
 
     /// Whether nothing depends on the order in which the children of a process run. This is the case if the process is
-    /// in the background, and no process that ends by itself waited for one of its descendants.
+    /// in the background, and no other process that ends by itself waited for a descendant of the background process.
     pub(super) fn has_idle_children(&self, process: ProcessIx) -> bool {
         self.background[process] && !self.serves_by_children[process]
     }

@@ -113,8 +113,8 @@ impl Plan {
         let inside = at > *from && at <= *to;
         match awaited {
             Some(WaitReason::Slot) => return inside,
-            // The wait for a vfork child is the wait for the job itself. So for the last job, the wait may end after
-            // the job's start.
+            // A vfork child is a job itself, so the wait for the child is a wait for this job. The wait for the tool's
+            // last job may end after the start of that job, so `inside` may be false here.
             Some(WaitReason::Vfork) => {}
             _ if !inside => return false,
             _ => {}

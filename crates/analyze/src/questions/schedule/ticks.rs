@@ -97,8 +97,8 @@ impl Builder<'_> {
             if timed {
                 timeouts.push(stretch.from);
             }
-            // A wait with the loop's reason and time-out is part of the loop even if it is short. For example, a
-            // request came right after a tick, or a signal ended the server then.
+            // A wait with the loop's reason and time-out is part of the loop even if the wait is short. For example, a
+            // request came right after a tick, or a signal that ended the server came right after a tick.
             let waits_again = stretch.reason == reason
                 && timeout.least().is_some()
                 && stretch.timeout.least() == timeout.least();
@@ -129,8 +129,8 @@ impl Builder<'_> {
                 }
                 (false, true) => {
                     if by.is_some() {
-                        // Waits on the critical path are left out: the end of such a wait itself, and not the other
-                        // thread, was the reason why the run went on.
+                        // Waits on the critical path are left out. The run went on because such a wait ended, and not
+                        // because of the thread that ended the loop's last wait.
                         ticks.extend(
                             open.iter()
                                 .copied()
@@ -204,7 +204,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Whether a thread ended a wait of another process, or started one, in the time between two moments.
+    /// Whether a thread ended a wait of another process, or started another process, in the time between two moments.
     fn woke_another(&self, thread: ThreadIx, from: Ktime, to: Ktime) -> bool {
         let answers = &self.answers[thread];
         let next = answers.partition_point(|at| *at < from);
