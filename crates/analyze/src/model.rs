@@ -402,7 +402,7 @@ pub struct Switches {
 }
 
 impl Switches {
-    /// Adds the numbers of switches of another thread, process or CPU to these.
+    /// Adds the numbers of switches of another thread, process or CPU to these numbers.
     pub fn add(&mut self, other: &Switches) {
         self.voluntary = self.voluntary.saturating_add(other.voluntary);
         self.involuntary = self.involuntary.saturating_add(other.involuntary);

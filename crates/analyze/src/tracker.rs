@@ -408,8 +408,8 @@ impl Tracker {
 
     // ---- Begin and end ----
 
-    /// Notes that the recording begins. Events before it may name tasks whose snapshots come after them. A task
-    /// without a snapshot is not followed.
+    /// Notes that the recording begins. Earlier events may name tasks whose snapshots came later than these events. A
+    /// task without a snapshot is not followed.
     fn begin(&mut self, time: Ktime) {
         if self.begun || time < self.recorded_from {
             return;

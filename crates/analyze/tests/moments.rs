@@ -909,9 +909,9 @@ fn others(between_us: u64, rest_us: u64, shares: &[(&[u8], u64)]) -> LifeKind {
     }))
 }
 
-/// While a task waits for a CPU, unrecorded tasks use it. The recording has only the sum of each one's time, and the
-/// wait is divided among them by these sums. Times are in µs. Task 10 waits from 100 to 300. Task 11 waits from 410 to
-/// 600, and the kernel moves it to this CPU at 560.
+/// While a task waits for a CPU, unrecorded tasks use this CPU. The recording has only the sum of each such task's CPU
+/// time, and the wait is divided among these tasks by the sums. Times are in µs. Task 10 waits from 100 to 300. Task 11
+/// waits from 410 to 600, and the kernel moves task 11 to this CPU at 560.
 ///
 /// ```text
 /// cpu0  =10=|..90, 91, others...|-91-|=10=|-90-.....-91-|=11=|

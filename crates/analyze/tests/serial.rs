@@ -728,8 +728,8 @@ fn a_periodic_sleeper_takes_the_path_for_the_waits_alone() {
     let produces = vec![sleep(100), run(5), Op::Post(one), Op::Goto(0)];
     let job = vec![sleep(30), run(20), Op::Post(one), Op::Exit(0)];
     for (what, cpus, posts, main, service, slept) in [
-        // The VM thread of a Java VM polls until all threads have stopped. On one CPU its timer has fired long before
-        // main stops, so its sleep does not explain main's wait.
+        // The VM thread of a Java VM polls until all threads have stopped. On one CPU the VM thread's timer has fired
+        // long before main stops, so the sleep of the VM thread does not explain main's wait.
         (
             "vm thread",
             1,

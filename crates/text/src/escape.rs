@@ -152,8 +152,8 @@ pub fn commands(text: &str) -> Vec<usize> {
     all
 }
 
-/// Makes a whole output of this program safe for a terminal or a log. The values in it were already escaped one by one.
-/// The hidden characters that it still has, other than line feeds and colours, are escaped, and so are the beginnings
+/// Makes a whole output of this program safe for a terminal or a log. The values in the output were already escaped one
+/// by one. This function escapes the remaining hidden characters, other than line feeds and colours, and the beginnings
 /// of commands to a CI system.
 pub fn page(whole: &str) -> Cow<'_, str> {
     let commands = commands(whole);

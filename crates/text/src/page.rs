@@ -46,7 +46,7 @@ impl From<&str> for Span {
 /// A part of a page, such as a line, a text or a table. A renderer decides where its lines end.
 #[derive(Clone, Debug)]
 enum Block {
-    /// One line of a page, which is not wrapped, however wide it is.
+    /// One line of a page. The line is not wrapped, however wide it is.
     Line(Vec<Span>),
     /// A text that follows a lead (the words at the start of its first line). The text takes as many lines as it needs,
     /// or is shortened to a given number of lines.

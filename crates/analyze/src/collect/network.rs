@@ -166,8 +166,8 @@ fn begun(time: Ktime, remote: Endpoint) -> Connection {
     }
 }
 
-/// Finds the connections whose two ends are both recorded, and links the two ends. If several other ends fit one end,
-/// because ports are reused, the end is linked to the one that was established at the nearest time.
+/// Finds the connections whose two ends are both recorded, and links the two ends. If several recorded connections may
+/// be the other end, because ports are reused, the one that was established at the nearest time is taken.
 fn pair(all: &mut [Connection]) {
     let mut accepted: HashMap<(Endpoint, Endpoint), BTreeMap<Ktime, usize>> = HashMap::new();
     for (at, connection) in all

@@ -15,8 +15,8 @@ use crate::timeline::{Actor, Bucket, Stretch, Wait};
 /// as idleness.
 const PARKED: u64 = 10_000_000;
 
-/// The largest number of steps that are followed from a thread to the thread that started it, and on to the thread
-/// that started that one.
+/// The largest number of ancestors of a thread that are searched: the thread that started this thread, the thread that
+/// started that thread, and so on.
 const DEEPEST: usize = 16;
 
 named! {
@@ -55,7 +55,8 @@ named! {
         /// kernel does not count the wait as block I/O.
         File = "file", "a file";
         Disk = "block-io", "block I/O";
-        /// The thread sleeps, and it is not known what for: its system call is not recorded, or does not show it.
+        /// The thread sleeps for an unknown reason: the system call in which it sleeps is not recorded, or does not
+        /// show the reason.
         Sleep = "sleep", "sleep";
         /// The thread is in an uninterruptible wait for which none of the other reasons fits.
         Kernel = "blocked", "blocked in the kernel";

@@ -299,8 +299,8 @@ impl Lives {
     }
 }
 
-/// Two jobs: the one that a job starting at `start` certainly needs, and the one that this job may need. `server` is
-/// whether there is a job server.
+/// Returns two jobs: the job that a new job certainly needs, and the job that the new job may need. The new job starts
+/// at `start`. `server` is whether there is a job server.
 fn order(
     jobs: &[Job],
     waits: &[Wait],

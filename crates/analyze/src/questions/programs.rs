@@ -98,8 +98,8 @@ impl Groups {
         Some(*group)
     }
 
-    /// The groups of programs that a process belonged to from `time` on, each with the time at which the process
-    /// began to belong to it.
+    /// The groups of programs that a process belonged to from `time` on, each with the time at which the process began
+    /// to belong to the group.
     fn since(&self, process: ProcessIx, time: Ktime) -> &[(Ktime, Group)] {
         let spans = &self.spans[process];
         let after = spans.partition_point(|(from, _)| *from <= time);

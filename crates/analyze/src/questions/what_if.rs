@@ -69,8 +69,8 @@ pub struct Limits {
     /// The CPU time in ns that the end of the process depended on.
     pub work: u64,
     pub cpus: u64,
-    /// The time in ns if no task had waited for a job slot and all other waits had their recorded lengths; `None`
-    /// if no task waited for a slot. It is not a limit; see [`Free::same_waits`].
+    /// The time in ns if no task had waited for a job slot and all other waits had their recorded lengths; `None` if no
+    /// task waited for a slot. A real run could take less time than this; see [`Free::same_waits`].
     pub more_slots: Option<u64>,
     /// The lower limits without the work of each requested group of programs, in the order of the request.
     pub free: Vec<Free>,
@@ -210,8 +210,8 @@ pub fn limits(
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Link {
     time: Ktime,
-    /// The thread that was woken or forked at this moment, so that its virtual clock depends on the clock of the
-    /// other thread.
+    /// The thread that was woken or forked at this moment, so that its virtual clock depends on the clock of the thread
+    /// `by`.
     thread: ThreadIx,
     /// The thread that woke or forked the thread `thread` at this moment.
     by: ThreadIx,

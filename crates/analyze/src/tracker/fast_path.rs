@@ -34,8 +34,8 @@ fn switch_out(record: &Record, states: &States, next: ActorRef) -> SwitchOut {
 }
 
 impl Tracker {
-    /// Turns the fast path on if nothing in the trace makes a simple event doubtful, and off otherwise. It has to
-    /// be called after every change that could matter for this.
+    /// Turns the fast path on if nothing in the trace makes events doubtful, and off otherwise. This function has to be
+    /// called after every change that can make events doubtful, such as the beginning of a gap.
     pub(super) fn allow_fast_path(&mut self) {
         self.fast_path = self.begun && !self.slow && self.only.is_none() && self.gaps.is_empty();
     }

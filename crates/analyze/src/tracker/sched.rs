@@ -154,7 +154,7 @@ impl Tracker {
         };
         match self.tasks[ix].state {
             // The task was already on a CPU at its snapshot, which did not show on which CPU. The switch-out shows that
-            // it was this one.
+            // the task was on this CPU.
             State::On(None) if self.may_be_on(ix, cpu) => {
                 self.tasks[ix].state = State::On(Some(cpu));
             }

@@ -65,8 +65,8 @@ pub struct Task {
     pub(super) off_since: Option<Ktime>,
     /// The vfork child that runs in the memory of this task.
     pub(super) vfork_child: Option<TaskIx>,
-    /// The next thread in a linked list of those threads of a process whose times still have to be added to its
-    /// program.
+    /// The next thread in a linked list of those threads of a process whose times still have to be added to the times
+    /// of the process's program.
     pub(super) owes_next: Option<TaskIx>,
     pub times: StateTimes,
     pub switches: Switches,

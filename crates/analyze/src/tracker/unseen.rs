@@ -9,8 +9,8 @@ use crate::timeline::ActorRef;
 
 /// The text that reports print for tasks whose switch-in the kernel did not report.
 const UNSEEN_IN: &str = "ran without having been switched in";
-/// The text that reports print for switches that contradict the one before: another task leaves the CPU than had
-/// come to it.
+/// The text that reports print for a switch of a CPU that contradicts the CPU's previous switch: the task that leaves
+/// the CPU is not the task that came to the CPU.
 const UNSEEN_OUT: &str = "switched out another task than was switched in";
 
 impl Tracker {
@@ -136,8 +136,8 @@ impl Tracker {
     }
 
     /// Notes that the task `ix` was found on `cpu`, where another task was expected. Either the switch-out of the other
-    /// task is missing, or both are one task that an exec (`de_thread`) has given another tid, and this exec is
-    /// missing.
+    /// task is missing, or both are the same task: an exec (`de_thread`) whose event is missing has given the task
+    /// another tid.
     fn gone_unseen(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime) {
         let on = |other: &TaskIx| self.tasks[*other].state == State::On(Some(cpu));
         let other = self.cpus.current(cpu).filter(|other| *other != ix);

@@ -1,5 +1,5 @@
-//! Compares two simulations of a run: the forecast, which replays the recorded run on CPUs of its own, and the
-//! simulator that made the recording.
+//! Compares the forecast with the simulator that makes the recordings. The forecast replays a recorded run as if the
+//! run had the CPUs for itself.
 
 use proptest::prelude::*;
 use tr_analyze::jobs::{Job, Tools};

@@ -50,8 +50,7 @@ const IN_VAIN: u64 = 1 << 22;
 #[derive(Debug, Default)]
 pub(super) struct Entries {
     /// The remembered waits, sorted by their beginnings. The walk goes backwards in time and may return to the
-    /// beginning of any of these waits. A wait that did not begin later than all of the remembered ones is not
-    /// remembered.
+    /// beginning of any of these waits. A further wait is remembered only if it began later than all of them.
     open: Vec<Entry>,
     in_vain: u64,
 }
@@ -67,7 +66,7 @@ impl Entries {
     }
 
     /// Notes that the walk over the critical path goes to the thread `next`. If the last remembered waits are waits of
-    /// this thread, they are removed, because the walk has returned to it.
+    /// `next`, these waits are removed, because the walk has returned to the thread that waited.
     pub fn return_to(&mut self, next: ThreadIx) {
         while self
             .open

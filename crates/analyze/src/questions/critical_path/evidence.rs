@@ -87,10 +87,10 @@ impl<'a> Evidence<'a> {
         found.filter(|_| !of.started_before)
     }
 
-    /// Whether a thread whose state is unknown for a time up to `now` probably ran or waited for a CPU in all of
-    /// that time. It must have been runnable before and running afterwards. No event may be recorded as lost in
-    /// that time, no waking may have ended a sleep, and the kernel's totals must leave room for at least half of
-    /// it.
+    /// Whether a thread whose state is unknown for a time up to `now` probably ran or waited for a CPU in all of that
+    /// time. Several conditions have to be met. The thread was runnable before that time and ran after that time. No
+    /// event is recorded as lost in that time. No waking ended a sleep. The kernel's totals leave room for at least
+    /// half of that time.
     pub fn ran_through(&self, thread: ThreadIx, now: Ktime) -> bool {
         // Without scheduling events nothing shows that the thread did not sleep.
         if self.graph.analysis.basis() != Basis::Events {

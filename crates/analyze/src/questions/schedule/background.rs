@@ -92,8 +92,8 @@ impl Builder<'_> {
         Some(last.map_or(Ktime(0), |stretch| stretch.from))
     }
 
-    /// The last wait of a thread that began before its exit. Later waits do not count: a thread that exits may wait
-    /// until the kernel has closed its files.
+    /// The last wait of a thread that began before the thread's exit. Later waits do not count: a thread that exits may
+    /// wait until the kernel has closed its files.
     fn last_wait(&self, thread: ThreadIx) -> Option<Stretch> {
         let exited = self.graph.analysis.thread(thread).exited;
         let stretches = self.graph.timeline.of(thread);

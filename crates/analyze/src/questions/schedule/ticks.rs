@@ -89,8 +89,8 @@ impl Builder<'_> {
             let timed = TIMED.contains(&stretch.reason) && stretch.waker().is_timer();
             let by = self.waker(thread, &stretch).filter(|_| !timed);
             let process = |thread| self.graph.analysis.thread(thread).process;
-            // Whether this wait is one of the loop. At the end of a process, the runtime of its language may also
-            // wait for the other threads. That wait has no time-out and is not part of the loop.
+            // Whether this wait belongs to the loop. At the end of a process, the runtime of its language may also wait
+            // for the other threads. Such a wait has no time-out and does not belong to the loop.
             let is_loops = reason == stretch.reason && stretch.timeout != Timeout::NONE;
             stopped = is_loops && by.is_some_and(|by| process(by) == process(thread));
             last = timed.then_some(stretch);
