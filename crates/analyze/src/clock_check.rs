@@ -35,7 +35,7 @@ const UNBORN: usize = 1 << 10;
 #[derive(Clone, Copy, Debug)]
 struct Overlap {
     tid: Tid,
-    /// The time at which the CPU that ran the task first had switched to it.
+    /// The time at which the task came to the CPU that ran the task before `cpu` did.
     first: Ktime,
     cpu: CpuId,
     since: Ktime,

@@ -429,7 +429,8 @@ fn daemon(
     ended.min_by_key(|wait| wait.to).map(|wait| wait.waker())
 }
 
-/// The last thread of a process that has ended, and the time of its end.
+/// The last thread of a process, and the time at which this thread ended; `None` if the process was still alive at the
+/// end of the span.
 fn end_of(analysis: &Analysis, process: ProcessIx) -> Option<(ThreadIx, Ktime)> {
     let process = analysis.process(process);
     let threads = process.threads.iter().copied();

@@ -97,7 +97,8 @@ pub struct Tracker {
     /// The gaps in the events of a CPU that begin later than the events so far: the time and the CPU of each. The
     /// one that begins first is the last in the list.
     coming: Vec<(Ktime, CpuId)>,
-    /// The time of the first loss of lifecycle events, if it is later than the events so far.
+    /// The time of the first loss of lifecycle events, if this time is later than all events that have been processed
+    /// so far.
     lives_lost: Option<Ktime>,
 }
 
@@ -385,8 +386,8 @@ impl Tracker {
         }
     }
 
-    /// Adds a gap of a stream's events that is only found while the events are read, because it begins at the
-    /// present time.
+    /// Adds a gap of a stream's events that begins at the present time. The gap was not known before, because it was
+    /// found only while the events were read.
     pub fn lost(&mut self, stream: Stream, since: Ktime, until: Ktime) {
         self.gaps.insert(stream, since, until);
         self.allow_fast_path();
@@ -396,7 +397,7 @@ impl Tracker {
         }
     }
 
-    /// Whether events that may concern a task are missing between its last change of state and `time`.
+    /// Whether events that may concern a task are missing between the task's last change of state and `time`.
     fn in_gap(&self, ix: TaskIx, time: Ktime) -> bool {
         let task = &self.tasks[ix];
         let spans = match task.state {

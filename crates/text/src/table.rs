@@ -217,7 +217,7 @@ impl<'a, R> Table<'a, R> {
         self
     }
 
-    /// Restricts the key of the column that was added last to CSV, so that JSON does not have it.
+    /// Gives the column that was added last a key in CSV alone, so that JSON does not have this column.
     #[must_use]
     pub fn csv_only(self) -> Table<'a, R> {
         self.with(|column| column.media = Media::Csv)

@@ -77,7 +77,8 @@ impl Connections {
     /// The largest number of TCP connections that an analysis keeps. Each takes about 200 bytes.
     const MOST: usize = 1 << 20;
 
-    /// Stores a TCP connection, or what an event adds to a stored one. `task` finds a task by its tid.
+    /// Stores a new TCP connection, or adds the facts of an event to a stored TCP connection. `task` finds a task by
+    /// its tid.
     pub fn take(&mut self, time: Ktime, kind: &LifeKind, task: impl Fn(Tid) -> Option<TaskIx>) {
         match kind {
             LifeKind::Connect(event) => {

@@ -13,7 +13,7 @@ pub struct Block<K> {
     pub min: Ktime,
     /// The number of events in the block, which is known before the block is read.
     pub events: u64,
-    /// The key by which the source of the block, such as a trace file, finds it.
+    /// The key by which the source of the block, such as a trace file, finds the block.
     pub key: K,
 }
 

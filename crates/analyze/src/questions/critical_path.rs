@@ -63,7 +63,7 @@ pub enum Then {
     /// through other threads.
     Waited,
     /// The thread of the segment was still running when the critical path ended, and the thread of the next segment
-    /// waited for its end.
+    /// waited for the end of the running thread.
     Awaited,
 }
 

@@ -87,7 +87,8 @@ fn tool(analysis: &Analysis, process: ProcessIx) -> Option<(Family, Starts, Unto
 
 impl Tools {
     /// Finds the jobs of build tools in an analysis. `limit` reads from the arguments of a tool how many jobs the tool
-    /// runs at once. It returns `None` if no argument sets the number, and `Some(None)` if the arguments set no limit.
+    /// runs at once. `limit` returns `None` if no argument sets the number, and `Some(None)` if the arguments set no
+    /// limit.
     pub fn new(analysis: &Analysis, limit: impl Fn(ProcessIx) -> Option<Option<u64>>) -> Tools {
         let Some(graph) = Graph::new(analysis) else {
             return Tools::default();
@@ -196,8 +197,8 @@ fn children(graph: &Graph<'_>, owner: ProcessIx, family: Family, waits: &[Wait])
             children.retain(|child| !read.contains(child));
         }
         Family::Cargo => {
-            // A child of cargo's first thread is no job: this thread runs rustc to get its version, and waits for the
-            // answer.
+            // A child of cargo's first thread is no job: this thread runs rustc to get the version of rustc, and waits
+            // for the answer.
             let first = process.threads.first().copied();
             let starter = |child: &ProcessIx| {
                 let thread = analysis.process(*child).threads.first();

@@ -16,8 +16,9 @@ pub struct Load {
 /// The number of entries at which the list of a build's loads becomes coarser. The limit bounds the memory: without a
 /// bound, the list took 1.2 GB for a simulated build of 10^8 events.
 const MOST: usize = 1_000_000;
-/// If a list of loads is too long, equal loads within short periods are grouped, and their order is lost. These are the
-/// shortest and the longest such period in ns. The values are guesses; all sums are the same with any values.
+/// If a list of loads is too long, equal loads within short periods are grouped, and their order is lost. `FIRST` and
+/// `LAST` are the shortest and the longest such period in ns. The values are guesses; all sums are the same with any
+/// values.
 const FIRST: u64 = 1_000_000;
 const LAST: u64 = FIRST << 20;
 

@@ -138,7 +138,7 @@ pub type Program = (ProcessIx, u32);
 pub struct Programs(Arena<ProcessIx, Option<Program>>);
 
 impl Programs {
-    /// Finds the program of every process of an analysis before its first exec.
+    /// For every process of an analysis, finds the program that the process ran before the process's first exec.
     pub fn new(analysis: &Analysis) -> Programs {
         let mut inherited: Arena<_, _> = analysis.process_ids().map(|_| None).collect();
         let mut visited: Arena<_, _> = analysis.process_ids().map(|_| false).collect();

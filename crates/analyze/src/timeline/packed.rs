@@ -88,7 +88,8 @@ impl LastChanges {
 /// The packed changes of the state of one task.
 #[derive(Clone, Debug)]
 pub(super) struct Packed {
-    /// The task's packed bytes that are in memory. They begin at the offset `begin` of all packed bytes of the task.
+    /// The task's packed bytes that are in memory. The first of these bytes has the offset `begin` among all packed
+    /// bytes of the task.
     bytes: Vec<u8>,
     begin: u64,
     index: Vec<Segment>,

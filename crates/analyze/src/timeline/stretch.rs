@@ -56,8 +56,8 @@ pub struct Stretch {
     /// The length of the time-out of the system call in which the thread went to sleep. [`Timeout::is_asked`] is
     /// always false here.
     pub timeout: Timeout,
-    /// The task or interrupt that ended this wait or time of unknown state. If the thread waited for a CPU,
-    /// it is the task or interrupt that woke, forked or preempted the thread. See [`Stretch::waker`] and
+    /// The task or interrupt that ended this wait or time of unknown state. If the thread waited for a CPU, the value
+    /// is the task or interrupt that woke, forked or preempted the thread. See [`Stretch::waker`] and
     /// [`Stretch::preempted_by`].
     pub actor: Actor,
     /// The CPU that the thread was on in the stretch, if it is known. With

@@ -45,7 +45,8 @@ pub struct Task {
     pub(super) woken: bool,
     /// Whether an event has been seen that shows the state of this task.
     pub(super) seen: bool,
-    /// Whether the task has times that have not yet been added to the program of its process; see `Tracker::flush`.
+    /// Whether the task has times that have not yet been added to the times of its process's program; see
+    /// `Tracker::flush`.
     pub(super) owes: bool,
     /// The code of the [`tr_format::event::Reason`] for the task's last sleep.
     pub(super) reason: u8,
@@ -74,7 +75,7 @@ pub struct Task {
     pub causes: Causes,
     /// The longest time that the task was off CPU, in ns.
     pub max_off_cpu: Option<u64>,
-    /// The part of the task's times that has already been added to the programs of its process.
+    /// The part of the task's times that has already been added to the times of its process's programs.
     pub(super) paid: StateTimes,
     /// The last tid of the task.
     pub tid: Tid,
@@ -262,8 +263,8 @@ impl Task {
     // ---- Time ----
 
     /// Ends the present state of the task, and adds the time in it to the task's sum for this kind of time. Returns
-    /// `true` if the caller must put the task on the list of tasks whose times are not yet added to the program of
-    /// their process.
+    /// `true` if the caller must put the task on the list of tasks whose times are not yet added to the times of their
+    /// process's program.
     #[inline(always)]
     pub(super) fn close(&mut self, ix: TaskIx, moment: &mut Moment, bucket: Bucket) -> bool {
         (self.last_event_ts, self.seen) = (moment.now, true);
@@ -279,7 +280,7 @@ impl Task {
 
     /// Adds `ns` nanoseconds of this kind, which begin at `from`, to the task's sums and to the timeline. `ns` must not
     /// be 0, and `on` is the CPU if the task was on one. Returns `true` if the caller must put the task on the list of
-    /// tasks whose times are not yet added to the program of their process.
+    /// tasks whose times are not yet added to the times of their process's program.
     // When the function is inlined, `bucket` is mostly a constant, so the compiler removes the `match` below.
     #[inline(always)]
     pub(super) fn spend(

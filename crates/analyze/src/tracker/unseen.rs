@@ -89,7 +89,7 @@ impl Tracker {
         if old != tid && self.by_tid.get(old.0) == Some(ix) {
             self.by_tid.remove(old.0);
         }
-        // The new tid is the pid of the task's process, which may not have been known before.
+        // The new tid is the pid of the task's process. This pid may not have been known before.
         self.settle(ix, Tgid(tid.0), None, Argv::default());
     }
 

@@ -153,8 +153,8 @@ pub(super) struct Gates<'a> {
     done: Arena<ProcessIx, bool>,
     /// For each process, the jobs that wait for its end before they start.
     dependents: HashMap<ProcessIx, Vec<usize>>,
-    /// For each build tool, the number of its first jobs that have all ended, and the numbers of later jobs that have
-    /// ended.
+    /// For each build tool, the largest n for which the first n jobs have all ended, and the numbers of the later jobs
+    /// that have ended.
     ended: HashMap<ProcessIx, (u32, BTreeSet<u32>)>,
     /// The jobs that cannot start until the first n jobs of a build tool have all ended. The key is the tool and n.
     behind: BTreeMap<(ProcessIx, u32), Vec<usize>>,

@@ -29,8 +29,8 @@ const TIMED: [Reason; 7] = [
 /// A thread that ends with its process counts as a periodic background thread if at least this many time-outs ended
 /// its waits. A guess: with fewer, a thread that waited for its work several times would count as such.
 const PERIODIC: usize = 8;
-/// The largest number of a process's other threads that are searched for one that waited for a thread's end. Also the
-/// largest number of stretches (times in one state) that are searched in each of them.
+/// The largest number of a process's other threads that are searched for a thread that waited for the end of a given
+/// thread. Also the largest number of stretches (times in one state) of each of these threads that are searched.
 const MOST: usize = 64;
 /// The largest number of stretches (times in one state) of each other thread that are searched for work while a thread
 /// slept. This limit bounds the work of `tr`.
