@@ -224,8 +224,8 @@ impl Order {
     }
 }
 
-/// The processes of the model. This frees the tables of the tracker, which need more memory than
-/// everything else.
+/// The processes of the model. The function frees the tables of the tracker, which need more memory than everything
+/// else.
 fn processes(mut tracker: Tracker, analysis: &Analysis, order: &Order) -> Vec<Process> {
     let rest: Vec<(Option<ProcessIx>, Exited)> = order
         .processes

@@ -35,7 +35,7 @@ const UNBORN: usize = 1 << 10;
 #[derive(Clone, Copy, Debug)]
 struct Overlap {
     tid: Tid,
-    /// The time at which the CPU that ran the task first had switched to it.
+    /// The time at which the task came to the CPU that ran the task before `cpu` did.
     first: Ktime,
     cpu: CpuId,
     since: Ktime,
@@ -134,9 +134,9 @@ impl ClockCheck {
                 self.differ(cpu, overlap.cpu, until.since(overlap.since));
             }
         }
-        // Each overlap that is checked here says that a task came to this CPU while the task still ran on another CPU.
-        // The present switch of this CPU ends the task's run here. If the CPU switches away from a different task, a
-        // switch was not reported, so the overlap is dropped.
+        // Each overlap that concerns this CPU is a suspected contradiction: a task came to this CPU while it seemed to
+        // run on another CPU still. The present switch ends the task's run on this CPU. If this CPU switches away from
+        // a different task, or may have switched in between, the overlap proves nothing and is dropped.
         self.overlaps.retain(|_, overlap| {
             if overlap.cpu != cpu || overlap.until.is_some() {
                 return true;
@@ -158,8 +158,8 @@ impl ClockCheck {
     }
 
     /// Records that the task `tid` is forked on `cpu`. `told` is whether the recording has the names of unrecorded
-    /// tasks, so that the recording would also name an earlier task with this tid. `goes_on` has the same meaning as in
-    /// [`ClockCheck::switch_out`].
+    /// tasks, so that the recording would also name an earlier task with this tid. `goes_on(cpu, time)` returns whether
+    /// the CPU `cpu` still runs the task to which it switched at `time`.
     pub fn fork(
         &mut self,
         tid: Tid,

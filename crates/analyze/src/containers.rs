@@ -24,7 +24,8 @@ pub struct Called {
     pub id: Arc<[u8]>,
     pub name: Arc<[u8]>,
     pub image: Arc<[u8]>,
-    /// Whether the container may belong to another client, because no daemon has named its client.
+    /// Whether the client is only inferred, because no daemon has named the client. The container may then belong to
+    /// another client.
     pub inferred: bool,
 }
 
@@ -156,9 +157,9 @@ pub(crate) fn link(analysis: &mut Analysis, runtimes: &[Option<ProcessIx>]) {
     analysis.containers.list = containers;
 }
 
-/// The first descendant of a runtime's process that has the pid 1 in its own pid namespace. If there is
-/// none, it is the first descendant that has executed a program after the runtime's program, or a
-/// program that is not a runtime.
+/// The main process of a container: the first descendant of the runtime's process that has the pid 1 in its own pid
+/// namespace. If there is none, the first descendant that executed another program after the program of the runtime is
+/// taken. If there is no such descendant either, the first one that is not a process of a runtime is taken.
 fn main_of(
     analysis: &Analysis,
     runtime: ProcessIx,
@@ -261,9 +262,9 @@ fn last_sleep(
     (sleeps && sleep.to > begin).then_some((number, sleep))
 }
 
-/// Changes certain waits of the processes that wait for a container: their ends are attributed to a task of the
-/// container, in place of the recorded waker. Only waits that end during `lives` and whose recorded waker fits `others`
-/// are changed.
+/// Attributes the ends of certain waits to the container that the waiting processes wait for: a task of the container
+/// counts as the task that ended the wait, in place of the recorded waker. Only waits are changed that end during
+/// `lives`, and for whose recorded waker the function `others` returns true.
 fn end_waits(
     analysis: &Analysis,
     timeline: &mut Timeline,
@@ -375,10 +376,11 @@ impl Active {
         Active(all)
     }
 
-    /// Changes certain waits of a container's client: their ends are attributed to a task of the container, in place of
-    /// the recorded waker. This task ran when the wait ended, or was the last one to run during the wait. Only waits
-    /// that end from `begin` to `end` and whose recorded waker fits `others` are changed. Mostly that waker was the
-    /// daemon, which passed on output of the container.
+    /// Attributes the ends of certain waits of a thread to the container: a task of the container counts as the task
+    /// that ended the wait, in place of the recorded waker. The task of the container that ran when the wait ended is
+    /// taken or, if none ran then, the last one that ran during the wait. Only waits are changed that end from `begin`
+    /// to `end`, and for whose recorded waker the function `others` returns true. Mostly that waker was the daemon,
+    /// which passed on output of the container.
     fn end_waits(
         &self,
         timeline: &mut Timeline,
@@ -427,7 +429,8 @@ fn daemon(
     ended.min_by_key(|wait| wait.to).map(|wait| wait.waker())
 }
 
-/// The last thread of a process that has ended, and the time of its end.
+/// The last thread of a process, and the time at which this thread ended; `None` if the process was still alive at the
+/// end of the span.
 fn end_of(analysis: &Analysis, process: ProcessIx) -> Option<(ThreadIx, Ktime)> {
     let process = analysis.process(process);
     let threads = process.threads.iter().copied();

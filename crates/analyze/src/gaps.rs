@@ -74,8 +74,8 @@ impl Gaps {
         self.any.is_empty() && self.lives.is_empty()
     }
 
-    /// The beginning of the first gap of the lifecycle stream, which is the first time from which its events
-    /// are missing.
+    /// The beginning of the first gap of the lifecycle stream: the first time from which events of this stream are
+    /// missing.
     pub fn first_of_lives(&self) -> Option<Ktime> {
         self.lives.0.first().map(|(since, _)| *since)
     }

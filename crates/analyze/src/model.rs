@@ -171,9 +171,10 @@ pub struct Imported {
     pub to: Ktime,
     /// The kind of step that the imported span is, such as a target of a build.
     pub kind: ImportedKind,
-    /// The name of the imported span in the other tool's file.
+    /// The name of the imported span, as the tool that reported the span wrote the name.
     pub name: Box<[u8]>,
-    /// The path of the file that the test is in, if the imported span is a test and the other tool's file has it.
+    /// The path of the file that contains the test, if the imported span is a test and the tool that reported the span
+    /// gave this path.
     pub file: Option<Box<str>>,
     /// The result of the test, if the imported span is a test; otherwise `None`.
     pub result: Option<&'static str>,
@@ -198,9 +199,9 @@ pub enum Doubt {
     /// A process began so close to a boundary of the imported span that the distance is not larger than the possible
     /// error of the span's place in time. The value is this error in ns.
     Boundary(u64),
-    /// The file of the other tool does not show whether its times are those of beginnings or of ends of spans.
+    /// The imported file does not show whether its times are the beginnings or the ends of spans.
     Stamp,
-    /// The times in the file of the other tool have no time zone, and they fit the recording with several zones.
+    /// The times in the imported file have no time zone, and they fit the recording with more than one time zone.
     Zone,
     /// The file has a time for the suite of the imported test. The length of the suite does not prove where in the
     /// recording the test ran.
@@ -346,13 +347,15 @@ pub struct Quality {
     pub under_way: bool,
     /// The reason why reading stopped before the end of the file ([`crate::Watch`]).
     pub stopped: Option<String>,
-    /// The largest step back in time inside one CPU's slots or the ring buffer between the kernel and the recorder, in
-    /// ns.
+    /// The longest time in ns by which an event is older than an event that was written before it into the same buffer.
+    /// The buffers are those between the kernel and the recorder: each CPU's slots for scheduling events, and the ring
+    /// buffer.
     pub largest_inversion: u64,
     /// The longest commit delay that the file proves, in ns. A commit delay is the time from an event's time stamp
-    /// until the event is in its slot or in the ring buffer. A delay is proven if an event with a later time stamp was
-    /// written before the event, or if the recorder emptied the slots and the ring after the time stamp without finding
-    /// the event. The true delay may be longer. The value is never less than `largest_inversion`.
+    /// until the event has been written into a buffer: its CPU's slots for scheduling events, or the ring buffer. A
+    /// delay is proven if an event with a later time stamp was written before the event, or if the recorder emptied the
+    /// buffers after the time stamp without finding the event. The true delay may be longer. The value is never less
+    /// than `largest_inversion`.
     pub commit_delay: u64,
     /// For each kind of event that contradicts earlier ones (a task on two CPUs, a task running before its fork,
     /// …), the number of such events. The list is empty for a good trace.
@@ -364,7 +367,7 @@ pub struct Quality {
     pub clocks: Option<ClockDisagreement>,
 }
 
-/// The pair of CPUs whose clocks disagree most, which impossible orders of events prove.
+/// The pair of CPUs whose clocks disagree most. Impossible orders of events prove that the clocks disagree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockDisagreement {
     /// The two CPUs whose clocks disagree. The order of events does not show which clock is right.
@@ -399,7 +402,7 @@ pub struct Switches {
 }
 
 impl Switches {
-    /// Adds the numbers of switches of another thread, process or CPU to these.
+    /// Adds the numbers of switches of another thread, process or CPU to these numbers.
     pub fn add(&mut self, other: &Switches) {
         self.voluntary = self.voluntary.saturating_add(other.voluntary);
         self.involuntary = self.involuntary.saturating_add(other.involuntary);
@@ -539,7 +542,7 @@ impl ByKernel {
         }
     }
 
-    /// Adds another thread's times that only the kernel's totals show to these.
+    /// Adds the times of another thread to these times. Both are times that only the kernel's totals show.
     pub fn add(&mut self, other: &ByKernel) {
         self.on_cpu = self.on_cpu.saturating_add(other.on_cpu);
         self.run_queue = self.run_queue.saturating_add(other.run_queue);

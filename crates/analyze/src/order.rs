@@ -69,9 +69,9 @@ fn rank(event: &Event) -> u8 {
     }
 }
 
-/// How badly an event fits if it contradicts the states of its tasks, so that the event can come next only if other
-/// events are missing. This is the largest number that the function passed to [`Order::next_fitting`] returns. The
-/// number is part of the layout of a sort key.
+/// The largest number that the function passed to [`Order::next_fitting`] returns. The event contradicts the states of
+/// its tasks, so it is possible only if other events are missing. Of several events with equal times, such an event
+/// comes last. The number is part of the layout of a sort key.
 pub(crate) const MISSING: u8 = 2;
 
 /// The rank of a context switch among events with equal times; see [`rank`]. It is the highest rank, so switches
@@ -345,7 +345,7 @@ impl Ties {
         head.rank == SWITCH && after.is_none_or(|after| after.time > head.time)
     }
 
-    /// Whether several queued switches go to the task of this switch at its time.
+    /// Whether more than one queued switch, including this one, goes to the same task at the same time.
     fn comes_again(&self, record: &Record) -> bool {
         let arrivals = record.arrival().and_then(|key| self.arrivals.get(&key));
         arrivals.is_some_and(|count| *count > 1)

@@ -179,8 +179,9 @@ impl Keeper {
                 Event::Sched(..) => {}
                 Event::Life(event) => {
                     self.lives.life(event);
-                    // Most losses are known from `RecorderFacts`, which was read before all other events. Only the
-                    // loss of a frame that turned out to be damaged when it was read is new here.
+                    // Most losses are known from `RecorderFacts`, which was read before all other events. The only
+                    // losses that are not known yet are those of frames that turned out to be damaged when they were
+                    // read.
                     if let Some(span) = loss(event).filter(|span| self.lost.insert(*span)) {
                         tracker.lost(span.stream, span.since, span.until);
                     }

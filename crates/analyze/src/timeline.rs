@@ -275,12 +275,12 @@ impl Timeline {
         self.get(thread, self.at(thread, time)?)
     }
 
-    /// The stretch of a thread that ends at a time, or that the time is inside.
+    /// The last stretch of a thread that begins before a time. The stretch contains the time or ends at it.
     pub fn before(&self, thread: ThreadIx, time: Ktime) -> Option<Stretch> {
         self.get(thread, self.number_before(thread, time)?)
     }
 
-    /// The number of the thread's stretch that ends at a time, or that the time is inside; see [`Self::before`].
+    /// The number of the last stretch of a thread that begins before a time; see [`Self::before`].
     pub fn number_before(&self, thread: ThreadIx, time: Ktime) -> Option<usize> {
         self.at(thread, Ktime(time.0.checked_sub(1)?))
     }

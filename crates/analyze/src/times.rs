@@ -110,7 +110,7 @@ impl Times {
         self.sum() == u64::MAX
     }
 
-    /// Adds the times by state of another thread or process to these.
+    /// Adds the times by state of another thread or process to these times.
     pub fn add(&mut self, other: &Times) {
         self.on_cpu = self.on_cpu.saturating_add(other.on_cpu);
         self.run_queue = self.run_queue.saturating_add(other.run_queue);
@@ -140,7 +140,7 @@ pub struct Causes {
 }
 
 impl Causes {
-    /// Adds the parts by cause of another thread or process to these.
+    /// Adds the times of another thread or process, split by cause, to these times.
     pub fn add(&mut self, other: &Causes) {
         self.preempted = self.preempted.saturating_add(other.preempted);
         self.io = self.io.saturating_add(other.io);

@@ -97,7 +97,8 @@ pub struct Tracker {
     /// The gaps in the events of a CPU that begin later than the events so far: the time and the CPU of each. The
     /// one that begins first is the last in the list.
     coming: Vec<(Ktime, CpuId)>,
-    /// The time of the first loss of lifecycle events, if it is later than the events so far.
+    /// The time of the first loss of lifecycle events, if this time is later than all events that have been processed
+    /// so far.
     lives_lost: Option<Ktime>,
 }
 
@@ -234,8 +235,8 @@ impl Tracker {
         // If events have been lost since the state began, a switch-in does not show what the task did before.
         let broken = self.spans_of(ix, task.state, now).is_some_and(lost);
         match task.state {
-            // The task may run on one CPU only, and slept. A task on another CPU may have woken it, and that event
-            // may be lost. Then a part of this time was not sleep but a wait for the CPU.
+            // The task is bound to a single CPU, and slept. A task on another CPU may have woken the sleeping task, and
+            // this waking may be lost. Then a part of the time was not sleep but a wait for the CPU.
             State::Waiting(_)
                 if ended == Ended::SwitchedIn
                     && self.only_cpu(ix, now).is_some()
@@ -243,9 +244,9 @@ impl Tracker {
             {
                 Bucket::Wait(Wait::Unknown)
             }
-            // A waking had come before the task's switch-out was complete, so perhaps the task never waited. The next
-            // switch-in or waking of the task would show whether it did. But events are lost, or another event comes
-            // first.
+            // A waking came before the task's switch-out was complete, so perhaps the task never waited. Normally the
+            // next switch-in or waking of the task shows whether the task waited. But here events are lost, or an event
+            // of another kind came first.
             State::Waiting(_) if task.woken && (broken || ended == Ended::Otherwise) => {
                 Bucket::Unknown
             }
@@ -287,8 +288,8 @@ impl Tracker {
         pinned.filter(|_| self.gaps.lives_before(now).is_none())
     }
 
-    /// Whether a task may have been running unseen on some CPU since a gap, because that CPU has not switched
-    /// since.
+    /// Whether some CPU has not switched since its last gap (a time in which its events are lost), so that a task may
+    /// have been running on this CPU without a recorded switch-in.
     fn is_dark(&self, now: Ktime) -> bool {
         let mut gaps = self.gaps.last_of_each(now);
         gaps.any(|(cpu, until)| self.cpus.last_switch(cpu).is_none_or(|last| last <= until))
@@ -321,7 +322,8 @@ impl Tracker {
         }
     }
 
-    /// Notes that the times of a task have to be added to the program of its process later.
+    /// Puts a task on the list of tasks whose times still have to be added to the times of the program that their
+    /// process executes.
     #[cold]
     fn owe(&mut self, ix: TaskIx) {
         let task = &mut self.tasks[ix];
@@ -384,8 +386,8 @@ impl Tracker {
         }
     }
 
-    /// Adds a gap of a stream's events that is only found while the events are read, because it begins at the
-    /// present time.
+    /// Adds a gap of a stream's events that begins at the present time. The gap was not known before, because it was
+    /// found only while the events were read.
     pub fn lost(&mut self, stream: Stream, since: Ktime, until: Ktime) {
         self.gaps.insert(stream, since, until);
         self.allow_fast_path();
@@ -395,7 +397,7 @@ impl Tracker {
         }
     }
 
-    /// Whether events that may concern a task are missing between its last change of state and `time`.
+    /// Whether events that may concern a task are missing between the task's last change of state and `time`.
     fn in_gap(&self, ix: TaskIx, time: Ktime) -> bool {
         let task = &self.tasks[ix];
         let spans = match task.state {
@@ -407,8 +409,8 @@ impl Tracker {
 
     // ---- Begin and end ----
 
-    /// Notes that the recording begins. Events before it may name tasks whose snapshots come after them. A task
-    /// without a snapshot is not followed.
+    /// Notes that the recording begins. Earlier events may name tasks whose snapshots came later than these events. A
+    /// task without a snapshot is not followed.
     fn begin(&mut self, time: Ktime) {
         if self.begun || time < self.recorded_from {
             return;

@@ -422,9 +422,9 @@ fn check_bounds(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError>
         else {
             continue;
         };
-        // If the last switch-out of a process is lost, the analysis may let the process live until its pid is used
-        // again. If the process really ended before the span, the simulator's figures for the pid belong to the later
-        // process.
+        // If the last switch-out of a process is lost, the analysis may assume that the process lived until another
+        // process got its pid. If the process really ended before the span, the simulator's figures for this pid belong
+        // to that other process.
         let begins_later = |other: &model::Process| other.pid == is.pid && other.end > was.start;
         if is.end <= was.start && analysis.processes.iter().any(begins_later) {
             prop_assert_eq!(
@@ -520,7 +520,7 @@ proptest! {
         let (analysis, _, done) = run(&case);
         let Some(Injected::CutOff { end, .. }) = done.first() else { return Ok(()) };
         prop_assert_eq!(analysis.end, *end);
-        // The cut-off file is compared with the truth of a run that ended at that time.
+        // The cut-off file is compared with the truth of a run that really ended at the time `end`.
         let mut config = case.config.clone();
         config.duration = end.0 - analysis.start.0;
         config.tail = case.config.duration + case.config.tail - config.duration;

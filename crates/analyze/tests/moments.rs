@@ -909,9 +909,9 @@ fn others(between_us: u64, rest_us: u64, shares: &[(&[u8], u64)]) -> LifeKind {
     }))
 }
 
-/// While a task waits for a CPU, unrecorded tasks use it. The recording has only the sum of each one's time, and the
-/// wait is divided among them by these sums. Times are in µs. Task 10 waits from 100 to 300. Task 11 waits from 410 to
-/// 600, and the kernel moves it to this CPU at 560.
+/// While a task waits for a CPU, unrecorded tasks use this CPU. The recording has only the sum of each such task's CPU
+/// time, and the wait is divided among these tasks by the sums. Times are in µs. Task 10 waits from 100 to 300. Task 11
+/// waits from 410 to 600, and the kernel moves task 11 to this CPU at 560.
 ///
 /// ```text
 /// cpu0  =10=|..90, 91, others...|-91-|=10=|-90-.....-91-|=11=|
@@ -947,7 +947,8 @@ fn waits_are_divided_by_sums() {
     assert_eq!((sum.own, sum.others, sum.rest), (90_000, 100_000, 0));
     let expected = [(named(b"python3"), 70_000), (named(b"rustc"), 30_000)];
     assert_eq!(names, expected);
-    // The event with the sum is lost, so the analysis does not know the names of the tasks that had the CPU.
+    // The event with the sum of the unrecorded tasks' CPU times is lost, so the analysis does not know the names of the
+    // tasks that had the CPU.
     hand.recorder.retain(|event| event.time != at(600 * US));
     hand.lives_lost(590 * US, 600 * US);
     let (sum, names) = contention_of(&hand, 11);
@@ -1116,7 +1117,8 @@ fn a_wait_without_a_waking_is_in_the_run_queue_as_far_as_the_kernel_counted() {
         (Some(8 * MS as u64), 8 * MS),
         (Some(0), 0),
         (Some(100 * MS as u64), 100 * MS),
-        // A difference of some microseconds is normal, so nothing becomes unknown.
+        // Here the kernel's figure is 20 µs less than the time in the events. Such a difference is normal, so nothing
+        // becomes unknown.
         (Some(100 * MS as u64 - 20_000), 100 * MS),
         (None, 100 * MS),
     ] {

@@ -219,7 +219,7 @@ fn a_poll_waits_for_the_network_while_a_connection_or_a_query_is_open() {
 }
 
 /// Task 10 has a connection and sleeps in a system call from 10 ms on. The task or interrupt `by` ends the wait at
-/// `end`, in milliseconds. Returns the event that ended the wait, and the kind of time that the wait is.
+/// `end`, in milliseconds. Returns the cause that ended the wait, and the kind of time as which the wait counts.
 fn ended(sleep: (Reason, Timeout), end: i64, by: (u32, Context)) -> (WaitEnd, TimeKind) {
     let ((reason, timeout), (waker, context)) = (sleep, by);
     let remote = Endpoint {

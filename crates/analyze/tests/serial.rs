@@ -321,7 +321,7 @@ proptest! {
         checked.map_err(|error| explain(&case, error))?;
     }
 
-    /// If events are lost in some spans, their time is unknown, and the sums add up.
+    /// If events are lost in some spans, the time of the path in these spans is unknown, and the sums add up.
     #[test]
     fn with_loss_the_path_adds_up(case in strategy::lossy(3_000_000)) {
         let (mut recording, _) = Recording::record(&case.config);
@@ -362,8 +362,8 @@ fn world(programs: &[(&str, Vec<Op>)], channels: &[u32]) -> World {
     }
 }
 
-/// Operations that do `ops` as often as `times` says. In the program, `ops` must be the operations 1 to n, directly
-/// after the exec.
+/// Makes operations that perform `ops` as often as `times` says. In the program, `ops` must come directly after the
+/// exec, because the loop goes back to the operation with the number 1.
 fn repeat(slot: u8, times: u32, ops: &[Op]) -> Vec<Op> {
     let to = 1;
     [ops.to_vec(), vec![Op::Repeat { slot, times, to }]].concat()
@@ -572,8 +572,8 @@ fn one_cpu_for_all_is_waited_for() {
     about(waited, 30 * MS);
     about(is.limits.span, 14 * MS);
     about(is.free("short"), 14 * MS);
-    // A child may have ended before make waited for it. Then no event shows that make needed the child. So the limit
-    // can be lower than the recorded time, but never higher.
+    // A child may have ended before make waited for it. Then no event shows that make needed the child. So the computed
+    // least time on one CPU can be shorter than the recorded time, but never longer.
     assert!(
         (13 * MS..45 * MS).contains(&is.limits.on(1)),
         "{:?}",
@@ -602,8 +602,8 @@ fn a_jobserver_without_tokens_holds_up_the_driver() {
     about(is.parallelism.starved(2), 0);
 }
 
-/// Three builds on four CPUs take turns with one job slot. If the builds are clients of a job server (ninja), which
-/// give the slot back before they end, the waits for the slot are recognized. Other programs (server) only wait for a
+/// Three builds on four CPUs take turns with one token in a pipe. Builds that are called ninja are clients of a job
+/// server, so their waits for the token count as waits for a job slot. Builds that are called server only wait for a
 /// pipe.
 #[test]
 fn job_slots_are_told_from_pipes() {
@@ -728,8 +728,8 @@ fn a_periodic_sleeper_takes_the_path_for_the_waits_alone() {
     let produces = vec![sleep(100), run(5), Op::Post(one), Op::Goto(0)];
     let job = vec![sleep(30), run(20), Op::Post(one), Op::Exit(0)];
     for (what, cpus, posts, main, service, slept) in [
-        // The VM thread of a Java VM polls until all threads have stopped. On one CPU its timer has fired long before
-        // main stops, so its sleep does not explain main's wait.
+        // The VM thread of a Java VM polls until all threads have stopped. On one CPU the VM thread's timer has fired
+        // long before main stops, so the sleep of the VM thread does not explain main's wait.
         (
             "vm thread",
             1,
@@ -738,7 +738,7 @@ fn a_periodic_sleeper_takes_the_path_for_the_waits_alone() {
             poll.clone(),
             0..=30,
         ),
-        // On two CPUs, main waits at most 10 ms for the poll, three times.
+        // On two CPUs, main waits three times until the service polls, each time for at most 10 ms.
         (
             "poll",
             2,

@@ -88,8 +88,8 @@ fn has_command(text: &str) -> bool {
     text.contains("##") || text.contains("section_")
 }
 
-/// Converts bytes to a text that is not escaped: the code that shows it has to escape it. Bytes that are not UTF-8
-/// become `\xNN`.
+/// Converts bytes to a text. Bytes that are not UTF-8 become `\xNN`. The text is not escaped, so the code that shows
+/// the text has to escape it.
 pub fn raw(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -106,8 +106,8 @@ pub fn command<'a>(args: impl IntoIterator<Item = &'a [u8]>) -> String {
     text(quoted(args).as_bytes())
 }
 
-/// Converts a command line to a text that is not escaped: the code that shows it has to escape it. Arguments with
-/// special characters are quoted.
+/// Converts a command line to a text. Arguments with special characters are quoted. The text is not escaped, so the
+/// code that shows the text has to escape it.
 pub fn quoted<'a>(args: impl IntoIterator<Item = &'a [u8]>) -> String {
     args.into_iter().map(word).collect::<Vec<_>>().join(" ")
 }
@@ -152,8 +152,8 @@ pub fn commands(text: &str) -> Vec<usize> {
     all
 }
 
-/// Makes a whole output of this program safe for a terminal or a log. The values in it were already escaped one by one.
-/// The hidden characters that it still has, other than line feeds and colours, are escaped, and so are the beginnings
+/// Makes a whole output of this program safe for a terminal or a log. The values in the output were already escaped one
+/// by one. This function escapes the remaining hidden characters, other than line feeds and colours, and the beginnings
 /// of commands to a CI system.
 pub fn page(whole: &str) -> Cow<'_, str> {
     let commands = commands(whole);

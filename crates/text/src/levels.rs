@@ -8,8 +8,8 @@ use crate::style::Style;
 pub struct Levels {
     /// The depth of the printed node in the tree. A root has depth 1.
     depth: usize,
-    /// For the printed node and its nearest ancestors, whether a sibling follows further below. The node itself is the
-    /// last.
+    /// For the printed node and its nearest ancestors, whether a sibling follows further below. The last entry belongs
+    /// to the node itself.
     last: Vec<bool>,
 }
 

@@ -46,7 +46,7 @@ impl From<&str> for Span {
 /// A part of a page, such as a line, a text or a table. A renderer decides where its lines end.
 #[derive(Clone, Debug)]
 enum Block {
-    /// One line of a page, which is not wrapped, however wide it is.
+    /// One line of a page. The line is not wrapped, however wide it is.
     Line(Vec<Span>),
     /// A text that follows a lead (the words at the start of its first line). The text takes as many lines as it needs,
     /// or is shortened to a given number of lines.
@@ -139,13 +139,13 @@ impl Page {
         self.blocks.push(Block::Line(Vec::new()));
     }
 
-    /// Adds one line to the page, which is not wrapped.
+    /// Adds one line to the page. The line is not wrapped.
     pub fn spans<S: Into<Span>>(&mut self, spans: impl IntoIterator<Item = S>) {
         let spans = spans.into_iter().map(Into::into);
         self.blocks.push(Block::Line(spans.collect()));
     }
 
-    /// Adds one line in one colour to the page, which is not wrapped.
+    /// Adds one line in one colour to the page. The line is not wrapped.
     pub fn painted(&mut self, paint: Paint, text: &str) {
         self.spans([Span::new(paint, text)]);
     }

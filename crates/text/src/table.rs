@@ -217,7 +217,7 @@ impl<'a, R> Table<'a, R> {
         self
     }
 
-    /// Restricts the key of the column that was added last to CSV, so that JSON does not have it.
+    /// Gives the column that was added last a key in CSV alone, so that JSON does not have this column.
     #[must_use]
     pub fn csv_only(self) -> Table<'a, R> {
         self.with(|column| column.media = Media::Csv)
@@ -303,7 +303,7 @@ impl<'a, R> Table<'a, R> {
         left(&grid.widths(&grid.texts(), style, indent), style, indent)
     }
 
-    /// The columns that have a key in CSV or in JSON, without those that only the format `not` has. For each column,
+    /// The columns that have a key in CSV or in JSON, without the columns whose only format is `not`. For each column,
     /// the result has the key in CSV, the key in JSON and the column.
     fn keyed<'t>(
         &'t self,
@@ -401,7 +401,7 @@ impl Sheet {
         self.constants.push((key.into(), plain(&value.into())));
     }
 
-    /// The sheet as CSV; without any column, no bytes.
+    /// The sheet as CSV. A sheet without columns gives no bytes.
     pub fn csv(&self) -> Result<Vec<u8>, csv::Error> {
         let mut out = csv::Writer::from_writer(Vec::new());
         let keys = self.constants.iter().map(|(key, _)| key);

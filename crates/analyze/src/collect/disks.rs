@@ -90,8 +90,8 @@ impl Disks {
         let tid = match kind {
             LifeKind::DiskWait(wait) => wait.tid,
             LifeKind::SyncFile(file) => file.tid,
-            // When a thread takes over the id of its process in an exec, the BPF programs forget the disk and file of
-            // its last wait. So the disk is unknown from here on.
+            // When a thread takes over the id of its process in an exec, the BPF programs forget which disk and file
+            // the thread last waited for. So the disk is unknown from here on.
             LifeKind::Exec(exec) if exec.old_tid != exec.tid => exec.tid,
             LifeKind::Lost(lost) if lost.stream == Stream::Lifecycle => {
                 return self.unknown.push((time, lost.until));

@@ -77,7 +77,8 @@ impl Connections {
     /// The largest number of TCP connections that an analysis keeps. Each takes about 200 bytes.
     const MOST: usize = 1 << 20;
 
-    /// Stores a TCP connection, or what an event adds to a stored one. `task` finds a task by its tid.
+    /// Stores a new TCP connection, or adds the facts of an event to a stored TCP connection. `task` finds a task by
+    /// its tid.
     pub fn take(&mut self, time: Ktime, kind: &LifeKind, task: impl Fn(Tid) -> Option<TaskIx>) {
         match kind {
             LifeKind::Connect(event) => {
@@ -166,8 +167,8 @@ fn begun(time: Ktime, remote: Endpoint) -> Connection {
     }
 }
 
-/// Finds the connections whose two ends are both recorded, and links the two ends. If several other ends fit one end,
-/// because ports are reused, the end is linked to the one that was established at the nearest time.
+/// Finds the connections whose two ends are both recorded, and links the two ends. If several recorded connections may
+/// be the other end, because ports are reused, the one that was established at the nearest time is taken.
 fn pair(all: &mut [Connection]) {
     let mut accepted: HashMap<(Endpoint, Endpoint), BTreeMap<Ktime, usize>> = HashMap::new();
     for (at, connection) in all

@@ -53,7 +53,8 @@ impl Servers {
         }
     }
 
-    /// Notes that the snapshot of a process has come. If the process is that of a server, it is stored with the server.
+    /// Notes that the snapshot of the process `process` has come. If `pid` is the pid of a server, the process is
+    /// stored with this server.
     pub fn begin(&mut self, pid: Tgid, process: ProcIx) {
         let known = self.last.get(&pid);
         if let Some(found) = known.and_then(|at| self.list.get_mut(*at)) {

@@ -30,8 +30,8 @@ impl Calls {
     const MOST: usize = 1 << 20;
 
     /// Adds the system calls of a process that lived from `life.0` to `life.1`. The recorder sums the calls over
-    /// intervals. If an interval is only partly in the analyzed span, its calls count if the process spent at least
-    /// half of its time in the interval inside the span.
+    /// intervals. If only a part of an interval is in the analyzed span, the calls of the interval count if this part
+    /// has at least half of the time that the process lived in the interval.
     pub fn take(
         &mut self,
         time: Ktime,

@@ -12,8 +12,8 @@ use crate::ids::ThreadIx;
 
 /// The largest number of wakings of workers that are kept. Each takes 16 bytes.
 const MOST: usize = 1 << 20;
-/// The time in ns within which a worker does its work after it was woken, also on a busy machine. A guess, verified by
-/// recordings of script(1) alone: a longer time would attribute a worker's output to an earlier writer.
+/// The time in ns within which a worker does its work after it was woken, also on a busy machine. A guess, verified
+/// only by recordings of script(1): a longer time would attribute a worker's output to an earlier writer.
 const SOON: u64 = 10_000_000;
 
 /// For each worker of the kernel, the threads that woke it, in the order of time, with the time of each waking.

@@ -51,7 +51,8 @@ struct Chain {
     /// The number of the chain's stream among all event streams of the trace.
     stream: u32,
     rest: VecDeque<Rest>,
-    /// The largest time in ns of an event that has been read from the stream's slots or ring so far.
+    /// The largest time in ns of the stream's events that have been read so far. Events that the recorder itself made
+    /// are not counted.
     latest: u64,
 }
 

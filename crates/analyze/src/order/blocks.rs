@@ -13,7 +13,7 @@ pub struct Block<K> {
     pub min: Ktime,
     /// The number of events in the block, which is known before the block is read.
     pub events: u64,
-    /// The key by which the source of the block, such as a trace file, finds it.
+    /// The key by which the source of the block, such as a trace file, finds the block.
     pub key: K,
 }
 
@@ -129,12 +129,12 @@ pub struct Loaded {
     pub error: Option<(u64, Error)>,
     /// The numbers of scheduling events of each kind in the block.
     pub counts: Counts,
-    /// The largest step back in time, in ns, from one event of the block to the next one. Only events that the
-    /// kernel wrote into slots or the ring buffer count.
+    /// The longest time in ns by which an event of the block is older than an event that was written before it. Events
+    /// that the recorder itself made are not counted.
     pub back: u64,
-    /// The smallest time in ns of those events of the block that the kernel wrote into slots or the ring buffer.
+    /// The smallest time in ns of the block's events, without events that the recorder itself made.
     pub least: u64,
-    /// The largest time in ns of those events of the block that the kernel wrote into slots or the ring buffer.
+    /// The largest time in ns of the block's events, without events that the recorder itself made.
     pub most: u64,
 }
 

@@ -15,8 +15,8 @@ use crate::timeline::{Actor, Bucket, Stretch, Wait};
 /// as idleness.
 const PARKED: u64 = 10_000_000;
 
-/// The largest number of steps that are followed from a thread to the thread that started it, and on to the thread
-/// that started that one.
+/// The largest number of ancestors of a thread that are searched: the thread that started this thread, the thread that
+/// started that thread, and so on.
 const DEEPEST: usize = 16;
 
 named! {
@@ -55,7 +55,8 @@ named! {
         /// kernel does not count the wait as block I/O.
         File = "file", "a file";
         Disk = "block-io", "block I/O";
-        /// The thread sleeps, and it is not known what for: its system call is not recorded, or does not show it.
+        /// The thread sleeps for an unknown reason: the system call in which it sleeps is not recorded, or does not
+        /// show the reason.
         Sleep = "sleep", "sleep";
         /// The thread is in an uninterruptible wait for which none of the other reasons fits.
         Kernel = "blocked", "blocked in the kernel";
@@ -286,7 +287,7 @@ impl Analysis {
         self.network.online.covers(process, wait.from)
     }
 
-    /// Whether the waker of a thread is an exiting thread of a child of its process.
+    /// Whether the task that woke a thread is an exiting thread of a child process of the woken thread's process.
     fn is_ended_child(&self, thread: ThreadIx, stretch: &Stretch) -> bool {
         let Actor::Thread(waker) = stretch.waker() else {
             return false;
@@ -307,9 +308,10 @@ impl Analysis {
             && !self.reads_output(thread, waker)
     }
 
-    /// Whether a thread does not wait for a job slot, but only reads the output of a process that it has started: the
-    /// waker's process. For example, cargo starts each rustc from a separate thread that reads its output, and another
-    /// thread waits for job slots. The first thread of a process never counts as such a reader.
+    /// Whether a thread waits for output and not for a job slot, because this thread has started the process to which
+    /// the thread `waker` belongs. For example, cargo starts each rustc from a separate thread that reads the output of
+    /// the rustc, while another thread waits for job slots. The first thread of a process never counts as such a
+    /// reader.
     fn reads_output(&self, thread: ThreadIx, waker: ThreadIx) -> bool {
         let first = |ix| self.process(self.thread(ix).process).threads.first();
         let starter = first(waker).and_then(|job| self.thread(*job).parent);

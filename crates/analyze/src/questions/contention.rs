@@ -58,8 +58,8 @@ enum Other {
     /// Several unrecorded tasks had the CPU in an unknown order. The recording has the sum of their times ([`Sum`]).
     /// The value is the index of this sum among the sums of the CPU.
     Several(usize),
-    /// One unrecorded task had the CPU until a recorded sum of times begins: the task that this sum names first. The
-    /// value is the index of the sum among the sums of the CPU.
+    /// One unrecorded task had the CPU until a recorded sum of CPU times ([`Sum`]) begins. This task is the first one
+    /// in the sum. The value is the index of the sum among the sums of the CPU.
     First(usize),
     /// Unrecorded tasks had the CPU, and the recorded sums of their times are missing.
     Unknown,
@@ -146,9 +146,9 @@ fn divide_by_sums(
             from = sum.from;
         }
         let to = slice.to.min(sum.to);
-        // A sum can cover several waits of recorded tasks. The sum does not contain the times between these waits, and
-        // the slice may lie in such a time. So a sum of several waits is used only if it contains time of the slice's
-        // own task.
+        // A recorded sum of unrecorded tasks' CPU times can cover several waits of recorded tasks. The sum does not
+        // contain the times between these waits, and the slice may lie in such a time. So a sum of several waits is
+        // used only if the sum contains time of the slice's own task.
         let has_share = sum.others.between_us == 0 || outside.has_share(sum, slice.tid, slice.to);
         let other = if has_share {
             Other::Several(place)
@@ -163,8 +163,9 @@ fn divide_by_sums(
     }
     let next = lost.partition_point(|(_, until)| *until <= from);
     let is_lost = lost.get(next).is_some_and(|(since, _)| *since < slice.to);
-    // No sum covers the rest of the slice. If events are lost, the sum may be missing. If the recording ends in the
-    // slice, its last sum is missing, and another task may have replaced the slice's first task on the CPU.
+    // No recorded sum of CPU times covers the rest of the slice. If events are lost here, a sum may be missing. If the
+    // recording ends in the slice, the sum for the end of the slice is missing, and another task may have replaced the
+    // slice's first task on the CPU.
     let other = if is_lost || slice.is_open {
         Other::Unknown
     } else {

@@ -63,7 +63,7 @@ pub enum Then {
     /// through other threads.
     Waited,
     /// The thread of the segment was still running when the critical path ended, and the thread of the next segment
-    /// waited for its end.
+    /// waited for the end of the running thread.
     Awaited,
 }
 
@@ -99,9 +99,9 @@ impl Segment {
         let timeline = analysis.timeline.as_ref()?;
         let stretch = timeline.around(self.thread, self.from)?;
         match stretch.waker() {
-            // Where a container or a server begins, a wait is split in two, and this may be the first part. The waker's
-            // name may be recorded only at the end of the second part. So if the whole recording has a single name for
-            // this tid, that name is taken.
+            // A wait is split in two where a container or a server begins, and this segment may be the first part of
+            // such a wait. The name of the waker may be recorded only at the end of the second part. So if this tid has
+            // a single name in the whole recording, that name is taken.
             Actor::Outside(tid) => {
                 let outside = &analysis.others.outside;
                 outside.at(tid, stretch.to).or_else(|| outside.only(tid))
@@ -340,9 +340,9 @@ impl<'a> Paths<'a> {
     }
 
     /// Returns the segments of work and waits that `thread` depended on from `from` to `to`, in the order of time. The
-    /// lengths of the segments add up to `to - from`. `inside` tells which threads belong to the subject of the path
-    /// (for example a step). The work of other threads is followed back only to the moment at which a thread on the
-    /// path began to wait for it.
+    /// lengths of the segments add up to `to - from`. `inside` returns whether a thread is in the group whose path is
+    /// computed, for example the threads of a build step. The work of threads outside of the group is followed back
+    /// only to the moment at which a thread on the path began to wait for it.
     pub fn between(
         &self,
         from: Ktime,

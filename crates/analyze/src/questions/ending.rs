@@ -90,7 +90,7 @@ impl Analysis {
         })
     }
 
-    /// Whether the task that woke a thread is an exiting thread of a child of its process.
+    /// Whether the task that woke a thread is an exiting thread of a child process of the woken thread's process.
     pub(super) fn is_child_at_end(
         &self,
         thread: ThreadIx,
@@ -109,8 +109,8 @@ impl Analysis {
 }
 
 /// The cause of a wait's end if a hardware interrupt ended the wait and the recording does not have the system call's
-/// time-out. If the wait was for a lock or for descriptors, the interrupt counts as a timer. Packets cannot be the
-/// cause, because they come in a softirq. Apart from timers that send a signal, no other interrupt wakes such a task.
+/// time-out. If the wait was for a lock or for descriptors, the interrupt counts as a timer: packets come in a softirq,
+/// and apart from time-outs only a timer that sends a signal ends such a wait by a hardware interrupt.
 fn by_interrupt(reason: Reason) -> WaitEnd {
     match reason {
         Reason::Timer | Reason::Lock => WaitEnd::Timer { asked: Some(false) },

@@ -35,13 +35,13 @@ impl<'a> Graph<'a> {
         Some(Graph { analysis, timeline })
     }
 
-    /// The stretches of a thread's timeline that other threads may have ended. To save time, many others are left
-    /// out.
+    /// The stretches of a thread's timeline, including all stretches that other threads may have ended. To save time,
+    /// many of the other stretches are left out.
     pub fn stretches_by_threads(&self, thread: ThreadIx) -> Stretches<'a> {
         let process = self.analysis.process(self.analysis.thread(thread).process);
-        // If a process failed, a timer may have cut short a wait of the process or of its parent. Such a wait counts as
-        // a wait for a task that still worked then, although the timer ended it. So all stretches of these processes
-        // are returned.
+        // If the thread's process or a child of it failed, a timer may have ended a wait of the thread before the
+        // awaited task was done. Such a wait still counts as a wait for that task. So all stretches of the thread are
+        // returned, including those that a timer ended.
         let mut children = process.children.iter();
         if failed(process.status) || children.any(|ix| failed(self.analysis.process(*ix).status)) {
             self.timeline.of(thread)
@@ -91,8 +91,8 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// The thread whose output a worker of the kernel has carried to the waiting thread at the other end of a
-    /// pseudo-terminal.
+    /// The thread that wrote the output for which the waiting thread `thread` waited at the other end of a
+    /// pseudo-terminal. The kernel's worker `worker` carried this output from one end to the other.
     fn carried(&self, thread: ThreadIx, wait: &Stretch, worker: Tid) -> Option<ThreadIx> {
         let reads = matches!(wait.reason, Reason::Poll | Reason::Terminal);
         let by = self.analysis.others.workers.works_for(worker, wait.to)?;

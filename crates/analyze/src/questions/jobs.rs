@@ -42,9 +42,9 @@ pub struct Job {
     pub released: Option<ProcessIx>,
     /// The number of the job among the jobs of its build tool.
     pub number: u32,
-    /// The number of the build tool's first jobs that this job may need. If a job starts after all earlier jobs have
-    /// ended, although slots were free before, the tool may have waited for all of the earlier jobs. So this job and
-    /// all later jobs may need those earlier jobs.
+    /// The number of the build tool's jobs, counted from the first one, that this job may need. If a tool starts a job
+    /// only after all earlier jobs have ended, although slots were free before, the tool may have waited for all of
+    /// these earlier jobs. Then that job and all later jobs may need them.
     pub barrier: u32,
 }
 
@@ -87,7 +87,8 @@ fn tool(analysis: &Analysis, process: ProcessIx) -> Option<(Family, Starts, Unto
 
 impl Tools {
     /// Finds the jobs of build tools in an analysis. `limit` reads from the arguments of a tool how many jobs the tool
-    /// runs at once. It returns `None` if no argument sets the number, and `Some(None)` if the arguments set no limit.
+    /// runs at once. `limit` returns `None` if no argument sets the number, and `Some(None)` if the arguments set no
+    /// limit.
     pub fn new(analysis: &Analysis, limit: impl Fn(ProcessIx) -> Option<Option<u64>>) -> Tools {
         let Some(graph) = Graph::new(analysis) else {
             return Tools::default();
@@ -196,8 +197,8 @@ fn children(graph: &Graph<'_>, owner: ProcessIx, family: Family, waits: &[Wait])
             children.retain(|child| !read.contains(child));
         }
         Family::Cargo => {
-            // A child of cargo's first thread is no job: this thread runs rustc to get its version, and waits for the
-            // answer.
+            // A child of cargo's first thread is no job: this thread runs rustc to get the version of rustc, and waits
+            // for the answer.
             let first = process.threads.first().copied();
             let starter = |child: &ProcessIx| {
                 let thread = analysis.process(*child).threads.first();
@@ -299,8 +300,8 @@ impl Lives {
     }
 }
 
-/// Two jobs: the one that a job starting at `start` certainly needs, and the one that this job may need. `server` is
-/// whether there is a job server.
+/// Returns two jobs: the job that a new job certainly needs, and the job that the new job may need. The new job starts
+/// at `start`. `server` is whether there is a job server.
 fn order(
     jobs: &[Job],
     waits: &[Wait],
@@ -327,8 +328,9 @@ fn order(
     let by_slot = if server {
         wait.reason != Reason::Child
     } else {
-        // The job waited for a slot if all slots were in use before the wait, or before a job last ended. Both moments
-        // are checked, because ninja first sees the end of a job's output and only then waits for the job's end.
+        // If all slots were in use before the wait, the job waited for a slot. The slots that were in use right before
+        // the last end of a job are checked as well, because ninja first sees the end of a job's output and only then
+        // waits for the job's end.
         lives.living(wait.from).max(lives.beside_latest(start)) >= limit
     };
     match (by_slot, server) {

@@ -184,9 +184,9 @@ impl Graph<'_> {
         children.any(|child| child.start < at && at <= child.end && failed(child.status))
     }
 
-    /// Whether a signal that ends builds killed a process. For a process that was still alive at the end of the
-    /// recording, its nearest ancestor that had ended decides. make handles the signal itself and then fails, so a
-    /// failed process also counts if such a signal killed one of its children.
+    /// Whether a signal that ends builds killed a process. If the process was still alive at the end of the recording,
+    /// its nearest ancestor that had ended is examined in place of the process. make handles the signal itself and then
+    /// fails, so a failed process also counts if such a signal killed one of its children.
     fn was_killed(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         let has = |ix: ProcessIx| has_signal(self.analysis.process(ix));

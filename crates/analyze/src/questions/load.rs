@@ -16,8 +16,9 @@ pub struct Load {
 /// The number of entries at which the list of a build's loads becomes coarser. The limit bounds the memory: without a
 /// bound, the list took 1.2 GB for a simulated build of 10^8 events.
 const MOST: usize = 1_000_000;
-/// If a list of loads is too long, equal loads within short periods are grouped, and their order is lost. These are the
-/// shortest and the longest such period in ns. The values are guesses; all sums are the same with any values.
+/// If a list of loads is too long, equal loads within short periods are grouped, and their order is lost. `FIRST` and
+/// `LAST` are the shortest and the longest such period in ns. The values are guesses; all sums are the same with any
+/// values.
 const FIRST: u64 = 1_000_000;
 const LAST: u64 = FIRST << 20;
 
@@ -98,8 +99,8 @@ impl Loads {
 /// list has no end and stays as it is.
 fn coarser(list: &[Load], length: u64) -> Vec<Load> {
     let mut all: Vec<Load> = Vec::new();
-    // How many ns each load has lasted since the moment `from`. A load is the number of running tasks and the
-    // demand.
+    // How many ns each load has lasted since the moment `from`. A load is two numbers: the tasks that ran, and the
+    // tasks that ran or waited for a CPU (the demand).
     let mut times: BTreeMap<(usize, usize), u64> = BTreeMap::new();
     let mut from = list.first().map_or(Ktime(0), |first| first.from);
     let mut flush = |times: &mut BTreeMap<(usize, usize), u64>, from: &mut Ktime| {

@@ -232,7 +232,7 @@ impl Counts {
         }
     }
 
-    /// Notes that a thread leaves a state, so it is no longer counted there.
+    /// Notes that a thread leaves a state, so the thread is no longer counted in that state.
     fn leave(&mut self, thread: ThreadIx, doing: Bucket) {
         if let Some(count) = self.of(doing) {
             count.tasks -= 1;

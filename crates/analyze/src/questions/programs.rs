@@ -98,8 +98,8 @@ impl Groups {
         Some(*group)
     }
 
-    /// The groups of programs that a process belonged to from `time` on, each with the time at which the process
-    /// began to belong to it.
+    /// The groups of programs that a process belonged to from `time` on, each with the time at which the process began
+    /// to belong to the group.
     fn since(&self, process: ProcessIx, time: Ktime) -> &[(Ktime, Group)] {
         let spans = &self.spans[process];
         let after = spans.partition_point(|(from, _)| *from <= time);
@@ -138,7 +138,7 @@ pub type Program = (ProcessIx, u32);
 pub struct Programs(Arena<ProcessIx, Option<Program>>);
 
 impl Programs {
-    /// Finds the program of every process of an analysis before its first exec.
+    /// For every process of an analysis, finds the program that the process ran before the process's first exec.
     pub fn new(analysis: &Analysis) -> Programs {
         let mut inherited: Arena<_, _> = analysis.process_ids().map(|_| None).collect();
         let mut visited: Arena<_, _> = analysis.process_ids().map(|_| false).collect();

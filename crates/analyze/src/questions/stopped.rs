@@ -46,8 +46,8 @@ pub struct Sender {
 pub enum TimeOut {
     /// Nothing shows that the sender of the signal had reached a time-out.
     No,
-    /// The sender of the signal waited for descriptors or a lock until a timer ended the wait, or it checked something
-    /// again and again with short sleeps in between.
+    /// The sender of the signal waited for descriptors or a lock until a timer ended the wait, or the sender checked
+    /// something again and again with short sleeps in between.
     Perhaps,
     /// The sender of the signal waited for its child until a timer ended the wait.
     Proven,

@@ -13,8 +13,8 @@ use crate::timeline::{Actor, Bucket, Stretch, Timeline};
 /// a guess, verified with the thread by which pytest-xdist reads a queue: if more work were allowed, a wait before real
 /// work would count as a tick.
 const BETWEEN: u64 = 10;
-/// The largest number of stretches (times in one state) of a thread that are searched for a waking by the thread that
-/// later waits for it. The number is a guess: an answer to a request takes a few stretches.
+/// If a thread ended a wait of another thread, at most this many stretches (times in one state) of the first thread are
+/// searched for a waking by the other thread. The number is a guess: an answer to a request takes a few stretches.
 const ANSWER: usize = 1000;
 
 /// For each thread, the beginnings of its ticks, in order. A tick is a wait that ends with a time-out, after which the
@@ -42,9 +42,10 @@ impl Ticks {
     }
 }
 
-/// Whether the thread that ended a wait only answered a request: after a time-out of its loop (a tick), the waiting
-/// thread had woken or started that other thread. Then the timer is the real cause of the wait's end. `asker` is the
-/// waiting thread and the end of its tick; `answer` is the other thread and the end of the wait.
+/// Whether a thread ended a wait only to answer a request of the waiting thread. This is the case if the waiting thread
+/// had woken or started the answering thread since the last tick (a time-out of the waiting thread's loop). Then the
+/// timer is the real cause of the wait's end. `asker` is the waiting thread and the end of its tick; `answer` is the
+/// answering thread and the end of the wait.
 fn answers(timeline: &Timeline, asker: (ThreadIx, Ktime), answer: (ThreadIx, Ktime)) -> bool {
     let ((asker, tick), (by, end)) = (asker, answer);
     let since = timeline.since(by, tick).take(ANSWER);
@@ -52,9 +53,9 @@ fn answers(timeline: &Timeline, asker: (ThreadIx, Ktime), answer: (ThreadIx, Kti
     since.any(|stretch| stretch.to >= tick && stretch.waker() == Actor::Thread(asker))
 }
 
-/// The beginnings of the ticks among the stretches of a thread: waits that end with a time-out, after which the
-/// thread waits again for the same descriptors. `answers` returns whether a thread ended such a wait only because
-/// the waiting thread had woken it after the given time.
+/// The beginnings of the ticks among the stretches of a thread: waits that end with a time-out, after which the thread
+/// waits again for the same descriptors. `answers(by, time, wait)` returns whether the thread `by` ended `wait` only
+/// because the waiting thread had woken `by` after `time`.
 fn of_thread(
     stretches: impl Iterator<Item = Stretch>,
     answers: impl Fn(ThreadIx, Ktime, &Stretch) -> bool,

@@ -70,8 +70,8 @@ pub fn slices(analysis: &Analysis, thread: ThreadIx) -> impl Iterator<Item = Pie
     })
 }
 
-/// The times of a thread off CPU. Each includes the wait for a CPU at its end. The first one of a new thread
-/// begins with its fork.
+/// The times of a thread off CPU. Each of these times includes the wait for a CPU at the end. The first such time of a
+/// new thread begins with the thread's fork.
 pub fn off_cpu(analysis: &Analysis, thread: ThreadIx) -> impl Iterator<Item = Piece> + '_ {
     pieces(analysis, thread, |stretch| side(stretch) == Side::Off)
 }

@@ -40,8 +40,8 @@ pub struct Free {
     /// longer one.
     pub at_least: u64,
     /// The time in ns without the work of the group if every wait for a CPU, a timer, the network or a task outside the
-    /// recording kept its length. The value is at least `at_least`, but it is not a limit, because a loop that polls
-    /// for other work would poll less often.
+    /// recording kept its length. The value is at least `at_least`. A real run may be faster, because some of these
+    /// waits would become shorter: a loop that polls for other work would poll less often.
     pub same_waits: u64,
     /// The longest time that the chain of work and waits that determines `same_waits` stays in a single thread.
     pub decides: Option<Stay>,
@@ -60,7 +60,8 @@ pub struct Stay {
 /// Lower limits for the time in which the recorded work can be done, in ns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// The recorded time in ns: the virtual clock at the end of the process if no time is left out.
+    /// The recorded time in ns, which is the time of the virtual clock at the end of the process if the replay leaves
+    /// no time out.
     pub recorded: u64,
     /// The least time in ns on any number of CPUs: without unknown time, and without waits for a CPU, a timer,
     /// the network or a task outside the recording.
@@ -68,8 +69,8 @@ pub struct Limits {
     /// The CPU time in ns that the end of the process depended on.
     pub work: u64,
     pub cpus: u64,
-    /// The time in ns if no task had waited for a job slot and all other waits had their recorded lengths; `None`
-    /// if no task waited for a slot. It is not a limit; see [`Free::same_waits`].
+    /// The time in ns if no task had waited for a job slot and all other waits had their recorded lengths; `None` if no
+    /// task waited for a slot. A real run could take less time than this; see [`Free::same_waits`].
     pub more_slots: Option<u64>,
     /// The lower limits without the work of each requested group of programs, in the order of the request.
     pub free: Vec<Free>,
@@ -209,10 +210,10 @@ pub fn limits(
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Link {
     time: Ktime,
-    /// The thread that was woken or forked at this moment, so that its virtual clock depends on the clock of the
-    /// other thread.
+    /// The thread that was woken or forked at this moment, so that its virtual clock depends on the clock of the thread
+    /// `by`.
     thread: ThreadIx,
-    /// The thread that woke or forked the other thread at this moment.
+    /// The thread that woke or forked the thread `thread` at this moment.
     by: ThreadIx,
 }
 

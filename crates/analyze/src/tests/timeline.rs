@@ -282,7 +282,7 @@ fn packed_changes_are_what_they_were() {
     assert!(bytes < 11 * changes, "{bytes} for {changes}");
 }
 
-/// Makes a scratch file of an open file, which lives as long as the process.
+/// Makes a scratch file of an open file. The scratch file lives as long as the process.
 fn scratch(file: std::fs::File) -> &'static Scratch {
     Box::leak(Box::new(Scratch::new(file)))
 }

@@ -138,8 +138,8 @@ impl Change {
     ) -> Change {
         let (doing, actor) = match doing {
             Bucket::OnCpu(_) => (Bucket::OnCpu(None), ActorRef::UNKNOWN),
-            // With `Options::cpu`, the thread was on another CPU in this time, so no task or interrupt ended the time
-            // by a waking.
+            // With `Options::cpu`, the time in which the thread was on another CPU counts as unknown. The thread did
+            // not wait in this time, so no task or interrupt woke it at the end.
             Bucket::Unknown if cpu.is_some() => (doing, ActorRef::UNKNOWN),
             Bucket::Unknown | Bucket::RunQueue { .. } | Bucket::Wait(_) => (doing, actor),
         };

@@ -27,7 +27,8 @@ pub(crate) struct Draft {
     pub(super) kept: usize,
 }
 
-/// The number of packed bytes of timelines that stay in memory if there is a scratch file for the others.
+/// The number of bytes of packed timelines that stay in memory if there is a scratch file. Further bytes are moved to
+/// that file.
 const KEPT: usize = 32 << 20;
 /// The number of packed bytes of timelines that are written to the scratch file at once.
 const WRITTEN: usize = 1 << 20;
@@ -158,8 +159,8 @@ impl Draft {
             }
             left -= left.min(length);
         }
-        // At most one wait was split: the one that was longer than the time that was left. So `divided` has at most one
-        // entry, and inserting it makes no other index wrong.
+        // At most one wait was split, because only one wait can be longer than the time that was left. So `divided` has
+        // at most one entry, and the insertion of this entry does not shift the place of another entry.
         for (at, rest) in divided {
             changes.insert(at, rest);
         }

@@ -70,7 +70,8 @@ struct LastChanges {
     from: u64,
     /// The CPU of the last packed change that moved the task to a CPU.
     cpu: u16,
-    /// The upper bits of `doing`, and `reason`, of the last packed change to a state other than on-CPU.
+    /// Two facts about the last packed change to a state other than on-CPU: the upper bits of its `doing`, and its
+    /// `reason`.
     wait: (u8, u8),
 }
 
@@ -87,7 +88,8 @@ impl LastChanges {
 /// The packed changes of the state of one task.
 #[derive(Clone, Debug)]
 pub(super) struct Packed {
-    /// The task's packed bytes that are in memory. They begin at the offset `begin` of all packed bytes of the task.
+    /// The task's packed bytes that are in memory. The first of these bytes has the offset `begin` among all packed
+    /// bytes of the task.
     bytes: Vec<u8>,
     begin: u64,
     index: Vec<Segment>,
@@ -95,7 +97,7 @@ pub(super) struct Packed {
     count: u32,
     /// The reasons of all waits of the task: bit n stands for the reason with the number n.
     reasons: u32,
-    /// The number of waits of the task that another task ended.
+    /// The number of waits of the task that were ended by another task.
     by_task: u32,
     last: Option<Change>,
     known: LastChanges,
@@ -137,7 +139,7 @@ impl Packed {
         self.index.get(segment).map(|segment| segment.from)
     }
 
-    /// The number of waits of the task that another task ended.
+    /// The number of waits of the task that were ended by another task.
     pub fn by_task(&self) -> u32 {
         self.by_task
     }
@@ -372,8 +374,8 @@ fn packed_actor(task: usize, actor: ActorRef) -> u64 {
         }
         None => match actor.outside_tid() {
             Some(tid) => u64::from(tid.0) << 3 | 1,
-            // The constants, such as [`ActorRef::UNKNOWN`], are the numbers from `u32::MAX` downwards. They get the
-            // kinds from 2 upwards.
+            // The actor is a constant, such as [`ActorRef::UNKNOWN`]. The constants are the numbers from `u32::MAX`
+            // downwards. Each constant has a kind of its own in the packed number, from 2 upwards.
             None => u64::from(u32::MAX - actor.0) + 2,
         },
     }

@@ -56,8 +56,8 @@ pub struct Stretch {
     /// The length of the time-out of the system call in which the thread went to sleep. [`Timeout::is_asked`] is
     /// always false here.
     pub timeout: Timeout,
-    /// The task or interrupt that ended this wait or time of unknown state. If the thread waited for a CPU,
-    /// it is the task or interrupt that woke, forked or preempted the thread. See [`Stretch::waker`] and
+    /// The task or interrupt that ended this wait or time of unknown state. If the thread waited for a CPU, the value
+    /// is the task or interrupt that woke, forked or preempted the thread. See [`Stretch::waker`] and
     /// [`Stretch::preempted_by`].
     pub actor: Actor,
     /// The CPU that the thread was on in the stretch, if it is known. With
@@ -72,9 +72,9 @@ impl Stretch {
         self.to.since(self.from)
     }
 
-    /// The task or interrupt that ended the stretch, if it is a wait or time of unknown state. For a wait for
-    /// a CPU, it is the task or interrupt that woke or forked the thread. For all other stretches it is
-    /// unknown.
+    /// The task or interrupt that ended the stretch, if the stretch is a wait or time of unknown state. For a wait for
+    /// a CPU, the result is the task or interrupt that woke or forked the thread. For all other stretches the result is
+    /// [`Actor::Unknown`].
     pub fn waker(&self) -> Actor {
         match self.doing {
             Bucket::RunQueue { preempted: true } => Actor::Unknown,
@@ -88,8 +88,8 @@ impl Stretch {
         is_pipe && matches!(self.doing, Bucket::Wait(_))
     }
 
-    /// The task that took the CPU from the thread, if the thread was preempted at the beginning of this
-    /// stretch. For all other stretches it is unknown.
+    /// The task that took the CPU from the thread, if the thread was preempted at the beginning of this stretch. For
+    /// all other stretches the result is [`Actor::Unknown`].
     pub fn preempted_by(&self) -> Actor {
         match self.doing {
             Bucket::RunQueue { preempted: true } => self.actor,

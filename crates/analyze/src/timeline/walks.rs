@@ -115,7 +115,8 @@ pub struct Changes<'a> {
     /// list of living threads.
     next: BinaryHeap<Reverse<(Ktime, ThreadIx, u32)>>,
     living: Vec<Living<'a>>,
-    /// The free indices in the list of living threads, whose threads have ended.
+    /// The indices in the list of living threads that are free again, because the threads that had these indices have
+    /// ended.
     free: Vec<u32>,
 }
 

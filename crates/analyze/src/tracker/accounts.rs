@@ -40,9 +40,9 @@ impl Tracker {
         self.accounts.insert(ix, account);
     }
 
-    /// Prepares the accounts of a process's tasks for a new program. Times up to the last reading of the totals belong
-    /// to the earlier programs. Before its first program, a process is a copy of its parent. The time as a copy counts
-    /// as time of the first program.
+    /// Prepares a process's tasks for the next program that the process executes. The times of a task come from
+    /// readings of the kernel's totals. Times up to the last reading belong to the earlier programs. Before its first
+    /// program, a process is a copy of its parent, and the time as a copy counts as time of the first program.
     pub(super) fn keep_accounts_of(&mut self, process: ProcIx, time: Ktime) {
         if self.basis == Basis::Events {
             return;

@@ -1,5 +1,5 @@
-//! Keeps the figures of each CPU that its switches prove: the idle time, the migrations of recorded threads
-//! to the CPU, and their switch-outs.
+//! Keeps the figures that the switches of each CPU prove: the idle time of the CPU, the migrations of recorded threads
+//! to the CPU, and the switch-outs of recorded threads.
 
 use std::collections::BTreeMap;
 
@@ -57,8 +57,8 @@ impl Tracker {
         self.finish_outside();
     }
 
-    /// Notes for each CPU the unrecorded tasks that have it at the end of the recording, because no later switch
-    /// shows them.
+    /// Notes for each CPU the unrecorded tasks that have the CPU at the end of the recording, because no later switch
+    /// shows these tasks.
     fn finish_outside(&mut self) {
         if self.system_wide || self.timeline.is_none() {
             return;

@@ -34,14 +34,15 @@ fn switch_out(record: &Record, states: &States, next: ActorRef) -> SwitchOut {
 }
 
 impl Tracker {
-    /// Turns the fast path on if nothing in the trace makes a simple event doubtful, and off otherwise. It has to
-    /// be called after every change that could matter for this.
+    /// Turns the fast path on if nothing in the trace makes events doubtful, and off otherwise. This function has to be
+    /// called after every change that can make events doubtful, such as the beginning of a gap.
     pub(super) fn allow_fast_path(&mut self) {
         self.fast_path = self.begun && !self.slow && self.only.is_none() && self.gaps.is_empty();
     }
 
-    /// Processes events from the beginning of `records` as long as they are simple, and returns the number of processed
-    /// events. The caller must make sure that no event outside of `records` has the same time as a record.
+    /// Processes events from the beginning of `records` up to the first event that the fast path cannot handle, and
+    /// returns the number of processed events. The caller must make sure that no event outside of `records` has the
+    /// same time as a record.
     pub(crate) fn take_simple(&mut self, records: &[Record]) -> usize {
         let inside = |record: &Record| self.inside(Ktime(record.time));
         if !self.fast_path || !records.first().is_some_and(inside) {
@@ -225,8 +226,8 @@ impl Task {
         matches!(self.state, State::Runnable { .. })
     }
 
-    /// Lets the task leave its CPU, as a simple switch. Returns the task if its times now have to be added to the
-    /// program of its process.
+    /// Changes the state of the task at a switch-out on the fast path. Returns the task if its times now have to be
+    /// added to the times of its process's program.
     #[inline(always)]
     fn leave(&mut self, moment: &mut Moment, ix: TaskIx, how: SwitchOut) -> Option<TaskIx> {
         let runnable = how.wait.is_none();
@@ -237,8 +238,8 @@ impl Task {
         owes.then_some(ix)
     }
 
-    /// Lets the task come to a CPU, as a simple switch. Returns the task if its times now have to be added to the
-    /// program of its process, and whether the task was on another CPU before.
+    /// Changes the state of the task at a switch-in on the fast path. Returns the task if its times now have to be
+    /// added to the times of its process's program. Also returns whether the task was on another CPU before.
     #[inline(always)]
     fn enter(&mut self, moment: &mut Moment, ix: TaskIx, cpu: CpuId) -> (Option<TaskIx>, bool) {
         let preempted = self.state == State::Runnable { preempted: true };

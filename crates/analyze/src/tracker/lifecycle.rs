@@ -206,8 +206,9 @@ impl Tracker {
         self.open_account(ix, time);
     }
 
-    /// Removes the old task with a tid that a fork gives to a new task, whether or not the old task's end was seen. A
-    /// task that has exited may leave its CPU only after this fork, because its parent need not wait for that.
+    /// Removes the old task with a tid that a fork gives to a new task, whether or not the old task's end was seen. The
+    /// switch-out of a task that has exited may come only after this fork, because the parent of the task need not wait
+    /// for the switch-out.
     fn retire_tid(&mut self, tid: Tid, time: Ktime) {
         let Some(old) = self.by_tid.get(tid.0) else {
             return;

@@ -18,7 +18,7 @@ pub struct ProcessEntry {
     pub live: usize,
     pub execs: Vec<ExecSpan>,
     /// The first thread in a linked list of those threads of the process whose times still have to be added to the
-    /// process's last program.
+    /// times of the process's last program.
     pub(super) owing: Option<TaskIx>,
     /// The raw `wait` status of the process, if it has exited.
     pub status: Option<u32>,

@@ -90,8 +90,8 @@ impl Tracker {
             let task = self.task(tid).filter(|_| tid != Tid::IDLE);
             task.is_some_and(|ix| self.keeps(ix, tid))
         };
-        // While a recorded task waits for a CPU, the switches between unrecorded tasks are recorded, too, after the
-        // names of these tasks. So an event of two tasks with known names is no contradiction.
+        // While a recorded task waits for a CPU, switches between unrecorded tasks are recorded, too. The names of
+        // these tasks are recorded before such a switch. So an event of two tasks with known names is no contradiction.
         let told = |tid| self.collectors.outside.knows(tid);
         let others = told(one) && told(other);
         if !self.open()
@@ -154,7 +154,7 @@ impl Tracker {
         };
         match self.tasks[ix].state {
             // The task was already on a CPU at its snapshot, which did not show on which CPU. The switch-out shows that
-            // it was this one.
+            // the task was on this CPU.
             State::On(None) if self.may_be_on(ix, cpu) => {
                 self.tasks[ix].state = State::On(Some(cpu));
             }
@@ -201,8 +201,8 @@ impl Tracker {
         self.enter(ix, time, new, Ended::Otherwise);
     }
 
-    /// Whether the task has a vfork child in its memory that had not exited before `time`, so that it probably
-    /// waits for this child.
+    /// Whether the task has a vfork child that runs in the task's memory and had not exited before `time`, so that the
+    /// task probably waits for this child.
     fn waits_for_vfork(&self, ix: TaskIx, time: Ktime) -> bool {
         let child = self.tasks[ix].vfork_child.map(|child| &self.tasks[child]);
         child.is_some_and(|child| child.exited.is_none_or(|exited| exited >= time))

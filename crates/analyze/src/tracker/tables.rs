@@ -112,9 +112,9 @@ impl Tracker {
             if process.live > 0 {
                 return ix;
             }
-            // Until the recording begins, snapshots of other threads of this process may still come. So the process
-            // does not count as ended, although one exit was reported as that of its last thread: another thread may
-            // have begun to exit earlier and may still be exiting.
+            // One exit was reported as that of the process's last thread. But another thread may have begun to exit
+            // earlier and may still be exiting, and until the recording begins, the snapshot of such a thread may still
+            // come. So the process does not count as ended.
             if !self.begun {
                 process.status = None;
                 if let Some(exec) = process.execs.last_mut() {

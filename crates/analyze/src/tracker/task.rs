@@ -45,7 +45,8 @@ pub struct Task {
     pub(super) woken: bool,
     /// Whether an event has been seen that shows the state of this task.
     pub(super) seen: bool,
-    /// Whether the task has times that have not yet been added to the program of its process; see `Tracker::flush`.
+    /// Whether the task has times that have not yet been added to the times of its process's program; see
+    /// `Tracker::flush`.
     pub(super) owes: bool,
     /// The code of the [`tr_format::event::Reason`] for the task's last sleep.
     pub(super) reason: u8,
@@ -65,8 +66,8 @@ pub struct Task {
     pub(super) off_since: Option<Ktime>,
     /// The vfork child that runs in the memory of this task.
     pub(super) vfork_child: Option<TaskIx>,
-    /// The next thread in a linked list of those threads of a process whose times still have to be added to its
-    /// program.
+    /// The next thread in a linked list of those threads of a process whose times still have to be added to the times
+    /// of the process's program.
     pub(super) owes_next: Option<TaskIx>,
     pub times: StateTimes,
     pub switches: Switches,
@@ -74,7 +75,7 @@ pub struct Task {
     pub causes: Causes,
     /// The longest time that the task was off CPU, in ns.
     pub max_off_cpu: Option<u64>,
-    /// The part of the task's times that has already been added to the programs of its process.
+    /// The part of the task's times that has already been added to the times of its process's programs.
     pub(super) paid: StateTimes,
     /// The last tid of the task.
     pub tid: Tid,
@@ -235,8 +236,8 @@ impl Task {
             (true, Some(least)) if reached(least) => ActorRef::TIMEOUT,
             (true, Some(_)) => ActorRef::DEVICE,
             (true, None) if timeout.limit() == Timeout::NONE => ActorRef::DEVICE,
-            // The kernel counts the time-out of a socket in ticks, and a softirq ends it. So this softirq may be the
-            // time-out.
+            // The kernel counts the time-out of a socket in ticks, and wakes the task in a softirq when the time-out
+            // has passed. So this softirq may be the time-out.
             (false, None) if timeout == Timeout::SOME => ActorRef::INTERRUPT,
             _ => actor,
         }
@@ -262,8 +263,8 @@ impl Task {
     // ---- Time ----
 
     /// Ends the present state of the task, and adds the time in it to the task's sum for this kind of time. Returns
-    /// `true` if the caller must put the task on the list of tasks whose times are not yet added to the program of
-    /// their process.
+    /// `true` if the caller must put the task on the list of tasks whose times are not yet added to the times of their
+    /// process's program.
     #[inline(always)]
     pub(super) fn close(&mut self, ix: TaskIx, moment: &mut Moment, bucket: Bucket) -> bool {
         (self.last_event_ts, self.seen) = (moment.now, true);
@@ -279,7 +280,7 @@ impl Task {
 
     /// Adds `ns` nanoseconds of this kind, which begin at `from`, to the task's sums and to the timeline. `ns` must not
     /// be 0, and `on` is the CPU if the task was on one. Returns `true` if the caller must put the task on the list of
-    /// tasks whose times are not yet added to the program of their process.
+    /// tasks whose times are not yet added to the times of their process's program.
     // When the function is inlined, `bucket` is mostly a constant, so the compiler removes the `match` below.
     #[inline(always)]
     pub(super) fn spend(
@@ -335,9 +336,10 @@ impl Task {
 
     // ---- Questions ----
 
-    /// Whether the task's own events show more reliably than a snapshot whether the task is on a CPU. The events do so,
-    /// with one exception: by the events, the task was woken after its last switch-in and is runnable, but the snapshot
-    /// shows the task on a CPU (`on_cpu`).
+    /// Whether the task's own events show more reliably than a snapshot whether the task is on a CPU. There are two
+    /// exceptions: no event has shown the task's state yet, or the task was woken after its last switch-in and counts
+    /// as runnable, but the snapshot shows the task on a CPU (`on_cpu`). In the second case the task may have been on
+    /// that CPU when it was woken.
     pub(super) fn is_known_better(&self, on_cpu: bool) -> bool {
         let woken = self.woken && matches!(self.state, State::Runnable { .. });
         self.seen && !(woken && on_cpu)

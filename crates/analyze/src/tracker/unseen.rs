@@ -9,8 +9,8 @@ use crate::timeline::ActorRef;
 
 /// The text that reports print for tasks whose switch-in the kernel did not report.
 const UNSEEN_IN: &str = "ran without having been switched in";
-/// The text that reports print for switches that contradict the one before: another task leaves the CPU than had
-/// come to it.
+/// The text that reports print for a switch of a CPU that contradicts the CPU's previous switch: the task that leaves
+/// the CPU is not the task that came to the CPU.
 const UNSEEN_OUT: &str = "switched out another task than was switched in";
 
 impl Tracker {
@@ -89,7 +89,7 @@ impl Tracker {
         if old != tid && self.by_tid.get(old.0) == Some(ix) {
             self.by_tid.remove(old.0);
         }
-        // The new tid is the pid of the task's process, which may not have been known before.
+        // The new tid is the pid of the task's process. This pid may not have been known before.
         self.settle(ix, Tgid(tid.0), None, Argv::default());
     }
 
@@ -115,9 +115,10 @@ impl Tracker {
         self.forget(ix, cpu, time);
     }
 
-    /// Makes states unknown after a task was found on `cpu` although its switch-in is missing. The task may be one that
-    /// a snapshot showed on an unnamed CPU, if a lost exec has changed its tid. So each task that such a snapshot may
-    /// have shown on `cpu` has an unknown state from now on.
+    /// Makes states unknown after a task was found on `cpu` although its switch-in is missing. A snapshot may have
+    /// shown this task on a CPU without the CPU's number, before a lost exec changed the task's tid. Nothing shows
+    /// which of the tasks with such a snapshot was found. So each of them that may be on `cpu` has an unknown state
+    /// from now on.
     pub(super) fn lose_unplaced(&mut self, cpu: CpuId, time: Ktime) {
         if self.unplaced.is_empty() || self.gaps.lives_before(time).is_none() {
             return;
@@ -135,8 +136,8 @@ impl Tracker {
     }
 
     /// Notes that the task `ix` was found on `cpu`, where another task was expected. Either the switch-out of the other
-    /// task is missing, or both are one task that an exec (`de_thread`) has given another tid, and this exec is
-    /// missing.
+    /// task is missing, or both are the same task: an exec (`de_thread`) whose event is missing has given the task
+    /// another tid.
     fn gone_unseen(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime) {
         let on = |other: &TaskIx| self.tasks[*other].state == State::On(Some(cpu));
         let other = self.cpus.current(cpu).filter(|other| *other != ix);

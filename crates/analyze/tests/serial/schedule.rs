@@ -1,5 +1,5 @@
-//! Compares two simulations of a run: the forecast, which replays the recorded run on CPUs of its own, and the
-//! simulator that made the recording.
+//! Compares the forecast with the simulator that makes the recordings. The forecast replays a recorded run as if the
+//! run had the CPUs for itself.
 
 use proptest::prelude::*;
 use tr_analyze::jobs::{Job, Tools};
@@ -174,8 +174,8 @@ fn jobs_that_share_the_cpus_lose_nothing() {
 }
 
 /// A guest's kernel hides switches, so some time becomes unknown. The kernel's totals show how much of the unknown time
-/// was work. The simulation treats this time like other work: with fewer CPUs it waits for a CPU, and in a faster
-/// program it is shorter.
+/// was work. The simulation treats this work like any other work: with fewer CPUs a thread waits for a CPU before it,
+/// and in a faster program the work is shorter.
 #[test]
 fn work_in_unknown_time_is_work() {
     let jobs = 6;
@@ -431,8 +431,8 @@ proptest! {
     }
 }
 
-/// A thread waits for another one with a time-out, again and again, while unrecorded tasks have the CPUs. In the
-/// simulated run without these unrecorded tasks, fewer time-outs pass.
+/// A thread waits for another thread again and again, each time with a time-out, while unrecorded tasks have the CPUs.
+/// In the simulated run without these unrecorded tasks, fewer time-outs pass.
 #[test]
 fn timeouts_of_a_wait_for_another_thread_are_no_time() {
     let wait = |length| Op::TakeFor(chan(0), ms(length, length));
@@ -719,8 +719,8 @@ fn a_quota_stops_its_tasks() {
     let near = |is: u64, want: u64| assert!(is.abs_diff(want * MS) < 3 * MS, "{is} {want}");
     near(wall(200), 360);
     near(wall(100), 360);
-    // The first two periods of 100 ms allow 50 ms of work each, and the last 20 ms begin at 200. The sleep ends at 420,
-    // and its period still allows the remaining 40 ms.
+    // A quota of 50 % allows 50 ms of work in each period of 100 ms. So the first 120 ms of work end at 220 ms, and the
+    // sleep of 200 ms ends at 420 ms. The period then still allows the remaining 40 ms of work.
     near(wall(50), 460);
 }
 

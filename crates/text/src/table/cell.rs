@@ -95,8 +95,8 @@ impl Cell {
         }
     }
 
-    /// The text of the cell in Markdown. A text from the trace is shown as code, and the figures of this program are
-    /// not escaped as words are.
+    /// The text of the cell in Markdown. A cell that is aligned on the left is shown as code. Of the other cells, a
+    /// text is escaped by [`escape::markdown`], and a figure by [`escape::figure`].
     pub(super) fn markdown(&self, right: bool) -> String {
         match self {
             Cell::Empty => String::new(),

@@ -32,8 +32,9 @@ pub(super) struct Waiter {
 pub(super) struct Entry {
     /// The thread of the process that waited, and the beginning of its wait.
     pub waiter: Waiter,
-    /// If the waiting thread does not belong to the subject of the path (for example a step): the last thread on the
-    /// path that does. The value is that of `Walk::away` when the walk came to this wait.
+    /// If the waiting thread is not in the group of threads whose path is computed (for example the threads of a build
+    /// step): the last thread on the path that is in this group. The value is a copy of `Walk::away` from the moment at
+    /// which the walk came to this wait.
     pub away: Option<Waiter>,
     /// The number of steps that the walk over the critical path had made before it left the waiting thread.
     pub steps: u64,
@@ -49,8 +50,7 @@ const IN_VAIN: u64 = 1 << 22;
 #[derive(Debug, Default)]
 pub(super) struct Entries {
     /// The remembered waits, sorted by their beginnings. The walk goes backwards in time and may return to the
-    /// beginning of any of these waits. A wait that did not begin later than all of the remembered ones is not
-    /// remembered.
+    /// beginning of any of these waits. A further wait is remembered only if it began later than all of them.
     open: Vec<Entry>,
     in_vain: u64,
 }
@@ -66,7 +66,7 @@ impl Entries {
     }
 
     /// Notes that the walk over the critical path goes to the thread `next`. If the last remembered waits are waits of
-    /// this thread, they are removed, because the walk has returned to it.
+    /// `next`, these waits are removed, because the walk has returned to the thread that waited.
     pub fn return_to(&mut self, next: ThreadIx) {
         while self
             .open
@@ -90,8 +90,8 @@ impl Entries {
         {}
     }
 
-    /// Decides how the walk over the critical path goes on after it has come back to a timer that woke `thread` at
-    /// `now`. If the last remembered wait began after the timer, `thread` did not work for the waiting thread. The
+    /// Decides how the walk over the critical path goes on at the time `now`, at which a timer woke `thread`. If the
+    /// last remembered wait began at `now` or later, the timer did not wake `thread` for the thread that waited. The
     /// function then returns this wait, and the walk has to go on at the beginning of the wait. `steps` is the number
     /// of steps of the walk so far.
     pub fn timer(&mut self, thread: ThreadIx, now: Ktime, steps: u64) -> Option<Entry> {

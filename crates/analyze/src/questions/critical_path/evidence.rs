@@ -87,10 +87,10 @@ impl<'a> Evidence<'a> {
         found.filter(|_| !of.started_before)
     }
 
-    /// Whether a thread whose state is unknown for a time up to `now` probably ran or waited for a CPU in all of
-    /// that time. It must have been runnable before and running afterwards. No event may be recorded as lost in
-    /// that time, no waking may have ended a sleep, and the kernel's totals must leave room for at least half of
-    /// it.
+    /// Whether a thread whose state is unknown for a time up to `now` probably ran or waited for a CPU in all of that
+    /// time. Several conditions have to be met. The thread was runnable before that time and ran after that time. No
+    /// event is recorded as lost in that time. No waking ended a sleep. The kernel's totals leave room for at least
+    /// half of that time.
     pub fn ran_through(&self, thread: ThreadIx, now: Ktime) -> bool {
         // Without scheduling events nothing shows that the thread did not sleep.
         if self.graph.analysis.basis() != Basis::Events {
@@ -113,8 +113,8 @@ impl<'a> Evidence<'a> {
         let Some(stretch) = get(number) else {
             return false;
         };
-        // An event shows that the thread ran: one within the stretch, the one that ended the stretch, or the thread's
-        // end.
+        // One of three events shows that the thread ran: an event within the stretch, the event that ended the stretch,
+        // or the end of the thread.
         let ran = stretch.to > now || get(number + 1).is_some() || !of.alive;
         let lost = self.lost.first_in(stretch.from, now).is_some();
         let has_total = |figures: &KernelFigures| figures.run_delay.is_some();

@@ -39,7 +39,7 @@ impl CriticalPath {
     pub fn sampled(&self, stacks: &Stacks) -> OnPath {
         let mut threads: HashMap<ThreadIx, Vec<Own<'_>>> = HashMap::new();
         let mut waits: HashMap<ThreadIx, u64> = HashMap::new();
-        // The time on a CPU of each leg, and whether it has a sample.
+        // The time on a CPU of each leg, and whether the leg has a sample on a CPU.
         let mut legs: Vec<(u64, bool)> = Vec::new();
         let mut found = OnPath::default();
         for (leg, segments) in self.by_leg().enumerate() {

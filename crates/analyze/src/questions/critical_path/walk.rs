@@ -18,15 +18,17 @@ use crate::questions::graph::{Graph, StretchCause};
 use crate::questions::programs::{exec_of, Programs};
 use crate::timeline::{Actor, Bucket, Stretch};
 
-/// Whether a thread belongs to the subject of a path (for example a step) right before a time.
+/// A function that returns whether a thread is in the group whose path is computed, right before a time. An example of
+/// such a group is the threads of a build step.
 pub(super) type Inside<'a> = &'a dyn Fn(ThreadIx, Ktime) -> bool;
 
 /// For each process, its leader, if the leader ended the process while other threads lived.
 type Enders = Arena<ProcessIx, Option<Ender>>;
 
 /// Returns the segments of the critical path from `from` to `to`, in the order of time. The path ends in `thread`.
-/// `inside` is true for the threads of the path's subject (for example a step). If a thread of the subject waits for a
-/// thread that does not belong to the subject, the path follows that other thread only for the length of this wait.
+/// `inside` is true for the threads in the group whose path is computed, for example the threads of a build step. If a
+/// thread in the group waits for a thread outside of the group, the path follows that other thread only for the length
+/// of this wait.
 pub(super) fn segments<'a>(
     graph: Graph<'a>,
     programs: &'a Programs,
@@ -84,8 +86,8 @@ enum Step {
     /// of the present thread's wait after `begin` is on the critical path. Before `begin`, the path is in the other
     /// thread.
     Waiter { begin: Ktime, kind: TimeKind },
-    /// The walk over the critical path undoes some steps. It goes on in another thread at the moment at which that
-    /// thread began to wait.
+    /// The walk over the critical path returns to a waiting thread, at the moment at which this thread began to wait.
+    /// The walk takes back its steps before that moment.
     Up(Entry),
 }
 
@@ -136,8 +138,8 @@ struct Walk<'a> {
     /// process.
     entries: Entries,
     steps: u64,
-    /// While the walk is in threads that do not belong to the subject of the path (for example a step): the last thread
-    /// on the path that belongs to the subject.
+    /// While the walk is in threads outside of the group whose path is computed (for example the threads of a build
+    /// step): the last thread on the path that is in this group, and the beginning of its wait.
     away: Option<Waiter>,
     /// The segments of the critical path that the walk has found so far, from the last to the first.
     segments: Vec<Segment>,
@@ -224,9 +226,9 @@ impl Walk<'_> {
         }
     }
 
-    /// Returns the thread of the path's subject (for example a step) that waits while the critical path is in the
-    /// thread `next`, and when its wait began. The path stays in `next` only during this wait. Returns `None` if `next`
-    /// belongs to the subject itself.
+    /// Returns the thread that waits while the critical path is in the thread `next`, and when its wait began. The
+    /// waiting thread is in the group whose path is computed (for example the threads of a build step), and `next` is
+    /// not. The path stays in `next` only during this wait. Returns `None` if `next` is in the group.
     fn away(&self, thread: ThreadIx, next: ThreadIx, now: Ktime) -> Option<Waiter> {
         if (self.inside)(next, now) {
             return None;
@@ -338,9 +340,9 @@ impl Walk<'_> {
         self.sleep(thread, stretch, kind)
     }
 
-    /// The step of the walk over the critical path for a wait that no other thread ended. Another thread of the process
-    /// may have begun to wait for this thread in the middle of this thread's wait. Then only the part of this thread's
-    /// wait after that moment is on the path.
+    /// The step of the walk over the critical path for a wait of `thread` that no other thread ended. Another thread of
+    /// the process may have begun to wait for `thread` only during this wait. Then only the part of this wait after
+    /// that moment is on the path.
     fn sleep(&mut self, thread: ThreadIx, stretch: &Stretch, kind: TimeKind) -> Step {
         if kind == TimeKind::Sleep {
             let entry = self.entries.timer(thread, stretch.to, self.steps);
@@ -399,9 +401,10 @@ impl Walk<'_> {
         }
     }
 
-    /// Remembers that a thread on the critical path waited for the thread `next`, if both belong to one process. If
-    /// `next` was asleep when the wait began, the time of `next` before its waking does not explain the path. Waits for
-    /// threads of another process are not remembered, because the path follows such a thread back to its own beginning.
+    /// Remembers that a thread on the critical path waited for the thread `next`, if both belong to one process. The
+    /// path may have to return to this wait: if `next` was asleep when the wait began, what `next` did before it was
+    /// woken does not explain the wait. A wait for a thread of another process is not remembered, because the path
+    /// follows that other thread back to its own beginning.
     fn wait_for(&mut self, (thread, now): (ThreadIx, Ktime), next: ThreadIx, then: Then) {
         let process = |ix| self.graph.analysis.thread(ix).process;
         let same = process(thread) == process(next);

@@ -77,7 +77,7 @@ impl Builder<'_> {
     }
 
     /// Whether nothing depends on the order in which the children of a process run. This is the case if the process is
-    /// in the background, and no process that ends by itself waited for one of its descendants.
+    /// in the background, and no other process that ends by itself waited for a descendant of the background process.
     pub(super) fn has_idle_children(&self, process: ProcessIx) -> bool {
         self.background[process] && !self.serves_by_children[process]
     }
@@ -92,8 +92,8 @@ impl Builder<'_> {
         Some(last.map_or(Ktime(0), |stretch| stretch.from))
     }
 
-    /// The last wait of a thread that began before its exit. Later waits do not count: a thread that exits may wait
-    /// until the kernel has closed its files.
+    /// The last wait of a thread that began before the thread's exit. Later waits do not count: a thread that exits may
+    /// wait until the kernel has closed its files.
     fn last_wait(&self, thread: ThreadIx) -> Option<Stretch> {
         let exited = self.graph.analysis.thread(thread).exited;
         let stretches = self.graph.timeline.of(thread);

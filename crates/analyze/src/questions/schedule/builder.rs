@@ -47,7 +47,8 @@ pub(super) struct Builder<'a> {
     /// For each process, the largest number of children that it had at the same time.
     pub(super) at_once: Arena<ProcessIx, u64>,
     pub(super) marks: Arena<ThreadIx, Vec<(Ktime, Mark)>>,
-    /// For each thread, the times at which it ended a wait of another process or started one, in order.
+    /// For each thread, the times at which the thread ended a wait of another process or started another process, in
+    /// order.
     pub(super) answers: Arena<ThreadIx, Vec<Ktime>>,
     /// The numbers of the kinds of wakings in the simulated run. Wakings with the same number are interchangeable: a
     /// thread that waits for one of them goes on at the first one. For example, a job slot may go to any other process.
@@ -57,7 +58,7 @@ pub(super) struct Builder<'a> {
     /// the process's life. A process that ended by itself waited for nothing that the background process did, except
     /// for its end.
     pub(super) background: Arena<ProcessIx, bool>,
-    /// For each process, whether another process that ended by itself waited for one of its descendants.
+    /// For each process, whether another process that ended by itself waited for a descendant of the first process.
     pub(super) serves_by_children: Arena<ProcessIx, bool>,
     /// The results of `Builder::serves` for the processes that were already looked up: whether a process serves
     /// clients that are not in the background.

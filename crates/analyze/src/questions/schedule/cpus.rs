@@ -163,9 +163,9 @@ impl Clock {
         let cpus = self.machine.cpus.saturating_mul(1000);
         let others = self.machine.others;
         let all = if self.machine.grouped {
-            // The run as a whole has one share, and all other tasks together have `others` thousandths of such a share.
-            // The tasks of the run divide the run's share evenly. The result is the same as if each of these tasks
-            // competed with `others` thousandths of a task.
+            // The run as a whole has one share of the CPUs, and all other tasks together have `others` thousandths of
+            // such a share. The run's tasks divide the run's share evenly. So for each task of the run, the other tasks
+            // weigh as much as `others` thousandths of a task.
             tasks.saturating_mul(others.saturating_add(1000))
         } else {
             tasks.saturating_mul(1000).saturating_add(others)
@@ -194,9 +194,10 @@ impl Clock {
         let Some(quota) = quota.map(|quota| quota.max(1)) else {
             return false;
         };
-        // A stop by the quota costs the tasks their data in the caches, so it changes the next period. Mostly all
-        // periods are equal: the quota stops the tasks in each of them, or in none. But because of rounding, periods
-        // with and without a stop can alternate. Then the periods are passed in pairs, because all pairs are equal.
+        // If the quota stops the tasks in a period, the next period is different, because the tasks have lost their
+        // data in the caches. Mostly all periods are equal: the quota stops the tasks in each of them, or in none. But
+        // because of rounding, periods with and without a stop can alternate. Then one such period and the next one are
+        // passed together, because all these pairs are equal.
         let first = rates.period(quota);
         let (each, length) = if first.stops == self.stopped {
             (first, PERIOD)
@@ -234,8 +235,9 @@ struct Rates {
     /// The number of all tasks that share the simulated CPUs, including tasks outside of the run, in thousandths of a
     /// task.
     all: u64,
-    /// The time in ns that passes until each task has got `cpus` ns of CPU time. Time lost by shared caches makes this
-    /// time longer, and is not part of the `cpus` ns. A quota counts the lost time, too.
+    /// The time in ns in which each task gets as many ns of CPU time as the number in `cpus`. Time lost by shared
+    /// caches makes `share` longer, but is not part of the CPU time that a task gets. A quota counts the lost time,
+    /// too.
     share: u64,
     /// The time that tasks lose because they share the CPU caches with other tasks, in thousandths of the work.
     cost: u64,

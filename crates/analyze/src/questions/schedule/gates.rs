@@ -113,8 +113,8 @@ impl Plan {
         let inside = at > *from && at <= *to;
         match awaited {
             Some(WaitReason::Slot) => return inside,
-            // The wait for a vfork child is the wait for the job itself. So for the last job, the wait may end after
-            // the job's start.
+            // A vfork child is a job itself, so the wait for the child is a wait for this job. The wait for the tool's
+            // last job may end after the start of that job, so `inside` may be false here.
             Some(WaitReason::Vfork) => {}
             _ if !inside => return false,
             _ => {}
@@ -153,8 +153,8 @@ pub(super) struct Gates<'a> {
     done: Arena<ProcessIx, bool>,
     /// For each process, the jobs that wait for its end before they start.
     dependents: HashMap<ProcessIx, Vec<usize>>,
-    /// For each build tool, the number of its first jobs that have all ended, and the numbers of later jobs that have
-    /// ended.
+    /// For each build tool, the largest n for which the first n jobs have all ended, and the numbers of the later jobs
+    /// that have ended.
     ended: HashMap<ProcessIx, (u32, BTreeSet<u32>)>,
     /// The jobs that cannot start until the first n jobs of a build tool have all ended. The key is the tool and n.
     behind: BTreeMap<(ProcessIx, u32), Vec<usize>>,

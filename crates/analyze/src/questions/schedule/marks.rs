@@ -139,9 +139,9 @@ impl Builder<'_> {
     }
 
     /// Adds to the operations of a process a wait for the ends of earlier children, so that no more children live at
-    /// once than in the recording. Example: at most two children lived at once, and this is the third child; then the
-    /// wait is for one end. More children may have ended in the recording by then, but only because the parent itself
-    /// had to wait for a CPU.
+    /// once than in the recording. Example: in the recording at most two children lived at once, and now the third
+    /// child starts. Then the process waits until one child has ended. More children may have ended in the recording by
+    /// then, but only because the process itself had to wait for a CPU.
     fn before_start(&self, list: &mut List, thread: ThreadIx, child: ThreadIx, at: Ktime) {
         let analysis = self.graph.analysis;
         let process = analysis.thread(thread).process;

@@ -19,9 +19,9 @@ pub(super) enum What {
     Cold,
     /// The thread waits for the given number of ns.
     Delay,
-    /// The thread waits for one of the wakings that have the given number.
+    /// The thread waits for a waking of the kind with the given number. Wakings of one kind are interchangeable.
     Await,
-    /// The thread causes one of the wakings that have the given number.
+    /// The thread causes a waking of the kind with the given number. Wakings of one kind are interchangeable.
     Wake,
     /// The thread starts the thread with the given number.
     Start,

@@ -21,7 +21,7 @@ const LARGE: u64 = 8 << 20;
 const REFILL: u64 = 4_000_000;
 
 impl Builder<'_> {
-    /// Adds a thread's stretch (a time in one state) that depends on no other thread to the thread's operations.
+    /// Adds to a thread's operations a stretch of the thread (a time in one state) that depends on no other thread.
     /// Actions of the thread in this time on which other threads depend, such as wakings, are added as well. `cold` is
     /// whether another task had the CPU before.
     pub(super) fn own_time(

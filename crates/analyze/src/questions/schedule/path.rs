@@ -30,8 +30,8 @@ impl Done {
         share(ns, is, of)
     }
 
-    /// Returns the result of the simulated run with all times multiplied by a fraction: its length, the times in its
-    /// chain of threads, and the starts and ends of its threads. Only the CPU time is not changed.
+    /// Returns the result of the simulated run with its times multiplied by a fraction: the length of the run, the
+    /// times in the run's chain of threads, and the starts and ends of the threads. Only the CPU time is not changed.
     pub fn fitted(self, part: (u64, u64)) -> Done {
         let long = |ns| Done::times(ns, part);
         let leg = |leg: Leg| {
@@ -86,8 +86,8 @@ struct Event {
     thread: ThreadIx,
     now: u64,
     at: Ktime,
-    /// The index of the event on which this one depends: the last earlier event of the thread that ended the wait. If
-    /// no thread ended the wait, it is the last earlier event of the same thread.
+    /// The index of the event on which this event depends: the last earlier event of the thread that ended this event's
+    /// wait. If no thread ended the wait, this is the index of the last earlier event of the same thread.
     before: Option<usize>,
 }
 

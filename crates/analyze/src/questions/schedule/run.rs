@@ -17,9 +17,9 @@ use crate::arena::{Arena, Ix};
 use crate::model::{ProcessIx, ThreadIx};
 use crate::share::{share, share_up};
 
-/// The wakings of a simulated run that have one number, so that they are interchangeable. `done` is the number of
-/// wakings that are left over for later waits; if it is negative, so many later wakings must not count. `waiting` has
-/// the threads that wait for such a waking.
+/// The wakings of one kind in a simulated run, which are interchangeable. `done` is the number of wakings that are left
+/// over for later waits. If `done` is negative, that many later wakings must not count. `waiting` has the threads that
+/// wait for such a waking.
 #[derive(Clone, Debug, Default)]
 struct Waking {
     done: i64,

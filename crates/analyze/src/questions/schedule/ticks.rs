@@ -29,8 +29,8 @@ const TIMED: [Reason; 7] = [
 /// A thread that ends with its process counts as a periodic background thread if at least this many time-outs ended
 /// its waits. A guess: with fewer, a thread that waited for its work several times would count as such.
 const PERIODIC: usize = 8;
-/// The largest number of a process's other threads that are searched for one that waited for a thread's end. Also the
-/// largest number of stretches (times in one state) that are searched in each of them.
+/// The largest number of a process's other threads that are searched for a thread that waited for the end of a given
+/// thread. Also the largest number of stretches (times in one state) of each of these threads that are searched.
 const MOST: usize = 64;
 /// The largest number of stretches (times in one state) of each other thread that are searched for work while a thread
 /// slept. This limit bounds the work of `tr`.
@@ -89,16 +89,16 @@ impl Builder<'_> {
             let timed = TIMED.contains(&stretch.reason) && stretch.waker().is_timer();
             let by = self.waker(thread, &stretch).filter(|_| !timed);
             let process = |thread| self.graph.analysis.thread(thread).process;
-            // Whether this wait is one of the loop. At the end of a process, the runtime of its language may also
-            // wait for the other threads. That wait has no time-out and is not part of the loop.
+            // Whether this wait belongs to the loop. At the end of a process, the runtime of its language may also wait
+            // for the other threads. Such a wait has no time-out and does not belong to the loop.
             let is_loops = reason == stretch.reason && stretch.timeout != Timeout::NONE;
             stopped = is_loops && by.is_some_and(|by| process(by) == process(thread));
             last = timed.then_some(stretch);
             if timed {
                 timeouts.push(stretch.from);
             }
-            // A wait with the loop's reason and time-out is part of the loop even if it is short. For example, a
-            // request came right after a tick, or a signal ended the server then.
+            // A wait with the loop's reason and time-out is part of the loop even if the wait is short. For example, a
+            // request came right after a tick, or a signal that ended the server came right after a tick.
             let waits_again = stretch.reason == reason
                 && timeout.least().is_some()
                 && stretch.timeout.least() == timeout.least();
@@ -129,8 +129,8 @@ impl Builder<'_> {
                 }
                 (false, true) => {
                     if by.is_some() {
-                        // Waits on the critical path are left out: the end of such a wait itself, and not the other
-                        // thread, was the reason why the run went on.
+                        // Waits on the critical path are left out. The run went on because such a wait ended, and not
+                        // because of the thread that ended the loop's last wait.
                         ticks.extend(
                             open.iter()
                                 .copied()
@@ -204,7 +204,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Whether a thread ended a wait of another process, or started one, in the time between two moments.
+    /// Whether a thread ended a wait of another process, or started another process, in the time between two moments.
     fn woke_another(&self, thread: ThreadIx, from: Ktime, to: Ktime) -> bool {
         let answers = &self.answers[thread];
         let next = answers.partition_point(|at| *at < from);

@@ -171,9 +171,9 @@ impl Replay<'_> {
         true
     }
 
-    /// Advances the virtual clocks of a thread up to the recorded time `until`, and through a wait that ends then.
-    /// Earlier wakings and forks have been replayed already. At `until` itself, the wait may depend on a thread
-    /// whose wait ends at the same time; `depth` counts the threads in this chain.
+    /// Advances the virtual clocks of a thread up to the recorded time `until`, including a wait that ends at `until`.
+    /// Wakings and forks before `until` have been replayed already. But the thread that ended the wait may have ended a
+    /// wait of its own at `until`, too, so its clocks are advanced first. `depth` counts the threads in this chain.
     pub fn advance(&mut self, thread: ThreadIx, until: Ktime, depth: u32) {
         let start = self.graph.analysis.thread(thread).start;
         let cursor = &mut self.cursors[thread];
