@@ -127,7 +127,8 @@ fn accepted(args: &[OsString]) -> Accepted {
     }
 }
 
-/// Whether a letter is an option of GNU's or BSD's `tr` (`A` is AIX's, which GNU's ignores).
+/// Whether a letter is an option of GNU's or BSD's `tr`. The option `A` is one of AIX's `tr`, and GNU's `tr` accepts
+/// and ignores it.
 fn is_letter(letter: u8) -> bool {
     b"cCdstAu".contains(&letter)
 }

@@ -110,7 +110,7 @@ impl Gate {
 /// - A build failed.
 /// - The recordings cannot be compared: one is truncated or ended before COMMAND did, the methods of recording differ,
 ///   or the commands have nothing in common.
-/// - The figure is unknown, or has more unknown time than the limit of its growth.
+/// - The figure is unknown, or more time of a recording is unknown than the limit allows the figure to grow.
 /// - It is not clear whether the build or something else caused the growth.
 pub fn judge(diff: &Diff) -> Option<Result<Gate, String>> {
     let (figure, most) = diff.ask.gate?;

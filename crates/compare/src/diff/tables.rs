@@ -120,8 +120,8 @@ fn time(judged: Option<&Difference>) -> Cell {
     })
 }
 
-/// Writes a table of the comparison to the output, unless it has no rows. A table with a column of names has at
-/// most as many rows as the user chose; a table of figures has all.
+/// Writes a table of the comparison to the output, unless the table has no rows. A table with a column of names has at
+/// most as many rows as the user chose; a table of figures has all its rows.
 fn show<R>(
     diff: &Diff,
     to: &mut impl Medium,

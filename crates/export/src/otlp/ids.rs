@@ -22,8 +22,8 @@ use tr_insight::identity;
 /// The source from which the ids of exported spans are made (`tr export --ids`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum IdSource {
-    /// The ids come from what the recording contains: TRACEPARENT, or else its job of GitHub Actions; otherwise new
-    /// ones are made.
+    /// The ids come from the recording: from its TRACEPARENT, or else from the job of GitHub Actions in which the
+    /// recording was made. Without either, the ids are made from the identifier of the recording.
     #[default]
     Recording,
     /// The ids come from the run of GitHub Actions in which the recording was made, even if it has a TRACEPARENT.
@@ -152,8 +152,8 @@ impl Ids {
         }
     }
 
-    /// The ids that follow from the recording alone ([`IdSource::Recording`]): from TRACEPARENT, from its job in GitHub
-    /// Actions, or newly made.
+    /// The ids that follow from the recording alone ([`IdSource::Recording`]): from its TRACEPARENT, or else from the
+    /// job of GitHub Actions in which the recording was made, or else from the recording's identifier.
     pub fn recorded(meta: &Metadata) -> Ids {
         let value = |wanted: &str| value(meta, wanted);
         let context = value(TRACEPARENT).and_then(TraceContext::parse);
@@ -306,7 +306,7 @@ mod tests {
         ] {
             assert_eq!(ids_of(&ci, &format!("gitlab:{end}")), Ok(ids.clone()));
         }
-        // The parent is the job's own span, if the time of its begin is recorded.
+        // The parent is the job's own span if the time at which the job began is recorded.
         let job = [
             ci[0],
             ("CI_JOB_ID", "77"),
