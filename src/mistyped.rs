@@ -83,8 +83,8 @@ enum Accepted {
     Yes,
 }
 
-/// Whether GNU `tr` accepts these arguments. For it, everything after the first argument that is no option is an
-/// operand.
+/// Whether GNU `tr` accepts these arguments. GNU `tr` takes everything after the first argument that is no option for
+/// operands.
 fn accepted(args: &[OsString]) -> Accepted {
     let (mut delete, mut squeeze) = (false, false);
     let mut rest = args.iter();

@@ -91,8 +91,8 @@ pub struct Job {
     /// The name of the CI job without the number that was added to it because an earlier job has the same name; `None`
     /// if no number was added.
     unnumbered: Option<String>,
-    /// The indices, in the list of all jobs, of the jobs for which this one waited. They are smaller than its own
-    /// index.
+    /// The indices, in the list of all jobs, of the jobs for which this job waited. These indices are smaller than this
+    /// job's own index.
     needs: Vec<usize>,
     /// The time that a change to this job would save for the whole pipeline; `None` unless the job is on the chain of
     /// jobs that set the pipeline's time.

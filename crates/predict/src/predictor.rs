@@ -447,8 +447,8 @@ impl Predictor {
         slowest.unwrap_or_default()
     }
 
-    /// The likely simulated run of the slowest machine among which the tests are divided, with its
-    /// critical path.
+    /// The likely simulated run of the slowest of the machines among which the tests are divided, with its critical
+    /// path.
     fn traced(&self, machine: Machine) -> Done {
         let changes = match self.variants.as_slice() {
             [[_, likely, _]] => *likely,
@@ -474,8 +474,8 @@ impl Predictor {
         !self.follow.is_empty() && cpus > self.used
     }
 
-    /// The error of a forecast: the largest parts of its time, in thousandths, by which the real
-    /// time may be shorter and longer.
+    /// The error of a forecast, in thousandths of the forecast time: by how much the real time may be shorter, and by
+    /// how much it may be longer.
     fn error(&self, load: Load, cpus: u64, done: &Done) -> (u64, u64) {
         let off = load.replayed.abs_diff(self.recorded).saturating_mul(1000);
         let off = (off / self.recorded.max(1)).min(MOST_OFF);

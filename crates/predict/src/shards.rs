@@ -424,8 +424,8 @@ impl Plan {
         sums
     }
 
-    /// A sentence with the number of tests, and how many of their costs come from the recording,
-    /// from reports or are the median.
+    /// A sentence with the number of tests: of how many the cost is known from the recording, of how many from reports,
+    /// and for how many the median is taken.
     fn sources(&self) -> String {
         let count = |source| self.tests.count(source);
         let all = units::plural(self.tests.list.len() as u64, "test", "tests");

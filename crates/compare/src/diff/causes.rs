@@ -54,7 +54,7 @@ pub enum Whose {
     Unclear,
 }
 
-/// A circumstance, other than the build's own work, by which its CPU time can differ between two builds.
+/// A circumstance, other than the build's own work, that can make the CPU time of two builds differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
     /// Other tasks on the machine share cores and caches with the build, which makes its CPU time longer.

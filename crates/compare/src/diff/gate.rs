@@ -226,7 +226,8 @@ fn share_of(judged: &Difference, ns: i128) -> f64 {
     ns as f64 * 100.0 / judged.base as f64
 }
 
-/// The sentence why the gate cannot tell whether a growth is due to the build or, for example, to other tasks.
+/// The sentence that says why the gate cannot tell whether a growth is due to the build or, for example, to other
+/// tasks.
 fn doubtful(diff: &Diff, figure: Figure) -> String {
     let waits = |share: &&Share| {
         share.whose == Whose::Unclear

@@ -161,7 +161,7 @@ impl Difference {
         }
     }
 
-    /// The larger of the two medians of the compared figure, that of the base and that of the new runs.
+    /// The larger one of the two medians of the compared figure in the base and in the new runs.
     pub fn most(&self) -> u64 {
         self.base.max(self.new)
     }

@@ -359,8 +359,7 @@ fn show_programs(diff: &Diff, to: &mut impl Medium) {
     show(diff, to, title, table, &diff.programs);
 }
 
-/// Writes the table of the functions whose sampled CPU time differs between the base and the new runs to the
-/// output.
+/// Writes to the output the table of the functions whose sampled CPU time differs between the base and the new runs.
 pub(super) fn show_functions(diff: &Diff, to: &mut impl Medium) {
     let least = diff.ask.least;
     let change = move |noisy: &SampledDifference| {

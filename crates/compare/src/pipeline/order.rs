@@ -22,8 +22,8 @@ fn plain<'a>(job: &'a Job, graph: &Graph) -> &'a str {
     job.unwrap_or_default()
 }
 
-/// For each name of a job in the graph, the indices of the jobs that have it. Several attempts and legs of a
-/// matrix share a name.
+/// For each name of a job in the graph, the indices of the jobs that have this name. Several attempts of a job share a
+/// name, and so do the jobs of a matrix (one job with several sets of values).
 fn by_name<'a>(jobs: &'a [Job], graph: &Graph) -> BTreeMap<&'a str, Vec<usize>> {
     let mut all: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (at, job) in jobs.iter().enumerate() {

@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(own.1, "");
     }
 
-    /// Compares the ids for a run of GitHub Actions with sums that the program sha256sum has computed.
+    /// Compares the ids for a run of GitHub Actions with SHA-256 sums that the program sha256sum has computed.
     #[test]
     fn ids_in_github_actions_are_the_collectors() {
         let run = [("GITHUB_RUN_ID", "17"), ("GITHUB_RUN_ATTEMPT", "2")];
@@ -291,7 +291,7 @@ mod tests {
         assert!(none.contains("GITHUB_RUN_ID"), "{none}");
     }
 
-    /// Compares the ids for a pipeline of GitLab with sums that the program sha256sum has computed.
+    /// Compares the ids for a pipeline of GitLab with SHA-256 sums that the program sha256sum has computed.
     #[test]
     fn ids_of_a_gitlab_pipeline_need_its_end() {
         let ci = [("CI_PIPELINE_ID", "31")];

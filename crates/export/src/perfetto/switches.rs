@@ -374,7 +374,7 @@ struct Running {
 /// The change of the number of running tasks in one interval of the counter.
 #[derive(Default)]
 struct Change {
-    /// The time in ns that tasks were on a CPU in this interval, without the tasks that ran during the whole interval.
+    /// The time in ns in this interval of those tasks that ran for only a part of the interval.
     part: u64,
     /// The change, from this interval on, of the number of tasks that run during whole intervals.
     whole: i64,

@@ -12,7 +12,8 @@ use super::Test;
 /// The properties of a test by which it is like others: its function, and its file or class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TestKind<'a> {
-    /// The name of the test's function, which tests with other parameters, or of other classes, share.
+    /// The name of the test's function. The name is the same for tests of this function with other parameters or in
+    /// other classes.
     function: &'a str,
     /// The file or the class of the test.
     place: &'a str,
