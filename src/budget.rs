@@ -99,8 +99,8 @@ impl Watch {
     }
 }
 
-/// A remark for an error message about a limit of the user that `tr` has raised to `most`, such as ` (128 MiB, the
-/// least that a report has)`. If `is` is false, the limit was not raised, and the text is empty.
+/// The remark in an error message that `tr` has raised the user's limit to `most`, which every report may use: ` (128
+/// MiB, the least that a report has)`. Empty if `is` is false, because the limit was not raised.
 fn raised(is: bool, most: String) -> String {
     if is {
         format!(" ({most}, the least that a report has)")

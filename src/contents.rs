@@ -57,8 +57,8 @@ pub struct Contents {
     /// The size in bytes of the trace file that `tr info` describes.
     pub bytes: u64,
     /// The counts of the trace's events and losses. Its commit delay is a lower bound of the longest time from an
-    /// event's time stamp to its commit in its slot or the ring buffer. Without an analysis, the bound only holds if
-    /// the clocks of the CPUs agree.
+    /// event's timestamp until the BPF program has stored the event for the recorder. Without an analysis, the bound
+    /// only holds if the clocks of the CPUs agree.
     pub tally: Tally,
     /// The length in ns of the span of time that the trace covers.
     pub duration: u64,

@@ -83,8 +83,8 @@ enum Accepted {
     Yes,
 }
 
-/// Whether GNU `tr` accepts these arguments. For it, everything after the first argument that is no option is an
-/// operand.
+/// Whether GNU `tr` accepts these arguments. GNU `tr` takes everything after the first argument that is no option for
+/// operands.
 fn accepted(args: &[OsString]) -> Accepted {
     let (mut delete, mut squeeze) = (false, false);
     let mut rest = args.iter();
@@ -127,7 +127,8 @@ fn accepted(args: &[OsString]) -> Accepted {
     }
 }
 
-/// Whether a letter is an option of GNU's or BSD's `tr` (`A` is AIX's, which GNU's ignores).
+/// Whether a letter is an option of GNU's or BSD's `tr`. The option `A` is one of AIX's `tr`, and GNU's `tr` accepts
+/// and ignores it.
 fn is_letter(letter: u8) -> bool {
     b"cCdstAu".contains(&letter)
 }

@@ -95,7 +95,7 @@ pub fn whole<T, E: From<io::Error>>(
     tr_output::whole(&Target::of(output), &settings, write)
 }
 
-/// Writes a text to a file as a whole, or to standard output. Returns the exit status; an error has been printed then.
+/// Writes a text to a file as a whole, or to standard output. Prints an error if that fails. Returns the exit status.
 #[cfg(feature = "texts")]
 pub fn text(
     (output, force): (&Path, Force),

@@ -55,7 +55,7 @@ fn named() -> Option<String> {
 /// The environment variables, with values, that `tr` sets for the pager, for example LESS. `is_set` is a function that
 /// returns whether the user has set a variable.
 fn settings(is_set: impl Fn(&str) -> bool) -> Vec<(&'static str, &'static str)> {
-    // As git sets them: colours are shown, and text that fits on the screen is not paged.
+    // git sets the same values: colours are shown, and text that fits on the screen is not paged.
     let mut settings = vec![("LESS", "FRX"), ("LV", "-c")];
     // The text is UTF-8 in every locale. In the POSIX locale, less would otherwise print the bytes in hexadecimal.
     if !is_set("LESSCHARDEF") {

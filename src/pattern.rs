@@ -32,7 +32,7 @@ pub fn of(first: &Path, last: &Path, count: u64) -> Option<String> {
         let mut files = files.flatten();
         let names = files.by_ref().take(FILES).map(|file| file.file_name());
         let is_all = names.filter(|name| is_one(name)).count() as u64 == count;
-        // If the directory has more files than are examined, the pattern might match one of the others, too.
+        // If the directory has more files than are examined, the pattern might also match a file that was not examined.
         if !is_all || files.next().is_some() {
             return None;
         }

@@ -28,7 +28,7 @@ use tr_mcp::tool::{AgentTool, Takes, TakesKind};
 use tr_output::FileKind;
 use tr_text::called::TR;
 
-/// The test that recognizes an HTML page or JSON of `tr diff`, which a new one may replace.
+/// The test that recognizes a file which `tr diff` may replace by its output: an HTML page or JSON of `tr diff`.
 const COMPARISON: FileKind = FileKind {
     name: "a comparison of tr diff",
     is: |bytes| {

@@ -49,7 +49,8 @@ struct Diagnosis {
     machine: Machine,
     /// The method that `tr record` would use; `None` if no method works.
     method: Option<Method>,
-    /// The facts that a recording by this method would lack, and other remarks about its BPF programs.
+    /// The facts that a recording by this method would lack, and other remarks about the BPF programs of such a
+    /// recording.
     programs: Programs,
     /// A change to the machine that would allow a better recording: its purpose, and the command line that
     /// makes it; `None` if there is none.

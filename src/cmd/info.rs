@@ -400,9 +400,9 @@ fn file(lines: &mut Lines, contents: &Contents) {
 
 /// A kind of facts in a recording, and how facts of this kind were recorded.
 struct FactKind {
-    /// The name of the kind in JSON.
+    /// The name of this kind of facts in the JSON of `tr info`.
     key: &'static str,
-    /// The name of the kind in text.
+    /// The name of this kind of facts in the text of `tr info`.
     title: &'static str,
     known: Known,
 }
@@ -479,9 +479,9 @@ fn completeness(lines: &mut Lines, contents: &Contents) {
             back => units::time(back),
         },
     );
-    // A commit delay is the time from an event's timestamp to its arrival in its slot or the ring. The delay is noticed
-    // only if the event comes too late in the file. Such an event proves a least delay, not the whole one, so the text
-    // says "at least".
+    // A commit delay is the time from an event's timestamp until the BPF program has stored the event for the recorder.
+    // The delay is noticed only if the event comes too late in the file. Such an event proves only a lower bound of its
+    // delay, so the text says "at least".
     lines.say(
         "commit delay",
         match (contents.tally.commit_delay, &contents.analysis) {

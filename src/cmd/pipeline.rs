@@ -18,7 +18,8 @@ use crate::subcommand::{Program, Subcommand};
 use crate::{analysis, open, output};
 use tr_output::FileKind;
 
-/// The test that recognizes an HTML page or JSON of `tr pipeline`, which a new one may replace.
+/// The test that recognizes a file which `tr pipeline` may replace by its output: an HTML page or JSON of `tr
+/// pipeline`.
 const PIPELINE: FileKind = FileKind {
     name: "a pipeline of tr pipeline",
     is: |bytes| {

@@ -27,7 +27,7 @@ use tr_mcp::tool::{AgentTool, Takes, TakesKind};
 use tr_output::FileKind;
 use tr_text::escape;
 
-/// The test that recognizes an HTML page or JSON of `tr predict`, which a new one may replace.
+/// The test that recognizes a file which `tr predict` may replace by its output: an HTML page or JSON of `tr predict`.
 const FORECAST: FileKind = FileKind {
     name: "a forecast of tr predict",
     is: |bytes| {

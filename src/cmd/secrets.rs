@@ -18,7 +18,8 @@ use crate::open;
 
 /// A command line in the trace that contains secrets, and where they are.
 struct CommandLine {
-    /// The pid of the process with this command line; `None` for COMMAND as the trace's metadata has it.
+    /// The pid of the process with this command line; `None` for the command line of COMMAND that is in the trace's
+    /// metadata.
     pid: Option<u32>,
     /// The time of the exec with this command line, in ns since the start of the recording; `None` if the exec was
     /// before the recording.

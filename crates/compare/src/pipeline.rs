@@ -91,8 +91,8 @@ pub struct Job {
     /// The name of the CI job without the number that was added to it because an earlier job has the same name; `None`
     /// if no number was added.
     unnumbered: Option<String>,
-    /// The indices, in the list of all jobs, of the jobs for which this one waited. They are smaller than its own
-    /// index.
+    /// The indices, in the list of all jobs, of the jobs for which this job waited. These indices are smaller than this
+    /// job's own index.
     needs: Vec<usize>,
     /// The time that a change to this job would save for the whole pipeline; `None` unless the job is on the chain of
     /// jobs that set the pipeline's time.
@@ -212,9 +212,9 @@ pub struct Pipeline {
     given: bool,
     /// Whether the times of all jobs of the pipeline come from the CI system, and so from a single clock.
     by_ci_clock: bool,
-    /// The amount in ns by which a time of a job may be wrong. For times by the CI system's clock, this is an upper
-    /// limit. For times by the clocks of the jobs' machines, it is an assumption. It is larger if a proof shows more:
-    /// the graph of jobs, or a clock that was set during a recording.
+    /// The amount in ns by which a time of a job may be wrong. For times by the CI system's clock, this amount is an
+    /// upper limit. For times by the clocks of the jobs' machines, this amount is assumed to be `CLOCKS`, unless the
+    /// graph of jobs, or a clock that was set during a recording, proves a larger error.
     uncertain: u64,
     /// The least amount in ns by which the clocks of the jobs' machines differ, because a job began before the end of
     /// one that it needs.
@@ -244,8 +244,8 @@ impl Pipeline {
         number(&mut jobs);
         let needs = match (graph, &needed) {
             (Some(graph), _) => order::given(&jobs, graph)?,
-            // The graph comes from the CI system, by whose clock no job began before one that it needs. So a job that
-            // comes later in the list is no needed job.
+            // The graph comes from the CI system. By the CI system's clock, a job never begins before the jobs that it
+            // needs have ended. So no job needs a job that comes later in the list.
             (None, Some(graph)) => order::earlier(&jobs, graph),
             (None, None) => (0..jobs.len()).map(|at| guessed(&jobs, at)).collect(),
         };

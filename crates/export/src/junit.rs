@@ -111,10 +111,10 @@ pub fn for_log(text: &str) -> Result<Cow<'_, str>, Error> {
                     out.push(first);
                     out.push(' ');
                 }
-                // The place is in the value of an attribute.
+                // The command is inside of the value of an attribute.
                 _ if quote.is_some() => out.push_str(&reference),
-                // The place is before the name of an attribute. The blanks before it may become one blank on the same
-                // line.
+                // The command begins before the name of an attribute. All blanks before the command, with their line
+                // breaks, become one blank, so that the command does not begin a line.
                 _ => {
                     let length = out.trim_end().len();
                     out.truncate(length);

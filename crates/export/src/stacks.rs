@@ -43,8 +43,9 @@ fn of_processes(view: &View<'_>, weight: impl Fn(&Process) -> u64) -> Sums {
     sums
 }
 
-/// Sums up the sampled times of the chosen processes, in ns, for each stack of a process, its ancestors and its
-/// functions.
+/// Sums up the sampled times of the chosen processes, in ns, for each stack. The outermost frames of a stack are the
+/// process's ancestors and the process, the inner ones are its functions. Only samples with the state `doing` (on a
+/// CPU, or off CPU) count.
 fn of_functions(view: &View<'_>, doing: Doing) -> Sums {
     let analysis = view.analysis;
     let chosen = view.is_chosen();
@@ -86,7 +87,8 @@ fn lineage(analysis: &Analysis, process: ProcessIx) -> Vec<String> {
 fn own_wall(analysis: &Analysis, process: &Process) -> u64 {
     let mut covered = 0;
     let mut until = process.start;
-    // The children are in the order of their start, so overlapping times are counted once.
+    // The children are in the order of their start, and `until` is the latest end so far. So a time in which several
+    // children lived is counted once.
     for child in &process.children {
         let child = analysis.process(*child);
         let (from, to) = (child.start.max(until), child.end.min(process.end));

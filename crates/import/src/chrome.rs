@@ -419,7 +419,7 @@ pub(crate) fn read_object(bytes: &[u8]) -> Result<Option<Spans>, Error> {
     let started = started.and_then(|other| other.get("profile_start_ts")?.as_i64());
     let clock = match (document.begin_us, started) {
         (Some(us), _) => Clock::Since(us.saturating_mul(1000)),
-        // Bazel's profile has the time at which it began in ms.
+        // Bazel's profile has the time, in ms since 1970, at which the profile began.
         (None, Some(ms)) => Clock::Since(ms.saturating_mul(1_000_000)),
         (None, None) => Clock::Untold,
     };

@@ -180,8 +180,8 @@ pub fn open(found: &ImportFile, room: &mut u64) -> Result<Option<ToolFile>, Erro
     }))
 }
 
-/// Adds an imported file to those that were read. Small files of one tool, each with a span or two, are merged. The
-/// merged file is named after the directory that contains the directories of the small files.
+/// Adds an imported file to the files that were read. Small files of one tool, each with a span or two, are merged into
+/// one file. The merged file is named after the directory two levels above the small files.
 pub fn add(files: &mut Vec<ToolFile>, file: ToolFile) {
     let directory = |path: &[u8]| {
         let mut parts = path.rsplitn(3, |byte| *byte == b'/');

@@ -43,7 +43,7 @@ impl<'a> Line<'a> {
         let line = Line {
             start,
             end,
-            // Before ninja 1.9 the log has such times in seconds.
+            // Before ninja 1.9, the log has the times of files in seconds.
             made: if made < SECONDS {
                 made.saturating_mul(1_000_000_000)
             } else {

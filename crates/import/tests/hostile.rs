@@ -36,7 +36,8 @@ static RECORDING: LazyLock<Analysis> = LazyLock::new(|| {
     analyze(&trace, &Options::default())
 });
 
-/// Places the spans of a file in the recording, and verifies the spans and their numbers.
+/// Places the spans of a file in the recording. Verifies that each span lies within its process, and that the counts of
+/// the spans agree. Returns the number of placed spans.
 fn placed(file: File) -> u64 {
     let imports = Imports::place(&[tool_file(b"tests.xml", file)], &RECORDING);
     for span in &imports.spans {

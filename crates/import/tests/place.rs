@@ -55,8 +55,9 @@ fn ninja_runs() {
     assert_eq!(counts(&import), (5, 3, 0));
 }
 
-/// Lines of an earlier run in ninja's log have the same times as a command of this run that names no output. If two
-/// such commands run at once, neither gets a name.
+/// A command of this run names no output, so only its times connect the command with a line of ninja's log. Lines of an
+/// earlier run that have the same times are not used. If two lines of this run fit the command, the command gets no
+/// name.
 #[test]
 fn ninja_lines_of_the_run_before() {
     let lines: &[Line] = &[
@@ -80,9 +81,9 @@ fn ninja_lines_of_the_run_before() {
     assert_eq!(spans, "2 1310-1400 app -\n");
 }
 
-/// A command of this build names none of its outputs. A line of an earlier build in ninja's log has nearly the same
-/// times, and a line of this build comes after it. The earlier line is never used, even if this build's line is
-/// missing.
+/// A command of this build does not name its outputs, so only its times connect the command with a line of ninja's log.
+/// A line of an earlier build has nearly the same times as the command's own line. The earlier line is never used, even
+/// if the command's own line is missing.
 #[test]
 fn ninja_lines_of_earlier_builds() {
     let lines: &[Line] = &[
@@ -101,7 +102,7 @@ fn ninja_lines_of_earlier_builds() {
     assert_eq!(spans, "2 1400-1600 b.o -\n");
 }
 
-/// Two processes had the same pid one after the other, and a third process has it in another container.
+/// Two processes had the same pid one after the other, and a third process has the same pid in another container.
 #[test]
 fn clang_pids() {
     let analysis = recording(&[
@@ -152,7 +153,7 @@ fn suite(attributes: &str, cases: &str) -> String {
 }
 
 /// Tests without times of their own are placed so that they end together with their suite. The suite belongs to the
-/// runner whose command line names the file.
+/// runner whose command line names the file of the report.
 #[test]
 fn junit_suites() {
     let lines: &[Line] = &[
@@ -197,8 +198,8 @@ fn junit_suites() {
     );
     let note = "2 tests have no figures, because their place in time is not proven";
     assert_eq!(import.note.as_deref(), Some(note));
-    // The reported time has whole seconds, so the suite began at this time or up to one second later. The start of the
-    // runner is later than the reported time, so the suite began later within that second.
+    // The reported time has whole seconds, so the suite began at that time or up to one second later. Because the
+    // runner was started within that second, the suite can only have begun in the rest of the second.
     let (spans, _) = of("timestamp='2026-11-23T05:54:06+00:00' time='1.0'");
     assert_eq!(
         spans,
@@ -382,8 +383,8 @@ fn junit_places_are_proven() {
 }
 
 /// If a process begins near the boundary between two tests, within the error of this boundary, it may belong to either
-/// test. Then no figures are reported for both tests, but other tests are not affected. The tests begin 1.02, 4.02 and
-/// 6.02 s after the recording's start, each with an error of 21 ms.
+/// test. Then neither of these two tests has figures; other tests are not affected. The tests begin 1.02, 4.02 and 6.02
+/// s after the recording's start, each with an error of 21 ms.
 #[test]
 fn a_process_near_a_boundary_belongs_to_no_test() {
     let cases = "<testcase name='one' time='3.000'/><testcase name='two' time='2.000'/>\
@@ -440,7 +441,8 @@ fn junit_places_that_no_length_proves() {
     );
 }
 
-/// The time of a test is the time of the test's end, because otherwise the first test would begin before its process.
+/// The reported times of these tests are the ends of the tests. If they were the beginnings, the last test would end
+/// after its process.
 #[test]
 fn junit_times_of_ends() {
     let lines: &[Line] = &[(1, None, 900, 4_450, "run out.xml")];
@@ -537,8 +539,8 @@ fn junit_numbers() {
     assert!(!note.contains("overlap"), "{note}");
 }
 
-/// On a busy machine, the process of a test of bats may need longer to start than the test lasts. Another program that
-/// is named like a test only counts as the test if it lasts as long.
+/// On a busy machine, the process of a bats test may need longer to start than the test itself takes. Another program
+/// that is named like a test counts as the test only if the program took as long as the reported test.
 #[test]
 fn a_process_of_bats_is_its_test_however_late_the_test_begins() {
     let analysis = recording(&[

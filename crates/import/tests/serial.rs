@@ -93,8 +93,8 @@ fn proven(report: &str, written: Option<i64>, analysis: &Analysis) -> Vec<bool> 
             .iter()
             .skip(1)
             .position(|name| name.as_bytes() == &*span.name);
-        // Only tests with a known place are compared with the true times. A test can have no doubt and no known place,
-        // if the test's figures are the same at all possible places.
+        // Only tests with a known place are compared with the true times. A test without a known place can still have
+        // figures (`doubt` is `None`), if the figures are the same at all possible places.
         let length = span.to.since(span.from);
         let is_proven = span.doubt.is_none() && span.error <= length / 10;
         let has_place = is_proven || span.doubt.is_some_and(Doubt::has_place);
@@ -135,14 +135,15 @@ fn tests_are_in_their_places_whatever_times_the_report_has() {
     let lengths = truth("time");
     let all_but_first = [false, true, true, true, true];
     let all = [true; 5];
-    // The report has no times. Work of the runner before the first test may then belong to this test.
+    // The report has no times. So work of the runner before the first test may belong to the first test.
     assert_eq!(proven(REPORT, Some(written), &analysis), all_but_first);
     // The time of the suite is either the time at which the report was written or the time at which the suite began.
     let at_writing = with_stamps(|_| None, Some(stamp(written, true)));
     assert_eq!(proven(&at_writing, Some(written), &analysis), all_but_first);
     let at_begin = with_stamps(|_| None, Some(stamp(began[0], true)));
     assert_eq!(proven(&at_begin, Some(written), &analysis), all);
-    // The time of each test is that of the test's beginning or end, in milliseconds or in whole seconds.
+    // In turn, the report has for each test the time of its beginning or of its end, in milliseconds or in whole
+    // seconds.
     for has_ms in [true, false] {
         let begins = with_stamps(|at| Some(stamp(began[at], has_ms)), None);
         let ends = with_stamps(|at| Some(stamp(began[at] + lengths[at], has_ms)), None);
@@ -160,8 +161,8 @@ fn tests_are_in_their_places_whatever_times_the_report_has() {
     }
 }
 
-/// A time in whole seconds is cut and not rounded, so the suite did not begin before that time. The clock is set so
-/// that a full second begins just before the first test.
+/// A reported time in whole seconds is rounded down, so the suite did not begin before the reported time. The clock is
+/// set so that a full second begins just before the first test.
 #[test]
 fn a_suite_begins_in_the_second_that_its_time_names() {
     let mut analysis = recording();
@@ -170,7 +171,8 @@ fn a_suite_begins_in_the_second_that_its_time_names() {
     analysis.meta.start_clock.real += later as u64;
     analysis.summary.as_mut().unwrap().end_clock.real += later as u64;
     let report = with_stamps(|_| None, Some(stamp(began + later, false)));
-    // With this length the time cannot be the suite's end, because the suite would begin before the recording.
+    // With this length, the reported time cannot be the end of the suite, because the suite would then begin before the
+    // recording.
     let report = report.replace("<testsuite ", "<testsuite time=\"1.600\" ");
     let tests = place(&report, Some(truth("written")[0] + later), &analysis);
     let tests = tests.spans.iter().filter(|span| span.result.is_some());
@@ -178,8 +180,8 @@ fn a_suite_begins_in_the_second_that_its_time_names() {
     assert_eq!(proven, [true; 5]);
 }
 
-/// If local times can be in several time zones, because the recording is long, the time at which the report was written
-/// decides.
+/// In a long recording, a local time without a zone can belong to several time zones. Then the time at which the report
+/// was written decides which zone is meant.
 #[test]
 fn local_times_are_in_the_zone_in_which_the_report_was_written_after_them() {
     let mut analysis = recording();
@@ -220,9 +222,9 @@ fn the_order_of_a_report_by_result_proves_nothing() {
     assert!(proven(&moved("computes"), written, &analysis).contains(&false));
 }
 
-/// The runner computes before a test, and the test computes as well. So the figures of the test are the same at each of
-/// its possible places, and the place need not be proven. For a test that naps, the figures differ between the possible
-/// places.
+/// The runner uses a CPU all the time before a test, and so does the test. So the figures of the test are the same at
+/// each of its possible places, and the place need not be proven. For a test that naps, the figures differ between the
+/// possible places.
 #[test]
 fn a_test_with_the_same_figures_everywhere_needs_no_place() {
     let analysis = recording();
@@ -347,7 +349,8 @@ fn very_many_suites_cost_seconds() {
     assert!(note.contains("more suites"), "{note}");
 }
 
-/// Suites inside another suite ran in the order of the file. Suites that are not inside one may have run at any time.
+/// Suites that are inside another suite ran in the order of the file. Suites that are not inside another suite may have
+/// run at any time.
 #[test]
 fn suites_inside_one_suite_are_one_sequence() {
     let analysis = recording();

@@ -130,7 +130,7 @@ fn actions_of_bazel_are_their_sandboxes() {
     assert!((900..1_300).contains(&length), "{length}");
 }
 
-/// The spans get the same places from both encodings, and the program slept in the span that is named after it.
+/// The spans get the same places whether the OTLP file is JSON or protobuf. In the span `wait`, the program slept.
 #[test]
 fn spans_of_a_program_are_where_its_pid_was() {
     let recording = || recorded(include_bytes!("../../../fixtures/spans/otel.bin"));
@@ -314,7 +314,7 @@ fn between_equal_processes_nothing_is_decided() {
         complete("a.o", zero + 1_000_000, 400_000),
         complete("b.o", zero + 3_000_000, 400_000)
     );
-    // A shell around a program is not taken for another process that fits.
+    // A shell that only runs the program is not counted as a second process to which the span could belong.
     let placed = Placed::new(twice, file.as_bytes());
     assert_eq!(placed.places(), "b.o:3:3000-3400");
 }
@@ -347,7 +347,7 @@ fn events_that_begin_and_end_apart_are_spans() {
     assert_eq!(placed.note(), "not read: 1 flow events");
 }
 
-/// The spans of a CI job for which no process is known are placed on the command. They have no figures.
+/// Spans of a CI job for which no process is known are placed on COMMAND's process. These spans have no figures.
 #[test]
 fn spans_without_a_process_are_in_the_command_and_have_no_figures() {
     let span = |id: &str, parent: &str, name: &str, from: u64, to: u64| {

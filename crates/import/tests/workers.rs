@@ -167,7 +167,8 @@ fn a_process_runs_one_suite_at_a_time() {
     let (first, second) = all.split_once("<testsuite name=\"s1\">").unwrap();
     let is_meant = |test: &&str| test.contains("computes_1_1") || test.contains("naps_1_2");
     let tests: String = second.split_inclusive("/>").filter(is_meant).collect();
-    // The test gets a length that is a little longer than both naps, so that both fit.
+    // The reported length of the test is set to the longer of two naps, one in each worker. So either worker can have
+    // run the test.
     let lengths = ["naps_0_1", "naps_1_2"].map(|name| case.truth(name, "time"));
     let tests = tests.replace(lengths[1], lengths.iter().max().unwrap());
     let alone =
@@ -261,8 +262,8 @@ fn a_process_that_hears_of_the_tests_did_not_run_them() {
     assert_eq!(found, ["helps_0_2", "naps_0_1", "naps_0_3"]);
 }
 
-/// If the workers began late, some tests of both workers can together be hardly longer than the suite. Such a sum of
-/// lengths does not prove that one process ran all these tests.
+/// If the workers began late, the lengths of some tests of both workers can add up to little more than the length of
+/// the suite. Such a sum does not prove that one process ran all these tests.
 #[test]
 fn the_sum_of_the_lengths_does_not_prove_one_process() {
     let case = case!("workers");

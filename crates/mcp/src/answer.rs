@@ -6,8 +6,8 @@ use std::io::{self, Read};
 use serde_json::{json, Value};
 use tr_text::escape;
 
-/// Two largest lengths in bytes: `TEXT` for the command's text in an answer to an agent, `ANSWER` for the whole answer.
-/// An answer of this length has less than 2,000 tokens.
+/// The largest lengths in bytes of two texts: `TEXT` for the command's text in an answer to an agent, `ANSWER` for the
+/// whole answer. An answer of `ANSWER` bytes has less than 2,000 tokens.
 const TEXT: usize = 6_000;
 const ANSWER: usize = 7_900;
 /// The largest length in bytes of the part of an answer that has a command's warnings and other

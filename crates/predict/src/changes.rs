@@ -105,8 +105,8 @@ fn tests(facts: &BuildFacts<'_>) -> Vec<(u64, Vec<Group>)> {
     let cost = |ix| {
         let process = facts.analysis.process(ix);
         let at = processes.get(&ix).copied();
-        // The cost of a process is the recorded cost of its test's step, if the step covers the whole process. The step
-        // does not if it began later than the process, because the process then ran several tests. In that case, the
+        // The cost of a process is the recorded cost of its test's step, if the step covers the whole process. A step
+        // that began later than the process does not cover the process, which then ran several tests. In that case, the
         // cost is estimated from the life of the process.
         let whole = at.filter(|at| {
             steps

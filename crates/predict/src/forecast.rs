@@ -207,8 +207,7 @@ pub(crate) fn warnings(recording: &Recording) -> Vec<String> {
     said
 }
 
-/// The parts of a simulated critical path, summed by the facts from which the names of the processes are made, longest
-/// first.
+/// The parts of a simulated critical path, longest first. Processes that get the same name are summed up into one part.
 pub(crate) fn parts(analysis: &Analysis, done: &Done) -> Vec<ProgramOnPath> {
     type Key<'a> = (Identity, bool, Option<&'a Called>);
     let mut sums: HashMap<Key<'_>, (&Process, u64)> = HashMap::new();

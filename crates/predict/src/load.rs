@@ -28,8 +28,7 @@ pub(crate) struct Load {
     pub others: u64,
     /// Whether the kernel gives the run as a whole one share of the CPUs, however many of its tasks run at once.
     pub grouped: bool,
-    /// The time in ns that the simulation of the recorded run on its own machine takes beside this
-    /// load.
+    /// The length in ns that the simulation of the recorded run has on the recorded machine beside this load.
     pub replayed: u64,
 }
 
@@ -93,9 +92,10 @@ pub(crate) const BESIDE: u64 = 250;
 /// A recording shows how the kernel divides the CPUs only if it shows the division for at least a fifth (1/`SHOWN`) of
 /// the recorded time. A guess: a shorter time consists of only a few time slices.
 const SHOWN: u64 = 5;
-/// The kernel may divide the CPUs in two ways: among tasks, or among groups of tasks. The two ways are told apart only
-/// if the run gets at least an eighth (1/`DIFFER`) less CPU time by one of them. Measured beside two loops on two CPUs:
-/// four tasks got 1.28 to 1.36 CPUs as tasks, and 1.0 to 1.08 as a group.
+/// The kernel may divide the CPUs in two ways: among tasks, or among groups of tasks. A recording shows the way only if
+/// one way gives the run at least an eighth (1/`DIFFER`) less CPU time than the other way. Measured for four tasks
+/// beside two loops on two CPUs: the four tasks got 1.28 to 1.36 CPUs if the kernel divided the CPUs among tasks, and
+/// from 1.0 to 1.08 CPUs if it divided them among groups.
 const DIFFER: u64 = 8;
 /// If a process outside of the run was seen in the first and in the last quarter (1/`ENDS`) of the recorded time, it
 /// counts as present all the time. A guess: a short process, such as a compiler of another build, ends before the last
@@ -117,7 +117,7 @@ struct Busy {
 
 /// The number of processes outside of the run that used CPUs during all of the run, in thousandths of a process. The
 /// number is increased in proportion to the CPU time of the other processes outside of the run. `None` if these other
-/// processes had more than a quarter of the CPU time, or if for half of the CPU time the process is not known.
+/// processes had more than a quarter of the CPU time, or if it is not known which processes had half of the CPU time.
 fn busy_processes(outside: &Outside) -> Option<u64> {
     let mut busy: BTreeMap<Tgid, Busy> = BTreeMap::new();
     let mut all = 0u64;
@@ -191,8 +191,8 @@ struct Level {
     /// The times in ns in which exactly `least` of the run's tasks wanted a CPU, then `least` + 1 tasks, and so on, up
     /// to the largest number of tasks at this level.
     wanted: Vec<u64>,
-    /// The CPU time in ns that the run's tasks got while the number of tasks that wanted a CPU was at this level. The
-    /// level lasted for `ns` in all.
+    /// The CPU time in ns that the run's tasks got while the number of tasks that wanted a CPU belonged to this level.
+    /// `ns` is the total time during which the number belonged to this level.
     on_cpu: u64,
     ns: u64,
 }
@@ -210,7 +210,8 @@ fn division(facts: &BuildFacts<'_>, others: u64) -> Option<Division> {
     let demand = &facts.parallelism.demand;
     let mut levels = vec![Level::default(); cpus.saturating_add(1).min(demand.len())];
     for (at, level) in levels.iter_mut().enumerate() {
-        // The highest level has all times in which as many tasks as there are CPUs, or more, wanted a CPU.
+        // The level with the highest number also has the times in which more of the run's tasks wanted a CPU than there
+        // are CPUs.
         let more = if at == cpus { demand.len() } else { at + 1 };
         level.least = at;
         level.wanted = demand.get(at..more)?.to_vec();
@@ -251,17 +252,17 @@ fn divided(levels: &[Level], cpus: u64, others: u64, wall: u64) -> Option<Divisi
         if more - less <= more / DIFFER {
             continue;
         }
-        // The run had the division whose value is nearer to the recorded one. The limit between the two is their
-        // geometric mean.
+        // The run had the division (among tasks, or among groups) whose value is nearer to the value `got` of the
+        // recording. The border between the two values is their geometric mean.
         let is_more = u128::from(got) * u128::from(got) > u128::from(less) * u128::from(more);
         if is_more == (one_share > among_tasks) {
             for_groups = for_groups.saturating_add(level.ns);
         } else if among_tasks > one_share {
             for_tasks = for_tasks.saturating_add(level.ns);
         }
-        // In the remaining case, one share for the whole run would be more than the shares of its tasks, but the run
-        // got less. This proves no division: a single task beside a group gets a CPU for itself only after the kernel
-        // has moved the other tasks away, and may get less until then.
+        // In the remaining case, the run would get more CPU time by a division among groups than by one among tasks,
+        // and it got the smaller amount. This does not prove a division among tasks: a single task beside a group gets
+        // a CPU for itself only after the kernel has moved the other tasks away, and may get less until then.
     }
     let shown = for_groups.max(for_tasks);
     (shown > 0 && shown.saturating_mul(SHOWN) >= wall).then_some(if for_groups > for_tasks {
@@ -400,7 +401,8 @@ mod tests {
 
     #[test]
     fn processes_that_never_sleep_are_counted() {
-        // Process 8 was for a long time on a CPU that the run did not want; process 9 had a tenth of the time.
+        // Processes 7 and 8 count as busy. Process 8 had less CPU time than process 7, because process 8 was for a long
+        // time on a CPU that the run did not want. Process 9 had too little CPU time to count as busy.
         let parts = [(7, 60), (8, 20), (9, 10)].repeat(8);
         assert_eq!(busy_processes(&outside(&parts)), Some(2250));
         // The compilers of another build each run only for a short time.

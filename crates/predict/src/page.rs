@@ -22,9 +22,9 @@ const DRAWN: usize = 120;
 /// The unit of the times of bars in the forecast's page, in ns. It is part of the layout of the
 /// page's data.
 const UNIT: u64 = 1000;
-/// The forecast's page draws a process that starts other processes only if it does much work itself. Such a process was
-/// on a CPU for at least a tenth (1/`WORKS`) of its wall time, or has at least a tenth of the run's CPU time. A guess:
-/// a process with less CPU time mostly waits for the processes that it starts.
+/// The forecast's page draws a process that starts other processes only if the process does much work itself: it was on
+/// a CPU for at least a tenth (1/`WORKS`) of its wall time, or has at least a tenth of the run's CPU time. A guess: a
+/// process with less CPU time mostly waits for the processes that it starts.
 const WORKS: u64 = 10;
 
 /// The interactive page of a forecast as HTML. It draws the longest processes as bars.

@@ -36,8 +36,7 @@ pub struct Predictor {
     /// The number of recorded tests that the forecast divides among machines.
     pub(crate) tests: usize,
     pub(crate) load: Load,
-    /// The time in ns that the simulation of the recorded run takes without tasks outside of the
-    /// run.
+    /// The length in ns that the simulation of the recorded run has without tasks outside of the run.
     pub(crate) alone: u64,
     /// Another load of tasks outside of the run that explains the recorded time equally well. It is
     /// set if the recording does not show how the kernel divides the CPUs.
@@ -67,8 +66,8 @@ pub struct Predictor {
 /// tasks use the CPUs. A guess: such forecasts are printed with the note that they say little.
 const WIDE: u64 = 3;
 
-/// The sentence that warns of a forecast with a wide interval of time, because other tasks used the CPUs beside the
-/// recorded run. `what` names the forecasts that the sentence is about.
+/// The sentence which says that the recording does not allow a narrow forecast, because other tasks used the CPUs
+/// beside the recorded run. `what` names the forecasts that the sentence is about.
 pub(crate) fn wide_sentence(what: &str) -> String {
     format!(
         "beside this load the recording does not allow {what}: what part of the CPUs the run then gets is not known; --alone leaves the load out"
@@ -259,9 +258,9 @@ impl Predictor {
         size::most_at_once(held.collect::<Option<Vec<HeldMemory>>>()?)
     }
 
-    /// The simulated time in ns without tasks outside of the run, as a lower bound for a run beside such tasks. It is a
-    /// bound in two cases. With a quota, the run's cgroup has a CPU share of its own. In a short run, the tasks may end
-    /// within their first time slices. `None` in other cases.
+    /// The simulated time in ns without tasks outside of the run, if such tasks may take no time from the run, so that
+    /// this time is a lower bound. There are two such cases: with a quota, the run's cgroup has a CPU share of its own;
+    /// in a short run, the run's tasks may end within their first time slices. `None` in other cases.
     fn without_others(&self, machine: Machine) -> Option<u64> {
         if machine.others == 0 {
             return None;
@@ -307,8 +306,8 @@ impl Predictor {
         self.has_other_work() || other_order || other_cpus
     }
 
-    /// Whether the user requests a forecast for a run whose tasks have other work, or other waits
-    /// for disks or the network.
+    /// Whether the user requests a forecast for a run whose work, or whose waits for disks or the network, differ from
+    /// the recorded ones.
     fn has_other_work(&self) -> bool {
         let wanted = &self.wanted;
         let other_work =
@@ -359,8 +358,8 @@ impl Predictor {
     }
 
     /// Two times in ns, if the recorded and the simulated time of the run differ by more than [`MOST_OFF`]: the
-    /// recorded time without waits for a quota, and the forecast for the same run. With such a difference, the
-    /// simulation lacks unknown effects, and forecasts of changes lack them as well.
+    /// recorded time without waits for a quota, and the forecast for the same run. Such a difference shows that the
+    /// simulation lacks some unknown effect. Forecasts of changes then lack this effect as well.
     fn off(&self) -> Option<(u64, u64)> {
         let replayed = self.load.replayed;
         let recorded = self.without_quota(self.load);
@@ -432,8 +431,8 @@ impl Predictor {
         (low, high)
     }
 
-    /// The simulated run of the slowest machine among which the tests are divided, and the changes
-    /// that apply to that machine.
+    /// The simulated run of the slowest of the machines among which the tests are divided, and the changes that apply
+    /// to this machine.
     fn slowest(&self, machine: Machine, effect: Effect) -> (Done, Changes) {
         let of = |[best, likely, worst]: &[Changes; 3]| {
             let changes = match effect {
@@ -448,8 +447,8 @@ impl Predictor {
         slowest.unwrap_or_default()
     }
 
-    /// The likely simulated run of the slowest machine among which the tests are divided, with its
-    /// critical path.
+    /// The likely simulated run of the slowest of the machines among which the tests are divided, with its critical
+    /// path.
     fn traced(&self, machine: Machine) -> Done {
         let changes = match self.variants.as_slice() {
             [[_, likely, _]] => *likely,
@@ -458,8 +457,9 @@ impl Predictor {
         self.schedule.trace(machine, changes, Effect::Likely)
     }
 
-    /// A lower bound of the run's time in ns, for build tools that start as many jobs as there are
-    /// CPUs. Their additional jobs are not simulated, and at best they divide all of the work.
+    /// A lower bound of the run's time in ns, for build tools that start as many jobs as there are CPUs. The additional
+    /// jobs of these tools are not simulated. The lower bound assumes that the additional jobs divide all of the work
+    /// evenly.
     fn followed(&self, ns: u64, cpus: u64, jobs: Option<u64>, done: &Done) -> u64 {
         if jobs.is_some() || !self.follows(cpus) {
             return ns;
@@ -474,14 +474,14 @@ impl Predictor {
         !self.follow.is_empty() && cpus > self.used
     }
 
-    /// The error of a forecast: the largest parts of its time, in thousandths, by which the real
-    /// time may be shorter and longer.
+    /// The error of a forecast, in thousandths of the forecast time: by how much the real time may be shorter, and by
+    /// how much it may be longer.
     fn error(&self, load: Load, cpus: u64, done: &Done) -> (u64, u64) {
         let off = load.replayed.abs_diff(self.recorded).saturating_mul(1000);
         let off = (off / self.recorded.max(1)).min(MOST_OFF);
         let own = if self.wanted.alone {
-            // This forecast is for a run without other tasks. It does not contain the time that other tasks took, so
-            // the difference `off` does not make it wrong.
+            // This forecast is for a run without other tasks. `off` is the difference between the recorded and the
+            // simulated time beside other tasks, so `off` is not added to the error.
             BASE
         } else {
             BASE + off / 2
@@ -500,7 +500,7 @@ impl Predictor {
         } else {
             (shared, 0)
         };
-        // A cgroup with a quota has its own share of the CPUs, which the recording does not show.
+        // A cgroup with a quota has its own share of the CPUs. The recording does not show how large this share is.
         let held = match self.wanted.quota {
             Some(_) => (load.others / 4).min(500),
             None => 0,
@@ -602,12 +602,12 @@ const BASE: u64 = 50;
 /// account, in thousandths. A guess: a run that differs by more is forecast as if it differed by
 /// this much.
 const MOST_OFF: u64 = 300;
-/// The extra CPU time of large processes, in thousandths of their work, if other tasks use the
-/// CPU's caches while they wait: least, likely and most. In 118 real runs, compilations that shared
-/// a CPU took 5 to 25 % more CPU time, and loops without memory took no more.
+/// The extra CPU time of large processes, in thousandths of their work, if other tasks use the CPU's caches while they
+/// wait: least, likely and most. In 118 real runs, compilations that shared a CPU took 5 to 25 % more CPU time, and
+/// loops that use no memory took no more.
 pub(crate) const COLD: (u64, u64, u64) = (0, 90, 250);
-/// The number of simulated runs with randomly changed lengths of work, which show how much of a
-/// forecast depends on chance. A guess: more runs cost their time.
+/// The number of simulated runs with randomly changed lengths of work, which show how much of a forecast depends on
+/// chance. A guess: each further run makes the forecast slower.
 const SHAKEN: u64 = 6;
 /// The largest effect on a run's time, in thousandths, of tasks that share caches and cores. A
 /// guess.
@@ -618,8 +618,9 @@ const SHARED: u64 = 100;
 /// zlib-configure with 121 processes took 18 % longer.
 const MOVED: u64 = 250_000;
 const MOST_MOVED: u64 = 250;
-/// The time in thousandths by which a run may take longer because a server process (such as sccache's) answers in
-/// another order. With this value, the intervals of sccache's builds (pkgconf-ninja) contain their real times.
+/// The error of a forecast, in thousandths of its time, that is assumed if a server process (such as sccache's) works
+/// for the run and for other tasks, because the server may answer requests in another order. With this value, the
+/// intervals of sccache's builds (pkgconf-ninja) contain their real times.
 const SERVER: u64 = 200;
 
 /// The recorded time in ns without the time for which a CPU quota throttled the run. The result is at least the

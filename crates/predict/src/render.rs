@@ -24,7 +24,8 @@ pub(super) fn powers() -> impl Iterator<Item = u64> {
 /// CPUs.
 pub(super) fn table(predictor: &Predictor, analysis: &Analysis) -> Vec<Row> {
     let all = powers().flat_map(|cpus| {
-        // More jobs than twice the CPUs only help jobs that wait, so there are no rows for them.
+        // If the number of jobs is above twice the number of CPUs, more jobs only help jobs that wait. So the table has
+        // no such rows.
         let counts: Vec<Option<u64>> = match (predictor.wanted.jobs, predictor.has_jobs()) {
             (Some(jobs), true) => vec![Some(jobs)],
             (None, true) => powers()

@@ -248,8 +248,8 @@ fn of_reports(costs: &Costs<'_>, reports: &[&Report]) -> Tests {
     let nodes = ids::Nodes::new(costs.steps);
     let mut tests = Merged::default();
     let mut files: BTreeMap<String, Cost> = BTreeMap::new();
-    // `tested` is the span of time in which the tests of all reports ran. Before its first tests, a runner process
-    // starts up; `before_tests` is the longest such work in that span.
+    // `tested` is the span of time in which the tests of all reports ran. Each runner process does some work before its
+    // first test. `before_tests` is the longest such work, in ns.
     let mut tested: Option<(u64, u64)> = None;
     let mut before_tests = 0;
     for report in reports {
@@ -259,7 +259,8 @@ fn of_reports(costs: &Costs<'_>, reports: &[&Report]) -> Tests {
             .iter()
             .map(|suite| cases.find("", &suite.attributes.name))
             .collect();
-        // The time of a suite is only used if there are several. A single suite is less exactly placed than its tests.
+        // The time of a suite is used only if the report has several suites. A single suite is placed less exactly than
+        // its tests.
         let several = report.suites.len() > 1;
         let places = report.suites.iter().zip(&suites).map(|(suite, at)| {
             let step = costs.steps.list().get((*at).filter(|_| several)?)?;
@@ -298,8 +299,8 @@ fn of_reports(costs: &Costs<'_>, reports: &[&Report]) -> Tests {
             let sum = suite.sum().unsigned_abs();
             let by_suite = |length| Some(share(work?.tests, length, sum));
             for (case, around) in suite.cases.iter().zip(suite.around()) {
-                // A test inside another test is searched, too, although it is not listed. Otherwise a later run of a
-                // test with the same name would get its step.
+                // A test inside another test is not listed, but its step is searched, too. Otherwise a later test with
+                // the same name would get this step.
                 let at = cases.find(&case.attributes.class, &case.attributes.name);
                 if around.is_none() {
                     let length = case.attributes.length.map(i64::unsigned_abs);
@@ -375,10 +376,11 @@ impl PlacedSuite<'_> {
 }
 
 impl Plan {
-    /// Divides tests among machines so that all have nearly the same cost, and an equal part of tests that are alike.
+    /// Divides tests among machines so that all machines have nearly the same cost, and each machine has an equal part
+    /// of the tests that are alike.
     ///
     /// # Errors
-    /// There are fewer than two tests, or the format lists files and tests name none.
+    /// There are fewer than two tests, or the format lists files and the files of some tests are not known.
     pub fn new(tests: Tests, shards: u64, format: Format) -> Result<Plan, Unlisted> {
         let units: Vec<(String, Cost)> = if format.is_by_file() {
             let files = tests.by_file().map_err(Unlisted::NoFile)?;
@@ -422,8 +424,8 @@ impl Plan {
         sums
     }
 
-    /// A sentence with the number of tests, and how many of their costs come from the recording,
-    /// from reports or are the median.
+    /// A sentence with the number of tests: of how many the cost is known from the recording, of how many from reports,
+    /// and for how many the median is taken.
     fn sources(&self) -> String {
         let count = |source| self.tests.count(source);
         let all = units::plural(self.tests.list.len() as u64, "test", "tests");

@@ -83,8 +83,8 @@ fn is_assignment(word: &str) -> bool {
     begins && bytes.all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
 }
 
-/// Whether a word contains characters, such as blanks or `|`, by which a shell would divide it. It is a whole
-/// line for a shell then.
+/// Whether a word contains characters, such as blanks or `|`, by which a shell would divide it. Such a word is a whole
+/// line for a shell.
 fn is_shell_line(word: &str) -> bool {
     word.contains(|letter: char| letter.is_whitespace() || "|&;<>$".contains(letter))
 }

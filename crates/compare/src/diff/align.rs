@@ -92,7 +92,8 @@ type Queues<K> = HashMap<K, VecDeque<usize>>;
 /// runs.
 struct Search<'a> {
     processes: &'a [Proc],
-    /// For each process of the run, the index of the slot with which it is matched, if it is.
+    /// For each process of the run, the index of the slot with which the process is matched; `None` if the process has
+    /// no match yet.
     found: Vec<Option<usize>>,
     /// For each slot, whether a process of the run is already matched with this slot.
     taken: Vec<bool>,
@@ -166,7 +167,8 @@ fn find(slots: &[Slot], run: &Run) -> Vec<Option<usize>> {
                 else {
                     continue;
                 };
-                // The parent has no match so far, so this process is not searched among the children of a match.
+                // The parent of this process has no match so far. So there is no match among whose children this
+                // process could be searched.
                 let Some(parent) = search.place_of_parent(process) else {
                     continue;
                 };

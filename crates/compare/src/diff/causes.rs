@@ -54,7 +54,7 @@ pub enum Whose {
     Unclear,
 }
 
-/// A circumstance, other than the build's own work, by which its CPU time can differ between two builds.
+/// A circumstance, other than the build's own work, that can make the CPU time of two builds differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
     /// Other tasks on the machine share cores and caches with the build, which makes its CPU time longer.
@@ -125,8 +125,7 @@ const OF_DIFFERENCE: u128 = 5;
 const OF_OWN: u128 = 20;
 const OF_WALL: u128 = 20;
 /// The most CPU time that equal work takes when other tasks share cores and caches with it, as a ratio: 7/5. With this
-/// limit, `diff.py`, which plants differences in builds beside two spinning tasks, never sees one attributed to the
-/// build.
+/// limit, `diff.py` never attributes to the build a growth of CPU time that two spinning tasks cause.
 const SHARED: Ratio = Ratio {
     factor: 7,
     divisor: 5,
@@ -136,8 +135,8 @@ const MODELS: Ratio = Ratio {
     factor: 2,
     divisor: 1,
 };
-/// The least growth, in thousandths of all the machine's CPU time, of the share that tasks outside of the build have: a
-/// tenth. A guess; `diff.py` judges the rule that uses this number on planted differences.
+/// The least difference between the two sides in the CPU time that tasks outside of the build have, in thousandths of
+/// the time of all CPUs: a tenth. A guess; `diff.py` judges the rule that uses this number on planted differences.
 const MORE: i128 = 100;
 
 /// A fraction of two integers, for limits on how much larger one side of a comparison may be.
@@ -328,10 +327,10 @@ impl Causes {
             .map(|ns| share(DifferenceCause::Order, ns))
     }
 
-    /// Whether two builds do about equal work, so that their CPU time does not explain the difference `alone`. This is
-    /// the difference in ns between the times that the two builds would take with CPUs for themselves. The work is
-    /// about equal if the CPU time is known, and its difference is less than `alone`, or less than a twentieth, or in
-    /// the other direction.
+    /// Whether two builds do about equal work, so that their CPU time does not explain the difference `alone`: the
+    /// difference in ns between the times that the two builds would take with CPUs for themselves. The work is about
+    /// equal if the CPU time is known, and its difference is less than `alone`, or less than a twentieth of the CPU
+    /// time, or in the other direction.
     fn is_equal_work(&self, alone: i128) -> bool {
         self.work.as_ref().is_some_and(|work| {
             let more = work.difference();
@@ -354,7 +353,8 @@ impl Causes {
             bytes.is_some_and(|judged| demands::differs(*demand, &judged, 0))
         });
         let (few, many) = (count.base.min(count.new), count.most());
-        // If there are over a fifth more waits, or other amounts of bytes, these are not the same waits as before.
+        // If one side has over a fifth more waits than the other, or the two sides moved different amounts of bytes,
+        // the waits of the two sides are not the same.
         let as_many = match part {
             WallPart::Memory => sides
                 .judge(|run| run.demands.get(&Demand::Resident).copied())
@@ -404,8 +404,8 @@ impl Causes {
             .is_some_and(|work| within(work, most) && changed.abs() * 2 < work.difference().abs())
     }
 
-    /// A circumstance other than the build's own work that can explain a difference of `ns` with this cause, if there
-    /// is one.
+    /// A circumstance other than the build's own work that can explain a difference of `ns` which is attributed to this
+    /// cause, if there is one.
     pub fn doubt_of(&self, cause: DifferenceCause, ns: i128) -> Option<Doubt> {
         match (cause, self.cpus) {
             (DifferenceCause::Work, _) => self.doubt,
@@ -517,7 +517,8 @@ fn withheld_by(sides: Sides<'_>, part: WallPart, cause: DifferenceCause) -> Opti
     let (part_of, need) = (sides.judge(get)?, sides.judge(need)?);
     let as_before = share(rate.base, need.new, SCALE);
     let beyond = i128::from(part_of.new) - i128::from(as_before);
-    // The unexpected time cannot be more than the time by which the part itself changed, and has the same sign.
+    // The time that the base's rate does not explain is limited to the difference of this part of the wall time: it
+    // cannot be larger than this difference or have the other sign.
     let whole = part_of.difference();
     let ns = beyond.clamp(whole.min(0), whole.max(0));
     (ns != 0).then_some(Share {

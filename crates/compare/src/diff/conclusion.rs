@@ -279,8 +279,8 @@ fn most(diff: &Diff, kind: ChangeKind) -> Phrase {
     })
 }
 
-/// The sentence that explains the difference between two builds: its causes with their parts of it, and the
-/// builds' CPU time. `None` if the wall times do not differ or no cause is known.
+/// The sentence that explains the difference between two builds: the causes, each with its part of the difference, and
+/// the builds' CPU time. `None` if the wall times do not differ or no cause is known.
 pub(super) fn explanation(diff: &Diff) -> Option<String> {
     let wall = diff.whole(Figure::Wall)?;
     if ends::no_build(diff).is_some() || wall.verdict == SpreadVerdict::Inside {

@@ -110,7 +110,7 @@ impl Gate {
 /// - A build failed.
 /// - The recordings cannot be compared: one is truncated or ended before COMMAND did, the methods of recording differ,
 ///   or the commands have nothing in common.
-/// - The figure is unknown, or has more unknown time than the limit of its growth.
+/// - The figure is unknown, or more time of a recording is unknown than the limit allows the figure to grow.
 /// - It is not clear whether the build or something else caused the growth.
 pub fn judge(diff: &Diff) -> Option<Result<Gate, String>> {
     let (figure, most) = diff.ask.gate?;
@@ -226,7 +226,8 @@ fn share_of(judged: &Difference, ns: i128) -> f64 {
     ns as f64 * 100.0 / judged.base as f64
 }
 
-/// The sentence why the gate cannot tell whether a growth is due to the build or, for example, to other tasks.
+/// The sentence that says why the gate cannot tell whether a growth is due to the build or, for example, to other
+/// tasks.
 fn doubtful(diff: &Diff, figure: Figure) -> String {
     let waits = |share: &&Share| {
         share.whose == Whose::Unclear

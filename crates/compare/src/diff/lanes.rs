@@ -10,8 +10,8 @@ use tr_text::escape::html;
 use tr_text::pictures;
 use tr_text::units;
 
-/// The number of colours by which programs are distinguished in the timelines of `tr diff`. The last one is
-/// for all other programs.
+/// The number of colours by which programs are distinguished in the timelines of `tr diff`. The last colour is for all
+/// other programs.
 const COLORS: usize = 8;
 /// A divisor of the time axis: a bar shorter than one five-hundredth of the axis (two pixels of a page) is merged with
 /// its short neighbours.

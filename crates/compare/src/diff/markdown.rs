@@ -12,8 +12,7 @@ use tr_text::escape::{code, markdown};
 use tr_text::table::Table;
 use tr_text::units;
 
-/// The largest number of rows with which a table in the Markdown is shown at once; longer tables
-/// are folded.
+/// The largest number of rows of a table that a reader of the Markdown sees without a click. A longer table is folded.
 const OPEN: usize = 10;
 
 struct Comment<'a>(&'a mut String);

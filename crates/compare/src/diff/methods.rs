@@ -26,9 +26,9 @@ fn sources<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<String> {
     names
 }
 
-/// Makes figures unknown that some runs lack, so that they are not compared. If the methods of recording differ, these
-/// are the figures from scheduling events and the times on the critical path. If only the critical path of a run is
-/// missing, these are the times on the path.
+/// Sets figures to unknown in all runs if some runs lack them, so that these figures are not compared. If the methods
+/// of recording differ, these are the figures from scheduling events and the times on the critical path. If only the
+/// critical path of a run is missing, these are the times on the path.
 pub(super) fn keep_common(base: &mut [Run], new: &mut [Run]) {
     let methods = sources(base.iter().chain(&*new)).len();
     let pathless = base.iter().chain(&*new).any(|run| run.no_path.is_some());

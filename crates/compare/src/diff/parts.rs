@@ -78,8 +78,8 @@ impl Parts {
             .since(analysis.start)
             .saturating_sub(path.length());
         parts.times.add(WallPart::Around, around);
-        // Time slices and the choice of a CPU are not simulated, so the simulated run may get too long. It took at most
-        // as long as the path.
+        // Time slices and the choice of a CPU are not simulated, so the simulated run may be too long. Its length is
+        // limited to the length of the critical path.
         let run = schedule.alone();
         parts.cpus = size::cpus_wanted_in(analysis, &run);
         let alone = run.wall.min(path.length());

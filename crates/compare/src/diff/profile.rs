@@ -250,8 +250,8 @@ impl ProfilePair {
         Some(ProfilePair { tree, own })
     }
 
-    /// The two values of a node of the tree of functions, for the base and for the new runs, out of lists with the
-    /// values of all nodes.
+    /// The two values of one node of the tree of functions: for the base, and for the new runs. `all` has the values of
+    /// all nodes.
     pub fn at(all: &[Vec<u64>; 2], node: u32) -> [u64; 2] {
         let [base, new] = all;
         [base, new].map(|side| side.get(node as usize).copied().unwrap_or(0))

@@ -25,7 +25,8 @@ pub(super) struct ProgramChange {
 #[derive(Clone, Copy)]
 struct ProgramSum {
     processes: u64,
-    /// The CPU time in ns of all processes of the program; `None` if that of any of them is not known.
+    /// The CPU time in ns of all processes of the program; `None` if the CPU time of any of these processes is not
+    /// known.
     on_cpu: Option<u64>,
     /// The time in ns that the program's processes have on the critical path; `None` if the run has no critical path.
     path: Option<u64>,

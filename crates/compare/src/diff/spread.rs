@@ -161,7 +161,7 @@ impl Difference {
         }
     }
 
-    /// The larger of the two medians of the compared figure, that of the base and that of the new runs.
+    /// The larger one of the two medians of the compared figure in the base and in the new runs.
     pub fn most(&self) -> u64 {
         self.base.max(self.new)
     }
@@ -220,7 +220,7 @@ fn mann_whitney(base: &[u64], new: &[u64]) -> f64 {
     let ranks = doubled_ranks(&all);
     let sum: usize = ranks.iter().take(base.len()).sum();
     let count = all.len();
-    // The mean of a doubled rank sum is the number of its ranks × (count + 1).
+    // The mean of a sum of doubled ranks is the number of ranks in the sum × (the number of all ranks + 1).
     let far = (sum as f64 - (base.len() * (count + 1)) as f64).abs();
     let few = base.len().min(new.len());
     if few == 1 {
@@ -247,7 +247,8 @@ fn normal_p(all: &[u64], few: usize, far: f64) -> f64 {
     if variance <= 0.0 {
         return 1.0;
     }
-    // Half a rank is subtracted for continuity. The sums are doubled, so `far` is halved.
+    // Half a rank is subtracted as a continuity correction. `far` is the distance of a sum of doubled ranks, so it is
+    // halved.
     let z = ((far / 2.0 - 0.5).max(0.0)) / variance.sqrt();
     (2.0 * upper_tail(z)).min(1.0)
 }
@@ -449,8 +450,8 @@ mod tests {
             let told = format!("{runs:?}: {normal:.1} {log_normal:.1} {skewed:.1}");
             // For 4,000 pairs, a rate of 5 % is measured as 4.3 to 5.7 %.
             assert!(normal < 5.8 && log_normal < 5.8 && skewed < 8.0, "{told}");
-            // A factor above 1.0 must not be larger than necessary: with it, more than 4 % of equal builds still count
-            // as different. A factor of 1.0 may be larger than necessary, because no factor is smaller.
+            // If a factor is above 1.0, more than 4 % of equal builds still count as different, so the factor is not
+            // larger than necessary. A factor of 1.0 may be larger than necessary, because no factor is below 1.0.
             let table = factor(runs.0, runs.1) > 1.0;
             assert!(!table || normal.max(log_normal) > 4.0, "{told}");
         }

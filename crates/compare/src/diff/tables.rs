@@ -120,8 +120,8 @@ fn time(judged: Option<&Difference>) -> Cell {
     })
 }
 
-/// Writes a table of the comparison to the output, unless it has no rows. A table with a column of names has at
-/// most as many rows as the user chose; a table of figures has all.
+/// Writes a table of the comparison to the output, unless the table has no rows. A table with a column of names has at
+/// most as many rows as the user chose; a table of figures has all its rows.
 fn show<R>(
     diff: &Diff,
     to: &mut impl Medium,
@@ -359,8 +359,7 @@ fn show_programs(diff: &Diff, to: &mut impl Medium) {
     show(diff, to, title, table, &diff.programs);
 }
 
-/// Writes the table of the functions whose sampled CPU time differs between the base and the new runs to the
-/// output.
+/// Writes to the output the table of the functions whose sampled CPU time differs between the base and the new runs.
 pub(super) fn show_functions(diff: &Diff, to: &mut impl Medium) {
     let least = diff.ask.least;
     let change = move |noisy: &SampledDifference| {

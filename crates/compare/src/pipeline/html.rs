@@ -73,7 +73,7 @@ impl Pipeline {
         // The legend only explains what the picture shows.
         let is_beside = self.jobs.iter().any(|job| job.saved.is_none());
         let waits = self.jobs.iter().any(|job| self.wait(job) > 0);
-        // The legend shows the first colours of the bars on the path.
+        // The entry of the legend for jobs on the path shows up to three of their colours.
         let on_path = self.jobs.iter().filter(|job| job.saved.is_some()).count();
         out.push_str("<span class=\"key\">");
         for color in 0..on_path.min(3) {

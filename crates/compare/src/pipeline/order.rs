@@ -1,5 +1,6 @@
-//! Determines from a graph of CI jobs which job waited for which, and moves jobs to where the graph allows them:
-//! because machines' clocks differ, a job can seem to begin before one that it needs.
+//! Determines from a graph of CI jobs which job waited for which. Also corrects the order of the jobs: because
+//! machines' clocks differ, a job can seem to begin before the end of a job that it needs. Such a job is moved to that
+//! end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,8 +22,8 @@ fn plain<'a>(job: &'a Job, graph: &Graph) -> &'a str {
     job.unwrap_or_default()
 }
 
-/// For each name of a job in the graph, the indices of the jobs that have it. Several attempts and legs of a
-/// matrix share a name.
+/// For each name of a job in the graph, the indices of the jobs that have this name. Several attempts of a job share a
+/// name, and so do the jobs of a matrix (one job with several sets of values).
 fn by_name<'a>(jobs: &'a [Job], graph: &Graph) -> BTreeMap<&'a str, Vec<usize>> {
     let mut all: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (at, job) in jobs.iter().enumerate() {
@@ -139,9 +140,9 @@ fn needed(
     found.into_iter().collect()
 }
 
-/// The indices in `all` of the jobs for which the job with the index `at` can have waited. Jobs earlier in the list
-/// always count. A later one counts only if the clocks of machines may be wrong, and if no attempt of the same job
-/// comes before `at`. If all times come from the CI system's clock, no later job counts.
+/// The indices in `all` of the jobs for which the job with the index `at` may have waited. A job that is earlier in the
+/// list than `at` always counts. A later job counts only if some times do not come from the CI system's clock and no
+/// other attempt of that later job comes before `at`.
 fn begun(jobs: &[Job], at: usize, all: &[usize]) -> Vec<usize> {
     let by_ci = jobs.iter().all(|job| job.apart > 0);
     let name = |at: usize| jobs.get(at).map(Job::shared_name);
@@ -210,8 +211,8 @@ fn sorted(needs: &[&[usize]]) -> Result<Vec<usize>, Vec<usize>> {
 pub(super) fn follow(jobs: &mut Vec<Job>) -> Option<(u64, String)> {
     let needs: Vec<&[usize]> = jobs.iter().map(|job| job.needs.as_slice()).collect();
     let order = sorted(&needs).unwrap_or_else(|_| {
-        // The jobs need each other in a cycle, such as legs of a matrix. So only needs of earlier jobs in the list are
-        // kept.
+        // The jobs need each other in a cycle, which can happen with the jobs of a matrix. So only needs of jobs that
+        // come earlier in the list are kept.
         for (at, job) in jobs.iter_mut().enumerate() {
             job.needs.retain(|need| *need < at);
         }

@@ -20,6 +20,7 @@ fn pipeline(jobs: Vec<Job>, graph: Option<&Graph>, told: &[CiJob]) -> Pipeline {
     Pipeline::new(jobs, graph, told).unwrap()
 }
 
+/// Five jobs over time, where `_` is a wait and each column is a second:
 /// build ==========
 /// lint  ===
 /// unit            __========
@@ -59,12 +60,12 @@ fn the_path_goes_through_the_job_that_ended_last() {
                 .unwrap()
                 .clone()
         };
-        // If e2e ran at the same time as build, it would end at 20 s, 10 s earlier. Then the 20 s of unit are on the
-        // path, too.
+        // If `e2e` ran at the same time as `build`, `e2e` would end at 20 s instead of 30 s. The job `unit` also ends
+        // at 20 s, so the pipeline cannot become shorter by more than 10 s.
         assert_eq!(of("e2e")["saved_without_waiting_ns"], 10 * S);
         assert_eq!(of("e2e")["saved_without_it_ns"], 10 * S);
-        // Without a graph, only the times show what a job may have waited for. So later jobs may also have waited for
-        // lint, which ended at 3 s, and a build that takes no time saves less.
+        // Without a graph, only the times show which jobs a job may have waited for. By the times, `unit` and `e2e` may
+        // also have waited for `lint`, which ended at 3 s. So only 7 of the 10 s of `build` would be saved.
         let build = if json["graph"] == "given" { 10 } else { 7 };
         assert_eq!(of("build")["saved_without_it_ns"], build * S);
         assert_eq!(of("e2e")["wait_ns"], 4 * S);
@@ -79,7 +80,7 @@ fn the_path_goes_through_the_job_that_ended_last() {
 
 #[test]
 fn clocks_that_disagree_are_told() {
-    // The job test needs build, but by its own clock began 2 s before the end of build.
+    // The job `test` needs the job `build`, but by its own clock `test` began 2 s before the end of `build`.
     let jobs = vec![job("build", 0, 10), job("test", 8, 20)];
     let graph = graph(r#"{"jobs": [{"name": "test", "needs": ["build"]}]}"#).unwrap();
     let json = pipeline(jobs, Some(&graph), &[]).json();
@@ -88,7 +89,8 @@ fn clocks_that_disagree_are_told() {
     assert_eq!(json["path"], serde_json::json!(["build", "test"]));
 }
 
-/// e2e   ====                      its clock is behind
+/// Three jobs by the clocks of their machines. The clock of the machine of `e2e` is behind:
+/// e2e   ====
 /// build       ===
 /// unit             =====
 #[test]
@@ -99,7 +101,7 @@ fn the_graph_has_the_order_and_not_the_clocks() {
     let json = told.json();
     assert_eq!(json["path"], serde_json::json!(["build", "unit", "e2e"]));
     assert_eq!(json["clock_difference_at_least_ns"], 23 * S);
-    // The pipeline consists of build, the wait of unit, unit, and e2e.
+    // The pipeline consists of the job `build`, the wait before the job `unit`, and the jobs `unit` and `e2e`.
     assert_eq!(json["duration_ns"], (3 + 1 + 5 + 4) * S);
     assert_eq!(json["jobs"][2]["needs"], serde_json::json!(["unit"]));
     assert_eq!(
@@ -185,7 +187,8 @@ fn names_without_a_counterpart_are_told() {
     assert_eq!(json["warnings"], said);
 }
 
-/// build ===       ===    twice
+/// Jobs over time. The job `test` needs `lint`, which needs `build`:
+/// build ===       ===    two attempts
 /// lint  (not recorded)
 /// test       ===
 #[test]
@@ -225,7 +228,7 @@ fn told(name: &str, from: u64, to: u64, needs: &[&str]) -> CiJob {
 
 #[test]
 fn the_ci_system_adds_jobs_times_and_needs() {
-    // The clock of the machine of the job test is 2 s ahead of the CI system's clock.
+    // The clock of the machine that ran the job `test` is 2 s ahead of the CI system's clock.
     let jobs = vec![job("build", 3, 10), job("x86", 25, 32)];
     let all = [
         told("build (ubuntu)", 0, 11, &[]),
@@ -250,6 +253,7 @@ fn the_ci_system_adds_jobs_times_and_needs() {
     assert!(text.contains(row), "{text}");
 }
 
+/// Jobs of a CI run over time, with their recordings:
 /// build  == ===         two recordings in it
 /// lint   ==========     not recorded
 /// test (a)     ====     not recorded
@@ -289,9 +293,10 @@ fn a_second_recording_in_a_job_is_no_other_job() {
     assert_eq!(json["path"], path);
 }
 
-/// test         ====    twice
+/// Jobs of a CI run over time:
+/// test         ====    two attempts
 /// test (slow)  ======
-/// test (a)     ===     a leg, which the graph does not have
+/// test (a)     ===     a job of a matrix, which the graph does not have
 /// deploy             =
 #[test]
 fn a_job_of_the_graph_is_no_leg_of_another_one() {
@@ -343,6 +348,6 @@ fn the_page_has_each_job_once_and_no_markup_of_theirs() {
         assert_eq!(page.matches(&bar).count(), 1, "{name}");
     }
     assert!(!page.contains("<b>") && !page.contains("<script"));
-    // The wait of e2e after build takes 4 of 41 s and begins at 10 s.
+    // The wait of the job `e2e` for the job `build` begins at 10 s and takes 4 s. The page shows 41 s.
     assert!(page.contains("class=\"hollow\" x=\"24.390%\""), "{page}");
 }

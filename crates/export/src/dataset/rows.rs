@@ -52,8 +52,8 @@ rows! {
         /// The disk space in bytes that the run used at most: the free space at the start minus the least free
         /// space, of the file system that the run began in.
         disk_used_peak_bytes: Option<u64>,
-        /// The number of CPUs that would suffice for 90 % of the time that the run would take without other tasks
-        /// on the machine.
+        /// The smallest number of CPUs that the run would not have exceeded for 90 % of its time if it had run without
+        /// other tasks on the machine.
         cpus_p90: Option<u64>,
         /// The length of the run's critical path in ns. The columns `path_*_ns` divide it by kind of work or wait.
         path_ns: Option<u64>,

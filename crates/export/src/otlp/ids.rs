@@ -22,8 +22,8 @@ use tr_insight::identity;
 /// The source from which the ids of exported spans are made (`tr export --ids`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum IdSource {
-    /// The ids come from what the recording contains: TRACEPARENT, or else its job of GitHub Actions; otherwise new
-    /// ones are made.
+    /// The ids come from the recording: from its TRACEPARENT, or else from the job of GitHub Actions in which the
+    /// recording was made. Without either, the ids are made from the identifier of the recording.
     #[default]
     Recording,
     /// The ids come from the run of GitHub Actions in which the recording was made, even if it has a TRACEPARENT.
@@ -152,8 +152,8 @@ impl Ids {
         }
     }
 
-    /// The ids that follow from the recording alone ([`IdSource::Recording`]): from TRACEPARENT, from its job in GitHub
-    /// Actions, or newly made.
+    /// The ids that follow from the recording alone ([`IdSource::Recording`]): from its TRACEPARENT, or else from the
+    /// job of GitHub Actions in which the recording was made, or else from the recording's identifier.
     pub fn recorded(meta: &Metadata) -> Ids {
         let value = |wanted: &str| value(meta, wanted);
         let context = value(TRACEPARENT).and_then(TraceContext::parse);
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(own.1, "");
     }
 
-    /// Compares the ids for a run of GitHub Actions with sums that the program sha256sum has computed.
+    /// Compares the ids for a run of GitHub Actions with SHA-256 sums that the program sha256sum has computed.
     #[test]
     fn ids_in_github_actions_are_the_collectors() {
         let run = [("GITHUB_RUN_ID", "17"), ("GITHUB_RUN_ATTEMPT", "2")];
@@ -291,7 +291,7 @@ mod tests {
         assert!(none.contains("GITHUB_RUN_ID"), "{none}");
     }
 
-    /// Compares the ids for a pipeline of GitLab with sums that the program sha256sum has computed.
+    /// Compares the ids for a pipeline of GitLab with SHA-256 sums that the program sha256sum has computed.
     #[test]
     fn ids_of_a_gitlab_pipeline_need_its_end() {
         let ci = [("CI_PIPELINE_ID", "31")];
@@ -306,7 +306,7 @@ mod tests {
         ] {
             assert_eq!(ids_of(&ci, &format!("gitlab:{end}")), Ok(ids.clone()));
         }
-        // The parent is the job's own span, if the time of its begin is recorded.
+        // The parent is the job's own span if the time at which the job began is recorded.
         let job = [
             ci[0],
             ("CI_JOB_ID", "77"),

@@ -128,7 +128,7 @@ impl Job {
             job_figures::CPU => {
                 metric("process.cpu.time", unit, figure.about, counter(vec![point]))
             }
-            // The rules of the conventions put a dot after the group: `memory.at_least`.
+            // By OpenTelemetry's naming rules, a dot separates the name of a group from the rest: `memory.at_least`.
             name => {
                 let name = format!("tr.{}", name.joined("."));
                 metric(&name, unit, figure.about, gauge(point))

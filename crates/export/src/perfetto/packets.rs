@@ -25,8 +25,8 @@ const THREADS: u32 = 2;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TrackOptions {
     pub flows: bool,
-    /// The level of detail in ns: states of threads that are shorter are merged, and processes that are shorter have
-    /// no tracks; 0 shows everything.
+    /// The level of detail in ns: a shorter state of a thread is merged with others, and a shorter process has no
+    /// track; 0 shows everything.
     pub detail: u64,
 }
 

@@ -291,7 +291,8 @@ impl Switches {
         let figures = analysis.machine.cpus.iter().find(|(cpu, _)| *cpu == number);
         let idle = figures.is_some_and(|(_, figures)| figures.idle_known);
         let mut cpu = Cpu::default();
-        // The importer leaves out the first switch of a CPU, so it is one to the idle task.
+        // The importer leaves out the first switch of a CPU, so the first switch that is written is one to the idle
+        // task.
         cpu.switch(analysis.start, Tid::IDLE, 0, comms);
         let (between, between_left) = if idle {
             (Tid::IDLE, RUNNABLE)
@@ -373,9 +374,9 @@ struct Running {
 /// The change of the number of running tasks in one interval of the counter.
 #[derive(Default)]
 struct Change {
-    /// The time in ns that tasks were on a CPU in this interval, without the tasks that ran during the whole interval.
+    /// The time in ns in this interval of those tasks that ran for only a part of the interval.
     part: u64,
-    /// The change of the number of tasks that fill the whole of this interval and of the later ones.
+    /// The change, from this interval on, of the number of tasks that run during whole intervals.
     whole: i64,
 }
 

@@ -82,8 +82,8 @@ fn resources(bytes: &[u8], all: &mut Vec<Raw>) -> Result<(), Stop> {
     })
 }
 
-/// Calls `with` for each field of a protobuf message that consists of bytes, with the field's
-/// number and its bytes. Other fields are skipped.
+/// Calls `with` for each field of a protobuf message, if the field's value consists of bytes. The arguments are the
+/// field's number and its bytes. Other fields are skipped.
 fn each_field(
     mut bytes: &[u8],
     mut with: impl FnMut(u32, &[u8]) -> Result<(), Stop>,

@@ -45,8 +45,8 @@ pub struct Cost {
 struct Growing(Vec<(Ktime, u64, u64)>);
 
 impl Growing {
-    /// Makes the sum from its rates of growth. Each rate is valid from its time until the time of
-    /// the next one.
+    /// Makes the growing sum from a list of rates. Each rate of growth is valid from its time until the time of the
+    /// next rate.
     fn new(rates: impl Iterator<Item = (Ktime, u64)>) -> Growing {
         let mut points: Vec<(Ktime, u64, u64)> = Vec::new();
         for (from, rate) in rates {

@@ -50,8 +50,8 @@ fn module(class: &str) -> Option<(String, Vec<&str>)> {
     Some((format!("{}.py", path.join("/")), classes.to_vec()))
 }
 
-/// The file of the module in pytest's name of a class, and the classes in it, where the module is not named like a test
-/// file: `tests.__main__.TestB` gives `tests/__main__.py` and `TestB`. Classes have upper-case names.
+/// Like [`module`], but for a module that is not named like a test file: `tests.__main__.TestB` gives
+/// `tests/__main__.py` and `TestB`. The first part that begins with an upper-case letter is taken for a class.
 fn module_by_case(class: &str) -> Option<(String, Vec<&str>)> {
     let parts: Vec<&str> = class.split('.').collect();
     let is_class = |part: &&str| part.starts_with(char::is_uppercase);

@@ -33,8 +33,8 @@ pub fn between_suites(report: &Report) -> u64 {
     mean(own, spans.len().saturating_sub(1))
 }
 
-/// The mean of a time in ns over `parts`; 0 for a negative time. The time between suites that ran
-/// at once is negative.
+/// A time in ns divided by the number `parts`; 0 for a negative time. The time between suites is negative if the suites
+/// ran at once.
 fn mean(ns: i64, parts: usize) -> u64 {
     let ns = u64::try_from(ns).unwrap_or(0);
     ns.checked_div(parts as u64).unwrap_or(0)

@@ -12,7 +12,8 @@ use super::Test;
 /// The properties of a test by which it is like others: its function, and its file or class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TestKind<'a> {
-    /// The name of the test's function, which tests with other parameters, or of other classes, share.
+    /// The name of the test's function. The name is the same for tests of this function with other parameters or in
+    /// other classes.
     function: &'a str,
     /// The file or the class of the test.
     place: &'a str,
@@ -93,9 +94,9 @@ pub fn by_cost(costs: &[u64], shards: u64) -> Vec<u64> {
     parts
 }
 
-/// Assigns units (tests, or files of tests) to machines, the costliest unit first. A machine cannot get a unit if it
-/// already costs more than the cheapest machine would cost with this unit. Of the other machines, the one gets the
-/// unit on which units of the same kind have cost the least so far.
+/// Assigns units (tests, or files of tests) to machines, the costliest unit first. A machine cannot get a unit if the
+/// machine's cost so far is higher than the cost of the cheapest machine plus the cost of the unit. Among the other
+/// machines, the unit goes to the one on which units of the same kind have cost the least so far.
 fn by_kind(costs: &[u64], kinds: &[TestKind<'_>], shards: u64) -> Vec<u64> {
     let mut loads: Vec<Part<'_>> = (0..shards).map(|_| Part::default()).collect();
     let mut parts = vec![0; costs.len()];
@@ -174,7 +175,8 @@ mod tests {
 
     #[test]
     fn tests_that_are_alike_never_make_the_longest_shard_longer() {
-        // If the two tests of kind `a` ran on different machines, the machines would still need 120 and 60.
+        // Whether or not the two tests of kind `a` run on different machines, one machine has a cost of 120 and the
+        // other of 60.
         let costs = [60, 60, 60];
         let kinds = [kind("a", ""), kind("b", ""), kind("a", "")];
         assert_eq!(most(&costs, &divide(&costs, &kinds, 2), 2), 120);

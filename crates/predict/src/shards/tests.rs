@@ -113,7 +113,7 @@ fn a_file_is_never_divided() {
     ];
     let text = plan(tests.clone(), Format::Files).unwrap();
     assert_eq!(text, "1 a.test.js\n2 b.test.js\n");
-    // Loading a file can take longer than its tests.
+    // Loading a file of tests can take longer than the tests in it.
     let whole = test("", "", None, 9).cost;
     let files = BTreeMap::from([("b.test.js".to_owned(), whole)]);
     let tests = Tests {
@@ -266,7 +266,8 @@ fn neighbours_do_not_make_a_test_costlier() {
     }
 }
 
-/// The name of a test that is a process has only the last directory of its file, and the plan has the whole path.
+/// The name of a test that is a process of its own contains only the last directory of the test's file. The plan
+/// nevertheless has the whole path of this file.
 #[test]
 fn tests_of_the_recording_have_the_files_of_their_steps() {
     let mut recording = beside(0);

@@ -113,8 +113,9 @@ fn divided(windows: &[(u64, u64)], until: impl Fn(u64) -> u64) -> Vec<u64> {
     let ends = windows.iter().map(|(_, to)| (*to, -1_i64));
     let mut changes: Vec<(u64, i64)> = begins.chain(ends).collect();
     changes.sort_unstable();
-    // For each time at which a window begins or ends, the sum of one open window's share of the work from the start up
-    // to this time. The work of a window is the difference between the sums at its end and at its beginning.
+    // A window is a span of time. For each time at which a window begins or ends, `sums` has the work that a single
+    // window would have got if it had been open from the start up to this time. The work of a window is the difference
+    // between the sums at its end and at its beginning.
     let mut sums: Vec<(u64, u64)> = Vec::with_capacity(changes.len());
     let (mut open, mut sum, mut before) = (0_i64, 0_u64, None);
     for (time, change) in changes {
@@ -231,7 +232,8 @@ mod tests {
             place(2 * S, 1100 * MS, 0),
         ];
         let found = windows(&places).unwrap();
-        // C began before 2 s, and A and B ended before C began. So A began between 0 and 0.3 s.
+        // The suite C began before 2 s. The suites A and B took 1.7 s together and ended before C began. So A began
+        // between 0 and 0.3 s.
         assert!(
             found.windows(2).all(|two| two[0].1 <= two[1].0),
             "{found:?}"
@@ -240,7 +242,8 @@ mod tests {
             found[1].0 >= 1200 * MS && found[2].1 <= 2100 * MS,
             "{found:?}"
         );
-        // Two suites whose times overlap in any case cannot have run one after the other.
+        // However the reported times of these two suites were rounded, the suites overlap. So the suites cannot have
+        // run one after the other.
         let both = [place(0, 5 * S, 0), place(S, 5 * S, 0)];
         let found = windows(&both).unwrap();
         assert_eq!(
@@ -262,7 +265,8 @@ mod tests {
 
     #[test]
     fn suites_at_the_same_time_share_the_work() {
-        // One window is open for 1 s, both for 1 s, and the other one for 1 s. One CPU is in use all the time.
+        // The first window is open for 1 s alone, then both windows are open for 1 s, then the second window is open
+        // for 1 s alone. One CPU is in use all the time.
         let found = divided(&[(0, 2 * S), (S, 3 * S)], |time| time);
         assert_eq!(found, [3 * S / 2, 3 * S / 2]);
         assert_eq!(divided(&[], |time| time), [0; 0]);
@@ -270,7 +274,8 @@ mod tests {
 
     #[test]
     fn the_start_of_the_runner_is_no_suites() {
-        // Suites of 100 ms with tests of 40 ms; the first one takes 3 s, because the runner starts in it.
+        // Each suite takes 100 ms, of which its tests take 40 ms. The first suite takes 3 s, because the runner starts
+        // in that suite.
         let exact = |from: u64, length: u64| {
             Some(Place {
                 digit: 0,
@@ -291,7 +296,8 @@ mod tests {
         assert_eq!(found.list, [usual, usual, None, usual]);
         assert_eq!(found.between, 20 * MS / 3);
         assert_eq!(found.start, 2900 * MS);
-        // If every suite is the first of its process, none can show the usual work.
+        // If every suite is the first one of its runner process, no suite shows how much work a suite has without the
+        // start of the runner.
         let found = works(&places[..1], |time| time);
         assert_eq!(found.list[0].map(|work| work.rest), Some(2960 * MS));
     }

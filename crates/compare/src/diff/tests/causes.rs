@@ -265,7 +265,7 @@ fn a_busier_machine_excuses_no_build_that_works_twice_as_long() {
             "{first}"
         );
         assert_eq!(fails(&diff), Some(true), "{runs} a side: {first}");
-        // Sharing cores and caches can cause such a growth of CPU time, so the gate cannot judge.
+        // Shared cores and caches can make the CPU time of a build grow as much as here, so the gate cannot judge.
         let doubtful = self::diff(&made(&[]), &busy(4800), runs);
         assert_eq!(fails(&doubtful), None, "{runs} a side");
     }
@@ -281,7 +281,7 @@ fn what_others_take_of_more_work_is_no_cause() {
     assert_eq!(causes(&both), [DifferenceCause::Work]);
     assert_eq!(both.causes.whose(), Some(Whose::Build));
     assert_eq!(fails(&both), Some(true));
-    // Other tasks take twice as much for each second of the build's work.
+    // For each second of the build's work, other tasks take more time from the new build than from the base.
     let busier = made(&[(WallPart::Work, 3500), (WallPart::Others, 7000)]).work(6500);
     let both = diff(&busy(2000), &busier, 4);
     assert_eq!(
@@ -315,9 +315,9 @@ fn what_a_quota_takes_of_more_work_is_no_cause() {
     );
 }
 
-/// Other tasks took 16 ms from the base for the base's 5 ms of work, and 23 ms from the new build for its 97 ms of
-/// work. At the base's rate they would have taken 310 ms from the new build. But the gain of 287 ms is not explained by
-/// other tasks, because the time that other tasks took did not become shorter.
+/// Other tasks took 16 ms from the base, which did 5 ms of work, and 23 ms from the new build, which did 97 ms of work.
+/// At the base's rate, other tasks would have taken 310 ms from the new build. The difference of 287 ms is nevertheless
+/// not a gain from other tasks, because other tasks took more time from the new build than from the base.
 #[test]
 fn others_give_no_more_back_than_they_had() {
     let base = made(&[
@@ -455,7 +455,7 @@ fn unknown_waits_are_no_order() {
     assert_eq!(causes(&diff), [DifferenceCause::Sleep]);
     let warned = warnings::warnings(&diff).join("\n");
     assert!(warned.contains("800 ms of its time is unknown"), "{warned}");
-    // If too few runs without much unknown time remain, all runs are compared.
+    // If too few runs would remain without the runs that have much unknown time, no run is left out.
     let new = made(&unsure).runs(1);
     let diff = compare(made(&[]).runs(1), new, Figure::Wall, false);
     assert_eq!((causes(&diff), diff.set_aside.len()), (vec![], 0));
@@ -525,8 +525,8 @@ fn work_within_its_spread_is_not_equal() {
     assert_eq!(of(equal), [DifferenceCause::Order]);
 }
 
-/// Other tasks scatter the wall time by more than the build has become slower. A build that has not become slower
-/// passes, however long the other tasks had the CPUs.
+/// Other tasks make the wall times of the runs differ so much that the growth of a slower build is inside the spread.
+/// The gate nevertheless fails the slower build, and passes a build that is not slower.
 #[test]
 fn the_gate_judges_the_time_on_cpus_of_its_own() {
     // Other tasks make the wall times of the runs on each side lie far apart.
@@ -596,7 +596,7 @@ fn waits_for_servers_of_this_machine_are_nobodys() {
     }
     let whose = compare(base.runs(4), more, Figure::Wall, false);
     assert_eq!(whose.causes.whose(), Some(Whose::Build));
-    // With 800 ms, the longer sleep of the build alone exceeds the gate's limit; with 340 ms it does not.
+    // A sleep of 800 ms alone makes the build slower by more than the gate's limit. A sleep of 340 ms does not.
     let slept = |ms| {
         let parts = [
             (WallPart::Outside, 900),
@@ -608,7 +608,7 @@ fn waits_for_servers_of_this_machine_are_nobodys() {
     let both = format!("the build (longer sleep); {daemon}");
     assert_eq!(slept(800), (both, Some(Whose::Build), Some(true)));
     assert_eq!(slept(340).2, None);
-    // Other tasks had the CPUs for longer, too.
+    // The build waited longer for tasks that are not recorded, and other tasks had the CPUs for longer.
     let parts = [
         (WallPart::Outside, 900),
         (WallPart::Others, 900),
@@ -747,7 +747,8 @@ fn another_number_of_cpus_is_not_the_builds() {
     let fewer = format!("the runner, perhaps also the build: {order}, on 1 CPU instead of 2");
     let unclear = Some(Whose::Unclear);
     assert_eq!(told(serial(), 1), (fewer, unclear, None));
-    // More CPUs do not make less of the work run at once.
+    // On more CPUs, more of the work could run at once. If nevertheless less of it runs at once, the build is
+    // responsible.
     assert_eq!(told(serial(), 4), (order.into(), build, Some(true)));
     // More CPUs can change the CPU time a little, because fewer tasks share a core, but cannot double it.
     let (cause, whose, fail) = told(made(&[(WallPart::Work, 2600)]).work(4500), 4);
@@ -756,7 +757,7 @@ fn another_number_of_cpus_is_not_the_builds() {
     let doubled = made(&[(WallPart::Work, 4000)]).work(7000);
     let (_, whose, fail) = told(doubled, 1);
     assert_eq!((whose, fail), (build, Some(true)));
-    // A longer sleep is the build's on any number of CPUs.
+    // If the build sleeps longer, the build is responsible on any number of CPUs.
     let (_, whose, fail) = told(made(&[(WallPart::Sleep, 900)]), 1);
     assert_eq!((whose, fail), (build, Some(true)));
     let gate = gate::gate_words(&of(serial(), 1, Figure::Wall)).unwrap().0;

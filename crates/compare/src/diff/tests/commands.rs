@@ -45,7 +45,7 @@ fn commands_with_nothing_in_common_are_not_judged() {
     assert_eq!(said, ["not the same command: make; npm test"]);
     let why = gate::judge(&strange).unwrap().unwrap_err();
     assert!(why.contains("no other process is on both sides"), "{why}");
-    // Two commands are not the same only because they have the same program, such as a shell.
+    // Two command lines can be different commands although they have the same program, such as a shell.
     let shell = |key| {
         let mut run = run((&format!("sh -c {key}"), key), &[key + 10]);
         run.processes[0].program = ProgramName::new("sh");
@@ -92,7 +92,7 @@ fn a_wrapper_is_told_and_judged() {
         "not the same command: make; strace make"
     );
     assert!(gate::judge(&wrapped).unwrap().is_ok());
-    // A wrapper around the command also causes no error if the wrapped command is a single process.
+    // If the wrapped command is a single process, the wrapper causes no error either.
     let wrapped = diff(run(("sleep 1", 1), &[]), run(("sh -c 'sleep 1'", 2), &[1]));
     assert!(commands::other_commands(&wrapped).is_some() && gate::judge(&wrapped).unwrap().is_ok());
 }

@@ -25,8 +25,8 @@ fn names(diff: &Diff) -> Vec<(&str, i128)> {
 
 #[test]
 fn differences_beyond_the_noise_are_named() {
-    // A difference is named from three standard deviations on: 3 √n for 0 and n samples, and 3 √250 = 47 for 100 and
-    // 150 samples.
+    // A difference is named if it is larger than three standard deviations: 3 √n for 0 and n samples, and 3 √250 = 47
+    // for 100 and 150 samples.
     for (before, now, differs) in [
         (0, 9, false),
         (0, 10, true),

@@ -93,7 +93,8 @@ fn a_run_leads_to_its_page() {
     assert!(!with(None).contains("<a "));
 }
 
-/// The sentence comes first, then the parts of the difference, then the pictures, then the tables.
+/// The page begins with the conclusion in one sentence. Then come the parts of the difference, the pictures, and the
+/// tables.
 #[test]
 fn the_page_opens_on_what_changed() {
     let mut sides = [run("b", 50), run("n", 90)];

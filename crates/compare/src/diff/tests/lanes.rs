@@ -84,7 +84,7 @@ fn the_last_part_of_a_name_stays_in_a_narrow_bar() {
 
 #[test]
 fn short_neighbours_are_one_bar() {
-    // The last bar of `true` is far from the others.
+    // The last bar of the program `true` is far from the other bars of this program.
     let mut bars: Vec<Bar> = (0..50)
         .map(|n| bar(n * 1000, n * 1000 + 900, "true"))
         .collect();

@@ -130,7 +130,8 @@ fn a_slower_step_has_the_part_that_grew() {
         (WallPart::Disk, 400),
     ];
     assert_eq!(of(&even, 0), Some((None, (0, 0), false)));
-    // A step that takes as long as before is only shown because it fails. In a shorter step no part grew.
+    // A step that takes as long as before is shown only if it fails now. If a step became shorter, no part of its wall
+    // time grew.
     let same = [(WallPart::Work, 1000), (WallPart::Others, 101)];
     assert_eq!(of(&same, 1), Some((None, (0, 1), true)));
     assert_eq!(of(&same, 0), None);
