@@ -415,8 +415,8 @@ impl Finder<'_> {
     }
 
     /// The other possible reasons for COMMAND's failure. The search follows `chain` from COMMAND down to the first
-    /// failure, as long as each failure certainly led to the next one. At the last process that the search reaches, the
-    /// children that are in `unclear` are the other possible reasons.
+    /// failure, as long as each next failure certainly explains the failure above it. At the last process that the
+    /// search reaches, the children that are in `unclear` are the other possible reasons.
     fn beside(&self, chain: &[ProcessIx], unclear: &[ProcessIx]) -> Vec<Failure> {
         let root = chain.last();
         let below = chain.iter().rev().skip(1);

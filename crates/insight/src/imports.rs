@@ -1,6 +1,6 @@
-//! Places the spans from files of other build tools under the recorded processes that did the work. Pids, times and
-//! command lines show which process that is. The module also describes the imported files in words. A span that fits no
-//! process is only counted and never assigned by a guess.
+//! Places the spans from files of other build tools under the recorded processes that did the work. The pids, times and
+//! command lines of processes show which process a span belongs to. The module also describes the imported files in
+//! words. A span that fits no process is only counted and never assigned by a guess.
 
 pub mod align;
 pub mod cargo;
@@ -162,7 +162,7 @@ pub fn incomplete(import: &Import) -> Option<String> {
     (import.placed < import.spans || import.note.is_some()).then(|| sentence(import))
 }
 
-/// The reason, in words, why a step that comes from another tool's file has no figures.
+/// The reason, in words, why no figures (such as CPU time) are shown for a step that comes from another tool's file.
 pub fn no_figures(doubt: Doubt) -> String {
     match doubt {
         Doubt::Off(ns) => format!("its place in time is known to {} only", units::time(ns)),

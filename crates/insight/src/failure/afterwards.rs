@@ -272,8 +272,8 @@ impl Finder<'_> {
     fn is_next_line(&self, child: &Process, above: ProcessIx, start: Ktime) -> bool {
         let (before, _) = self.divided(child, above);
         let mut others = before.iter().rev().map(|ix| self.analysis.process(*ix));
-        // If there are too many children to search, the answer is yes, because one of the unsearched children may have
-        // been the previous line of that recipe.
+        // If there are too many children to search, the answer is yes, because a child that is not searched may have
+        // been the previous line of the same recipe.
         before.len() > NEAR
             || others.any(|other| {
                 other.pid != child.pid && other.end >= child.start && other.end <= start
@@ -281,8 +281,8 @@ impl Finder<'_> {
     }
 
     /// Whether a shell tolerated the failure of a child: another useful program succeeded afterwards, and the shell
-    /// ended with another status than the child. A shell that runs one program again and again does not count, because
-    /// it may count the failures.
+    /// ended with another status than the child. The answer is no for a shell that runs one program again and again,
+    /// because the shell may count the failures of this program.
     pub(super) fn was_tolerated(&self, child: &Process, above: ProcessIx) -> bool {
         let shell = self.analysis.process(above);
         let is_useful = |next: &Process| {

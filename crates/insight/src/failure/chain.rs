@@ -170,8 +170,9 @@ impl<'a> Finder<'a> {
 
     /// The rank of a child's failure among several possible reasons for its parent's failure:
     /// - 2 if the parent may have remembered the error of the child and the child ran for longer than a check usually
-    ///   does, or if it is the only failed one of many similar children of a shell.
-    /// - 1 if the parent may have remembered the error of a shorter child, or ended right after the child.
+    ///   does, or if the child is the only failed one of many similar children of a shell.
+    /// - 1 if the parent may have remembered the error of a shorter child, or if the parent ended right after the
+    ///   child.
     /// - 0 otherwise.
     fn weight(&self, child: &Process, above: ProcessIx) -> u8 {
         // A status of 1 may be a negative answer, but any other failure status is an error.

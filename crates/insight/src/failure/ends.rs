@@ -298,9 +298,9 @@ impl<'a> ProcessEnds<'a> {
     }
 }
 
-/// The name of the program that a shell could not start. If all programs that the shell started have succeeded, it is
-/// the next program in the shell's script. `is_fork` returns whether a child of the shell was forked to run the program
-/// that could not be started.
+/// The name of the program that a shell could not start. If all programs that the shell started have succeeded, this
+/// name is that of the next program in the shell's script; otherwise it is not known (`None`). `is_fork` returns
+/// whether a child of the shell was forked to run the program that could not be started.
 fn unstarted(
     analysis: &Analysis,
     shell: &Process,

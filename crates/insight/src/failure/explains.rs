@@ -90,9 +90,9 @@ impl Finder<'_> {
         if self.was_killed_for_another(ix, above) || self.was_stopped_for_another(ix, above) {
             return None;
         }
-        // Here `above` is not the parent of the process. Instead, `above` is the owner of a pool whose worker is the
-        // parent, or the client of a git server that is the parent. The failure counts if `above` started no process
-        // after it.
+        // Here `above` is not the parent of the child. Instead, `above` is the owner of a pool whose worker is the
+        // parent, or the client of a git server that is the parent. The child's failure counts if `above` started no
+        // process after the end of the child.
         if child.parent != Some(above) {
             let counts = self.is_last(child, above) && !is_question(child);
             return counts.then_some(Explains::Maybe);
@@ -172,9 +172,9 @@ impl Finder<'_> {
         course.decides(ix)
     }
 
-    /// Whether the failure of a process leads to the failure of its parent. If the process is only a possible reason,
-    /// this counts in two cases. Either the process was the last step of a shell that ended with the same status, or
-    /// the parent is a make that goes on after failures and has no failed build.
+    /// Whether the failure of a process leads to the failure of its parent. A process that is only a possible reason
+    /// for the parent's failure counts in two cases. Either the process was the last step of a shell that ended with
+    /// the same status, or the parent is a make that goes on after failures and has no failed build.
     pub(super) fn leads_to(&self, ix: ProcessIx, parent: ProcessIx) -> bool {
         match self.explains(ix, parent) {
             None => false,

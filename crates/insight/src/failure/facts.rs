@@ -170,11 +170,12 @@ pub struct Failures {
     /// consequences.
     pub unclear: usize,
     /// Failed processes whose consequences are not known, in the order of time. If there are too many, the list has
-    /// only the ones that ran longest. To make the list, the reported chain is followed from COMMAND down as long as
-    /// each failure certainly led to the next one. The list has children of the last process that is reached. If this
-    /// last process is a configure script, the list is empty, because its children are probes.
+    /// only the ones that ran longest. All of them are children of one process in the reported chain. To find this
+    /// process, the chain is followed from COMMAND down as long as each next failure certainly explains the failure
+    /// above it. If the process that is found is a configure script, the list is empty, because the children of a
+    /// configure script are probes.
     pub beside: Vec<Failure>,
-    /// The processes that failed without consequences. Processes outside of COMMAND are included.
+    /// The processes that failed without consequences. Processes that are not descendants of COMMAND are included.
     pub calm: BTreeSet<ProcessIx>,
     /// The processes that failed for certain because of another failure. Pictures mark only the first failure, and not
     /// these consequences.

@@ -36,8 +36,8 @@ impl Tests {
         let mut failed: Vec<StepIx> = Vec::new();
         let expected = expected(analysis);
         for (at, step) in list.iter().enumerate() {
-            // Outer steps come before inner steps in the list, so at this point both sets already have their entries
-            // for the outer step.
+            // Outer steps come before inner steps in the list. So it is already known whether the outer step around
+            // this step is in the sets `asked` and `within`.
             let above =
                 |of: &HashSet<StepIx>| step.parent.is_some_and(|parent| of.contains(&parent));
             let around = above(&asked);

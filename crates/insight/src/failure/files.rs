@@ -102,7 +102,7 @@ pub(super) fn last_file(argv: &Argv) -> Option<Output> {
     })
 }
 
-/// The role that a program has in a build, whatever the verb of its command line is.
+/// The role that a program has in a build, regardless of its subcommand, such as `build` in `cargo build`.
 fn role(program: &ProgramName) -> Option<Role> {
     program.tool()?.role(None)
 }

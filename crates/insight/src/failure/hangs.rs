@@ -22,8 +22,8 @@ impl Finder<'_> {
             let Some(next) = self.awaited_child(at) else {
                 break;
             };
-            // The awaited program is reported only if a shell started that program. Other waiting programs, such as
-            // `timeout 9 cat x`, already name the awaited program on their own command line.
+            // The awaited program is reported only if one of the waiting processes is a shell. Other waiting programs,
+            // such as `timeout 9 cat x`, already name the awaited program on their own command line.
             is_named |= passes(self.analysis.process(at)) == Passes::Status;
             at = next;
         }

@@ -72,8 +72,8 @@ pub(super) fn add(
     }
 }
 
-/// For each process, the longest test in this process that something delayed (such as other tasks or a disk), among the
-/// tests without a known result.
+/// For each process, the longest test in this process that was delayed, for example by other tasks or by a disk. Tests
+/// with a known result are left out.
 fn silent_tests(judged: &StepVerdicts<'_>) -> HashMap<ProcessIx, StepIx> {
     let verdicts = judged.verdicts();
     let list = judged.steps.list();

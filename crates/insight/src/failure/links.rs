@@ -1,5 +1,5 @@
-//! Explains the failure of a process by the failure of another process that should have written a file or served a
-//! port. The first process needed this file or this port. Exit statuses do not show such a connection.
+//! Explains the failure of a process that needed a file or a port by the failure of another process that should have
+//! written this file or served this port. Exit statuses do not show such a connection.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,8 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// Makes a chain without connections by missing files or services: each process is a child of the next one.
+    /// Makes a chain in which each process is a child of the next one, so that no process in the chain failed because
+    /// of a missing file or service.
     pub(super) fn new(processes: Vec<ProcessIx>) -> Chain {
         Chain {
             processes,
@@ -50,9 +51,9 @@ impl Chain {
     }
 }
 
-/// The largest number of times that a chain of failures is extended by an earlier failure. A guess: two missing files
-/// in a row are common. For example, a compilation fails, so the link lacks an object, and then a script lacks the
-/// linked program.
+/// The largest number of times that an earlier failure is put before a chain of failures, because a process of the
+/// chain lacked a file. A guess: two missing files in a row are common. For example, a compilation fails, so the linker
+/// lacks an object file, and then a script lacks the linked program.
 const MISSING: usize = 4;
 
 impl Finder<'_> {
@@ -80,8 +81,9 @@ impl Finder<'_> {
         linked
     }
 
-    /// Finds in a chain of failures the uppermost process that needed a missing file. Returns this process, and the
-    /// last process that should have written the file.
+    /// Finds in a chain of failures the uppermost process that needed a missing file. Returns the index of this process
+    /// in the chain, and the failed process that should have written the file. If there are several such writers, the
+    /// one that ended last is returned.
     fn writer(
         &self,
         chain: &[ProcessIx],

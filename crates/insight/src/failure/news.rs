@@ -133,8 +133,9 @@ impl Finder<'_> {
         self.only_uppermost(others.iter().filter(is_same))
     }
 
-    /// A failed background job of a shell, for whose result a process polled in vain: the job ended before the last
-    /// poll, and this poll failed, too. The process that polls is the shell itself or a script that the shell runs.
+    /// A failed background job whose result a script polled in vain; `None` if there is no such job. The job ended
+    /// before the last poll, and the last poll failed, too. The script that polls is run by the shell that started the
+    /// job, or by a descendant of this shell.
     fn by_polls(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
         let is_shell = |ix: &ProcessIx| passes(self.analysis.process(*ix)) == Passes::Status;
@@ -448,7 +449,7 @@ impl Finder<'_> {
     }
 
     /// The last step of a script before the program `reader`, if this step failed and `reader` only reads what other
-    /// programs wrote. The step must be more than a check: it must have taken a part of the script's time.
+    /// programs wrote. The step must be more than a check: it must have taken a noticeable part of the script's time.
     fn by_step_before(&self, reader: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(reader);
         let script = process.parent.filter(|_| is_reader(process))?;
@@ -470,10 +471,11 @@ impl Finder<'_> {
     /// Finds an earlier failed step of a script that may explain why the later step `last` of this script failed. The
     /// script went on after the earlier failure, but probably did not ignore it on purpose. The result is the last
     /// failed step for which one of these facts is true:
-    /// - It wrote data into a pipe.
-    /// - It is a build right before the later step.
-    /// - Its last argument is a file that the later step names.
-    /// - It ran the same program as the later step on the same file, and the script does not use its status.
+    /// - The failed step wrote data into a pipe.
+    /// - The failed step is a build right before the later step.
+    /// - The last argument of the failed step is a file that the later step names.
+    /// - The failed step ran the same program as the later step on the same file, and the script does not use the exit
+    ///   status of the failed step.
     fn by_ignored_step(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
         let script = process.parent?;

@@ -53,9 +53,9 @@ pub(super) fn passes(process: &Process) -> Passes {
     }
 }
 
-/// Whether a signal that was sent directly to a shell or a build tool killed this process. If a signal kills only a
-/// child of such a program, the program exits with a status. SIGINT does not count, because a shell whose child was
-/// killed by SIGINT also sends SIGINT to itself.
+/// Whether a process is a shell or a build tool, and was killed by a signal that was sent to this process itself. If a
+/// signal kills only a child of a shell or build tool, the shell or build tool exits with a status. SIGINT does not
+/// count, because a shell whose child was killed by SIGINT also sends SIGINT to itself.
 pub(super) fn is_killed_itself(process: &Process) -> bool {
     let signal = exit::killed_by(process.status);
     let exits = || passes(process) == Passes::Status || runs_jobs(process);
@@ -119,7 +119,8 @@ pub(super) fn tool(process: &Process) -> Option<&'static KnownProgram> {
     label::program(process).tool()
 }
 
-/// The consequence that the failure of a child has for the tool that a process runs, such as a make that goes on.
+/// Whether the program of a process fails if one of its children fails, and on which conditions. A program that is not
+/// in the table of known tools gets `Unknown`.
 pub(super) fn children(process: &Process) -> Children {
     tool(process).map_or(Children::Unknown, |tool| tool.children)
 }

@@ -13,8 +13,8 @@ use super::passes::{decides, fails, has_use, passes, program, Passes, AT_ONCE};
 /// The largest number of failures hidden by pipelines that a report shows.
 const HIDDEN: usize = 4;
 
-/// The largest number of subshells around a build tool in a pipeline that are examined, and also of commands that come
-/// after the build tool in the pipeline.
+/// The largest number of subshells around one program of a pipeline that are examined. Also the largest number of other
+/// programs of the same pipeline that are examined.
 pub(super) const SUBSHELLS: usize = 8;
 
 impl Finder<'_> {
@@ -83,13 +83,15 @@ impl Finder<'_> {
         self.top_of(ix, |above| fails(self.analysis.process(above)))
     }
 
-    /// The outermost fork (subshell) of a script around a process; the process itself if no fork is around it.
+    /// The outermost subshell (a fork without an exec) that is a descendant of the process `script` and an ancestor of
+    /// the given process; the given process itself if there is no such subshell.
     pub(super) fn top_of_forks(&self, ix: ProcessIx, script: ProcessIx) -> ProcessIx {
         self.top_of(ix, |above| above != script)
     }
 
-    /// The outermost subshell around a process. The search goes up through the subshells as long as `is_one` returns
-    /// true for the next one. If there is none, the result is the process itself.
+    /// The outermost subshell around a process. The search goes up through the ancestors of the process as long as the
+    /// next ancestor is a subshell for which `is_one` returns true. If the parent is no such subshell, the result is
+    /// the process itself.
     fn top_of(&self, ix: ProcessIx, is_one: impl Fn(ProcessIx) -> bool) -> ProcessIx {
         let above = self.analysis.ancestors(ix).take(SUBSHELLS);
         let forks =

@@ -123,8 +123,8 @@ impl Finder<'_> {
             let is_kill = || has_use(sender, UtilityUse::Kill);
             by == above || sender.parent == Some(above) && is_kill()
         };
-        // A shell and kill(1) wake other processes only by signals. Another program may also wake the process in other
-        // ways, so the reason of its wait must fit.
+        // A shell and kill(1) wake other processes only by signals. Another program may also wake the stopped process
+        // in other ways, so the reason for which the stopped process waited must fit a signal.
         let by_signal =
             |reason| is_shell || matches!(reason, Reason::Child | Reason::Signal | Reason::Timer);
         let woken = woken_before_exit(self.analysis, ix, is_sender, by_signal)?;

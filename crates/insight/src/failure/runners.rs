@@ -51,9 +51,9 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether a failed child explains the exit status of its parent, a program of unknown kind. The parent ended with
-    /// the child's status, and another child that ran the same program failed with a different status. The parent is
-    /// then a test that expected the different status and not the status of this child.
+    /// Whether a failed child explains the exit status of its parent, a program of unknown kind. This is so if the
+    /// parent ended with the child's status, and another child that ran the same program failed with a different
+    /// status. The parent is then a test that expected the other child to fail, but not this child.
     fn has_the_status_of(&self, child: &Process, above: ProcessIx) -> bool {
         let is_wanted = |other: &Process| code(other) != code(child);
         has_the_error_of(child, self.analysis.process(above))
@@ -70,8 +70,8 @@ impl Finder<'_> {
         code(child) != code(runner) && self.others_failed(child, above, is_reason)
     }
 
-    /// Whether a process also ran the program of a child with other arguments, and one of these runs failed and is
-    /// accepted by `fits`.
+    /// Whether another child of the process `above` ran the same program as `child` with other arguments, failed, and
+    /// is accepted by `fits`.
     fn others_failed(
         &self,
         child: &Process,
@@ -115,7 +115,8 @@ impl Finder<'_> {
 
     /// Whether a program of unknown kind may have gone on after the failure of a child, and later failed because of
     /// this failure. There are two conditions. All other steps that the program started after the child succeeded. The
-    /// child did more than a check: it is a build, was run again without success, or took a part of the program's time.
+    /// child did more than a check: it is a build, was run again without success, or took a noticeable part of the
+    /// program's time.
     fn is_kept_failure(&self, child: &Process, above: ProcessIx) -> bool {
         let is_counted = is_step(child) && !is_often_ignored(child) && !is_optional(child);
         let configures = role(self.analysis.process(above)) == Some(Role::Configure);

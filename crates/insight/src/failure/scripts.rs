@@ -7,7 +7,8 @@ use tr_programs::{command_line, words};
 /// Whether the script on a shell's command line consists only of programs, such as `sh -c 'node gen.js && node
 /// pack.js'`. The shell then ends with the status of one of them.
 pub(super) fn runs_programs_alone(shell: &Process) -> bool {
-    // With the option -u, each expansion of an unset variable can make the shell fail.
+    // With the option -u, the shell itself can fail at each expansion of an unset variable. So with this option, a
+    // script that contains a `$` does not count as a script of programs alone.
     let args: Vec<&[u8]> = shell.argv.args().collect();
     let options = Options::of(&args);
     let is_strict = options.is_some_and(|options| options.nounset != Setting::Off);
@@ -45,9 +46,9 @@ fn starts_programs_alone(script: &[u8]) -> bool {
     let Some(plain) = Plain::of(&outline) else {
         return false;
     };
-    // A redirection can fail although no program fails. If the script stops at the first failure, a failed program ends
-    // the script, so this program is the reason for the script's end. If the script does not stop there, a later
-    // redirection that failed may be the reason.
+    // A redirection can fail although no program fails. If the script ends at the first failed command, a program that
+    // failed is certainly the reason for the script's end. If the script goes on after a failed command, a redirection
+    // that failed later may be the reason instead.
     let mut commands = plain.commands.iter();
     let is_known = plain.stops_at_the_first || !commands.clone().any(|command| command.opens);
     is_known
@@ -66,8 +67,8 @@ struct Plain<'a> {
 }
 
 impl<'a> Plain<'a> {
-    /// Reduces a script to its plain commands. Returns `None` if the script has an expansion with a condition, a
-    /// subshell, or a background job.
+    /// Reduces a script to its plain commands. Returns `None` if the script has any other part, for example an
+    /// expansion such as `${x:?}`, a command substitution, a subshell, or a background job.
     fn of(outline: &'a Outline) -> Option<Plain<'a>> {
         let mut plain = Plain {
             commands: Vec::new(),

@@ -240,8 +240,9 @@ fn a_status_that_a_test_wants_is_no_reason() {
     }
 }
 
-/// An earlier check of a file is not the reason for the failure of a later step that reads the file. But if the script
-/// ignores the status of the earlier command, that command is the reason.
+/// Checks a step that failed after an earlier command on the same file had failed. If the earlier command was only a
+/// condition (`if`) of the script, it is not the reason for the failure of the step. If the script ignores the status
+/// of the earlier command, this command is the reason.
 #[test]
 fn a_question_about_a_file_is_no_reason() {
     let rows = [

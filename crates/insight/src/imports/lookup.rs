@@ -36,8 +36,8 @@ impl<'a> Lookup<'a> {
     pub fn new(analysis: &'a Analysis) -> Lookup<'a> {
         let mut by_pid: HashMap<u32, Vec<ProcessIx>> = HashMap::new();
         for ix in analysis.process_ids() {
-            // A tool writes its own pid as the pid namespace of its container counts pids, so the lookup uses that
-            // number.
+            // Inside a container, a tool writes its own pid as the container's pid namespace numbers it. So a process
+            // is looked up by this number.
             let pid = analysis.process(ix).ns_pid.0;
             by_pid.entry(pid).or_default().push(ix);
         }
@@ -55,8 +55,8 @@ impl<'a> Lookup<'a> {
         self.analysis.process_ids().filter(is)
     }
 
-    /// The length of the recording in ns by its own clock and by the time of the day, if both clocks were read at its
-    /// end.
+    /// The length of the recording in ns by its own clock and by the time of the day; `None` if the two clocks were not
+    /// read at the end of the recording.
     fn lengths(&self) -> Option<(i64, i64)> {
         let meta = &self.analysis.meta;
         let summary = self.analysis.summary.as_ref()?;
@@ -84,8 +84,9 @@ impl<'a> Lookup<'a> {
         let (start, real) = (signed(meta.start), as_signed(meta.start_clock.real));
         let since = unix.saturating_sub(real);
         let since = match self.lengths() {
-            // The recording's length is measured by two clocks: its own clock, and the time of day. If the two lengths
-            // differ by more than one per cent, the time of day was set and not only adjusted, so the times are not
+            // The length of the recording is measured by two clocks: the recording's own clock, and the time of the
+            // day. If the two lengths differ by less than one per cent, the time of the day was only adjusted, so the
+            // times are scaled. With a larger difference, somebody set the time of the day, so the times are not
             // scaled.
             Some((length, by_real))
                 if by_real > 0 && length.abs_diff(by_real) < by_real as u64 / 100 =>
@@ -181,11 +182,12 @@ pub struct Placed {
     pub all: u64,
     /// The number of spans of the imported file that lie outside of the analyzed time.
     pub outside: u64,
-    /// The number of tests of the file that are counted neither as placed nor as unplaced. These tests are already in
-    /// the recording as marks, or lie outside of the analyzed time.
+    /// The number of tests of the file that are counted neither as placed nor as unplaced. Such a test is already in
+    /// the recording as a mark (an event that the test program sent to the recorder), or lies outside of the analyzed
+    /// time.
     pub elsewhere: TestCount,
-    /// The names of the failed tests among those that the recording already has as marks or that lie outside of the
-    /// analyzed time.
+    /// The names of those failed tests of the file that are already in the recording as marks (events that the test
+    /// program sent to the recorder), or that lie outside of the analyzed time.
     pub failed_elsewhere: Vec<String>,
     pub note: Option<String>,
     /// The tool that the imported file is about, with its version.
@@ -193,7 +195,8 @@ pub struct Placed {
 }
 
 impl Placed {
-    /// Counts a test of the file that the recording already has as a mark, or that lies outside of the analyzed time.
+    /// Counts a test of the file that is already in the recording as a mark (an event that the test program sent to the
+    /// recorder), or that lies outside of the analyzed time.
     pub fn add_elsewhere(&mut self, name: String, failed: bool) {
         self.elsewhere = self.elsewhere.and(failed);
         self.failed_elsewhere.extend(failed.then_some(name));

@@ -1,5 +1,5 @@
 //! Reads the commands of a `.ninja_log`. For each output of a build, the log has the times of the last command that
-//! made this output, in ms since ninja began in that run.
+//! made this output. The times are in milliseconds since the start of the ninja that ran the command.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ pub struct Log {
     pub edges: Vec<Edge>,
 }
 
-/// A command in a log of ninja. The log has a line for each of its outputs.
+/// A command in a log of ninja. The log has one line for each output of the command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edge {
     pub span: Span,

@@ -135,8 +135,8 @@ impl Spans {
         placed
     }
 
-    /// Describes why spans of the file that lie in the recorded time have no process. Each reason has the number of
-    /// such spans.
+    /// Describes why spans of the file that lie in the recorded time have no process, with the number of such spans for
+    /// each reason; `None` if there are no such spans.
     fn why_no_process(
         &self,
         owners: &[Option<Owner>],
@@ -177,9 +177,10 @@ impl Spans {
         (!reasons.is_empty()).then(|| reasons.join(", "))
     }
 
-    /// The recorded processes that have the given pid of the imported file. There may be several such processes,
-    /// because processes in different containers can have equal pids. There may be none, because the recording may lack
-    /// the pids inside a container. In both cases, the name of the imported file decides if clang wrote the file.
+    /// The recorded processes that had the given pid of the imported file and lived at the times of its spans. Several
+    /// processes can have this pid, because each container counts pids anew. The pid can also be unknown, because the
+    /// recording may lack the pids inside a container. In both cases, the process of a compilation by clang is found by
+    /// the name of the imported file, and the result for any other file is empty.
     fn with_pid(
         &self,
         pid: u32,
@@ -225,8 +226,8 @@ impl Spans {
 
     /// Gives each span for which no process was found the process of its parent span.
     fn inherit(&self, owners: &mut [Option<Owner>]) {
-        // The file can list a parent span after its child spans, so several rounds are needed. Each round passes the
-        // process on by at least one more level.
+        // The file can list a parent span after its child spans, so several rounds are needed. In each round, the
+        // process of a span reaches descendants of this span that are at least one level further down.
         for _ in 0..TRIED {
             let mut has_changed = false;
             for (at, span) in self.spans.iter().enumerate() {

@@ -38,9 +38,9 @@ impl Finder<'_> {
 
     /// Whether a child only made a check for a program, and the program accepts the negative answer of this check.
     ///
-    /// A program that makes the same check again and again waits for a positive answer. A program that makes the check
-    /// only once also accepts a negative answer. A child that is a shell command with only a check is also accepted, if
-    /// the program ended with another status than this child.
+    /// A program accepts the answer if it makes the check only once and the check does not look for a package. A
+    /// program that makes the same check again and again waits for a positive answer. If the child is a shell that only
+    /// makes a check, the answer is also accepted if the program ended with another status than this shell.
     fn is_accepted_answer(&self, child: &Process, above: ProcessIx) -> bool {
         let is_single = || !asks_for_packages(child) && !self.is_asked_again(child, above);
         is_question(child) && is_single()

@@ -35,7 +35,9 @@ impl Finder<'_> {
         }
         // If a script fails, npm may continue with other packages and then exit with the status of the failed script.
         let is_passed_on = may_be_optional && code(child) != Some(1) && code(child) == code(tool);
-        // Otherwise the tool went on after the failure, so the failure perhaps did not count.
+        // The failure is one of the reasons if the tool goes on after any failure, or passed on the child's status.
+        // Otherwise the failure perhaps did not count, because the tool went on although it normally ends after a
+        // failure.
         Some(if goes_on(self.analysis, above) || is_passed_on {
             Explains::One
         } else {

@@ -125,10 +125,11 @@ impl Active {
     }
 }
 
-/// The change from one process to a later one that goes on with its work, such as the next worker of a test runner.
+/// The change from one process to a later process that goes on with the earlier one's work, such as the next worker of
+/// a test runner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// The last moment before the next process begins, in nanoseconds.
+    /// The last moment before the later process of the change begins, in nanoseconds.
     pub end: i64,
     /// The beginning of the later process of the change, in nanoseconds.
     pub begin: i64,

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use tr_analyze::model::ProcessIx;
 
-/// The largest number of suites with several possible processes for which an assignment is searched. A bound of the
-/// work.
+/// The largest number of suites with more than one possible schedule. If a report has more such suites, no assignment
+/// of its suites to processes is searched. A bound of the work.
 const OPEN: usize = 16;
 
 /// The largest number of assignments of suites to processes that are tried for a report. A bound of the work.

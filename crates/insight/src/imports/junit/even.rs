@@ -106,7 +106,8 @@ pub fn is_even(analysis: &Analysis, possible: &[Possible], shown: (i64, i64)) ->
 struct Sums {
     /// The times in nanoseconds at which a thread of the process changes its state, in order.
     times: Vec<i64>,
-    /// For each of the times in `times`, the sum for each thread state, in nanoseconds.
+    /// For each of the times in `times`: how long all threads together have been in each thread state up to this time,
+    /// in nanoseconds.
     sums: Vec<[i128; STATES]>,
 }
 

@@ -15,9 +15,9 @@ use crate::imports::lookup::{ktime, signed};
 const STRETCHES: usize = 16;
 
 impl Placer<'_> {
-    /// Leaves out the schedules of processes that did not run the tests, but only received messages about the tests
-    /// from the process that ran them. Returns the remaining schedules, and all processes that only received messages,
-    /// including processes of `pools`.
+    /// Leaves out the schedules whose processes did not run the tests, but only received messages about the tests from
+    /// the process that ran them. Returns the remaining schedules, and all processes that only received such messages.
+    /// A process of one of the `pools` counts as well, even if no schedule has this process.
     pub(super) fn without_listeners(
         &self,
         found: Vec<Schedule>,
@@ -39,8 +39,9 @@ impl Placer<'_> {
         };
         let (heard, mut rest): (Vec<Schedule>, Vec<Schedule>) =
             found.into_iter().partition(is_listener);
-        // A process that only received messages about the tests may also have measured their lengths. So if such a
-        // process was found, all remaining schedules without a proof become doubtful.
+        // A process that only received messages about the tests may also have measured the tests' lengths. So if such a
+        // process was found, a remaining schedule becomes doubtful unless it is proven that the schedule's own
+        // processes measured the lengths.
         let is_open = |schedule: &&mut Schedule| !heard.is_empty() && !schedule.is_measured();
         rest.iter_mut().filter(is_open).for_each(Schedule::doubt);
         (rest, listeners)

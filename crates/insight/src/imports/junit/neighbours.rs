@@ -2,8 +2,8 @@
 //! times.
 //!
 //! One process ran such tests one after the other. The tests only seem to overlap because the numbers of a report are
-//! rounded. Without this correction, these tests and suites would get no figures: for example a suite that ends inside
-//! its last test, or a test that ends inside the next test.
+//! rounded. For example, a suite seems to end inside its last test, or a test inside the next test. Without this
+//! correction, such tests and suites would get no figures (such as CPU time).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -42,8 +42,8 @@ pub fn separate(guesses: &mut [Guess]) {
     }
 }
 
-/// For each suite, the range of its tests' indexes in `guesses`, which has the tests and suites that were placed by
-/// their times. There, a suite is followed by its tests and then by the next suite.
+/// For each suite, the range of its tests' indexes in `guesses`. The list `guesses` has the tests and suites that were
+/// placed by their times. In this list, each suite is followed by its tests.
 fn held(guesses: &[Guess]) -> BTreeMap<usize, Range<usize>> {
     let suites = guesses.iter().enumerate();
     let suites = suites.filter(|(_, guess)| guess.is_suite).map(|(at, _)| at);

@@ -47,7 +47,7 @@ pub(super) struct Placer<'a> {
     pub others: Active,
     /// The part of the budget [`WORK`] that the search for test places may still use.
     pub work: Cell<u64>,
-    /// The difference from UTC, in nanoseconds, that is assumed for the report's times without a time zone.
+    /// How far ahead of UTC the report's times without a time zone are assumed to be, in nanoseconds.
     pub ahead: i64,
     /// Whether the assumed time zone is the only one with which the times of the report lie in the recording.
     pub zone: bool,
@@ -82,8 +82,8 @@ pub(super) struct Times {
     pub digit: i64,
     /// The largest time in nanoseconds by which the test or suite may begin and end earlier than shown.
     pub early: i64,
-    /// The largest error in nanoseconds of the beginning or the end of the test or suite, if the recording bounds it
-    /// ([`super::serial`]).
+    /// The largest error in nanoseconds of the beginning or the end of the test or suite; `None` if the recording gives
+    /// no limit for this error ([`super::serial`]).
     pub error: Option<i64>,
     /// The bounds of the test's beginning and end, if the recording limits them.
     pub bounds: Option<Bounds>,
@@ -99,7 +99,8 @@ pub(super) struct Runner {
     pub process: ProcessIx,
     pub from: Ktime,
     pub to: Ktime,
-    /// Whether only this process or one of its ancestors can have run the tests.
+    /// Whether it is certain that `process` or one of its ancestors ran the tests, because no other process can have
+    /// done so.
     pub is_sure: bool,
     /// Whether a single thread of the process ran the tests, and no other thread can have run them.
     pub is_one_thread: bool,
@@ -191,7 +192,8 @@ impl Placer<'_> {
         Some(self.from(suite.attributes.at?, length, self.of_suites))
     }
 
-    /// The beginning and the end of a suite or, if the suite has no time of the day, of all its tests together.
+    /// The beginning and the end of a suite or, if the suite has no time of the day, of all its tests together. `None`
+    /// if the tests have no times of the day either.
     pub(super) fn around(&self, suite: &Suite) -> Option<Times> {
         if let Some(times) = self.of_suite(suite) {
             return Some(times);
@@ -215,8 +217,8 @@ impl Placer<'_> {
         Some(self.from(case.attributes.at?, length, self.of_cases))
     }
 
-    /// The largest error in nanoseconds of a time of the day in a report. `digit` is the value in nanoseconds of the
-    /// last digit that the report writes.
+    /// The largest error in nanoseconds of a time of the day in a report. `digit` is the value of one unit in the last
+    /// digit of the reported time, in nanoseconds: 10,000,000 for `12:00:03.25`.
     pub(super) fn stamp_error(&self, digit: i64) -> i64 {
         let clocks = self.lookup.clock_error();
         digit.saturating_add(clocks).saturating_add(BETWEEN_CLOCKS)

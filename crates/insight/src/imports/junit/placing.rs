@@ -190,7 +190,7 @@ impl Placer<'_> {
     }
 
     /// Returns the schedule that is shown for a suite. If other schedules are possible as well, a test keeps its
-    /// figures only if these figures are equal in all possible schedules.
+    /// figures (such as its CPU time) only if these figures are equal in all possible schedules.
     fn among(&self, choice: Choice) -> Schedule {
         let Choice {
             mut schedule,

@@ -183,10 +183,13 @@ mod tests {
             .collect()
     }
 
-    /// Checks that the sleeps of two workers (w0 and w1) show which of them ran the tests a to d. The numbers are
-    /// lengths in ns:
+    /// Checks that the sleeps of two workers (w0 and w1) show which of them ran the tests a to d. In the drawing, `=`
+    /// is time on a CPU and `_` is a sleep. The number after the letter of a test is the test's length in nanoseconds.
     ///
-    /// w0 ==a 100==____b 300____= w1 ______c 250____====d 150============
+    /// ```text
+    /// w0 ==a 100==____b 300____=
+    /// w1 ______c 250____====d 150============
+    /// ```
     #[test]
     fn sleeps_of_the_workers_tell_who_ran_a_test() {
         let actives = [vec![(0, 110), (410, 415)], vec![(0, 5), (252, 505)]];

@@ -17,12 +17,13 @@ use crate::imports::lookup::{ktime, program, signed, CLOCKS, TOLERATED};
 /// runners' tests.
 const MOST: u64 = 100_000_000;
 
-/// A short test keeps its figures even if the recording does not show what its threads did for this long, in
-/// nanoseconds. A decision: the script `reporters.py` accepts figures with this error.
+/// A short test keeps its figures (such as its CPU time) even if the recording does not show what the test's threads
+/// did for this long, in nanoseconds. A decision: the script `reporters.py` accepts figures with this error.
 const LEAST_UNSEEN: u64 = 20_000_000;
 
-/// The largest error in nanoseconds of a figure of a test, such as its CPU time, if the figure is small. A decision:
-/// half of the error that the script `reporters.py` accepts, because a clock of CPU time can have ticks of 10 ms.
+/// The largest tolerated error in nanoseconds of a figure of a test, such as its CPU time, if the figure is small. A
+/// decision: half of the error that the script `reporters.py` accepts, because a clock of CPU time can have ticks of 10
+/// ms.
 const LEAST: u64 = 10_000_000;
 
 /// The largest tolerated error, in nanoseconds, of the place or of a figure of a test. `length` is the test's length in
@@ -37,8 +38,8 @@ pub fn tolerated_figure(figure: u64, length: u64) -> u64 {
     tolerated(length).min(LEAST.max(figure / TOLERATED))
 }
 
-/// Whether the figures of a test could be wrong by more than is tolerated, because its place in time may be wrong by
-/// `error` nanoseconds. `length` is the length of the test in nanoseconds.
+/// Whether the figures of a test (such as its CPU time) could be wrong by more than is tolerated, because the test's
+/// place in time may be wrong by `error` nanoseconds. `length` is the length of the test in nanoseconds.
 pub fn is_far(error: u64, length: u64) -> bool {
     error > tolerated_figure(0, length)
 }
@@ -98,10 +99,10 @@ impl Contradictions {
         });
     }
 
-    /// Notes whether the report's times can be beginnings or ends, as far as the search for a schedule of one suite
-    /// shows it. `as_begin` says whether a schedule exists if the times are beginnings, and `as_end` whether one exists
-    /// if the times are ends. If only one of the two is true, the other meaning is wrong. If both are false, another
-    /// process ran the suite, so nothing is proven.
+    /// Notes what the search for a schedule of one suite shows about the report's times, which are beginnings or ends.
+    /// `as_begin` says whether a schedule exists if the times are beginnings, and `as_end` whether a schedule exists if
+    /// the times are ends. If only one of the two is true, the other meaning is wrong. If both are true, both meanings
+    /// are possible. If both are false, another process ran the suite. Nothing is proven in these two cases.
     pub fn by_fit(&mut self, [as_begin, as_end]: [bool; 2]) {
         self.begin |= as_end && !as_begin;
         self.end |= as_begin && !as_end;
@@ -135,7 +136,8 @@ impl Contradictions {
 #[derive(Debug, Default)]
 struct Lives {
     starts: Vec<i64>,
-    /// For each number n, the latest end among the n processes or threads that began first.
+    /// For each process or thread, in the order of their beginnings, the latest end of all processes or threads that
+    /// began no later than this one.
     last_ends: Vec<i64>,
 }
 
@@ -300,9 +302,11 @@ pub struct Guess {
     pub one_thread: bool,
     /// Whether the process under which the test is placed is known to be a test program.
     pub is_test: bool,
-    /// Whether the figures of the test are equal at every place at which it can have run ([`super::even`]).
+    /// Whether the figures of the test (such as its CPU time) are equal at every place at which the test can have run
+    /// ([`super::even`]).
     pub is_even: bool,
-    /// Whether the error of the place is so large that the figures could be those of a neighbouring test.
+    /// Whether the error of the test's place in time is so large that the figures (such as the CPU time) could be those
+    /// of a neighbouring test.
     pub is_far: bool,
     /// The place of the test if it can have run anywhere within its suite.
     pub anywhere: Option<Anywhere>,
@@ -357,8 +361,8 @@ pub fn find_doubts(
         let at_boundary = |is: &dyn Fn(i64) -> bool| boundaries.into_iter().any(is);
         let error = guess.error;
         let length = guess.span.to.since(guess.span.from);
-        // A process or thread counts if it was alive at the beginning or the end of the test, from more than `near`
-        // nanoseconds before this moment until more than `near` nanoseconds after it. `near` is limited, because with a
+        // Another process or thread counts if it began more than `near` nanoseconds before the beginning or the end of
+        // the test, and ended more than `near` nanoseconds after the same moment. `near` is limited, because with a
         // large error no short-lived thread would count.
         let near = error.min(MOST.cast_signed());
         let in_company = at_boundary(&|time| company.workers.are_across(time, near))
@@ -419,8 +423,9 @@ mod tests {
     use super::*;
     use crate::imports::lookup::imported;
 
-    /// Checks a test program of cargo, which names its threads. A thread began 1 ms before the place of a test, so it
-    /// may belong to this test or to the previous one. The test therefore gets no figures.
+    /// Checks a test program of cargo, which names its threads. A thread began 1 ms before the place of a test, so the
+    /// thread may belong to this test or to the previous one. The test therefore gets no figures (such as its CPU
+    /// time).
     #[test]
     fn the_thread_of_a_test_at_its_boundary_leaves_no_figures() {
         let doubt = |line: &str| {

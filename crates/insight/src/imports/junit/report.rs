@@ -61,9 +61,10 @@ fn has_failed(result: &str) -> bool {
 }
 
 impl Report {
-    /// Counts the tests of the report that are missing in the recording: the importer did not place them, no mark of
-    /// the test runner shows them, and they are not known to lie outside of the analyzed time. Returns the number of
-    /// such tests, the number of failed tests among them, and the first failed tests.
+    /// Counts the tests of the report that are missing in the recording: the importer did not place them, no mark shows
+    /// them (an event that the test runner sends to the recorder), and they are not known to lie outside of the
+    /// analyzed time. Returns the number of such tests, the number of failed tests among them, and the first failed
+    /// tests.
     pub(crate) fn tests_beside(&self, placed: &Placed) -> (TestCount, Vec<UnplacedTest>) {
         let suites = self.suites.iter();
         let cases = suites.flat_map(|suite| suite.cases.iter().map(move |case| (suite, case)));
@@ -86,8 +87,8 @@ impl Report {
 }
 
 /// Collects at most `most` failed tests of a report that are missing in the recording: the importer did not place them,
-/// no mark of the test runner shows them, and they are not known to lie outside of the analyzed time. Tests with equal
-/// names are counted, because several tests may have the same name.
+/// no mark shows them (an event that the test runner sends to the recorder), and they are not known to lie outside of
+/// the analyzed time. Tests with equal names are counted, because several tests may have the same name.
 fn unplaced<'r>(
     tests: impl Iterator<Item = (&'r Suite, &'r Case)>,
     placed: &Placed,
@@ -107,7 +108,8 @@ fn unplaced<'r>(
     }
     for (suite, case) in tests {
         let name = case.attributes.title();
-        // The only test of a suite may be placed under the name of both (`title_of`), so both names are looked up.
+        // The only test of a suite may be placed under a title that joins the suite's name and the test's name
+        // (`title_of`). So both this title and the test's own title are looked up.
         let is_known = [&name, &suite.title_of(case)].into_iter().any(|name| {
             let count = known.get_mut(name.as_str()).filter(|count| **count > 0);
             count.map(|count| *count -= 1).is_some()
@@ -189,7 +191,8 @@ pub struct Attributes {
     pub at: Option<Date>,
     /// The length of the suite or test in nanoseconds, if the report gives it.
     pub length: Option<i64>,
-    /// The value of the last digit of the length in the report, in nanoseconds. The length is known to this precision.
+    /// The value of one unit in the last digit of the reported length, in nanoseconds: 10,000,000 for `0.25` seconds.
+    /// The length is known to this precision.
     pub digit: i64,
     /// Whether the length is the sum of the lengths of several parts of the test, without the time between them.
     pub is_sum: bool,
@@ -229,11 +232,13 @@ impl Attributes {
 /// A time of the day in a report, with its precision and, if it has one, its time zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Date {
-    /// The time of the day in nanoseconds since 1970, in its own time zone.
+    /// The date and the time of the day as the report writes them, in nanoseconds since the beginning of 1970 in the
+    /// same time zone.
     pub local: i64,
     /// The difference of the date's zone from UTC, in ns, if it has a zone; zones east of UTC are positive.
     pub ahead: Option<i64>,
-    /// The value of the last digit of the time in the report, in nanoseconds. The time is known to this precision.
+    /// The value of one unit in the last digit of the reported time, in nanoseconds: 10,000,000 for `12:00:03.25`. The
+    /// time is known to this precision.
     pub digit: i64,
 }
 
@@ -352,7 +357,7 @@ mod tests {
         };
         let (rest, _) = report.tests_beside(&placed);
         assert_eq!((rest.all, rest.failed), (2, 2));
-        // This test is in the recording as a mark.
+        // The failed test `y` is already in the recording, as a mark that the test program sent to the recorder.
         placed.add_elsewhere("y".to_owned(), true);
         let (rest, _) = report.tests_beside(&placed);
         assert_eq!((rest.all, rest.failed), (1, 1));

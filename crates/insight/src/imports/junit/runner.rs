@@ -15,7 +15,8 @@ use crate::imports::lookup::{program, signed};
 /// The largest number of processes that are tried as the process that ran a suite. A bound of the work.
 pub(super) const TRIED: usize = 1_000;
 
-/// The largest number of threads of a process for which it is tried whether one thread alone ran the tests.
+/// The largest number of threads of a process that are tried, one by one, as the only thread that ran the tests. In a
+/// process with more threads, no single thread is tried.
 const THREADS: usize = 64;
 
 /// The facts about a process that decide which tests it can have run, such as when it was on a CPU.

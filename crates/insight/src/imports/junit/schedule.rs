@@ -112,7 +112,7 @@ impl Placer<'_> {
         let [named, _, commands] = &self.runners;
         if named.is_empty() && !found.iter().any(Schedule::is_measured) {
             // No command line names the report, and no schedule is proven. So another process may fit as well, and all
-            // processes of the recorded command are tried.
+            // descendants of the recorded command are tried.
             let commands = commands.clone();
             let mut all = self.below(suite, &groups, &commands, None)?;
             for schedule in found {
@@ -152,8 +152,8 @@ impl Placer<'_> {
             }
         }
         let lists = std::mem::take(&mut self.runners);
-        // If the known runner has no schedule, it may be one of several workers, so all processes of the recorded
-        // command are tried.
+        // If the known runner has no schedule, this runner may be one of several workers. So the recorded command,
+        // which is the last of the lists, is tried with all of its descendants.
         let known = if runner.is_some() { lists.len() - 1 } else { 0 };
         let likely = lists.iter().skip(known);
         let mut found = likely.map(|likely| self.below(suite, groups, likely, None));

@@ -18,8 +18,8 @@ pub const EXACT: usize = 2;
 /// known better.
 const NEARLY: i64 = 5_000_000;
 
-/// The known times of a test of a suite. The beginning and the end of the test in the recording are searched by these
-/// times. All times are in nanoseconds.
+/// The times that are known about a test of a suite, in nanoseconds. From these times, the beginning and the end of the
+/// test in the recording are computed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Test {
     /// The range of times in which the test begins, if the report gives its beginning; otherwise `None`.
@@ -70,8 +70,8 @@ impl Place {
     }
 
     /// Whether the beginning and the end of a test are known nearly exactly, for example because the test lies between
-    /// two sleeps of its runner. `error` is the largest error of the test's length. This error must be small, too: a
-    /// length with few digits fits by chance.
+    /// two sleeps of its runner. `error` is the largest error of the test's length. The result is false if this error
+    /// is large, because an inexact length fits into many places by chance.
     pub fn is_exact(&self, length: i64, error: i64) -> bool {
         self.error().max(error) <= NEARLY && NEARLY < length
     }
@@ -265,7 +265,8 @@ mod tests {
         let found = places(&tests, &(0..=10_000), &active).unwrap();
         assert_eq!(found[0].begin, 1_000..=1_999);
         assert_eq!(found[1].end, 5_000..=5_999);
-        // The first test ends at 2,899 or later, so the second test ends at 4,798 or later.
+        // Each test lasted 1,900 ns, give or take 1 ns. So the first test ends at 2,899 ns or later, and the second
+        // test ends at 4,798 ns or later.
         let tests = [stamped(Some(1_000), None), stamped(None, Some(4_000))];
         let found = places(&tests, &(0..=10_000), &active).unwrap();
         assert_eq!(found[1].end, 4_798..=4_999);

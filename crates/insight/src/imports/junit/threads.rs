@@ -121,8 +121,8 @@ impl Placer<'_> {
         (has_date || self.written.is_some()) && self.is_of_recording(suite)
     }
 
-    /// The pairs of a test and a thread with a common name for which no other pairing is possible. If the numbers of
-    /// tests and threads with this name differ, the name proves nothing.
+    /// The pairs of a test and a thread with a common name, as far as no other pairing of these tests and threads is
+    /// possible. If the numbers of tests and threads with this name differ, the name proves nothing.
     fn pairs(&self, named: Named<'_>) -> Vec<(CaseIx, ThreadIx)> {
         let Named {
             mut tests,
@@ -157,7 +157,7 @@ impl Placer<'_> {
     }
 
     /// Places a test that has a thread of its own. The place of the test is the whole life of the thread. The test has
-    /// no figures if the thread lived much longer than the test.
+    /// no figures (such as its CPU time) if the thread lived much longer than the test.
     pub fn own_thread_test(&mut self, case: &Case, name: &str, thread: ThreadIx) {
         let life = self.lookup.analysis.thread(thread);
         let length = case.attributes.length.unwrap_or(0);

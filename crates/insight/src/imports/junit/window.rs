@@ -65,9 +65,9 @@ impl Guess {
 
 impl Placer<'_> {
     /// For each test of a suite, the place in time that the test gets if it can have run anywhere within the suite.
-    /// `None` for all tests if it is not proven that the suite ran in the recording. One proof is a time of day in the
-    /// report. Without such a time, the report must have been written during the recording. In addition, recorded
-    /// processes must have a schedule of the tests, or the command line of a test program must name the report.
+    /// `None` for all tests if it is not proven that the suite ran in the recording. A time of the day in the report
+    /// proves this. Without such a time, two facts together prove it: the report was written during the recording, and
+    /// either recorded processes have a schedule of the tests or the command line of a test program names the report.
     pub fn anywhere(&self, suite: &Suite, has_schedule: bool) -> Vec<Option<Anywhere>> {
         let window = self.whole(suite, has_schedule);
         let places = suite.cases.iter().map(|case| {
@@ -92,13 +92,15 @@ impl Placer<'_> {
         Some((times.from.saturating_sub(error), last))
     }
 
-    /// The span of time in which all tests of a suite ran: the life of the test program whose command line names the
-    /// report, or else the life of the recorded command.
+    /// The span of time in which all tests of a suite ran, as a part of the life of the test program whose command line
+    /// names the report, or else of the recorded command. `None` if neither life is known, or if it is not proven that
+    /// the suite ran in the recording.
     fn whole(&self, suite: &Suite, has_schedule: bool) -> Option<(i64, i64)> {
         let cases = suite.cases.iter().map(|case| case.attributes.at);
         let dates: Vec<Date> = cases.chain([suite.attributes.at]).flatten().collect();
         let has_zone = self.zone || dates.iter().all(|date| date.ahead.is_some());
-        // If all lengths are zero, the runner did not measure the tests, so the lengths prove nothing.
+        // A report proves nothing if all its lengths are zero, because the runner then did not measure the tests. A
+        // report without times of the day needs more evidence that it belongs to this recording.
         let is_known = has_schedule || self.has_writer(suite);
         let is_proven = !dates.is_empty() || is_known && self.written.is_some();
         if !is_proven || !has_zone || suite.sum() == 0 || !self.is_of_recording(suite) {

@@ -17,8 +17,8 @@ const VOTES: usize = 16;
 /// suggested by unrelated spans would agree by chance.
 const DIFFERS: i64 = 50_000_000;
 
-/// The least number of spans that must agree on the beginning of a clock which the imported file does not contain. A
-/// guess: a single span may have been matched with a wrong process of an equal name.
+/// If an imported file does not say when its clock begins: the least number of spans that must agree on a beginning of
+/// this clock. A guess: a single span may have been matched with a wrong process of an equal name.
 const AGREE: usize = 2;
 
 /// The beginning of the clock by which an imported file has its times, as far as the file contains it.
@@ -48,10 +48,12 @@ enum Zero {
 }
 
 impl<'a> Moments<'a> {
-    /// Finds out how to convert the times of an imported file to the recording's times. The following are tried in this
-    /// order. First, the zero of the clock that the file itself states. Then times of day, and the machine's own clock.
-    /// Then the zero on which most spans agree, if each span is matched with a process by its words. Last, the zero
-    /// that fits the lives of the processes with the spans' pids. `None` if nothing fits, or more than one choice.
+    /// Finds out how to convert the times of an imported file to the recording's times, by finding the zero of the
+    /// file's clock. The following zeros are tried in this order. First, the zero that the file itself states. Then the
+    /// zero of the time of the day. Then the zero on which most spans agree, if each span is matched with a process by
+    /// its words, or else the zero that fits the lives of the processes with the spans' pids. The zero of one of the
+    /// machine's own clocks is preferred if it is nearly equal to this zero, or if no zero was found and a recorded
+    /// process had the pid of a span. `None` if no zero fits.
     pub fn of(file: &Spans, named: &Candidates<'_>, lookup: &'a Lookup<'a>) -> Option<Moments<'a>> {
         let new = |zero, error, are_times_of_day| Moments {
             lookup,
@@ -74,7 +76,8 @@ impl<'a> Moments<'a> {
             return Some(new(Zero::Unix(0), by_day, true));
         }
         let told = by_words(file, named, lookup).or_else(|| by_pids(file, lookup));
-        // The machine has two own clocks: one counts the time in which the machine was suspended, the other does not.
+        // The machine itself has two clocks: one counts the time in which the machine was suspended, and the other does
+        // not.
         let clocks = [0, start.saturating_sub(boot)];
         let own = clocks.into_iter().find(is_inside);
         match (told, own) {

@@ -11,7 +11,8 @@ use crate::imports::junit::proof::Stamp;
 use crate::imports::junit::report::{Case, Suite, LEAST_ERROR};
 use crate::imports::junit::serial::{self, Place, Test};
 
-/// The largest number of rounds in which the bounds of a suite and of its tests narrow each other.
+/// The largest number of rounds in which the bounds of the tests narrow the bounds of their suite, and then the suite's
+/// bounds narrow those of the tests.
 const ROUNDS: usize = 8;
 
 /// For each test that contains other tests of the suite, the tests inside it. The key `None` has the tests that no

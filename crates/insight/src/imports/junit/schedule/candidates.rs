@@ -24,8 +24,8 @@ const POSSIBLE: usize = 16;
 /// The processes that can have run a suite's tests: one test after the other (`runners`), or several tests at the same
 /// time (`pools`).
 struct Candidates {
-    /// Single processes, and chains of processes that lived one after the other. The tests ran one after the other in
-    /// each of them.
+    /// The single processes, and the chains of processes that lived one after the other, that can have run the suite's
+    /// tests one after the other.
     runners: Vec<Vec<ProcessIx>>,
     /// Groups of processes that lived at the same time, among which the tests may have been distributed.
     pools: Vec<Vec<ProcessIx>>,
@@ -88,7 +88,7 @@ impl Placer<'_> {
     }
 
     /// The processes that can have run a suite whose tests took `sum` ns together, among the processes `all` and their
-    /// children. The process `but` alone is left out.
+    /// children. The process `but` does not count as a single process, but it can be a member of a chain or a pool.
     fn candidates(&self, all: &[ProcessIx], but: Option<ProcessIx>, sum: i64) -> Candidates {
         let siblings = self.siblings(all, PROGRAM).into_iter();
         let siblings = siblings.filter(|siblings| self.has_room(siblings, sum));
@@ -109,7 +109,8 @@ impl Placer<'_> {
         lengths.fold(0, i64::saturating_add) >= sum
     }
 
-    /// The schedules of a suite whose tests ran one after the other in the processes of one of the runners.
+    /// The schedules in which one of the given runners (a process, or a chain of processes that lived one after the
+    /// other) ran the tests of the suite one after the other.
     fn in_runners(
         &mut self,
         suite: &Suite,
@@ -133,10 +134,10 @@ impl Placer<'_> {
         Ok(found)
     }
 
-    /// Leaves out some schedules if schedules exist both for chains and for single processes of these chains. A chain
-    /// is a series of processes that lived one after the other. If the report has several suites, the chains are left
-    /// out, because each suite then probably ran in one process. If the report has one suite, the single processes are
-    /// left out, because several workers can have run its tests.
+    /// Leaves out some schedules if the tests fit a chain (a series of processes that lived one after the other) and
+    /// also a single process of this chain. If the report has several suites, the schedule of the chain is left out,
+    /// because each suite then probably ran in one process. If the report has one suite, the schedule of the single
+    /// process is left out, because several workers can have run the suite's tests.
     fn without_chains(&self, mut found: Vec<Schedule>) -> Vec<Schedule> {
         let of = |is_chain: bool| {
             let found = found.iter().map(|found| &found.runner.processes);

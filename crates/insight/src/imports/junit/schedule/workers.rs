@@ -33,7 +33,7 @@ struct LivingWorker {
 
 /// A distribution of a suite's tests to workers.
 struct Distribution {
-    /// The share of each test, in the order of the tests.
+    /// For each test of the suite, in order: the worker that ran the test, and the bounds of the test's place in time.
     shares: Vec<Share>,
     /// Whether a single thread of each worker ran the worker's tests.
     is_one_thread: bool,
@@ -97,15 +97,16 @@ impl Placer<'_> {
         Ok(workers)
     }
 
-    /// Distributes the tests to the workers. If this is possible for exactly one thread of each worker, the tests are
-    /// distributed to these threads, and otherwise to the whole processes. `None` if the tests cannot be distributed.
+    /// Distributes the tests to the workers. If exactly one number n exists for which the n-th threads of all workers
+    /// can have run all tests, the tests are distributed to these threads, and otherwise to the whole processes. `None`
+    /// if the tests cannot be distributed.
     fn distribution(
         &self,
         tests: &[Test],
         workers: &[LivingWorker],
     ) -> Result<Option<Distribution>, Undecided> {
-        // In all processes of one program, the n-th thread does the same work. So for each n, it is tried whether the
-        // n-th threads ran the tests.
+        // In all processes of one program, the n-th thread does the same work. So for each n, one distribution is tried
+        // in which the n-th threads ran all tests.
         let threads = workers.iter().map(|worker| worker.facts.threads.len());
         let threads = threads.min().unwrap_or(0);
         let mut alone = Vec::new();
@@ -130,8 +131,8 @@ impl Placer<'_> {
         }))
     }
 
-    /// Distributes the tests to the workers, which can have run them in the stretches of time that `active` takes from
-    /// the facts about a worker.
+    /// Distributes the tests to the workers; `None` if this is impossible. `active` returns the stretches of time in
+    /// which a worker can have run tests, from the facts about this worker.
     fn shares(
         &self,
         tests: &[Test],
@@ -153,7 +154,8 @@ impl Placer<'_> {
     }
 
     /// Makes the schedule of a suite whose tests were distributed to workers. `group` has the indexes of these tests in
-    /// the suite. A test that another worker can have run, too, is placed apart from the others.
+    /// the suite. For each worker, the tests that certainly ran in this worker are placed first. The tests that another
+    /// worker can have run, too, are placed afterwards and do not change the other places.
     fn schedule_of_pool(
         &self,
         suite: &Suite,
