@@ -33,7 +33,7 @@ pub struct CpuDemand {
     pub machines: Vec<MachineSize>,
 }
 
-/// A number of CPUs, and how much of their time the tasks of a recorded build could have used.
+/// A number of CPUs, and the CPU time that the tasks of a recorded build could have used on this number of CPUs.
 #[derive(Clone, Copy)]
 pub struct MachineSize {
     pub cpus: u64,

@@ -84,7 +84,7 @@ pub struct OffCpuWaits {
     /// The sums of waits by reason for each row of the table. The row with the longest time off CPU
     /// comes first, unless `--sort` sets another order.
     pub sums: Grouped<ReasonSums>,
-    /// The longest waits of the chosen processes whose reason is known, longest first.
+    /// The longest ones of the chosen processes' waits with a known reason, the longest first.
     pub longest: Vec<ThreadWait>,
 }
 

@@ -41,9 +41,9 @@ pub struct StepSum {
     pub held_back: Option<u64>,
     /// The cause that delayed the first of the steps that were held back, with the evidence.
     pub held: Option<String>,
-    /// The verdict in words on one of these steps, and the length in nanoseconds of the part of the wall time that the
-    /// verdict names. The step is the longest one that something delayed, or the longest of all steps if nothing
-    /// delayed any of them.
+    /// The verdict in words on one step of this name, and the length in nanoseconds of the part of the step's wall time
+    /// that the verdict names. This step is the longest one that something delayed, or the longest of all steps of this
+    /// name if nothing delayed any of them.
     pub verdict: Option<(String, u64)>,
     /// For the step that `verdict` is about: whether it was held back, and its wall time in nanoseconds.
     pub judged: (bool, u64),

@@ -152,7 +152,8 @@ impl Loss {
     }
 }
 
-/// Sums up the missing events of a recording by stream and cause, in the order of the first loss of each.
+/// Sums up the missing events of a recording. The result has one entry for each pair of a stream and a cause, in the
+/// order in which the first events of each pair were lost.
 pub fn losses(lost: impl Iterator<Item = (Ktime, Lost)>) -> Vec<Loss> {
     let mut losses: Vec<Loss> = Vec::new();
     for (since, lost) in lost {
@@ -344,7 +345,8 @@ pub fn clocks(quality: &Quality) -> Option<String> {
     })
 }
 
-/// The anomalies of the trace in words, each with its number. Because of an anomaly, some time is unknown.
+/// The anomalies of the trace in words, each with the number of its occurrences. Because of these anomalies, the state
+/// of tasks is unknown for some time.
 pub fn anomalies(quality: &Quality) -> Vec<String> {
     let counts = quality.anomalies.iter();
     counts

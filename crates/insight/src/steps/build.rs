@@ -60,7 +60,7 @@ pub(super) fn steps(analysis: &Analysis, imported: &[Imported]) -> Steps {
     }
 }
 
-/// Whether a step is inside more than [`DEEPEST`] other steps.
+/// Whether a step is inside [`DEEPEST`] or more other steps.
 fn is_too_deep(step: &Step) -> bool {
     step.depth >= DEEPEST
 }
@@ -225,7 +225,8 @@ impl Build<'_> {
             changes.push((span.to, 0, Change::End(n)));
         }
         changes.sort_by_key(|(time, order, _)| (*time, *order));
-        // The steps that this process or thread itself has begun, inside the steps around it.
+        // The steps that this process or thread itself has begun and not ended. The steps around them, which the parent
+        // has begun, are in `around`.
         let mut inside = Open::default();
         let mut since: Vec<Since> = Vec::new();
         for (time, _, change) in changes {

@@ -57,8 +57,8 @@ fn directories_of_other_checkouts_count_less_and_less() {
     );
 }
 
-/// The least specific key is equal for command lines that differ only in facts of one run, and for scripts that were
-/// edited in the middle.
+/// Checks `identity_key`, the least specific key by which processes of two recordings are matched. The key is equal for
+/// command lines that differ only in facts of one run, and for scripts that were edited in the middle.
 #[test]
 fn processes_are_recognized_by_their_words() {
     let key = |words: &[&str]| {
