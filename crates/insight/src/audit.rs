@@ -48,8 +48,8 @@ pub struct Audit {
     /// The comparison of the tasks' time in run queues by the events and by the kernel; `None` if the kernel does not
     /// count the time in run queues.
     pub run_queue: Option<RunQueueByKernel>,
-    /// The tasks for which the kernel counted more time in run queues (`run_delay`) than is possible. They are left out
-    /// of the comparison `run_queue`.
+    /// The tasks for which the kernel counted more time in run queues (`run_delay`) than is possible. These tasks are
+    /// left out of the comparison `run_queue`.
     pub impossible: Option<Impossible>,
     /// The figures (each a sum over all compared tasks) for which the difference between the events and the kernel is
     /// larger than inexact timestamps, interrupts and steal time can explain.
@@ -227,11 +227,11 @@ pub fn impossible(analysis: &Analysis) -> Option<Impossible> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Impossible {
     pub tasks: u64,
-    /// The sum of the time in nanoseconds in run queues that the kernel counted (`run_delay`) for all tasks whose count
-    /// is impossible.
+    /// The time in run queues, in nanoseconds, that the kernel counted (`run_delay`) for all tasks with an impossible
+    /// count together.
     pub kernel_ns: u64,
-    /// The longest time in nanoseconds that all tasks whose count is impossible can have waited in run queues together,
-    /// as the recorded events show.
+    /// The longest possible time in run queues, in nanoseconds, of all tasks with an impossible count together, as the
+    /// recorded events show.
     pub at_most_ns: u64,
 }
 

@@ -1,5 +1,5 @@
-//! Finds which jobs of a build need each other, by their command lines: a job needs another one if it names a file that
-//! the other one makes.
+//! Finds which jobs of a build need each other, by their command lines: a job needs another job if its command line
+//! names a file that the other job makes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tr_programs::changes;

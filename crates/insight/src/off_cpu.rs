@@ -108,7 +108,8 @@ impl OffCpuWaits {
             if waited.reason != WaitReason::Unknown {
                 longest.push(waited);
             }
-            // The list is shortened now and then, because all waits of a long recording would need too much memory.
+            // The list is shortened whenever it has become much longer than `keep`, because all waits of a long
+            // recording would need too much memory.
             if longest.len() > keep.saturating_mul(64) {
                 shorten(&mut longest, keep);
             }

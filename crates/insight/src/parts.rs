@@ -154,8 +154,8 @@ impl PartTimes {
         );
     }
 
-    /// Moves `ns` nanoseconds from one part of a wall time to another. If the first part is shorter, it becomes 0, and
-    /// the missing nanoseconds are returned.
+    /// Moves `ns` nanoseconds from the part `from` of a wall time to the part `to`. If `from` is shorter than that,
+    /// `from` becomes 0, and the function returns the nanoseconds that could not be moved.
     pub fn take(&mut self, from: WallPart, ns: u64, to: WallPart) -> u64 {
         let had = self.get(from);
         let taken = ns.min(had);

@@ -62,7 +62,7 @@ enum Owner<'a> {
     Step(StepTitle<'a>),
     /// A program that was on a CPU or waited for one, outside of any step.
     Program(Group),
-    /// Any other use of time outside of any step.
+    /// Any other use of the critical path's time outside of any step, such as a wait for a disk.
     Use(PathUse),
 }
 
@@ -70,7 +70,7 @@ enum Owner<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct PathBySteps {
     pub segments: Vec<Segment>,
-    /// For each divided segment, the index of the critical path's segment that it is a part of.
+    /// For each divided segment, the index of the segment of the critical path from which the divided segment was cut.
     pub part_of: Vec<usize>,
     /// For each divided segment of the critical path, the index in `shares` of the share to which the segment's time
     /// belongs.

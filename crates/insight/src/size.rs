@@ -195,7 +195,7 @@ pub struct HeldMemory {
     pub bytes: u64,
 }
 
-/// The largest sum of the memory, in bytes, that several programs used at one time; `None` if it is 0.
+/// The largest sum of the memory, in bytes, that several programs used at one time; `None` if this sum is 0.
 pub fn most_at_once(all: impl IntoIterator<Item = HeldMemory>) -> Option<u64> {
     let mut changes: Vec<(u64, i128)> = Vec::new();
     for held in all {

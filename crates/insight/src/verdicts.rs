@@ -73,7 +73,8 @@ pub struct StepVerdict {
     /// Whether the verdict is reported: the step failed or was slow because of something other than its own
     /// work or sleep.
     pub told: bool,
-    /// Whether a time-out ended the step or a wait inside the step, while something delayed the step.
+    /// Whether a time-out may explain a failure of the step: a time-out ended the step, or a timer ended a wait inside
+    /// the step while another thread of the step had no CPU or waited for a disk.
     pub is_late: bool,
 }
 
@@ -119,8 +120,8 @@ impl<'a> StepVerdicts<'a> {
         self.times_with(path, fineness, Contention::new(self.analysis))
     }
 
-    /// The times of all steps of a recording, like [`StepVerdicts::times`], if the caller already knows which tasks had
-    /// the CPUs ([`Contention::new`]).
+    /// Computes the times of all steps of a recording like [`StepVerdicts::times`], for a caller that already knows
+    /// which tasks had the CPUs ([`Contention::new`]).
     pub fn times_with(
         &self,
         path: &[Segment],
@@ -197,7 +198,7 @@ impl JudgedTimes {
         JudgedTimes::by(analysis, steps, path, fineness, Contention::new(analysis))
     }
 
-    /// Computes the times of a recording's steps and the verdicts on them, like [`JudgedTimes::new`], if the caller
+    /// Computes the times of a recording's steps and the verdicts on them like [`JudgedTimes::new`], for a caller that
     /// already knows which tasks had the CPUs ([`Contention::new`]).
     fn by(
         analysis: &Analysis,

@@ -36,7 +36,8 @@ pub struct Step {
     /// whose file is known.
     pub file: Option<String>,
     pub kind: StepKind,
-    /// The step that directly contains this step; `None` for an outermost step. In the list, it comes before this step.
+    /// The step that directly contains this step; `None` for an outermost step. The list of steps has the containing
+    /// step before this step.
     pub parent: Option<StepIx>,
     /// The number of steps that contain this step.
     pub depth: usize,
@@ -143,8 +144,8 @@ type Since = (Ktime, Option<StepIx>);
 #[derive(Clone, Debug, Default)]
 struct ThreadSteps {
     first: Option<Since>,
-    /// The list of steps that the threads of the process share. Its first `skipped` entries are before the beginning of
-    /// this thread.
+    /// The list of steps that the threads of the process share. The first `skipped` entries of the list are before the
+    /// beginning of this thread.
     shared: Arc<[Since]>,
     skipped: usize,
 }
@@ -183,7 +184,7 @@ impl ThreadSteps {
         self.first.into_iter().chain(self.rest().iter().copied())
     }
 
-    /// The innermost step that the thread was in at a time; `None` if it was in no step.
+    /// The innermost step that the thread was in at a time; `None` if the thread was in no step.
     fn at(&self, time: Ktime) -> Option<StepIx> {
         let rest = self.rest();
         if rest.first().is_some_and(|(from, _)| *from <= time) {

@@ -49,12 +49,12 @@ pub(super) struct Span {
 /// at most this many generations. A bound on the work of this search.
 const GENERATIONS: usize = 256;
 
-/// The time at which a span between two marks ends, and whether it really ended then.
+/// The time at which a span between two marks ends, and whether the span really ended at that time.
 #[derive(Clone, Copy)]
 struct SpanEnd {
     time: Ktime,
-    /// Whether the span ended at this time, by an end mark or with its process. If not, the recording ended before the
-    /// span.
+    /// Whether the span ended at this time, by an end mark or with its process. Otherwise, the recording ended before
+    /// the span.
     is_known: bool,
 }
 
@@ -107,7 +107,8 @@ impl Span {
     }
 }
 
-/// The spans of a recording from which steps are made. A span that is inside another one comes after it.
+/// The spans of a recording from which steps are made. A span that is inside another span comes after the span around
+/// it.
 pub(super) fn spans(analysis: &Analysis, imported: &[Imported]) -> Vec<Span> {
     let mut spans = of_commands(analysis);
     spans.extend(of_programs(analysis));
@@ -186,7 +187,8 @@ fn of_commands(analysis: &Analysis) -> Vec<Span> {
 /// The marks that began a span of one name and whose end marks have not been read yet.
 #[derive(Default)]
 struct OpenMarks {
-    /// The begin marks without an end mark, by a running number. Each has its time and the process that set it.
+    /// The begin marks without an end mark, by a running number. Each entry has the time of the mark, and the process
+    /// that set the mark.
     all: BTreeMap<usize, (Ktime, ProcessIx)>,
     /// For each process, the numbers of the begin marks that its child processes (`tr mark`) set, in order. The list
     /// may still have begin marks whose end mark has already been read.

@@ -50,7 +50,7 @@ fn directories_of_other_checkouts_count_less_and_less() {
     );
     assert_eq!(both("src/sub/a.c"), is("src/sub/a.c", "src/sub/a.c"));
     assert_eq!(both("s/a/b/"), is("s/a/b/", "s/a/b/"));
-    // Two builds in different directories below the same working directory.
+    // The two builds ran in different directories (such as `out-1`) below the same working directory.
     assert_eq!(
         both("/home/ci/w/17/proj/out-1/bin/gen > /home/ci/w/17/proj/out-1/inc/a.h"),
         is("/bin/gen > /inc/a.h", "/gen > /a.h")

@@ -210,9 +210,9 @@ impl<'a> Divider<'a> {
         processes.any(|ix| self.no_memory.contains(&ix))
     }
 
-    /// Divides the step's waits for CPUs that tasks of the build had. Some of these tasks are the step's own, because a
-    /// step with too many threads waits for itself. If the step's own threads used, for example, half of the time of
-    /// the build's CPUs, then half of these waits count as the step's work.
+    /// Divides the step's waits during which tasks of the build had the CPUs. Some of these tasks belong to the step
+    /// itself, because a step with too many threads waits for its own threads. If the step's own threads used, for
+    /// example, half of the time of the build's CPUs, then half of the waits count as the step's work.
     fn share(&self, at: StepIx, path: &[OwnSegment], divided: &mut StepParts) {
         let (Some((first, _)), Some((last, _))) = (path.first(), path.last()) else {
             return;
@@ -264,8 +264,8 @@ impl<'a> Divider<'a> {
         Contention::within(self.analysis, segment.thread, segment.from, segment.to)
     }
 
-    /// Adds the time of several segments in a row in which the step waited while tasks outside of it worked. `then` is
-    /// the next segment, in which the step goes on.
+    /// Adds the time of several segments in a row in which the step waited while tasks outside of the step worked.
+    /// `then` is the next segment, in which the step goes on.
     fn outside(&self, run: &[OwnSegment], then: Option<&OwnSegment>, divided: &mut StepParts) {
         let ns = run.iter().fold(0u64, |sum, (segment, _)| {
             sum.saturating_add(segment.length())
@@ -290,7 +290,7 @@ impl<'a> Divider<'a> {
         divided.add_by(part, name, ns.saturating_sub(unknown));
     }
 
-    /// The reason for the wait in which a thread was right before the given time; `None` if it did not wait.
+    /// The reason for the wait in which a thread was right before the given time; `None` if the thread did not wait.
     fn awaited(&self, thread: ThreadIx, time: Ktime) -> Option<WaitReason> {
         let timeline = self.analysis.timeline.as_ref()?;
         let stretch = timeline.before(thread, time)?;
