@@ -18,8 +18,8 @@ use tr_text::units;
 /// program or one kind of wait took (see [`path::shares`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepShare {
-    /// The title of the steps; for time outside of any step, the program or the kind of wait in words, such as `sleep
-    /// in make`.
+    /// The title of the steps; for time outside of any step, the program or the kind of wait in words, such as
+    /// `sleep in make`.
     pub name: Phrase,
     /// Whether this share of the critical path is the time of a step, and not time in no step.
     pub is_step: bool,

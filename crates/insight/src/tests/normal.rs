@@ -50,7 +50,7 @@ fn directories_of_other_checkouts_count_less_and_less() {
     );
     assert_eq!(both("src/sub/a.c"), is("src/sub/a.c", "src/sub/a.c"));
     assert_eq!(both("s/a/b/"), is("s/a/b/", "s/a/b/"));
-    // The two builds ran in different directories (such as `out-1`) below the same working directory.
+    // A build may run in a directory of its own (`out-1`) below the working directory that it shares with other builds.
     assert_eq!(
         both("/home/ci/w/17/proj/out-1/bin/gen > /home/ci/w/17/proj/out-1/inc/a.h"),
         is("/bin/gen > /inc/a.h", "/gen > /a.h")
