@@ -48,23 +48,24 @@ pub struct Audit {
     /// The comparison of the tasks' time in run queues by the events and by the kernel; `None` if the kernel does not
     /// count the time in run queues.
     pub run_queue: Option<RunQueueByKernel>,
-    /// The tasks for which the kernel counted more time in run queues (`run_delay`) than is possible. They are left out
-    /// of the comparison `run_queue`.
+    /// The tasks for which the kernel counted more time in run queues (`run_delay`) than is possible. These tasks are
+    /// left out of the comparison `run_queue`.
     pub impossible: Option<Impossible>,
-    /// The figures of tasks whose difference between the events and the kernel is larger than the inexact timestamps,
-    /// interrupts and steal time can explain.
+    /// The figures (each a sum over all compared tasks) for which the difference between the events and the kernel is
+    /// larger than inexact timestamps, interrupts and steal time can explain.
     pub beyond_bounds: Vec<Doubt>,
     pub worst: Vec<Worst>,
 }
 
-/// A figure of a task, computed from the recorded events, that the kernel's own figure contradicts.
+/// A figure of all compared tasks together, computed from the recorded events, that the kernel's own figure
+/// contradicts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Doubt {
     /// The name of the doubtful figure, as JSON has it: `on_cpu` or `run_queue`.
     pub figure: &'static str,
     /// The value of the figure in nanoseconds, as computed from the recorded events.
     pub events_ns: u64,
-    /// The time in nanoseconds in which the recorded events do not show the task's state.
+    /// The time in nanoseconds in which the recorded events do not show the state of the compared tasks.
     pub unknown_ns: u64,
     /// The value of the figure in nanoseconds, as counted by the kernel.
     pub kernel_ns: u64,
@@ -140,7 +141,8 @@ impl Audit {
     }
 
     fn doubts(&self) -> Vec<Doubt> {
-        // Smaller differences prove nothing.
+        // A difference between the events and the kernel of at most this many nanoseconds, beyond the normal noise,
+        // proves nothing.
         const LEAST: u64 = 20_000_000;
         // The limits are larger than all differences in the recorded fixtures: 4 % of the CPU time and 12 % of the
         // waits (both in an emulated machine), 2 µs for each switch, and 250 µs of waiting for each task.
@@ -225,9 +227,11 @@ pub fn impossible(analysis: &Analysis) -> Option<Impossible> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Impossible {
     pub tasks: u64,
-    /// The time in nanoseconds that these tasks waited in run queues, as counted by the kernel (`run_delay`).
+    /// The time in run queues, in nanoseconds, that the kernel counted (`run_delay`) for all tasks with an impossible
+    /// count together.
     pub kernel_ns: u64,
-    /// The longest time in nanoseconds that these tasks can have waited in run queues, as the recorded events show.
+    /// The longest possible time in run queues, in nanoseconds, of all tasks with an impossible count together, as the
+    /// recorded events show.
     pub at_most_ns: u64,
 }
 
@@ -253,11 +257,13 @@ impl Impossible {
 /// by the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RunQueueByKernel {
-    /// The sum of these tasks' time in run queues in nanoseconds, as computed from the recorded events.
+    /// The sum of the time in nanoseconds that the compared tasks waited in run queues, as computed from the recorded
+    /// events.
     pub events_ns: u64,
-    /// The sum of the time in nanoseconds in which the recorded events do not show the state of these tasks.
+    /// The sum of the time in nanoseconds in which the recorded events do not show the state of the compared tasks.
     pub unknown_ns: u64,
-    /// The sum of these tasks' time in run queues in nanoseconds, as counted by the kernel (`run_delay`).
+    /// The sum of the time in nanoseconds that the compared tasks waited in run queues, as counted by the kernel
+    /// (`run_delay`).
     pub kernel_ns: u64,
 }
 

@@ -53,8 +53,8 @@ impl CiJob {
         job.lies_in(self.started, self.ended)
     }
 
-    /// Whether the CI system shows this job under the given name. For a job `build`, it may show `build (ubuntu)` or
-    /// `ci / build`.
+    /// Whether the CI system shows this job under the given name. For a job `build`, the CI system may show
+    /// `build (ubuntu)` or `ci / build`.
     pub fn is_called(&self, name: &str) -> bool {
         let inner = self.name.rsplit(" / ").next().unwrap_or_default();
         let plain = inner.split_once(" (").map_or(inner, |(plain, _)| plain);

@@ -33,13 +33,13 @@ pub struct CpuDemand {
     pub machines: Vec<MachineSize>,
 }
 
-/// A number of CPUs, and how much of their time the tasks of a recorded build could have used.
+/// A number of CPUs, and the CPU time that the tasks of a recorded build could have used on this number of CPUs.
 #[derive(Clone, Copy)]
 pub struct MachineSize {
     pub cpus: u64,
     /// The CPU time in nanoseconds that the recorded tasks could have used on this number of CPUs in the recorded wall
-    /// time. At each moment, they use all CPUs, or only one CPU for each task that wants a CPU, if there are fewer such
-    /// tasks than CPUs.
+    /// time. At each moment, the tasks use all CPUs, or only one CPU for each task that wants a CPU, if there are fewer
+    /// such tasks than CPUs.
     pub could_use_ns: u64,
     /// The shortest possible wall time of the build in nanoseconds, by its critical path; `None` if no critical path is
     /// known.

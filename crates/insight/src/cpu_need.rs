@@ -30,8 +30,8 @@ pub struct CpuNeed {
 }
 
 impl CpuNeed {
-    /// The need of a build that may use all available CPUs after a change. Fewer CPUs are enough only as long as the
-    /// tasks of the build run as recorded.
+    /// The need for CPUs of a build that, after a change, may use all available CPUs. Without that change, the tasks
+    /// run as recorded, and fewer CPUs may be enough.
     pub(crate) fn of_all(self) -> CpuNeed {
         CpuNeed {
             enough: self.available,

@@ -38,8 +38,8 @@ named! {
         Sent = "sent", "sent by TCP";
         /// The largest resident memory of all processes together, in bytes.
         Resident = "resident", "resident memory of all processes";
-        /// The number of page faults of all processes that had to read from a disk (major
-        /// faults).
+        /// The number of major page faults of all processes. In a major fault, the kernel has to read the page from a
+        /// disk.
         MajorFaults = "major-faults", "major faults";
         /// The time that threads spent in direct reclaim of memory, in nanoseconds.
         Reclaim = "reclaim", "direct reclaim";

@@ -1,5 +1,5 @@
-//! Finds which jobs of a build need each other, by their command lines: a job needs another one if it names a file that
-//! the other one makes.
+//! Finds which jobs of a build need each other, by their command lines: a job needs another job if its command line
+//! names a file that the other job makes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tr_programs::changes;
@@ -72,8 +72,8 @@ pub fn follow(facts: &BuildFacts<'_>) -> BTreeSet<String> {
 /// several ancestors of a process can be jobs, and the process belongs to all of them.
 const DEEP: usize = 64;
 
-/// For a job of a build, the other jobs that it certainly needs, those that it probably needs, and those that it needs
-/// in the worst case.
+/// Three sets of the jobs that one job of a build needs: the jobs that are certainly needed, the jobs that are probably
+/// needed, and the jobs that are needed in the worst case.
 type After = [BTreeSet<ProcessIx>; 3];
 
 /// For each job that names files which other jobs make, the jobs that make these files.
@@ -145,8 +145,8 @@ fn needs_of(analysis: &Analysis, owner: ProcessIx) -> Needs {
     }
 }
 
-/// Removes files that several tests make or remove from the files of test jobs, because each test makes such a file
-/// only for itself.
+/// Shortens the lists of files of the jobs that are tests: a file that several tests make or remove is left out,
+/// because each test makes such a file only for itself.
 fn without_scratch(files: &mut [Files], jobs: &[usize]) {
     let mut makers: BTreeMap<String, usize> = BTreeMap::new();
     for files in jobs.iter().filter_map(|at| files.get(*at)) {

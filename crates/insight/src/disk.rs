@@ -41,8 +41,8 @@ impl DiskSum {
         read | written | self.major_faults.unwrap_or(0) | self.waited == 0
     }
 
-    /// The bytes that the processes read from storage and wrote to it; `None` if these figures are not known for all
-    /// processes.
+    /// The bytes that the processes read from storage and wrote to it; `None` if these figures are unknown or
+    /// incomplete for at least one process.
     pub fn io(&self) -> Option<(u64, u64)> {
         self.io.filter(|_| !self.part)
     }
@@ -68,7 +68,8 @@ impl DiskSum {
     }
 }
 
-/// The time in nanoseconds that each thread waited for a disk on the critical path.
+/// For each thread, the time in nanoseconds of the thread's waits for disks, as far as these waits are parts of the
+/// critical path.
 pub fn path_waits(path: &CriticalPath) -> HashMap<ThreadIx, u64> {
     let mut waits: HashMap<ThreadIx, u64> = HashMap::new();
     for segment in path
@@ -100,8 +101,8 @@ pub fn sum(
     let mut sum = DiskSum::default();
     let processes = processes_of(analysis, threads);
     let add = |a: (u64, u64), b: (u64, u64)| (a.0.saturating_add(b.0), a.1.saturating_add(b.1));
-    // The figures of a process that has not exited cover only those of its threads that have exited. So the sum is then
-    // incomplete.
+    // The figures of a process that has not exited do not include the threads that still run. So the sum is incomplete
+    // if one of the processes has not exited.
     sum.io = processes
         .iter()
         .filter_map(|process| process.resources.io)

@@ -22,7 +22,7 @@ const STRETCHES: usize = 8;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SampleSum {
     pub samples: u64,
-    /// The time in nanoseconds that these stack samples stand for.
+    /// The time in nanoseconds that the counted stack samples stand for.
     pub ns: u64,
 }
 
@@ -40,7 +40,8 @@ pub struct StackSamples {
     pub stack: u32,
     /// Whether the stack samples were taken while the thread was on a CPU or while it was off CPU.
     pub doing: Doing,
-    /// The reason for which the sampled threads waited; `None` if they ran, or if it was not determined.
+    /// The reason for which the sampled threads waited; `None` if the threads were on a CPU, or if the reason was not
+    /// determined.
     pub reason: Option<WaitReason>,
     pub sum: SampleSum,
 }
@@ -65,7 +66,8 @@ pub struct FunctionRow {
     pub group: Option<usize>,
     pub name: Name,
     pub doing: Doing,
-    /// The reason for which the sampled threads waited; `None` if they ran, or if it was not determined.
+    /// The reason for which the sampled threads waited; `None` if the threads were on a CPU, or if the reason was not
+    /// determined.
     pub reason: Option<WaitReason>,
     /// The stack samples in which the function was the innermost one. For samples of waits, only functions in user mode
     /// count.

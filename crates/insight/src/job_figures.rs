@@ -16,7 +16,8 @@ pub enum FigureUnit {
     Cpus,
 }
 
-/// The name of a figure of a job, without its unit. Each export joins both parts in its own way.
+/// The name of a figure of a job, without its unit. Each export joins the name of the group and the name of the figure
+/// in its own way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FigureName {
     /// The subject that several figures have in common, such as `memory`; `None` if no other figure has the same
@@ -58,7 +59,8 @@ pub struct JobFigure {
     pub about: &'static str,
 }
 
-/// The name of the figure for a job's CPU time. OpenTelemetry has its own name for it.
+/// The name of the figure for a job's CPU time. The export to OTLP uses OpenTelemetry's own name for CPU time in its
+/// place.
 pub const CPU: FigureName = FigureName::single("cpu");
 /// The name of the figure for the bytes that a job read from disks.
 pub const DISK_READ: FigureName = FigureName::of("disk", "read");

@@ -24,8 +24,8 @@ pub(crate) fn major_faults(processes: &[&Process]) -> Option<u64> {
     faults.map(|(_, major)| major).reduce(u64::saturating_add)
 }
 
-/// Returns the value if the recording has the scheduling events of `tr` that the value needs, for example for causes of
-/// blocked time; otherwise `None`.
+/// Returns the value if the recording has scheduling events and `tr` itself recorded these events; otherwise `None`.
+/// Some values, such as the causes of blocked time, cannot be computed from the events of other recorders.
 pub fn by_tr<T>(analysis: &Analysis, value: T) -> Option<T> {
     by_events(analysis, value).filter(|_| analysis.meta.recorder.is_none())
 }

@@ -56,18 +56,18 @@ fn named(process: &Process) -> Option<String> {
     is_server.then(|| server(&server_name(process)))
 }
 
-/// The label of a process in both lengths.
+/// The label of a process, whole for machine formats and shortened for people.
 pub fn phrase(process: &Process) -> Phrase {
     Phrase::new(whole(process), label(process))
 }
 
-/// The label of a program that a process executed, in both lengths.
+/// The label of a program that a process executed, whole for machine formats and shortened for people.
 pub fn of_program(argv: &Argv, comm: &Comm, forked: bool) -> Phrase {
     let whole = command_line::whole_label_of(argv, comm, forked);
     Phrase::new(whole, command_line::label_of(argv, comm, forked))
 }
 
-/// The label of a process in both lengths. The shorter label, for people, has at most `columns` columns.
+/// The label of a process, whole for machine formats and shortened to at most `columns` columns for people.
 pub fn shortened(process: &Process, columns: usize) -> Phrase {
     Phrase::new(whole(process), units::shorten(&label(process), columns))
 }
@@ -167,7 +167,8 @@ pub fn thread(thread: &Thread, process: &Process) -> String {
     comm(thread) + &label(process)
 }
 
-/// The name of a thread in both lengths: its comm with the label of its process.
+/// The name of a thread, whole for machine formats and shortened for people: the thread's comm with the label of its
+/// process.
 pub fn thread_phrase(thread: &Thread, process: &Process) -> Phrase {
     let comm = comm(thread);
     Phrase::with([&phrase(process)], |[label]| format!("{comm}{label}"))

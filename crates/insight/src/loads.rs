@@ -42,7 +42,8 @@ pub struct Loads {
 }
 
 impl Loads {
-    /// The time in nanoseconds of one load that delayed the recorded build; `None` if this time is not known.
+    /// The time in nanoseconds of one load on the machine, such as the CPU time that other tasks had; `None` if this
+    /// time is not known.
     pub fn load(&self, load: Load) -> Option<u64> {
         self.loads.get(&load).copied()
     }

@@ -32,7 +32,7 @@ pub struct Longest<'a> {
     pub number: u64,
     pub process: &'a Process,
     pub piece: Piece,
-    /// The number of waits off CPU of the process that ended in this interval.
+    /// The number of the process's waits off CPU that ended in this interval.
     pub count: u64,
 }
 

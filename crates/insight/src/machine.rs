@@ -159,8 +159,9 @@ mod tests {
         counters
     }
 
-    /// Checks how the machine's CPU time is divided. In 100 ns, 2 CPUs have 200 ns of time. Of these, 120 ns were used
-    /// by tasks (90 by the build and 10 by `tr`), and 30 ns were taken by the hypervisor.
+    /// Checks how the machine's CPU time is divided. In 100 ns, 2 CPUs have 200 ns of time. By the counters, 120 ns
+    /// were used by tasks and 30 ns by the hypervisor, so the CPUs were idle for 50 ns. Of the 150 ns that were used,
+    /// the build had 90 ns and `tr` had 10 ns, so the other tasks and the hypervisor had 50 ns.
     #[test]
     fn the_rest_of_the_busy_time_is_that_of_others() {
         let samples = [

@@ -73,9 +73,9 @@ pub struct Grouped<S> {
 }
 
 impl<S> Grouped<S> {
-    /// Sums up the values of each thread of a report by row. `figure` returns the number by which the rows are sorted,
-    /// with the largest number first. A row for which `figure` returns `None` is left out. `each` is called with every
-    /// value.
+    /// Makes the rows of a table, each with the sum of the values of the row's threads. `figure` returns the number by
+    /// which the rows are sorted, with the largest number first. A row for which `figure` returns `None` is left out.
+    /// After a value has been added to the sums, the value is passed to `each`.
     pub fn new<P, I: Iterator<Item = P>>(
         view: &View<'_>,
         by: By,

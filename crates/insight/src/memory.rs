@@ -191,8 +191,9 @@ pub fn of_machine(meta: &Metadata) -> Option<u64> {
     meta.hardware(Hardware::Memory)?.parse().ok()
 }
 
-/// The largest memory in bytes that COMMAND's cgroup had in the analyzed span; `None` if it is not known. The kernel's
-/// figure is the maximum since the cgroup was made, so the figure is known only if it has grown in the span.
+/// The largest memory in bytes that COMMAND's cgroup had in the analyzed span; `None` if this size is not known. The
+/// kernel's counter shows the maximum since the cgroup was made. So the largest memory in the span is known only if the
+/// counter has grown in the span.
 pub fn cgroup_peak(analysis: &Analysis) -> Option<u64> {
     let values = samples(analysis);
     let mut values = values.filter_map(|(_, sample)| sample.get(Counter::CgroupMemoryPeak));

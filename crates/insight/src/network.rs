@@ -154,12 +154,12 @@ impl NetworkSum {
         self.untold += u64::from(connection.bytes.is_none() && connection.established.is_some());
     }
 
-    /// The number of bytes sent to this remote end; `None` if it is not known for all connections.
+    /// The number of bytes sent to this remote end; `None` if the number is unknown for at least one connection.
     pub fn sent(&self) -> Option<u64> {
         (self.untold == 0).then_some(self.sent_bytes)
     }
 
-    /// The number of bytes received from this remote end; `None` if it is not known for all connections.
+    /// The number of bytes received from this remote end; `None` if the number is unknown for at least one connection.
     pub fn received(&self) -> Option<u64> {
         (self.untold == 0).then_some(self.received_bytes)
     }

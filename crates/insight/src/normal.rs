@@ -127,7 +127,8 @@ pub fn key<'a>(
 
 /// The number of characters at the beginning and at the end of a script by which the script is recognized. A guess: the
 /// beginning and the end together are about as long as the label of a process that shows a script. With 30 characters,
-/// messages of CMake no longer match within one recording (`fixtures/advice`) if their directories have random names.
+/// CMake's messages with random names of directories no longer match each other within one recording
+/// (`fixtures/advice`).
 const SCRIPT: usize = 29;
 
 /// The beginning and the end of a long text with spaces, such as the script of `sh -c SCRIPT`. So a script that was

@@ -84,7 +84,7 @@ pub struct OffCpuWaits {
     /// The sums of waits by reason for each row of the table. The row with the longest time off CPU
     /// comes first, unless `--sort` sets another order.
     pub sums: Grouped<ReasonSums>,
-    /// The longest waits of the chosen processes whose reason is known, longest first.
+    /// The longest ones of the chosen processes' waits with a known reason, the longest first.
     pub longest: Vec<ThreadWait>,
 }
 
@@ -108,7 +108,8 @@ impl OffCpuWaits {
             if waited.reason != WaitReason::Unknown {
                 longest.push(waited);
             }
-            // The list is shortened now and then, because all waits of a long recording would need too much memory.
+            // The list is shortened whenever it has become much longer than `keep`, because all waits of a long
+            // recording would need too much memory.
             if longest.len() > keep.saturating_mul(64) {
                 shorten(&mut longest, keep);
             }

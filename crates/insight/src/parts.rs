@@ -55,8 +55,8 @@ impl WallPart {
         all.filter(move |part| !of_steps.contains(part))
     }
 
-    /// The part of a wall time to which a kind of time belongs, as far as the kind alone shows the part. A wait for a
-    /// CPU is later divided among the tasks that had the CPU.
+    /// The part of a wall time to which a kind of time belongs. A wait for a CPU belongs to `Nobody` at first, because
+    /// the kind of time does not show which tasks had the CPU. Such a wait is later divided among these tasks.
     pub fn of(kind: TimeKind) -> WallPart {
         match kind {
             TimeKind::OnCpu => WallPart::Work,
@@ -115,7 +115,8 @@ impl PartTimes {
         self.sum(|part| part == WallPart::Work || part.is_starved())
     }
 
-    /// The percentage of time on a CPU in the time in which a task was able to run.
+    /// The time on a CPU as a percentage of the time in which a task was able to run; `None` if no task was able to
+    /// run.
     pub fn share(&self) -> Option<u64> {
         let wanted = self.wanted();
         (wanted > 0).then(|| share(100, self.get(WallPart::Work), wanted))
@@ -153,8 +154,8 @@ impl PartTimes {
         );
     }
 
-    /// Moves `ns` nanoseconds from one part of a wall time to another. If the first part is shorter, it becomes 0, and
-    /// the missing nanoseconds are returned.
+    /// Moves `ns` nanoseconds from the part `from` of a wall time to the part `to`. If `from` is shorter than that,
+    /// `from` becomes 0, and the function returns the nanoseconds that could not be moved.
     pub fn take(&mut self, from: WallPart, ns: u64, to: WallPart) -> u64 {
         let had = self.get(from);
         let taken = ns.min(had);

@@ -18,7 +18,8 @@ use crate::view::View;
 use crate::who;
 use tr_text::words::{RUN_QUEUE_WAIT, SLEEP_OR_BLOCKED};
 
-/// Groups the executions of programs in a recording by the name of the program, for the times of a critical path.
+/// Groups the executions of programs in a recording by the name of the program. The critical path's time in programs is
+/// summed up by these groups.
 pub fn groups(analysis: &Analysis) -> Groups {
     Groups::new(analysis, |process, exec| match exec {
         Some(exec) => command_line::program_of(&exec.argv, &exec.comm),
@@ -53,12 +54,14 @@ pub struct PathUse {
     pub program: Option<Group>,
     /// The name of the task that ended the wait, if that task is not recorded.
     pub outside: Option<Comm>,
-    /// The remote end of the connection for which the path waited, if this use is a wait for the network.
+    /// The remote end of the connection for which the critical path waited, if the kind of time is a wait for the
+    /// network.
     pub remote: Option<Host>,
 }
 
 impl PathUse {
-    /// The use that a segment of the critical path belongs to.
+    /// Returns the use of a segment's time on the critical path, such as a sleep in one program. The remote end of a
+    /// wait for the network is not included yet.
     fn of(analysis: &Analysis, groups: &Groups, segment: &Segment) -> PathUse {
         let process = analysis.thread(segment.thread).process;
         let group = groups.at(process, segment.from);
@@ -128,12 +131,13 @@ pub struct Share {
     pub part: PathUse,
     /// The words for this use of the critical path's time, such as `sleep in make`.
     pub name: String,
-    /// The time in nanoseconds that the critical path has for this use.
+    /// The time in nanoseconds that the critical path has for this use, such as sleeps in one program.
     pub time: u64,
-    /// The number of times that the critical path comes to this use. Each sleep counts once, and so does each return to
-    /// this use in another thread.
+    /// The number of times that the critical path has this use, such as a sleep in one program. Each sleep counts. A
+    /// segment with another use does not count if the previous segment with the same use is in the same thread.
     pub count: u64,
-    /// The name of the program that ended the waits of this use, if that program is not recorded.
+    /// The name of the program that ended the waits, if the use is a wait for a program that is not recorded; otherwise
+    /// `None`.
     pub by: Option<String>,
 }
 
@@ -142,7 +146,8 @@ pub fn shares(analysis: &Analysis, groups: &Groups, path: &CriticalPath) -> Vec<
     with_parts(analysis, groups, path).0
 }
 
-/// The time of the critical path by use, and for each segment of the path the use that it belongs to.
+/// The time of the critical path by use (such as sleeps in one program), and, for each segment of the path, the use of
+/// the segment's time.
 pub fn with_parts(
     analysis: &Analysis,
     groups: &Groups,

@@ -14,18 +14,19 @@ use crate::steps::{StepIx, StepTitle, Steps};
 use tr_text::phrase::Phrase;
 use tr_text::units;
 
-/// The time of the critical path in the steps of one name, or its time outside of any step for one use (see
-/// [`path::shares`]).
+/// A share of the critical path's time: the time in the steps of one name, or the time outside of any step that one
+/// program or one kind of wait took (see [`path::shares`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepShare {
-    /// The title of the step, or the words for the use if the time is in no step.
+    /// The title of the steps; for time outside of any step, the program or the kind of wait in words, such as
+    /// `sleep in make`.
     pub name: Phrase,
     /// Whether this share of the critical path is the time of a step, and not time in no step.
     pub is_step: bool,
-    /// The time of these steps on the critical path, divided by kind.
+    /// The time of this share of the critical path, divided by kind of time.
     pub spent: ByKind,
-    /// The number of different steps with this name on the critical path. If the share is time in no step, the number
-    /// of times that the critical path comes to this use.
+    /// For steps, the number of different steps with this name on the critical path. For time outside of any step, the
+    /// number of uninterrupted pieces of the critical path in which this time lies.
     pub count: u64,
 }
 
@@ -34,8 +35,8 @@ impl StepShare {
         self.spent.sum()
     }
 
-    /// The longest kind of wait of these steps on the critical path, in words. `None` if this wait is less than a tenth
-    /// of the steps' time on the path.
+    /// The kind of wait that has the longest time in this share of the critical path, with that time, in words. `None`
+    /// if that time is less than a tenth of the share's time, or if the share is time outside of any step.
     pub fn waited(&self) -> Option<String> {
         longest_wait(&self.spent).filter(|_| self.is_step)
     }
@@ -53,14 +54,15 @@ fn longest_wait(spent: &ByKind) -> Option<String> {
     is_much.then(|| format!("{} {}", kinds::title(longest), units::time(ns)))
 }
 
-/// The owner of a part of the critical path. A step and a program are different owners, also if they have one name.
+/// The owner of a part of the critical path. A step and a program are different owners, even if both have the same
+/// name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Owner<'a> {
     /// The steps with this title.
     Step(StepTitle<'a>),
     /// A program that was on a CPU or waited for one, outside of any step.
     Program(Group),
-    /// Any other use of time outside of any step.
+    /// Any other use of the critical path's time outside of any step, such as a wait for a disk.
     Use(PathUse),
 }
 
@@ -68,12 +70,13 @@ enum Owner<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct PathBySteps {
     pub segments: Vec<Segment>,
-    /// For each divided segment, the index of the critical path's segment that it is a part of.
+    /// For each divided segment, the index of the segment of the critical path from which the divided segment was cut.
     pub part_of: Vec<usize>,
-    /// For each divided segment of the critical path, the index in `shares` of the step (or use) that the segment
-    /// belongs to.
+    /// For each divided segment of the critical path, the index in `shares` of the share to which the segment's time
+    /// belongs.
     pub share_of: Vec<usize>,
-    /// The shares of the critical path's time by step or, outside of any step, by use. The longest comes first.
+    /// The shares of the critical path's time, the longest first: a share for the steps of each title, and, for time
+    /// outside of any step, a share for each program and for each kind of wait.
     pub shares: Vec<StepShare>,
 }
 
@@ -97,8 +100,9 @@ impl PathBySteps {
         for (at, (segment, part)) in path.segments.iter().zip(&parts).enumerate() {
             let mut take = |from, to, step: Option<StepIx>| {
                 // The time counts for the innermost step only if this step contains no other step, because a step with
-                // inner steps, such as a target, only waits for them. A unit of cargo is an exception: the unit itself
-                // works, although its link is a step inside the unit.
+                // inner steps, such as a target, only waits for them. A unit of cargo (the compilation of a crate) is
+                // an exception: the compiler itself works, although the linker that the compiler starts is a step
+                // inside the unit.
                 let is_unit = |step: &StepIx| {
                     let step = steps.list().get(*step);
                     step.is_some_and(|step| step.kind == StepKind::Unit)
@@ -208,8 +212,9 @@ impl PathBySteps {
         count > 1 && sum >= whole / 2 && longest <= whole - whole / 5
     }
 
-    /// Joins successive segments of the critical path in one step, or with one use in no step. Each such series is
-    /// shown as one piece, with the thread of its longest segment. Each piece has the index of its share.
+    /// Joins successive segments of the critical path that belong to the same share. Each series of joined segments is
+    /// returned as one piece with the thread of the longest segment in the series, together with the index of the share
+    /// in `shares`.
     pub fn legs(&self) -> impl Iterator<Item = (Leg, usize)> + '_ {
         let mut rest = self.segments.as_slice();
         let runs = self.share_of.chunk_by(|a, b| a == b);
@@ -284,7 +289,8 @@ mod tests {
         assert_eq!(program.waited(), None);
     }
 
-    /// A step in another one, and a step whose own name looks like the title of the first, are different steps.
+    /// Checks that two steps are different steps even if their titles in words are equal. The first step has the name
+    /// `b` and is inside the step `a`, so its title is `a › b`. The second step has the name `a › b`.
     #[test]
     fn steps_with_equal_words_are_told_apart() {
         let [around, name, whole] = ["a", "b", "a › b"].map(Phrase::from);

@@ -488,9 +488,9 @@ fn first_places(
     places.into_iter().map(|(.., ix)| ix).collect()
 }
 
-/// The key by which the rows of a table of processes are sorted: the sorted figure, the start and the pid. If the table
-/// is sorted by pid, the key has the pid and the start. Rows with an equal key are sorted by name, so that the order is
-/// always the same.
+/// The key by which the rows of a table of processes are sorted: the figure that the user chose for the order, the
+/// start and the pid. If the table is sorted by pid, the key has the pid and the start. Rows with an equal key are
+/// sorted by name, so that the order is always the same.
 type Key = (u64, u64, Option<u32>);
 
 fn key(sort: Sort, row: &GroupRow) -> Key {

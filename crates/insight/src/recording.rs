@@ -19,7 +19,8 @@ pub struct Recording {
 /// The effect that the budget of memory and time had on an analysis.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BudgetEffect {
-    /// The reason why the analysis has no timeline, if reports wanted one.
+    /// The reason why the budget allowed no timeline, if the reports need a timeline that the budget did not allow;
+    /// otherwise `None`.
     pub left_out: Option<String>,
 }
 

@@ -20,7 +20,7 @@ struct Sum {
     cpu: u64,
     /// The time in nanoseconds that the servers of this name and their descendants have on the critical path.
     path: u64,
-    /// The name of a process that is not recorded and for which these servers also worked.
+    /// The name of a process that is not recorded and for which a server of this name also worked.
     other: Option<String>,
 }
 

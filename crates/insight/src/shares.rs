@@ -103,7 +103,7 @@ impl CpuShares {
         }
     }
 
-    /// The build's CPU time, and the mean number of CPUs that it used, in words.
+    /// The build's CPU time, and the mean number of CPUs that the build used, in words.
     pub fn used(&self, analysis: &Analysis) -> [String; 2] {
         let cpus = units::cpus(analysis.cpus_of_build());
         let online = match analysis.machine.limited_to {

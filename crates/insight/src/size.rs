@@ -195,7 +195,7 @@ pub struct HeldMemory {
     pub bytes: u64,
 }
 
-/// The largest sum of the memory, in bytes, that several programs used at one time; `None` if it is 0.
+/// The largest sum of the memory, in bytes, that several programs used at one time; `None` if this sum is 0.
 pub fn most_at_once(all: impl IntoIterator<Item = HeldMemory>) -> Option<u64> {
     let mut changes: Vec<(u64, i128)> = Vec::new();
     for held in all {
@@ -214,12 +214,13 @@ pub fn most_at_once(all: impl IntoIterator<Item = HeldMemory>) -> Option<u64> {
     u64::try_from(most).ok().filter(|bytes| *bytes > 0)
 }
 
-/// The largest resident sets of the programs of a process that has ended, in bytes; `None` if one of these sizes is not
-/// known.
+/// The largest resident set of each program that a process executed, in bytes; `None` if the process has not ended, or
+/// if one of these sizes is not known.
 ///
 /// Kernels before 6.16 show only whether a program has increased the maximum of its process, so the largest resident
-/// set of a program may be unknown. The maximum of the process is then taken in its place. A forked process shares its
-/// parent's pages until the process executes a program, so the time before the first exec is not counted.
+/// set of a program may be unknown. The function then returns the maximum of the whole process for this program. A
+/// forked process shares its parent's pages until the process executes a program, so the time before the first exec is
+/// not counted.
 pub fn resident_sets(process: &Process) -> Option<Vec<HeldMemory>> {
     if process.alive || process.status.is_none() {
         return None;

@@ -37,15 +37,18 @@ pub struct StepSum {
     /// The time in nanoseconds that the steps waited in run queues while their own tasks had the CPUs. The part `Work`
     /// of their wall time includes this time.
     pub queued: u64,
-    /// The number of the steps of this name that failed or were slow, because something held them back.
+    /// The number of the steps of this name that failed or were slow while something other than their own work delayed
+    /// them.
     pub held_back: Option<u64>,
-    /// The cause that delayed the first of the steps that were held back, with the evidence.
+    /// The verdict in words on the first step that is counted in `held_back`, with the evidence; `None` if no step is
+    /// counted there.
     pub held: Option<String>,
-    /// The verdict in words on one of these steps, and the length in nanoseconds of the part of the wall time that the
-    /// verdict names. The step is the longest one that something delayed, or the longest of all steps if nothing
-    /// delayed any of them.
+    /// The verdict in words on one step of this name, and the length in nanoseconds of the part of the step's wall time
+    /// that the verdict names. This step is the longest one that something delayed, or the longest of all steps of this
+    /// name if nothing delayed any of them.
     pub verdict: Option<(String, u64)>,
-    /// For the step that `verdict` is about: whether it was held back, and its wall time in nanoseconds.
+    /// For the step that `verdict` is about: whether this step is counted in `held_back`, and its wall time in
+    /// nanoseconds.
     pub judged: (bool, u64),
 }
 

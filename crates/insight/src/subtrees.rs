@@ -195,5 +195,6 @@ impl SubtreeSum {
     }
 }
 
-/// A row of the process tree: a process, and the node with its sums.
+/// A row of the process tree: a process, and the process's node, which has the sums over the process and its
+/// descendants.
 pub type TreeRow<'t> = (ProcessIx, &'t Node);

@@ -9,9 +9,9 @@ use tr_format::event::Argv;
 
 use crate::{exit, label};
 
-/// Whether a process runs the program `timeout` and ended the program that it had started because of the time limit. In
-/// this case, `timeout` exits with a special status, or is killed itself, because it also sends SIGKILL to its own
-/// process group.
+/// Whether a process runs the program `timeout`, and `timeout` ended its child process because the time limit had
+/// passed. In this case, `timeout` exits with a special status, or is killed itself, because it also sends SIGKILL to
+/// its own process group.
 pub(crate) fn timed_out(process: &Process) -> bool {
     if !label::program(process).is("timeout") {
         return false;

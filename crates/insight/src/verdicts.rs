@@ -41,10 +41,10 @@ const UNKNOWN: u64 = 10;
 /// The least number of other tests in a test's suite for which a median is computed. A guess: the median of fewer tests
 /// is not typical.
 const SUITE: usize = 3;
-/// The largest number of steps for which the verdict names the tasks that the step waited for. A bound of the work.
+/// At most this many verdicts of a recording name the tasks that had the CPUs or that the step waited for. A bound on
+/// the work of finding these tasks.
 const NAMED: usize = 50;
-/// The largest number of tasks that a verdict names. A named task had the CPUs, or the step waited for it, during at
-/// least a twentieth of the time.
+/// The largest number of tasks that a verdict names. A task with too little time ([`COUNTS`]) is never named.
 pub(crate) const NAMES: usize = 3;
 /// A verdict names a task if the task has at least a twentieth (1/`COUNTS`) of the time of all tasks in the verdict. A
 /// decision: a smaller part would not change what a reader does.
@@ -73,7 +73,8 @@ pub struct StepVerdict {
     /// Whether the verdict is reported: the step failed or was slow because of something other than its own
     /// work or sleep.
     pub told: bool,
-    /// Whether a time-out ended the step or a wait inside the step, while something delayed the step.
+    /// Whether a time-out may explain a failure of the step: a time-out ended the step, or a timer ended a wait inside
+    /// the step while another thread of the step had no CPU or waited for a disk.
     pub is_late: bool,
 }
 
@@ -119,8 +120,8 @@ impl<'a> StepVerdicts<'a> {
         self.times_with(path, fineness, Contention::new(self.analysis))
     }
 
-    /// The times of all steps of a recording, like [`StepVerdicts::times`], if the caller already knows which tasks had
-    /// the CPUs ([`Contention::new`]).
+    /// Computes the times of all steps of a recording like [`StepVerdicts::times`], for a caller that already knows
+    /// which tasks had the CPUs ([`Contention::new`]).
     pub fn times_with(
         &self,
         path: &[Segment],
@@ -197,7 +198,7 @@ impl JudgedTimes {
         JudgedTimes::by(analysis, steps, path, fineness, Contention::new(analysis))
     }
 
-    /// Computes the times of a recording's steps and the verdicts on them, like [`JudgedTimes::new`], if the caller
+    /// Computes the times of a recording's steps and the verdicts on them like [`JudgedTimes::new`], for a caller that
     /// already knows which tasks had the CPUs ([`Contention::new`]).
     fn by(
         analysis: &Analysis,
@@ -390,8 +391,9 @@ impl Medians {
         Medians(suites)
     }
 
-    /// The percentage of the wanted CPU time that a test got, as the median over the other tests in the suite of this
-    /// step.
+    /// The median of the CPU shares of the other tests in the suite of the given test. The CPU share of a test is the
+    /// CPU time that the test got, as a percentage of the CPU time that the test wanted. `None` if the step is not a
+    /// test, if its own CPU share is not known, or if the suite has fewer than [`SUITE`] other tests.
     fn of(&self, step: &Step, at: StepIx, divided: &StepParts) -> Option<u64> {
         let suite = self.0.get(&step.parent)?;
         let own = suite.binary_search(&(divided.times.share()?, at)).ok()?;

@@ -28,7 +28,8 @@ pub struct Ask {
     pub min: u64,
     /// The pid of the process that a report shows with its descendants; `None` means all processes.
     pub pid: Option<Tgid>,
-    /// The name of the steps that a report shows, with the steps inside them.
+    /// If a name is given, a report shows only the steps with this name, the steps inside them and the steps around
+    /// them.
     pub step: Option<String>,
 }
 

@@ -20,7 +20,8 @@ use tr_text::{escape, units};
 /// missing events.
 const STREAMS: usize = 5;
 
-/// The warnings for the reader of a report: the reasons why its numbers are incomplete, the gravest reason first.
+/// The warnings for the reader of a report: the reasons why the report's numbers are incomplete, the gravest reason
+/// first.
 pub fn warnings(recording: &Recording) -> Vec<String> {
     let analysis = &recording.analysis;
     let mut said = Vec::new();
@@ -152,7 +153,8 @@ impl Loss {
     }
 }
 
-/// Sums up the missing events of a recording by stream and cause, in the order of the first loss of each.
+/// Sums up the missing events of a recording. The result has one entry for each pair of a stream and a cause, in the
+/// order in which the first events of each pair were lost.
 pub fn losses(lost: impl Iterator<Item = (Ktime, Lost)>) -> Vec<Loss> {
     let mut losses: Vec<Loss> = Vec::new();
     for (since, lost) in lost {
@@ -182,8 +184,8 @@ pub fn losses(lost: impl Iterator<Item = (Ktime, Lost)>) -> Vec<Loss> {
     losses
 }
 
-/// Chooses which losses of events get a warning line each: the first ones. One common line counts the other losses, and
-/// also `more` further spans with losses.
+/// Returns the first `STREAMS` losses of events, which get a warning line each, and one line that counts the spans of
+/// all other losses together with `more` further spans. This line is `None` if there are no other spans.
 pub fn lines(mut losses: Vec<Loss>, more: u64) -> (Vec<Loss>, Option<String>) {
     let left_out = losses.split_off(losses.len().min(STREAMS));
     let more = left_out.iter().map(|loss| loss.spans).sum::<u64>() + more;
@@ -344,7 +346,8 @@ pub fn clocks(quality: &Quality) -> Option<String> {
     })
 }
 
-/// The anomalies of the trace in words, each with its number. Because of an anomaly, some time is unknown.
+/// The anomalies of the trace in words, each with the number of its occurrences. Because of these anomalies, the state
+/// of tasks is unknown for some time.
 pub fn anomalies(quality: &Quality) -> Vec<String> {
     let counts = quality.anomalies.iter();
     counts

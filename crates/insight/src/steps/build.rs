@@ -60,7 +60,7 @@ pub(super) fn steps(analysis: &Analysis, imported: &[Imported]) -> Steps {
     }
 }
 
-/// Whether a step is inside more than [`DEEPEST`] other steps.
+/// Whether a step is inside [`DEEPEST`] or more other steps.
 fn is_too_deep(step: &Step) -> bool {
     step.depth >= DEEPEST
 }
@@ -189,7 +189,7 @@ impl Build<'_> {
         self.of_thread(parent?, process.start)
     }
 
-    /// The way in which the parent's program ran tests (such as in threads) when it forked the given process.
+    /// The way in which the parent's program ran tests (such as in threads) when the parent forked the given process.
     fn tests_of_parent(&self, process: &Process) -> Tests {
         let parent = process.parent;
         parent.map_or(Tests::None, |parent| self.tests_at(parent, process.start))
@@ -225,7 +225,8 @@ impl Build<'_> {
             changes.push((span.to, 0, Change::End(n)));
         }
         changes.sort_by_key(|(time, order, _)| (*time, *order));
-        // The steps that this process or thread itself has begun, inside the steps around it.
+        // The steps that this process or thread itself has begun and not ended. The steps around them, which the parent
+        // has begun, are in `around`.
         let mut inside = Open::default();
         let mut since: Vec<Since> = Vec::new();
         for (time, _, change) in changes {
@@ -420,7 +421,7 @@ impl Build<'_> {
     }
 
     /// Adds a step to the recording's list. A step inside too many other steps gets no figures of its own (`has_work`
-    /// is false). The reason is that each nested step costs time: its figures are also added to each step around it.
+    /// is false), because the figures of a step are also added to each step around it, which takes time.
     fn add(&mut self, step: Step) -> StepIx {
         let parent = step.parent.and_then(|parent| self.list.get(parent));
         let depth = parent.map_or(0, |parent| parent.depth + 1);

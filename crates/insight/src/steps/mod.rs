@@ -36,7 +36,8 @@ pub struct Step {
     /// whose file is known.
     pub file: Option<String>,
     pub kind: StepKind,
-    /// The step that directly contains this step; `None` for an outermost step. In the list, it comes before this step.
+    /// The step that directly contains this step; `None` for an outermost step. The list of steps has the containing
+    /// step before this step.
     pub parent: Option<StepIx>,
     /// The number of steps that contain this step.
     pub depth: usize,
@@ -58,7 +59,8 @@ pub struct Step {
     /// The largest error of the step's beginning or end in nanoseconds; `None` if its place in time is not known. A
     /// step with a large error is shown at its place, but without figures.
     pub place_error: Option<u64>,
-    /// The reason why the step has no figures, if it comes from another tool's file.
+    /// For a step that comes from another tool's file and has no figures, the reason for the lack of figures; otherwise
+    /// `None`.
     pub doubt: Option<Doubt>,
     /// The raw `wait` status of the step's process, if the step ended together with the process.
     pub status: Option<u32>,
@@ -129,9 +131,9 @@ impl StepTitle<'_> {
     }
 }
 
-/// The largest number of levels of steps inside each other. A step inside more steps than this is listed without its
-/// work, because the time of a step is computed once for each step around it, and a program can set a hundred thousand
-/// nested marks.
+/// The largest number of levels of steps inside each other. A step that is inside this many steps or more is listed
+/// without figures. The time of a step is also added to each step around it, and a program can mark a hundred thousand
+/// spans inside each other, so without a limit the sums would take too long.
 pub const DEEPEST: usize = 64;
 
 /// A time, and the innermost step that a thread is in from this time on (`None` for no step).
@@ -142,8 +144,8 @@ type Since = (Ktime, Option<StepIx>);
 #[derive(Clone, Debug, Default)]
 struct ThreadSteps {
     first: Option<Since>,
-    /// The list of steps that the threads of the process share. Its first `skipped` entries are before the beginning of
-    /// this thread.
+    /// The list of steps that the threads of the process share. The first `skipped` entries of the list are before the
+    /// beginning of this thread.
     shared: Arc<[Since]>,
     skipped: usize,
 }
@@ -182,7 +184,7 @@ impl ThreadSteps {
         self.first.into_iter().chain(self.rest().iter().copied())
     }
 
-    /// The innermost step that the thread was in at a time; `None` if it was in no step.
+    /// The innermost step that the thread was in at a time; `None` if the thread was in no step.
     fn at(&self, time: Ktime) -> Option<StepIx> {
         let rest = self.rest();
         if rest.first().is_some_and(|(from, _)| *from <= time) {
@@ -196,11 +198,11 @@ impl ThreadSteps {
 #[derive(Clone, Debug, Default)]
 pub struct Steps {
     list: Vec<Step>,
-    /// For each step, its place in a depth-first order, in which the steps inside a step follow it, and the place after
-    /// the last step inside it.
+    /// For each step, two positions in a depth-first order of the steps: the position of the step itself, and the
+    /// position after the last step inside it. In this order, the steps inside a step directly follow that step.
     places: Vec<(usize, usize)>,
     threads: Vec<ThreadSteps>,
-    /// The number of steps that are inside more than [`DEEPEST`] other steps, and whose work is therefore not listed.
+    /// The number of steps that are inside [`DEEPEST`] or more other steps, and whose work is therefore not listed.
     too_deep: usize,
     /// The steps whose own critical paths are computed; `None` means all steps.
     walked: Option<HashSet<StepIx>>,

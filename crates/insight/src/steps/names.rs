@@ -49,8 +49,8 @@ impl Steps {
         similar.into_iter().map(|(_, name)| name).collect()
     }
 
-    /// For each step of the recording, whether it has this name or this title. The name may be the whole one of machine
-    /// formats, or the one for people.
+    /// For each step of the recording, whether the given name is the step's name or title. Both the whole text of
+    /// machine formats and the shortened text for people match.
     pub fn are_named(&self, name: &str) -> Vec<bool> {
         let all = self.list.iter().zip(self.titles());
         all.map(|(step, title)| {

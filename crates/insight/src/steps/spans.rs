@@ -21,13 +21,14 @@ pub(super) struct Span {
     /// Whether the end of the span was recorded. The mark of a moment, which has no length, counts as ended.
     pub ended: bool,
     pub name: Vec<u8>,
-    /// The path of the file that contains the test, if the span is a test. The path comes from the other tool's file or
+    /// The path of the file that contains the test, if the span is a test. The path comes from another tool's file, or
     /// from the beginning of the mark's name.
     pub file: Option<String>,
     pub kind: StepKind,
     /// The result that a program gave in the mark of the span; empty if it gave none.
     pub result: Vec<u8>,
-    /// The process in which the span was marked, or to which the other tool's span belongs.
+    /// The process in which the span was marked, or, for a span from another tool's file, the process that executed the
+    /// span. `None` if this process is not known.
     pub process: Option<ProcessIx>,
     /// The thread in which the span was marked, if it belongs to a single thread.
     pub thread: Option<ThreadIx>,
@@ -39,20 +40,21 @@ pub(super) struct Span {
     pub whole: bool,
     /// The largest error of the beginning or the end of the span, in nanoseconds.
     pub error: u64,
-    /// The reason why the place in time of the span is not proven, if it comes from another tool's file.
+    /// For a span from another tool's file whose time or process is not proven, the reason for this doubt; otherwise
+    /// `None`.
     pub doubt: Option<Doubt>,
 }
 
-/// The search for the common ancestor of two processes goes up at most this many generations. One of the processes set
-/// the begin mark of a span, and the other one set the end mark. A bound of the work.
+/// The search for the common ancestor of the two processes that set the begin mark and the end mark of a span goes up
+/// at most this many generations. A bound on the work of this search.
 const GENERATIONS: usize = 256;
 
-/// The time at which a span between two marks ends, and whether it really ended then.
+/// The time at which a span between two marks ends, and whether the span really ended at that time.
 #[derive(Clone, Copy)]
 struct SpanEnd {
     time: Ktime,
-    /// Whether the span ended at this time, by an end mark or with its process. If not, the recording ended before the
-    /// span.
+    /// Whether the span ended at this time, by an end mark or with its process. Otherwise, the recording ended before
+    /// the span.
     is_known: bool,
 }
 
@@ -67,7 +69,8 @@ impl SpanEnd {
 }
 
 impl Span {
-    /// Whether the span can contain work: it has a length and a proven place, and no other span overlaps with it.
+    /// Whether the span can contain work: the span has a length, the span's time and process are proven, and no other
+    /// span overlaps with the span.
     pub fn holds_work(&self) -> bool {
         !self.overlaps && self.doubt.is_none() && self.from < self.to
     }
@@ -78,7 +81,7 @@ impl Span {
         self.is_of_file && self.kind == StepKind::Test && (self.from, self.to) == life
     }
 
-    /// Whether the place of the span in time is known, with its error.
+    /// Whether the beginning and the end of the span are known, apart from an error of at most `error` nanoseconds.
     pub fn has_place(&self) -> bool {
         self.doubt.is_none_or(Doubt::has_place)
     }
@@ -104,7 +107,8 @@ impl Span {
     }
 }
 
-/// The spans of a recording from which steps are made. A span that is inside another one comes after it.
+/// The spans of a recording from which steps are made. A span that is inside another span comes after the span around
+/// it.
 pub(super) fn spans(analysis: &Analysis, imported: &[Imported]) -> Vec<Span> {
     let mut spans = of_commands(analysis);
     spans.extend(of_programs(analysis));
@@ -123,7 +127,7 @@ pub(super) fn spans(analysis: &Analysis, imported: &[Imported]) -> Vec<Span> {
     });
     let place = |span: &Span| (span.process, span.thread);
     for same in spans.chunk_by_mut(|a, b| place(a) == place(b)) {
-        // Spans without a proven place are left out, because they prove no overlap.
+        // Spans whose time or process is not proven are left out, because such spans do not prove an overlap.
         let placed = same.iter_mut().filter(|span| span.doubt.is_none());
         find_overlaps(&mut placed.collect::<Vec<_>>());
     }
@@ -183,9 +187,11 @@ fn of_commands(analysis: &Analysis) -> Vec<Span> {
 /// The marks that began a span of one name and whose end marks have not been read yet.
 #[derive(Default)]
 struct OpenMarks {
-    /// The begin marks without an end mark, by a running number. Each has its time and the process that set it.
+    /// The begin marks without an end mark, by a running number. Each entry has the time of the mark, and the process
+    /// that set the mark.
     all: BTreeMap<usize, (Ktime, ProcessIx)>,
-    /// For each process, the numbers of the begin marks that it set, in order. Some of them may already have an end.
+    /// For each process, the numbers of the begin marks that its child processes (`tr mark`) set, in order. The list
+    /// may still have begin marks whose end mark has already been read.
     by_process: HashMap<ProcessIx, Vec<usize>>,
     next: usize,
 }

@@ -11,8 +11,8 @@ use super::{StepIx, Steps};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepTimes {
-    /// The times by state of all threads while they were in the step, including the steps inside it; `None` if they are
-    /// not known.
+    /// The times of all threads by state (such as run queue or sleep) while the threads were in the step or in a step
+    /// inside it; `None` if these times are not known.
     pub times: Option<Times>,
     /// The number of processes that began in the step, including the steps inside it.
     pub processes: u64,
@@ -337,7 +337,8 @@ mod tests {
         let path = [
             segment(0, 400, TimeKind::OnCpu),
             segment(400, 500, TimeKind::RunQueue),
-            // Three short segments, one directly after the other, which lie in one stretch of the course.
+            // Three short successive segments. All of them lie in one stretch of time, in which the course joins the
+            // parts of the same kind.
             segment(500, 520, TimeKind::OnCpu),
             segment(520, 530, TimeKind::Disk),
             segment(530, 550, TimeKind::OnCpu),

@@ -50,15 +50,15 @@ fn directories_of_other_checkouts_count_less_and_less() {
     );
     assert_eq!(both("src/sub/a.c"), is("src/sub/a.c", "src/sub/a.c"));
     assert_eq!(both("s/a/b/"), is("s/a/b/", "s/a/b/"));
-    // Two builds in different directories below the same working directory.
+    // A build may run in a directory of its own (`out-1`) below the working directory that it shares with other builds.
     assert_eq!(
         both("/home/ci/w/17/proj/out-1/bin/gen > /home/ci/w/17/proj/out-1/inc/a.h"),
         is("/bin/gen > /inc/a.h", "/gen > /a.h")
     );
 }
 
-/// The least specific key is equal for command lines that differ only in facts of one run, and for scripts that were
-/// edited in the middle.
+/// Checks `identity_key`, the least specific key by which processes of two recordings are matched. The key is equal for
+/// command lines that differ only in facts of one run, and for scripts that were edited in the middle.
 #[test]
 fn processes_are_recognized_by_their_words() {
     let key = |words: &[&str]| {

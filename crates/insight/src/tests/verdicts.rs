@@ -149,8 +149,8 @@ fn only_what_failed_or_was_slow_is_told_and_only_if_it_was_held_back() {
     assert_eq!(told(&failed, &slept, None), (WallPart::Sleep, false));
     let disk = divided(&[(WallPart::Sleep, 300 * MS), (WallPart::Disk, 700 * MS)]);
     assert_eq!(told(&failed, &disk, None), (WallPart::Disk, true));
-    // If several causes kept the step from a CPU, their sum decides whether the verdict is reported, and the longest
-    // one is named.
+    // If several causes kept the step from a CPU, the sum of the times of all these causes decides whether the verdict
+    // is reported. The verdict names the cause with the longest time.
     let both = divided(&[
         (WallPart::Work, 400 * MS),
         (WallPart::Own, 250 * MS),
@@ -194,8 +194,8 @@ fn a_starved_step_that_failed_has_to_have_had_a_limit_of_time() {
     assert!(told(test, 256, &starved, Some(90)));
     let less = divided(&[(WallPart::Work, 300 * MS), (WallPart::Others, 450 * MS)]);
     assert!(!told(test, 256, &less, Some(60)));
-    // The lack is also reported if the test waited long enough to exceed a short time limit, although its suite lacked
-    // CPU time as well.
+    // The lack of CPU time is also reported if the test waited long enough to exceed a short time limit, although the
+    // other tests of its suite lacked CPU time as well.
     assert!(told(test, 256, &starved, Some(12)));
     for status in [124 << 8, 9, 15, 137 << 8] {
         assert!(told(unit, status, &starved, None), "{status}");

@@ -25,15 +25,15 @@ use crate::who;
 use tr_text::phrase::Phrase;
 
 /// The largest number of entries in a parent's timeline that are examined for one child, to find out what the parent
-/// did during the child's life. A bound of the work.
+/// did during the child's life. A bound on the work for one child.
 const STRETCHES: usize = 10_000;
 
 /// While one thread of a step waits for a timer, another thread may do the step's real work. Two limits bound the work
 /// of searching for that thread: at most `TIMERS` such waits, and at most `THREADS` threads of a step, are examined.
 const TIMERS: usize = 100;
 const THREADS: usize = 1_000;
-/// The shortest wait for a timer in nanoseconds for which other work of the step is searched. A guess: shorter waits
-/// hide too little time to matter.
+/// The length in nanoseconds of the shortest wait for a timer that is compared with the work of the step's other
+/// threads at that time. A guess: shorter waits hide too little time to matter.
 const SHORT: u64 = 1_000_000;
 
 /// The wall time of one step divided into parts, with the tasks that it waited for. All times are in nanoseconds.
@@ -88,8 +88,9 @@ pub(super) struct Divider<'a> {
 }
 
 impl<'a> Divider<'a> {
-    /// Collects the facts about a recording that are needed to divide the own critical paths of its steps.
-    /// `contention` has the tasks that had the CPUs; `None` if the recording does not show them.
+    /// Collects the facts about a recording that are needed to divide the critical path of each of the recording's
+    /// steps into parts. `contention` has the tasks that had the CPUs; `None` if the recording does not show these
+    /// tasks.
     pub fn new(
         analysis: &'a Analysis,
         steps: &'a Steps,
@@ -209,9 +210,9 @@ impl<'a> Divider<'a> {
         processes.any(|ix| self.no_memory.contains(&ix))
     }
 
-    /// Divides the step's waits for CPUs that tasks of the build had. Some of these tasks are the step's own, because a
-    /// step with too many threads waits for itself. If the step's own threads used, for example, half of the time of
-    /// the build's CPUs, then half of these waits count as the step's work.
+    /// Divides the step's waits during which tasks of the build had the CPUs. Some of these tasks belong to the step
+    /// itself, because a step with too many threads waits for its own threads. If the step's own threads used, for
+    /// example, half of the time of the build's CPUs, then half of the waits count as the step's work.
     fn share(&self, at: StepIx, path: &[OwnSegment], divided: &mut StepParts) {
         let (Some((first, _)), Some((last, _))) = (path.first(), path.last()) else {
             return;
@@ -263,8 +264,8 @@ impl<'a> Divider<'a> {
         Contention::within(self.analysis, segment.thread, segment.from, segment.to)
     }
 
-    /// Adds the time of several segments in a row in which the step waited while tasks outside of it worked. `then` is
-    /// the next segment, in which the step goes on.
+    /// Adds the time of several segments in a row in which the step waited while tasks outside of the step worked.
+    /// `then` is the next segment, in which the step goes on.
     fn outside(&self, run: &[OwnSegment], then: Option<&OwnSegment>, divided: &mut StepParts) {
         let ns = run.iter().fold(0u64, |sum, (segment, _)| {
             sum.saturating_add(segment.length())
@@ -289,7 +290,7 @@ impl<'a> Divider<'a> {
         divided.add_by(part, name, ns.saturating_sub(unknown));
     }
 
-    /// The reason for the wait in which a thread was right before the given time; `None` if it did not wait.
+    /// The reason for the wait in which a thread was right before the given time; `None` if the thread did not wait.
     fn awaited(&self, thread: ThreadIx, time: Ktime) -> Option<WaitReason> {
         let timeline = self.analysis.timeline.as_ref()?;
         let stretch = timeline.before(thread, time)?;
@@ -465,8 +466,8 @@ impl<'a> Divider<'a> {
         let own = match stretch.waker() {
             Actor::Thread(waker) => self.is_inside(at, waker, stretch.to),
             Actor::Outside(_) => false,
-            // No task ended the wait here. Then a thread that waits for a lock (futex) is an idle thread of a pool,
-            // which waits for work from the step itself.
+            // No task ended the wait here. If the thread waited for a lock (futex), the thread is an idle thread of a
+            // pool. Such a thread waits for work from the step itself.
             _ => stretch.reason == Reason::Lock,
         };
         // A killed thread that waited for a futex is no such exception, because idle threads of a pool wait for a futex
@@ -507,8 +508,8 @@ impl<'a> Divider<'a> {
         }
     }
 
-    /// Two times in nanoseconds for which a CPU quota throttled the recorded tasks. The first one is between the last
-    /// counter sample before the span and the first one after it. The second one is in the span itself.
+    /// The time in nanoseconds for which a CPU quota throttled the recorded tasks, counted in two ways: from the last
+    /// counter sample before the span to the first counter sample after the span, and within the span itself.
     fn throttled(&self, from: Ktime, to: Ktime) -> (u64, u64) {
         let samples = tr_analyze::machine::Samples::of(self.analysis);
         let all = samples.0;
@@ -531,7 +532,7 @@ struct Waits {
     reclaims: u64,
 }
 
-/// Computes for each step the sums of the waits for memory of its threads, including those in the steps inside it.
+/// Computes for each step the sums of the memory waits of the threads that were in the step or in a step inside it.
 fn memory_of(analysis: &Analysis, steps: &Steps) -> HashMap<StepIx, Waits> {
     let mut sums: HashMap<StepIx, Waits> = HashMap::new();
     for wait in memory::waits(analysis) {
