@@ -167,8 +167,8 @@ fn program_of_file(path: &str) -> ProgramName {
     }
 }
 
-/// The index of the argument of an interpreter (a shell, Python, …) that says what it runs: an
-/// option, a text or a script.
+/// The kind and the index of the argument that shows what an interpreter (a shell, Python, …) runs: an option, a text
+/// or a script.
 #[derive(Clone, Copy, Debug)]
 enum Runs {
     /// The interpreter has an option that selects what it does ([`Script::mode`]). The value is the

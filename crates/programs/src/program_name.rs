@@ -186,7 +186,8 @@ impl ProgramName {
         }
     }
 
-    /// Whether the program, as `git add` does, changes a git repository, so that the next git command depends on it.
+    /// Whether the program changes a git repository, as `git add` does. The next git command then depends on this
+    /// program.
     pub fn changes_repository(&self) -> bool {
         let verb = self.verb_of("git").unwrap_or_default().as_bytes();
         has(EDITS_OF_GIT, verb) || has(CHANGES_OF_GIT, verb)

@@ -109,7 +109,8 @@ fn home(directories: &[&str], homes: &str) -> Option<String> {
         if is_home(own) {
             return number(rest);
         }
-        // The name of a target may stand between the two directories.
+        // In a path such as `gcc/TARGET/12`, the name of a target stands between the tool's directory and the directory
+        // that is named after the version.
         let above = directories.get(at + 1..).unwrap_or_default();
         let mut above = above.iter().take(2);
         let below_home = match above.next() {

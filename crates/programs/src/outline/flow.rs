@@ -93,8 +93,8 @@ pub(super) enum What {
     Wild,
     /// At this node the script ends with the last exit status. The shell's traps still follow.
     End,
-    /// At this node the shell has ended with the status that it had at [`What::End`], before its
-    /// traps.
+    /// At this node the shell has ended. Its exit status is the one that the shell had at [`What::End`], before it ran
+    /// its traps.
     Ended,
     /// At this node a trap has ended the shell, with the status of the trap's last command.
     EndedByTrap,
@@ -242,7 +242,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Makes the node `to` follow the node `from` in the script's graph, whether its command
+    /// Makes the node `to` follow the node `from` in the script's graph, whether the command of the node `from`
     /// succeeds or fails.
     fn leads(&mut self, from: NodeIx, to: NodeIx) {
         if let Some(node) = self.nodes.get_mut(from) {
@@ -257,8 +257,8 @@ impl<'a> Builder<'a> {
         label
     }
 
-    /// Adds a node with this effect to the script's graph after the node `from`. Returns the nodes
-    /// that follow its success and its failure.
+    /// Adds a node with this effect to the script's graph after the node `from`. Returns the nodes that follow the
+    /// success and the failure of the added node.
     fn action(&mut self, from: NodeIx, what: What, command: Option<CommandIx>) -> Ends {
         let node = self.node(what, command);
         self.edge(from, node);

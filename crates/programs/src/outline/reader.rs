@@ -453,8 +453,7 @@ impl Reader<'_> {
         Some(self.text.len())
     }
 
-    /// Adds a new simple command to the outline, which begins at the reader's position in the
-    /// script.
+    /// Adds to the outline a new simple command that begins at the reader's position in the script.
     fn begin(&mut self) -> CommandIx {
         self.commands.push(Command {
             line: self.line,
@@ -486,7 +485,8 @@ impl Reader<'_> {
         loop {
             self.blanks();
             if is_test && self.peek().is_some_and(|byte| b"()<>&|\n".contains(&byte)) {
-                // Inside of `[[ … ]]`, these bytes are operators of the test.
+                // Inside of `[[ … ]]`, parentheses, `<`, `>`, `&`, `|` and line ends belong to the test and do not end
+                // the command.
                 self.next();
                 continue;
             }

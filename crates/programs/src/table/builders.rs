@@ -577,7 +577,8 @@ fn goals(line: &Line) -> Option<FoundStep> {
     if line.has(&["--version", "-version", "--help", "-help", "-projecthelp"]) {
         return None;
     }
-    // An attribute (`-A`) names more exactly what is built than the file that defines it.
+    // An attribute (`-A`) names more exactly what is built than the file that defines the attribute does. So the file
+    // is left out of the step's name.
     let attribute = line.value("-A").or_else(|| line.value("--attr"));
     let goals = line.words("-f -file -buildfile -lib -l -A --attr -I -o --option -j --max-jobs");
     let goals = goals.filter(|word| attribute.is_none() && !is_of_machine(word));

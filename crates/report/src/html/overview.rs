@@ -125,7 +125,8 @@ object! {
 
     VerdictRow(verdict: &BuildVerdict) {
         sentence: String = verdict.sentence(),
-        // Sentences about who delayed the build, and about the parts of its time for which this is not known.
+        // Sentences about who delayed the build, and about the parts of the build's time for which the recording does
+        // not show whether something delayed the build.
         more: Vec<String> = verdict.more(),
         // The parts of the critical path's time; the build's own work comes first.
         parts: Vec<(&'static str, u64)> = verdict.parts().into(),

@@ -118,7 +118,8 @@ columns!(Processes(analysis: &Analysis, process: &Process, around: Around<'_>, s
     execs: usize = process.execs.len(),
     step: Option<u32> = around.step,
     container: Option<u32> = around.container.map(|name| strings.add(name.to_owned())),
-    // Whether the process has only one thread with the same figures, which therefore has no row of its own.
+    // Whether the process has only one thread, and this thread has the same figures as the process. Such a thread has
+    // no row of its own.
     alone: u8 = alone(analysis, process).into(),
 });
 
@@ -140,8 +141,8 @@ columns!(Execs(process: &Process, exec: &ExecSpan, digits: Digits, strings: &mut
     // The time in ns from the end of this program to the end of the process. It is 0 for the last exec, whose program
     // ends with the process.
     end: i64 = rounded(difference(process.end.0, exec.end.0), digits),
-    // The difference from the process's own label, which is that of its last exec. The arguments are such a difference,
-    // too.
+    // The index of the program's label in the page's list of texts, minus the index of the process's own label, which
+    // is the label of the process's last exec. `argv` is such a difference for the arguments.
     label: i64 = exec_label(exec, strings),
     argv: Option<i64> = argv(&exec.argv, strings),
     on_cpu: Option<u64> = exec.times.on_cpu_known().map(|ns| digits.amount(ns)),
@@ -200,8 +201,9 @@ fn parent_pid(analysis: &Analysis, process: &Process) -> Option<Tgid> {
     process.parent.map(|ix| analysis.process(ix).pid)
 }
 
-/// Stores small numbers for the texts of executed programs: replaces the index of each label and command line in the
-/// page's list of texts by its distance from the process's own index.
+/// Stores small numbers for the texts of executed programs. The index of each program's label in the page's list of
+/// texts is replaced by its distance from the index of the process's own label, and the index of each command line by
+/// its distance from the index of the process's own command line.
 fn since_process(execs: &mut Execs, processes: &Processes) {
     let mut rows = execs.label.iter_mut().zip(&mut execs.argv);
     let texts = processes.label.iter().zip(&processes.argv);

@@ -107,8 +107,9 @@ fn uses(analysis: &Analysis, row: &StepRow<'_>) -> Vec<Option<u64>> {
     spent.map_or_else(Vec::new, |spent| told(spent).collect())
 }
 
-/// How a step's wall time was used from its start to its end, as alternating numbers: the column of a use (such as on a
-/// CPU), and its share in thousandths. A share that rounds to 0 is added to the next one.
+/// How a step's wall time was used from its start to its end, as pairs of numbers: the index of a column that stands
+/// for a use (such as on a CPU), and the share of this use in thousandths. A share that rounds to 0 is added to the
+/// share after it. The result is empty if there is only one pair.
 fn course(parts: &[CoursePart]) -> Vec<u32> {
     let whole = parts.iter().map(|part| u128::from(part.ns)).sum::<u128>();
     let (mut out, mut end, mut drawn) = (Vec::new(), 0u128, 0u32);

@@ -115,7 +115,8 @@ struct FoundPath {
 /// The owner of a leg of the critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum LegOwner {
-    /// The share of the critical path with this index ([`PathBySteps::shares`]): steps, or a use of time in no step.
+    /// The leg belongs to the share of the critical path with this index in [`PathBySteps::shares`]: to the steps with
+    /// one name, or to one use of the time outside of all steps.
     Share(usize),
     /// A group of programs; `None` if the program is not known.
     Program(Option<Group>),
@@ -138,7 +139,8 @@ impl NamedLeg {
     }
 }
 
-/// A row of the table of the critical path's legs: one leg, or several short ones in a row.
+/// A row of the table of the critical path's legs, which is about one long leg, or about several consecutive short
+/// legs.
 struct LegRow {
     from: Cell,
     to: Cell,
@@ -544,8 +546,8 @@ impl<'a> PathReport<'a> {
     }
 }
 
-/// The part of the critical path in nanoseconds for which no event proves that the path goes through this thread. The
-/// way of the path is only likely there.
+/// The time in nanoseconds of these legs of the critical path that no event shows. For this time, the course of the
+/// path is only the most likely one.
 fn inferred(legs: &[Leg]) -> u64 {
     legs.iter().map(|leg| leg.inferred).sum()
 }

@@ -340,8 +340,9 @@ impl Top<'_> {
         }
     }
 
-    /// For each of several rows with one name, the name of the innermost step around its process that distinguishes it
-    /// from the others: not all of their processes are in a step of this name.
+    /// For each of several rows with the same name, the name of a step that distinguishes the row from the others. This
+    /// step is the innermost step around the row's process whose name is not also that of a step around the process of
+    /// every other row. `None` if there is no such step.
     fn distinguishing<'s>(&self, rows: &[&GroupRow], steps: &'s Steps) -> Vec<Option<&'s Phrase>> {
         let around = |row: &&GroupRow| -> Vec<&'s Phrase> {
             let process = row.process;

@@ -319,7 +319,8 @@ fn a_parent_that_looks_for_its_childs_end_may_have_a_time_out() {
     }
 }
 
-/// A parent that sleeps after it stopped a child has continued, so no time-out made it fail.
+/// If a parent sleeps after it stopped its child, the parent went on with other work after the stop. So it was no
+/// time-out that made the parent fail.
 #[test]
 fn a_parent_that_sleeps_after_the_stop_had_no_time_out() {
     let mut hand = command(1_100);

@@ -166,8 +166,8 @@ impl Walk<'_> {
             What::Status(0) | What::Not(0) => vec![(ends.ok, at)],
             What::Status(_) | What::Not(_) => vec![(ends.failed, at)],
             What::Value(_) => vec![(ends.ok, at), (ends.failed, at)],
-            // Both results of the loop, success and failure, are tried. In the graph only one of them continues after
-            // this node, so the other one soon ends.
+            // Both results of the loop, success and failure, are tried. This node leads on in the script's graph for
+            // only one of them. The path for the other result ends right after this node.
             What::Left(_) => vec![(ends.ok, at), (ends.failed, at)],
             What::Wild => {
                 let mut next = vec![(ends.ok, at), (ends.failed, at)];
@@ -448,7 +448,8 @@ impl Walk<'_> {
     }
 }
 
-/// The command of the script that a started process executes, or the first of its commands.
+/// The command of the script that a started process executes. For a subshell, the result is the first of the commands
+/// that the subshell executes.
 fn member_command(member: &Member) -> Option<CommandIx> {
     match member {
         Member::Program(ix, _) => Some(*ix),

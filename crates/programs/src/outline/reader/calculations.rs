@@ -5,8 +5,8 @@ use super::super::tree::Assignment;
 use super::super::words::{Expansion, Word};
 use crate::words::split_name;
 
-/// The comparison operators of an arithmetic expression. Each has the option of `[` for the same comparison, and the
-/// option for it if both sides are exchanged. Longer operators come first.
+/// The comparison operators of an arithmetic expression. Each has the option of `[` for the same comparison (`-gt` for
+/// `>`), and the option of `[` for this comparison with its two sides exchanged (`-lt`). Longer operators come first.
 const COMPARISONS: [(&[u8], &[u8], &[u8]); 6] = [
     (b"==", b"-eq", b"-eq"),
     (b"!=", b"-ne", b"-ne"),
