@@ -332,7 +332,7 @@ mod tests {
             "cargo-nextest nextest run -j num-cpus"
         ));
         assert!(!follows("cargo-nextest", "cargo-nextest nextest run -j 2"));
-        // For cargo the order of jobs is known, so a forecast simulates them itself, and `follows` is false.
+        // For cargo the order of jobs is known, so a forecast simulates the jobs in this order, and `follows` is false.
         assert!(!follows("cargo", "cargo build"));
     }
 }

@@ -187,7 +187,7 @@ mod tests {
                 Some("go 1.22.1"),
             ),
             ("/usr/lib/go-1.19/bin/go build", Some("go 1.19")),
-            // The path has no version, or only the number of something else.
+            // The path contains no version, or only numbers that are not the version of the program.
             (
                 "/root/.rustup/toolchains/stable-x86_64-unknown-linux-gnu/bin/rustc -vV",
                 None,

@@ -533,7 +533,7 @@ fn times_add_up() {
             }
             let spent = times.spent.unwrap();
             assert_eq!(spent.sum(), step.wall(), "{name}: {}", step.name.whole());
-            // Only waits of the step's own threads can be time that other tasks took.
+            // Other tasks can only have taken time in which the step's own threads waited.
             let times = times.times.unwrap();
             let waits = times.sleep + times.blocked + times.unknown;
             let others = spent.of(TimeKind::Others);
@@ -603,7 +603,8 @@ fn the_time_that_no_inner_step_explains() {
     assert_eq!([of("make"), of("a.o"), of("b.o")], [500, 300, 200]);
 }
 
-/// Steps whose critical paths are not requested keep the figures that need no path. The other steps have all figures.
+/// Steps for which no critical path is requested keep the figures that need no critical path. Steps for which the
+/// critical path is requested have all figures.
 #[test]
 fn only_the_steps_that_are_asked_for_have_a_path() {
     let analysis = simulated(scenario::make(4, 12), 3);
@@ -648,7 +649,8 @@ fn path_by_step_adds_up(analysis: &Analysis, steps: &Steps, times: &AllTimes, pa
     let holds = steps.holders();
     let is_holding_unit = |at: usize| holds[at] && steps.list()[at].kind == StepKind::Unit;
     for share in found.shares.iter().filter(|share| share.is_step) {
-        // The time of a unit that contains another step includes that step's time.
+        // The time of a compilation unit that contains another step includes the time of that inner step, so it is not
+        // compared.
         if (0..titles.len()).any(|at| titles[at] == share.name && is_holding_unit(at)) {
             continue;
         }
@@ -1530,7 +1532,8 @@ fn a_tolerated_failure_is_no_reason() {
     }
 }
 
-/// A script runs `grep -q` on the output of a pipe. It may end with the status of a program in the pipe.
+/// A script runs a pipe, and then `grep -q` on the output of the pipe. The script may end with the status of a program
+/// in the pipe.
 #[test]
 fn a_member_of_a_pipe_stands_before_a_question_after_it() {
     let lines: &[Line] = &[

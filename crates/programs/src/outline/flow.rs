@@ -114,8 +114,9 @@ pub(super) struct Choice {
 /// A process that the shell of a script starts.
 #[derive(Clone, Debug)]
 pub(super) enum Member {
-    /// The process executes a program. The first value is the script's command. The second one has the command's words
-    /// after `$1` and the like were replaced by the arguments of the called function, if that changed them.
+    /// The process executes a program. The first value is the script's command. The second value has the command's
+    /// words after `$1` and the like were replaced by the arguments of the called function; `None` if nothing was
+    /// replaced.
     Program(CommandIx, Option<Rc<Vec<Word>>>),
     /// The process that the script's shell starts is a subshell. It executes these commands of the
     /// script, with the given shell options.
@@ -561,7 +562,7 @@ pub(super) fn evaluated(command: &Command) -> Option<(&[u8], &[u8])> {
     (first.literal() == Some(b"eval") && is_setting).then_some((head, value))
 }
 
-/// The value that a command gives to a variable.
+/// The value that a command gives to the variable with this name; `None` if the command does not set the variable.
 pub(super) fn value(command: &Command, name: &[u8]) -> Option<Word> {
     let mut assignments = command.assignments.iter().rev();
     if let Some(set) = assignments.find(|set| set.name == name) {

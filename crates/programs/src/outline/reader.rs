@@ -673,8 +673,8 @@ fn assigned(word: &Word) -> Option<Name> {
         .find(|form| sign.starts_with(form))?
         .len();
     let is_name = name.first().is_some_and(|byte| !byte.is_ascii_digit());
-    // The unexpanded beginning of the word (`word.head` bytes) must include the equals sign. In `job[$!]=x` it may end
-    // before the `[`, because the `[` could also begin a pattern of file names.
+    // The unexpanded beginning of the word (`word.head` bytes) must include the equals sign. For an element of an array
+    // (`job[$!]=x`), this beginning may also end before the `[`, because the `[` could begin a pattern of file names.
     let is_unquoted = if after > 0 {
         word.head >= end
     } else {

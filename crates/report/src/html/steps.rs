@@ -199,8 +199,8 @@ impl<'a> Chosen<'a> {
     /// could report them; `None` if there is none.
     pub fn untold(&self, analysis: &Analysis) -> Option<String> {
         let list = self.judged.steps.list();
-        // Only tests from a JUnit report can have inexact times. If there are such tests, the user already knows how to
-        // make the runner report its tests.
+        // Only tests from a JUnit report can have inexact times. A user who has imported such a report already knows
+        // how to make the runner report its tests, so no step is returned.
         let is_placed = |step: &Step| step.doubt.is_some() || step.place_error != Some(0);
         if list
             .iter()

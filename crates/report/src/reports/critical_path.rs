@@ -156,8 +156,8 @@ impl<'a> PathReport<'a> {
         let groups = path::groups(analysis);
         let found = path::path_of(view).and_then(|path| {
             let shares = shares(analysis, &groups, &path);
-            // A program with less than 1 % of the path is left out, because the bound without it would hardly be
-            // smaller.
+            // A program with less than 1 % of the path is left out, because the lower bound of the wall time without
+            // this program would hardly be smaller.
             let large = |share: &&Share| share.time.saturating_mul(100) >= path.length();
             let programs = shares.iter().filter(large);
             let programs = programs.filter_map(|share| match share.part {
@@ -552,8 +552,7 @@ fn inferred(legs: &[Leg]) -> u64 {
     legs.iter().map(|leg| leg.inferred).sum()
 }
 
-/// A saved time, or a lower bound of the wall time, as text. A 0 is printed as such, while the text of other times
-/// never is "0".
+/// A saved time, or a lower bound of the wall time, as text. The text is `0` only if the time is exactly 0.
 fn least_time(ns: u64) -> String {
     match ns {
         0 => "0".into(),

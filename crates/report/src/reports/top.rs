@@ -137,7 +137,7 @@ impl Report for Top<'_> {
         let served = servers::words(analysis, path.as_ref());
         middle.items("Servers   ", served);
         let mut below = Page::new();
-        // The bars of the path name the programs already.
+        // If the critical path is shown, its bars already name the programs. So the programs are not listed again.
         if self.by != By::Program && path.is_none() {
             by_program(&mut below, &programs);
         }

@@ -348,8 +348,8 @@ fn a_lock_that_a_program_gave_up_is_held_by_others() {
 }
 
 /// A loop in the background sleeps until COMMAND ends it by a signal, which the loop handles. COMMAND's work waits for
-/// a CPU that other tasks use. If the CPU were free, the work would be shorter. So would the loop, because it lasts
-/// only as long as the work.
+/// a CPU that other tasks use. If the CPU were free, the work would be shorter, and so would the loop, which lasts only
+/// as long as the work.
 #[test]
 fn a_heartbeat_that_handles_its_end_has_no_length_of_its_own() {
     let mut hand = command(1_500);
