@@ -649,8 +649,8 @@ fn path_by_step_adds_up(analysis: &Analysis, steps: &Steps, times: &AllTimes, pa
     let holds = steps.holders();
     let is_holding_unit = |at: usize| holds[at] && steps.list()[at].kind == StepKind::Unit;
     for share in found.shares.iter().filter(|share| share.is_step) {
-        // The time of a compilation unit that contains another step includes the time of that inner step, so it is not
-        // compared.
+        // The time of a compilation unit that contains another step includes the time of that inner step, so this time
+        // is not compared.
         if (0..titles.len()).any(|at| titles[at] == share.name && is_holding_unit(at)) {
             continue;
         }
@@ -1384,8 +1384,8 @@ fn a_time_out_is_told_by_its_program() {
     assert!(text.starts_with("Failed   gen   exit 124 after"), "{text}");
 }
 
-/// A shell may end with another status than its failed program, as after `make || exit 1`, or after `wait` took the
-/// status of a background job. The failed program is named nevertheless.
+/// A shell may end with another status than its failed program, as after `make || exit 1`, or after `wait` returned
+/// the status of a background job. The failed program is named nevertheless.
 #[test]
 fn a_script_that_gives_up_names_what_failed() {
     let lines: &[Line] = &[
@@ -1449,8 +1449,8 @@ fn a_script_that_gives_up_names_what_failed() {
     assert!(text.starts_with("Failed   curl -f x   exit 7"), "{text}");
 }
 
-/// A `grep -q` that failed long before a script's end is not the reason for this end, whatever the status of the `grep
-/// -q` is. A make that failed long before the script's end is perhaps the reason.
+/// A `grep -q` that failed long before a script's end is not the reason for this end, whatever exit status it had. A
+/// make that failed long before the script's end is perhaps the reason.
 #[test]
 fn a_question_is_not_the_reason_because_of_its_status() {
     let lines: &[Line] = &[

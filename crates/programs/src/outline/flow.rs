@@ -39,7 +39,8 @@ pub(super) struct Node {
     pub(super) command: Option<CommandIx>,
     /// The nodes of the graph that follow if the command of this node succeeds and if it fails.
     pub(super) ends: Ends,
-    /// The node that tested the condition under which this node's command runs. All paths to the command pass it.
+    /// The node that tested the condition under which this node's command runs. All paths to the command pass the node
+    /// of the condition. `None` if the command runs under no condition.
     pub(super) guard: Option<NodeIx>,
     /// Whether the command of this node belongs to a trap of the shell.
     pub(super) is_of_trap: bool,
@@ -188,7 +189,8 @@ struct Call<'a> {
     name: &'a [u8],
     /// The command of the script that calls the function.
     command: CommandIx,
-    /// The node of the condition under which the script calls the function.
+    /// The node of the condition under which the script calls the function; `None` if the script calls the function
+    /// under no condition.
     guard: Option<NodeIx>,
     arguments: Option<Vec<Word>>,
 }

@@ -562,8 +562,8 @@ impl Reader<'_> {
             .extend(sign.map(|sign| (begin + sign + 1, self.at)));
     }
 
-    /// Reads the definition of a shell function, after its name was read as the only word of a
-    /// command.
+    /// Reads the definition of a shell function, after its name was read as the only word of a command. Returns `None`
+    /// if the text is no definition of a function.
     fn function(&mut self, ix: CommandIx) -> Option<Tree> {
         let command = self.commands.get_mut(ix)?;
         let [name] = command.words.as_slice() else {

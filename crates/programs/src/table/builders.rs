@@ -572,7 +572,8 @@ fn meson(line: &Line) -> Option<FoundStep> {
     }
 }
 
-/// The build step of a tool such as ant or nix-build, whose arguments are the goals that it makes.
+/// The build step of a tool such as ant or nix-build, whose arguments are the goals that the tool makes; `None` if the
+/// call only prints a version or help.
 fn goals(line: &Line) -> Option<FoundStep> {
     if line.has(&["--version", "-version", "--help", "-help", "-projecthelp"]) {
         return None;

@@ -152,8 +152,8 @@ pub fn uses(program: &str) -> &'static [UtilityUse] {
     row(program).map_or(&[], |row| row.uses)
 }
 
-/// The arguments by which the utility program with exactly this name is given the files that it writes; `None` if the
-/// program writes no files, or if this is not known.
+/// The arguments of the utility program with exactly this name that name the files which the program writes; `None` if
+/// it writes no files, or if this is not known.
 pub fn written(program: &str) -> Option<Written> {
     row(program)?.written
 }

@@ -41,7 +41,7 @@ object! {
         cpus: u64 = analysis.cpus_of_build(),
         online: usize = analysis.meta.cpus.len(),
         machine: String = escape::raw(analysis.meta.machine.as_bytes()),
-        // The process of COMMAND.
+        // The process of COMMAND; `None` if the recording has no such process.
         root: Option<u32> = critical_path::root(analysis).ok().map(|ix| ix.0),
         // The number of parallel jobs that a program's arguments set, in words (`make: 4 jobs`). The outermost such
         // program counts.

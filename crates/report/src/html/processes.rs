@@ -110,8 +110,8 @@ columns!(Processes(analysis: &Analysis, process: &Process, around: Around<'_>, s
     max_rss: Option<u64> = around.amount(process.resources.max_rss),
     tree_processes: u64 = process.tree.processes,
     // The CPU time of the descendants without the process itself. This time is stored, and not the sum with the
-    // process's own CPU time, because it is 0 for most processes. It is the difference of the rounded sum and the
-    // rounded own time, so that the page can add up the two to the printed sum.
+    // process's own CPU time, because it is 0 for most processes. The time is the rounded sum minus the
+    // process's rounded CPU time, so that the page can compute the printed sum exactly.
     below_on_cpu: Option<u64> = around.amount(process.tree.times.on_cpu_known())
         .map(|all| all.saturating_sub(around.amount(process.times.on_cpu_known()).unwrap_or(0))),
     // Only the numbers of threads and execs are stored, because their rows follow in the order of the processes.

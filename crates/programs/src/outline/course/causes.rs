@@ -550,8 +550,8 @@ impl Causes<'_> {
         name.is_some_and(|name| utilities::uses(name).contains(&which))
     }
 
-    /// Searches for the command whose success or failure the script tested, at the step between two
-    /// states of the script.
+    /// Searches for the command whose success or failure the script tested, at the step between two states of the
+    /// script. Returns what to search for next, or `None` if the search ends here.
     fn tested(&mut self, from: StateIx, to: StateIx, otherwise: Otherwise) -> Option<Search> {
         let walk = self.walk;
         let state = walk.states.get(from)?;
