@@ -27,7 +27,8 @@ pub struct ToolChange {
     numbered: bool,
 }
 
-/// The facts that the report's advice needs about a program to suggest a change to it.
+/// The facts that the report's advice needs about a program to suggest a change to it; `None` for a program that has no
+/// known role in a build.
 pub fn known(program: &ProgramName) -> Option<ToolChange> {
     let tool = program.tool()?;
     let role = program.role()?;

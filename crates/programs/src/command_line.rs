@@ -167,8 +167,8 @@ fn program_of_file(path: &str) -> ProgramName {
     }
 }
 
-/// The index of the argument of an interpreter (a shell, Python, …) that says what it runs: an
-/// option, a text or a script.
+/// The kind and the index of the argument that shows what an interpreter (a shell, Python, …) runs: an option, a text
+/// or a script.
 #[derive(Clone, Copy, Debug)]
 enum Runs {
     /// The interpreter has an option that selects what it does ([`Script::mode`]). The value is the
@@ -194,7 +194,7 @@ fn runs(rest: &[&[u8]], script: &Script) -> Runs {
     let is_valued = |arg: &[u8]| {
         has(script.valued, arg) || last(arg).is_some_and(|last| has(script.valued, &last))
     };
-    // In `sh -ce TEXT`, the option for the text stands before another letter.
+    // In `sh -ce TEXT`, the letter `c` of the option `-c` stands before the letter of another option.
     let is_early = |arg: &[u8]| match arg {
         [b'-', letters @ ..] if script.text_anywhere && !letters.starts_with(b"-") => {
             let mut letters = letters.iter();

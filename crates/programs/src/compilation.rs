@@ -36,8 +36,8 @@ pub enum Call<'a> {
     /// The command line calls a compiler driver. The value has the driver's arguments, the first of
     /// which is its name.
     Driver(&'a [&'a [u8]]),
-    /// The command line starts the server of a compiler cache such as ccache, or queries it. The compilers that the
-    /// server starts work for other command lines, so its own command line is no compilation.
+    /// The command line starts the server of a compiler cache such as ccache, or queries that server. The server starts
+    /// compilers for other command lines, so this command line is no compilation.
     Cache,
     Other,
 }
@@ -198,8 +198,8 @@ mod tests {
         String::from_utf8_lossy(bytes).into_owned()
     }
 
-    /// Formats the entries of the compilation on a command line for a comparison in tests: each
-    /// output, then the arguments with the sources between brackets.
+    /// Formats the entries of the compilation that a command line runs, for a comparison in tests. An entry looks like
+    /// `a.o: gcc -c -o a.o x.c [x.c]`: the output, the arguments, and the source between brackets.
     fn entries(line: &str) -> Vec<String> {
         let args = words(line);
         let Call::Driver(args) = call(&args) else {

@@ -19,9 +19,8 @@ pub struct JobTool {
     /// The letters of the build tool's short options without a value. They may stand before an
     /// option with a value, as `k` in `-kj4`.
     pub(crate) flags: &'static str,
-    /// The build tool's options that have their value in the next argument, separated by spaces.
-    /// The options for the number of jobs and for the load limit are not among them, because their
-    /// number may be left out.
+    /// The build tool's options that have their value in the next argument, separated by spaces. The options for the
+    /// number of jobs and for the load limit are not among them, because such an option may stand without a number.
     pub(crate) valued: &'static str,
     /// The build tool's options that set the number of jobs to one, separated by spaces.
     pub(crate) one: &'static str,
@@ -60,8 +59,8 @@ pub enum Starts {
     /// The build tool starts each job as soon as the jobs that it depends on have ended and a job slot is free. The
     /// recorded wait of the tool shows which of these two conditions was met last.
     Needs,
-    /// The build tool starts its jobs in the order of [`Starts::Needs`], but a thread of the tool
-    /// waits for each job.
+    /// The build tool starts its jobs in the order of [`Starts::Needs`], but a thread of its own waits for each job. So
+    /// the recorded waits of the tool do not show which job the tool waited for.
     Threads,
     /// The build tool starts its jobs in the order of a list, each as soon as a job slot is free.
     Listed,
@@ -333,7 +332,7 @@ mod tests {
             "cargo-nextest nextest run -j num-cpus"
         ));
         assert!(!follows("cargo-nextest", "cargo-nextest nextest run -j 2"));
-        // For cargo the order of jobs is known, so a forecast simulates them itself, and `follows` is false.
+        // For cargo the order of jobs is known, so a forecast simulates the jobs in this order, and `follows` is false.
         assert!(!follows("cargo", "cargo build"));
     }
 }

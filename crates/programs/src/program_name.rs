@@ -150,8 +150,8 @@ impl ProgramName {
     }
 
     /// The change that the advice suggests for calls of `npm run` and similar commands, which start the scripts of a
-    /// package. Only calls inside another such call should be changed, because the outermost one may be how the user
-    /// starts the build.
+    /// package; `None` for any other call. Only calls inside another such call should be changed, because the outermost
+    /// one may be how the user starts the build.
     pub fn bypass_of_scripts(&self) -> Option<&'static str> {
         let verb = self.verb_of("npm")?;
         matches!(verb, "run" | "run-script" | "exec" | "x" | "test" | "start")
@@ -186,7 +186,8 @@ impl ProgramName {
         }
     }
 
-    /// Whether the program, as `git add` does, changes a git repository, so that the next git command depends on it.
+    /// Whether the program changes a git repository, as `git add` does. The next git command then depends on this
+    /// program.
     pub fn changes_repository(&self) -> bool {
         let verb = self.verb_of("git").unwrap_or_default().as_bytes();
         has(EDITS_OF_GIT, verb) || has(CHANGES_OF_GIT, verb)

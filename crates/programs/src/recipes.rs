@@ -1,8 +1,8 @@
-//! Names recipes, which are the commands that make or ninja runs for a target, if no other rule
-//! names the build step.
+//! Names the build steps that no other rule names: recipes, which are the commands that make or ninja runs for a
+//! target.
 //!
-//! The name comes from the command line alone, without the paths of this machine, so that two
-//! builds of one source tree have equal names.
+//! The name comes from the command line alone, without the paths of this machine, so that two builds of one source tree
+//! have equal names.
 
 use crate::command_line;
 use crate::outline::{Outline, Word};
@@ -72,7 +72,8 @@ pub fn name(args: &[&[u8]]) -> Option<Phrase> {
         .map(of_command)
 }
 
-/// A command line without a leading `env`, which is there for scripts that begin with `#!/usr/bin/env bash`.
+/// A command line without a leading `env` and the options of `env`. A script that begins with `#!/usr/bin/env bash` has
+/// such an `env` in its command line.
 fn without_env<'a, 'w>(args: &'a [&'w [u8]]) -> &'a [&'w [u8]] {
     match args.split_first() {
         Some((first, rest)) if matches!(*first, b"env" | b"/usr/bin/env") => {

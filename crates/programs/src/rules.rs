@@ -1,5 +1,5 @@
-//! Finds the build step that a command line runs: by the rule in the row of its program, or by its
-//! path.
+//! Finds the build step that a command line runs: by the user's rules, by the rule in the table row of its program, or
+//! by the path of its program.
 
 use crate::command_line;
 use crate::own;
@@ -112,8 +112,8 @@ pub fn step(all: &[&[u8]]) -> Option<FoundStep> {
     own::step(all).or_else(|| of_tool(all))
 }
 
-/// The build step that a command line runs by the built-in rules: the rule of its program's row in
-/// the table, or a rule for its path.
+/// The build step that a command line runs by the built-in rules: the rule in the table row of the command line's
+/// program, or a rule for the path of this program.
 fn of_tool(all: &[&[u8]]) -> Option<FoundStep> {
     let (first, args) = command_line::without_interpreter(all).split_first()?;
     let path = std::str::from_utf8(first).ok()?;
@@ -358,7 +358,7 @@ mod tests {
         let jenkins = |place: &str| stable(&format!("sh -xe /j/a@tmp/{place}/script.sh"));
         assert_eq!(jenkins("durable-9f8e7d6c"), Some("durable-"));
         assert_eq!(jenkins("durable-build"), None);
-        // The words of a command line are a name of the user.
+        // The user has chosen the name `9f8e7d6c` for a script of npm, so this name counts as stable as a whole.
         assert_eq!(stable("npm run 9f8e7d6c"), None);
     }
 

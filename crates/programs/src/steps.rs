@@ -173,7 +173,7 @@ pub(crate) fn test_runner(name: impl Into<Phrase>) -> Option<FoundStep> {
     })
 }
 
-/// The build step for a worker process of a test runner, with this name.
+/// The build step with this name, for a worker process of a test runner.
 pub(crate) fn worker(name: impl Into<Phrase>) -> Option<FoundStep> {
     Some(FoundStep {
         worker: true,

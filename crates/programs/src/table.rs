@@ -63,7 +63,7 @@ pub fn by_name(name: &str) -> Option<&'static KnownProgram> {
     versioned.and_then(exact).or_else(|| exact(short()?))
 }
 
-/// The row for the program in the file with this path in the table of known programs.
+/// The row, in the table of known programs, of the program whose file has this path.
 pub fn by_path(path: &[u8]) -> Option<&'static KnownProgram> {
     let name = path.rsplit(|byte| *byte == b'/').next()?;
     by_name(std::str::from_utf8(name).ok()?)

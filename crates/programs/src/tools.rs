@@ -81,8 +81,8 @@ pub struct Script {
     pub named: &'static str,
     /// The interpreter's other options that have a value in the next argument.
     pub valued: &'static str,
-    /// The interpreter's options that select what it does and that reports show with its name, such
-    /// as `-c` of ruby.
+    /// The interpreter's options that select what the interpreter does, such as `-c` of ruby. Reports show such an
+    /// option together with the name of the interpreter.
     pub mode: &'static str,
     /// Whether the interpreter's one-letter options may be written together: `sh -ec TEXT`.
     pub clustered: bool,

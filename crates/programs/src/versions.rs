@@ -109,7 +109,8 @@ fn home(directories: &[&str], homes: &str) -> Option<String> {
         if is_home(own) {
             return number(rest);
         }
-        // The name of a target may stand between the two directories.
+        // In a path such as `gcc/TARGET/12`, the name of a target stands between the tool's directory and the directory
+        // that is named after the version.
         let above = directories.get(at + 1..).unwrap_or_default();
         let mut above = above.iter().take(2);
         let below_home = match above.next() {
@@ -186,7 +187,7 @@ mod tests {
                 Some("go 1.22.1"),
             ),
             ("/usr/lib/go-1.19/bin/go build", Some("go 1.19")),
-            // The path has no version, or only the number of something else.
+            // The path contains no version, or only numbers that are not the version of the program.
             (
                 "/root/.rustup/toolchains/stable-x86_64-unknown-linux-gnu/bin/rustc -vV",
                 None,

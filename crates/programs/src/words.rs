@@ -80,8 +80,9 @@ pub fn source(args: &[&[u8]]) -> Option<String> {
     sources(args).next()
 }
 
-/// The name of a program in a Node.js package, from the path of its file. If many programs have the same file name,
-/// such as `cli.js`, the result is the name of the package (`@playwright/test/cli.js`).
+/// The name of a program in a Node.js package, from the path of its file; `None` if the file is in no such package. If
+/// many programs have the same file name, such as `cli.js`, the result is the name of the package: `playwright` for
+/// `@playwright/test/cli.js`.
 pub(crate) fn of_package(path: &str) -> Option<&str> {
     const COMMON: [&str; 4] = ["bin", "cli", "index", "main"];
     let (_, inside) = path.rsplit_once("node_modules/").or_else(|| {

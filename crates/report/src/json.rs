@@ -276,7 +276,7 @@ fn threads<'a>(
     threads.map(|ix| analysis.thread(*ix))
 }
 
-/// The JSON value for how much the clocks of the CPUs disagree.
+/// The JSON value for how much the clocks of the CPUs disagree; `None` if they agree.
 pub fn clocks(quality: &model::Quality) -> Option<impl Serialize> {
     quality.clocks.as_ref().map(Clocks::new)
 }

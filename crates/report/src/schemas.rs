@@ -9,7 +9,8 @@ pub const NAMES: [&str; 7] = [
     "analyze", "diff", "pipeline", "dump", "predict", "shards", "summary",
 ];
 
-/// The JSON Schema of the document that the subcommand with this name writes.
+/// The JSON Schema of the document that the subcommand with this name writes; `None` if the subcommand writes no such
+/// document.
 pub fn of(name: &str) -> Option<&'static str> {
     Some(match name {
         "analyze" => text!("analysis.schema.json"),

@@ -101,7 +101,7 @@ fn what_others_do_on_other_cpus_silences_nothing() {
     let (_, json) = report(&few, ReportKind::Advice);
     let least = json["advice"].as_array().unwrap().iter();
     let least = least.map(|least| least["gain_at_least_ns"].as_u64());
-    // The recording does not show on which CPUs the other tasks ran. They may have used the build's CPUs, so no gain is
-    // certain.
+    // The recording does not show on which CPUs the other tasks ran. These tasks may have used the build's CPUs, so it
+    // is not certain that the advised changes save any time.
     assert!(least.max().flatten() == Some(0), "{json}");
 }

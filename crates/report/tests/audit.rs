@@ -26,7 +26,8 @@ fn doubted(recording: &Recording) -> Vec<Doubt> {
     doubts(&analyzed(recording))
 }
 
-/// Either the audit notices the missing events, or waits in run queues without a waking become unknown time.
+/// If the events of a CPU are missing, the audit notices this, unless the waits in the run queue of this CPU count as
+/// unknown time because the events do not show the waking.
 #[test]
 fn a_cpu_without_events_is_noticed() {
     let mut noticed = 0;
@@ -59,7 +60,8 @@ fn a_cpu_without_events_is_noticed() {
     assert!(noticed + unknown >= 7, "{noticed} and {unknown} of 8");
 }
 
-/// If the kernel counted sleeps as waits for a CPU, the events are not in doubt.
+/// If the kernel counted sleeps as waits for a CPU, the kernel's figure is wrong. So the audit does not doubt the
+/// recorded events.
 #[test]
 fn an_impossible_run_delay_accuses_nobody() {
     let config = Config::new(scenario::build(4, 12, 3), 2, 3_000_000_000);

@@ -126,7 +126,7 @@ proptest! {
     }
 }
 
-/// HTML entities do not keep a forge from making links; only code does.
+/// HTML entities do not keep a forge from making links of words. Only the HTML element `<code>` does.
 #[test]
 fn words_that_a_forge_links_become_code() {
     for word in [

@@ -130,7 +130,8 @@ fn the_stream_is_what_the_viewers_read() {
         let stream = with(&analysis, &ask, |view| ci_tracer::render(view).unwrap());
         let stream = String::from_utf8(stream).unwrap();
         let events: Vec<Value> = serde_json::from_str(&stream).expect("one JSON array");
-        // The viewer gives values to the last `ts` before them, and draws them only if another `ts` follows.
+        // The viewer of ci-tracer adds values to the last `ts` object before them, and draws these values only if
+        // another `ts` object follows.
         let (mut cgroups, mut pids) = (Vec::new(), HashMap::new());
         let (mut last, mut open) = (-1.0, false);
         for event in &events {

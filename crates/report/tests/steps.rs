@@ -401,7 +401,7 @@ fn tests_count_as_their_report_has_them() {
         span("suite adds", Some("passed"), 110, 150),
         span("suite fails", Some("failed"), 160, 160),
         span("suite breaks", Some("error"), 320, 400),
-        // This test is inside the one before only because its place in time is not exact.
+        // This test is inside the test `suite breaks` only because the times of both tests are not exact.
         span("suite subtracts", Some("passed"), 330, 340),
     ];
     let steps = Steps::new(&analysis, &spans);
@@ -533,7 +533,7 @@ fn times_add_up() {
             }
             let spent = times.spent.unwrap();
             assert_eq!(spent.sum(), step.wall(), "{name}: {}", step.name.whole());
-            // Only waits of the step's own threads can be time that other tasks took.
+            // Other tasks can only have taken time in which the step's own threads waited.
             let times = times.times.unwrap();
             let waits = times.sleep + times.blocked + times.unknown;
             let others = spent.of(TimeKind::Others);
@@ -603,7 +603,8 @@ fn the_time_that_no_inner_step_explains() {
     assert_eq!([of("make"), of("a.o"), of("b.o")], [500, 300, 200]);
 }
 
-/// Steps whose critical paths are not requested keep the figures that need no path. The other steps have all figures.
+/// Steps for which no critical path is requested keep the figures that need no critical path. Steps for which the
+/// critical path is requested have all figures.
 #[test]
 fn only_the_steps_that_are_asked_for_have_a_path() {
     let analysis = simulated(scenario::make(4, 12), 3);
@@ -648,7 +649,8 @@ fn path_by_step_adds_up(analysis: &Analysis, steps: &Steps, times: &AllTimes, pa
     let holds = steps.holders();
     let is_holding_unit = |at: usize| holds[at] && steps.list()[at].kind == StepKind::Unit;
     for share in found.shares.iter().filter(|share| share.is_step) {
-        // The time of a unit that contains another step includes that step's time.
+        // The time of a compilation unit that contains another step includes the time of that inner step, so this time
+        // is not compared.
         if (0..titles.len()).any(|at| titles[at] == share.name && is_holding_unit(at)) {
             continue;
         }
@@ -665,7 +667,8 @@ fn path_by_step_adds_up(analysis: &Analysis, steps: &Steps, times: &AllTimes, pa
     }
 }
 
-/// rustc works, and then links a procedural macro by a C compiler, which is a step of its own inside of rustc's step.
+/// rustc works, and then starts a C compiler to link a procedural macro. The linking is a step of its own inside of
+/// rustc's step.
 #[test]
 fn a_unit_that_holds_its_link_has_its_name_on_the_path() {
     let mut analysis = simulated(scenario::make(2, 4), 2);
@@ -804,7 +807,8 @@ fn first_screen(analysis: &Analysis) -> String {
     failed.join("\n")
 }
 
-/// Two processes with one command line have the names of their steps, and other processes do not.
+/// The names of two processes with equal command lines are shown after the names of the processes' steps. The name of
+/// any other process is shown alone.
 #[test]
 fn a_step_distinguishes_processes_with_one_name() {
     let mut analysis = built(&[
@@ -843,7 +847,8 @@ fn a_step_of_a_name_that_all_have_distinguishes_no_process() {
         (Some(5), 330, 490, &[(331, "cc1 x.c")]),
     ]);
     for (at, process) in analysis.processes.iter_mut().enumerate() {
-        // The table has room for the compilers, which come first.
+        // The compilers have more CPU time than the makes, so the compilers come first in the table, which has only a
+        // few rows.
         process.times.on_cpu = if at % 3 == 1 { 10 } else { 50 };
     }
     analysis.processes[0].times.on_cpu = 10;
@@ -1076,7 +1081,7 @@ fn a_status_that_a_shell_has_by_itself_is_no_certain_cause() {
             "→ perhaps the command"
         };
         assert!(text.contains(end), "{shell}: {text}");
-        // All failures below the last step are reported.
+        // If the script's last step is a make that continues after failures, all failures of its jobs are reported.
         let mut jobs = lines.to_vec();
         jobs[1].3 = &[(101, "make -k all")];
         jobs.push((Some(1), 200, 300, &[(201, "./a")]));
@@ -1306,7 +1311,8 @@ fn a_file_that_was_not_written_links_two_failures() {
     assert!(text.contains("  exit 22 after 90 ns (pid 2)"), "{text}");
     let chain = "→ perhaps tar xzf dist/pkg.tgz exit 2 → perhaps the command exit 2";
     assert!(text.lines().any(|line| line.trim() == chain), "{text}");
-    // A later step wrote the file, so the earlier failure is no reason.
+    // The second `curl` wrote the file that `tar` needs, so the failure of the first `curl` is not the reason why `tar`
+    // failed.
     let text = screen(lines, &[2 << 8, 7 << 8, 0, 0, 2 << 8]);
     assert!(
         text.starts_with("Failed   tar xzf dist/pkg.tgz   exit 2"),
@@ -1378,8 +1384,8 @@ fn a_time_out_is_told_by_its_program() {
     assert!(text.starts_with("Failed   gen   exit 124 after"), "{text}");
 }
 
-/// The shell ends with a status of its own after `make || exit 1`, or if `wait` took the status of a job. The failed
-/// program is named nevertheless.
+/// A shell may end with another status than its failed program, as after `make || exit 1`, or after `wait` returned
+/// the status of a background job. The failed program is named nevertheless.
 #[test]
 fn a_script_that_gives_up_names_what_failed() {
     let lines: &[Line] = &[
@@ -1443,8 +1449,8 @@ fn a_script_that_gives_up_names_what_failed() {
     assert!(text.starts_with("Failed   curl -f x   exit 7"), "{text}");
 }
 
-/// A `grep -q` that failed long before a script's end explains nothing, whatever its status. A failed make perhaps
-/// does.
+/// A `grep -q` that failed long before a script's end is not the reason for this end, whatever exit status it had. A
+/// make that failed long before the script's end is perhaps the reason.
 #[test]
 fn a_question_is_not_the_reason_because_of_its_status() {
     let lines: &[Line] = &[
@@ -1510,7 +1516,9 @@ fn a_tolerated_failure_is_no_reason() {
             "{next}: {text}"
         );
     }
-    // The shell ended with the program's status, which no builtin has. A trap may have cleaned up after the failure.
+    // The script ended with the failed program's status 8, with which no shell builtin fails. The program that ran
+    // after the failure may have cleaned up in a trap. So the failure is the certain cause if that program only cleans
+    // up.
     for (next, first) in [
         ("rm -r tmp", "→ the command exit 8"),
         ("zip a b", "→ perhaps the command exit 8"),
@@ -1524,7 +1532,8 @@ fn a_tolerated_failure_is_no_reason() {
     }
 }
 
-/// A script runs `grep -q` on the output of a pipe. It may end with the status of a program in the pipe.
+/// A script runs a pipe, and then `grep -q` on the output of the pipe. The script may end with the status of a program
+/// in the pipe.
 #[test]
 fn a_member_of_a_pipe_stands_before_a_question_after_it() {
     let lines: &[Line] = &[
@@ -1541,8 +1550,8 @@ fn a_member_of_a_pipe_stands_before_a_question_after_it() {
     let failed = [1 << 8, 1 << 8, 0, 1 << 8];
     let text = screen(lines, &failed);
     assert!(text.starts_with("Failed   suite --all   exit 1"), "{text}");
-    // If tee runs after the suite and not in a pipe with the suite, the failed suite is perhaps the reason why `grep
-    // -q` fails. If the script ran another step after the suite, `grep -q` is named as the failure.
+    // If the suite runs before tee and not in a pipe with tee, the failed suite is perhaps the reason why `grep -q`
+    // fails. If the script ran another step after the suite, `grep -q` is named as the failure.
     let mut alone = lines.to_vec();
     (alone[2].1, alone[2].2) = (1_900_000_010, 1_900_000_100);
     let text = screen(&alone, &failed);
@@ -2306,7 +2315,7 @@ fn the_only_run_of_many_that_failed_is_perhaps_the_reason() {
     assert!(text.starts_with("Failed   unit.sh mail"), "{text}");
     assert!(text.contains("→ perhaps the command exit 1"), "{text}");
     // If two scripts failed, the one that ended last is named. Scripts with different names count together as runs of
-    // their interpreter, so the only one that failed is named, too.
+    // one interpreter. So if a single one of them failed, it is named, too.
     let text = screen(lines, &[1 << 8, 6 << 8, 6 << 8, 0]);
     assert!(text.starts_with("Failed   unit.sh mail"), "{text}");
     assert!(text.contains("→ perhaps the command exit 1"), "{text}");

@@ -169,8 +169,8 @@ impl Outline {
 pub(super) struct Destination<'a> {
     /// The file to which the command's output is redirected, directly or through a pipe.
     pub(super) output: Option<&'a Word>,
-    /// The final file, if a later command moves the output there after this command has succeeded:
-    /// `x` in `gen > x.new && mv x.new x`.
+    /// The file to which a later command moves the output after this command has succeeded: `x` in `gen > x.new && mv
+    /// x.new x`. `None` if no later command moves the output.
     pub(super) moved: Option<&'a Word>,
 }
 

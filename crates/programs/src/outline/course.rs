@@ -15,7 +15,8 @@ use super::tree::{CommandIx, Outline, StatusUsage, Tree};
 use super::words::Word;
 
 /// The largest number of commands after `||` that are examined for one that writes the file which the failed command
-/// before `||` should have written. A guess: scripts print a message first.
+/// before `||` should have written. A guess: scripts run only a few other commands before such a command, for example
+/// to print a message.
 const SUBSTITUTES: usize = 8;
 
 /// A process that the shell of a script started.

@@ -39,7 +39,8 @@ pub(super) struct Node {
     pub(super) command: Option<CommandIx>,
     /// The nodes of the graph that follow if the command of this node succeeds and if it fails.
     pub(super) ends: Ends,
-    /// The node that tested the condition under which this node's command runs. All paths to the command pass it.
+    /// The node that tested the condition under which this node's command runs. All paths to the command pass the node
+    /// of the condition. `None` if the command runs under no condition.
     pub(super) guard: Option<NodeIx>,
     /// Whether the command of this node belongs to a trap of the shell.
     pub(super) is_of_trap: bool,
@@ -93,8 +94,8 @@ pub(super) enum What {
     Wild,
     /// At this node the script ends with the last exit status. The shell's traps still follow.
     End,
-    /// At this node the shell has ended with the status that it had at [`What::End`], before its
-    /// traps.
+    /// At this node the shell has ended. Its exit status is the one that the shell had at [`What::End`], before it ran
+    /// its traps.
     Ended,
     /// At this node a trap has ended the shell, with the status of the trap's last command.
     EndedByTrap,
@@ -114,8 +115,9 @@ pub(super) struct Choice {
 /// A process that the shell of a script starts.
 #[derive(Clone, Debug)]
 pub(super) enum Member {
-    /// The process executes a program. The first value is the script's command. The second one has the command's words
-    /// after `$1` and the like were replaced by the arguments of the called function, if that changed them.
+    /// The process executes a program. The first value is the script's command. The second value has the command's
+    /// words after `$1` and the like were replaced by the arguments of the called function; `None` if nothing was
+    /// replaced.
     Program(CommandIx, Option<Rc<Vec<Word>>>),
     /// The process that the script's shell starts is a subshell. It executes these commands of the
     /// script, with the given shell options.
@@ -187,7 +189,8 @@ struct Call<'a> {
     name: &'a [u8],
     /// The command of the script that calls the function.
     command: CommandIx,
-    /// The node of the condition under which the script calls the function.
+    /// The node of the condition under which the script calls the function; `None` if the script calls the function
+    /// under no condition.
     guard: Option<NodeIx>,
     arguments: Option<Vec<Word>>,
 }
@@ -242,7 +245,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Makes the node `to` follow the node `from` in the script's graph, whether its command
+    /// Makes the node `to` follow the node `from` in the script's graph, whether the command of the node `from`
     /// succeeds or fails.
     fn leads(&mut self, from: NodeIx, to: NodeIx) {
         if let Some(node) = self.nodes.get_mut(from) {
@@ -257,8 +260,8 @@ impl<'a> Builder<'a> {
         label
     }
 
-    /// Adds a node with this effect to the script's graph after the node `from`. Returns the nodes
-    /// that follow its success and its failure.
+    /// Adds a node with this effect to the script's graph after the node `from`. Returns the nodes that follow the
+    /// success and the failure of the added node.
     fn action(&mut self, from: NodeIx, what: What, command: Option<CommandIx>) -> Ends {
         let node = self.node(what, command);
         self.edge(from, node);
@@ -561,7 +564,7 @@ pub(super) fn evaluated(command: &Command) -> Option<(&[u8], &[u8])> {
     (first.literal() == Some(b"eval") && is_setting).then_some((head, value))
 }
 
-/// The value that a command gives to a variable.
+/// The value that a command gives to the variable with this name; `None` if the command does not set the variable.
 pub(super) fn value(command: &Command, name: &[u8]) -> Option<Word> {
     let mut assignments = command.assignments.iter().rev();
     if let Some(set) = assignments.find(|set| set.name == name) {

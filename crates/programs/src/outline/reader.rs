@@ -453,8 +453,7 @@ impl Reader<'_> {
         Some(self.text.len())
     }
 
-    /// Adds a new simple command to the outline, which begins at the reader's position in the
-    /// script.
+    /// Adds to the outline a new simple command that begins at the reader's position in the script.
     fn begin(&mut self) -> CommandIx {
         self.commands.push(Command {
             line: self.line,
@@ -486,7 +485,8 @@ impl Reader<'_> {
         loop {
             self.blanks();
             if is_test && self.peek().is_some_and(|byte| b"()<>&|\n".contains(&byte)) {
-                // Inside of `[[ … ]]`, these bytes are operators of the test.
+                // Inside of `[[ … ]]`, parentheses, `<`, `>`, `&`, `|` and line ends belong to the test and do not end
+                // the command.
                 self.next();
                 continue;
             }
@@ -562,8 +562,8 @@ impl Reader<'_> {
             .extend(sign.map(|sign| (begin + sign + 1, self.at)));
     }
 
-    /// Reads the definition of a shell function, after its name was read as the only word of a
-    /// command.
+    /// Reads the definition of a shell function, after its name was read as the only word of a command. Returns `None`
+    /// if the text is no definition of a function.
     fn function(&mut self, ix: CommandIx) -> Option<Tree> {
         let command = self.commands.get_mut(ix)?;
         let [name] = command.words.as_slice() else {
@@ -673,8 +673,8 @@ fn assigned(word: &Word) -> Option<Name> {
         .find(|form| sign.starts_with(form))?
         .len();
     let is_name = name.first().is_some_and(|byte| !byte.is_ascii_digit());
-    // The unexpanded beginning of the word (`word.head` bytes) must include the equals sign. In `job[$!]=x` it may end
-    // before the `[`, because the `[` could also begin a pattern of file names.
+    // The unexpanded beginning of the word (`word.head` bytes) must include the equals sign. For an element of an array
+    // (`job[$!]=x`), this beginning may also end before the `[`, because the `[` could begin a pattern of file names.
     let is_unquoted = if after > 0 {
         word.head >= end
     } else {

@@ -135,9 +135,10 @@ fn file_word(command: &Command) -> Option<&Word> {
     }
 }
 
-/// The paths of files that a script may execute in its own shell, as far as its words show them. Files that these files
-/// execute in turn are left out. `script` is the path of the script's own file, if it is in one, and `directory` is the
-/// directory of the shell. `names` returns the names of the files in a directory, for patterns.
+/// The paths of files that a script may execute in its own shell, as far as the script's words show these paths. Files
+/// that the executed files execute in turn are left out. `script` is the path of the file that contains the script, if
+/// there is such a file, and `directory` is the directory of the shell. `names` returns the names of the files in a
+/// directory, for patterns.
 pub fn sourced_files(
     text: &[u8],
     script: Option<&[u8]>,
@@ -177,7 +178,8 @@ pub enum KnownFile<'a> {
 
 impl Outline {
     /// The words that name the files which a command such as `. FILE` executes. If the word after `.` is the variable
-    /// of `for` loops, these are the words of the loops; otherwise, it is the word itself.
+    /// of `for` loops (`. $part`), the result has the words of these loops. Otherwise the result is the word after `.`
+    /// itself, or empty if this word is a pattern.
     fn file_words<'o>(&'o self, command: &'o Command) -> Vec<&'o Word> {
         let Some(word) = file_word(command) else {
             return Vec::new();
@@ -189,8 +191,8 @@ impl Outline {
             .flat_map(|command| &command.words)
             .take(LOOPED)
             .collect();
-        // Outside of a loop, only the first file that a pattern matches is executed, with the others as its arguments.
-        // So a pattern there names no file.
+        // Outside of a `for` loop, the shell executes only the first file that a pattern matches, and the names of the
+        // other files are its arguments. So a pattern outside of a loop counts as naming no file.
         if words.is_empty() && FilePattern::of(word).is_none() {
             vec![word]
         } else {
@@ -199,8 +201,8 @@ impl Outline {
     }
 
     /// Reads a script with the files that it executes in its own shell. `known` returns the recorded facts about a
-    /// file, and `names` returns the names of the known files in a directory. A file is left out if its word may name
-    /// several known files, or if the reader does not understand a part of it.
+    /// file, and `names` returns the names of the known files in a directory. A file is left out if the word after `.`
+    /// may name several known files, or if the reader does not understand a part of the file.
     pub fn with_sources<'t>(
         text: &[u8],
         script: Option<&[u8]>,

@@ -160,8 +160,8 @@ pub enum Tree {
 }
 
 impl Tree {
-    /// Calls `each` for every simple command of this part of a script, with what the script does with its exit status.
-    /// `usage` is what the script does with the status of the whole part.
+    /// Calls `each` for every simple command of this part of a script, with what the script does with the exit status
+    /// of the command. `usage` is what the script does with the exit status of the whole part.
     pub(super) fn with_usage(
         &self,
         usage: StatusUsage,

@@ -49,8 +49,8 @@ impl Word {
         (self.expansion != Expansion::None && !path.is_empty()).then_some(path)
     }
 
-    /// The name of the variable, if the script's word is only its expansion: `$x`, `"${x}"`,
-    /// `${x:-0}`, `${x[0]}`.
+    /// The name of a variable, if the script's word consists of nothing but the expansion of this variable: `$x`,
+    /// `"${x}"`, `${x:-0}`, `${x[0]}`.
     pub fn variable(&self) -> Option<&[u8]> {
         let name = self.text.strip_prefix(b"$")?;
         let inside = name

@@ -572,12 +572,14 @@ fn meson(line: &Line) -> Option<FoundStep> {
     }
 }
 
-/// The build step of a tool such as ant or nix-build, whose arguments are the goals that it makes.
+/// The build step of a tool such as ant or nix-build, whose arguments are the goals that the tool makes; `None` if the
+/// call only prints a version or help.
 fn goals(line: &Line) -> Option<FoundStep> {
     if line.has(&["--version", "-version", "--help", "-help", "-projecthelp"]) {
         return None;
     }
-    // An attribute (`-A`) names more exactly what is built than the file that defines it.
+    // An attribute (`-A`) names more exactly what is built than the file that defines the attribute does. So the file
+    // is left out of the step's name.
     let attribute = line.value("-A").or_else(|| line.value("--attr"));
     let goals = line.words("-f -file -buildfile -lib -l -A --attr -I -o --option -j --max-jobs");
     let goals = goals.filter(|word| attribute.is_none() && !is_of_machine(word));

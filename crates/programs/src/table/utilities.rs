@@ -28,14 +28,14 @@ pub enum UtilityUse {
     Reader,
     /// The program fetches or requests something that a script can do without: `curl … || true`.
     Optional,
-    /// The program makes or changes each file that its arguments name, so that a job that runs it makes
-    /// these files.
+    /// The program makes or changes each file that its arguments name. So a job that runs the program makes these
+    /// files.
     Maker,
     /// The program waits for the time that is its argument.
     Nap,
     /// The program removes the files that it names.
     Removal,
-    /// The program runs another program on a terminal of its own, and reads its output to the end.
+    /// The program runs another program on a new terminal, and reads the output of that other program to the end.
     Terminal,
 }
 
@@ -152,8 +152,8 @@ pub fn uses(program: &str) -> &'static [UtilityUse] {
     row(program).map_or(&[], |row| row.uses)
 }
 
-/// Which of its arguments name the files that the utility program with exactly this name writes; `None` if it writes
-/// none, or if this is not known.
+/// The arguments of the utility program with exactly this name that name the files which the program writes; `None` if
+/// it writes no files, or if this is not known.
 pub fn written(program: &str) -> Option<Written> {
     row(program)?.written
 }

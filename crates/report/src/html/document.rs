@@ -54,7 +54,8 @@ pub struct Document {
     cpu_time: Shares,
     warnings: Vec<String>,
     failures: FailureRows,
-    /// The verdict on the whole build; `None` if no time is known.
+    /// The verdict on the whole build; `None` if the recording does not show how much of the build's time the machine
+    /// withheld.
     verdict: Option<VerdictRow>,
     advice: Vec<Change>,
     combined: Option<String>,
@@ -64,7 +65,7 @@ pub struct Document {
     /// Whether times of single processes are rounded to three digits.
     rounded: bool,
     processes: Processes,
-    /// The names of the programs that are compilers, and of those that are linkers.
+    /// The names of the programs that are compilers. `linkers` has the names of the programs that are linkers.
     compilers: Vec<String>,
     linkers: Vec<String>,
     threads: Threads,
@@ -75,7 +76,8 @@ pub struct Document {
     /// The name of a step that runs tests as a whole, although its test runner could report each test as a step; `None`
     /// if there is no such step.
     untold: Option<String>,
-    /// The number of failed tests in the result files of test runners that have no place in the recording's time.
+    /// The number of failed tests that have no place in the recording's time. Only the result files of test runners
+    /// have these tests.
     unplaced_failed: usize,
     /// The name and the result of the first failed tests that have no place in the recording's time.
     unplaced_names: Vec<(String, &'static str)>,

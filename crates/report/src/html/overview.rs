@@ -41,7 +41,7 @@ object! {
         cpus: u64 = analysis.cpus_of_build(),
         online: usize = analysis.meta.cpus.len(),
         machine: String = escape::raw(analysis.meta.machine.as_bytes()),
-        // The process of COMMAND.
+        // The process of COMMAND; `None` if the recording has no such process.
         root: Option<u32> = critical_path::root(analysis).ok().map(|ix| ix.0),
         // The number of parallel jobs that a program's arguments set, in words (`make: 4 jobs`). The outermost such
         // program counts.
@@ -125,7 +125,8 @@ object! {
 
     VerdictRow(verdict: &BuildVerdict) {
         sentence: String = verdict.sentence(),
-        // Sentences about who delayed the build, and about the parts of its time for which this is not known.
+        // Sentences about who delayed the build, and about the parts of the build's time for which the recording does
+        // not show whether something delayed the build.
         more: Vec<String> = verdict.more(),
         // The parts of the critical path's time; the build's own work comes first.
         parts: Vec<(&'static str, u64)> = verdict.parts().into(),

@@ -32,7 +32,7 @@ object! {
         // it.
         count: u64 = share.count,
         times: StateTimes = states(&share.spent),
-        // The longest wait in words.
+        // The longest wait in words; `None` if this wait is short.
         waited: Option<String> = share.waited(),
     }
 

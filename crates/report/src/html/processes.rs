@@ -109,8 +109,9 @@ columns!(Processes(analysis: &Analysis, process: &Process, around: Around<'_>, s
     max_off_cpu: Option<u64> = around.amount(process.resources.max_off_cpu),
     max_rss: Option<u64> = around.amount(process.resources.max_rss),
     tree_processes: u64 = process.tree.processes,
-    // The CPU time of the descendants alone. It is stored instead of the sum with the process itself because it is 0
-    // for most processes. Both parts are rounded so that their sum is the printed sum.
+    // The CPU time of the descendants without the process itself. This time is stored, and not the sum with the
+    // process's own CPU time, because it is 0 for most processes. The time is the rounded sum minus the
+    // process's rounded CPU time, so that the page can compute the printed sum exactly.
     below_on_cpu: Option<u64> = around.amount(process.tree.times.on_cpu_known())
         .map(|all| all.saturating_sub(around.amount(process.times.on_cpu_known()).unwrap_or(0))),
     // Only the numbers of threads and execs are stored, because their rows follow in the order of the processes.
@@ -118,7 +119,8 @@ columns!(Processes(analysis: &Analysis, process: &Process, around: Around<'_>, s
     execs: usize = process.execs.len(),
     step: Option<u32> = around.step,
     container: Option<u32> = around.container.map(|name| strings.add(name.to_owned())),
-    // Whether the process has only one thread with the same figures, which therefore has no row of its own.
+    // Whether the process has only one thread, and this thread has the same figures as the process. Such a thread has
+    // no row of its own.
     alone: u8 = alone(analysis, process).into(),
 });
 
@@ -140,8 +142,8 @@ columns!(Execs(process: &Process, exec: &ExecSpan, digits: Digits, strings: &mut
     // The time in ns from the end of this program to the end of the process. It is 0 for the last exec, whose program
     // ends with the process.
     end: i64 = rounded(difference(process.end.0, exec.end.0), digits),
-    // The difference from the process's own label, which is that of its last exec. The arguments are such a difference,
-    // too.
+    // The index of the program's label in the page's list of texts, minus the index of the process's own label, which
+    // is the label of the process's last exec. `argv` is such a difference for the arguments.
     label: i64 = exec_label(exec, strings),
     argv: Option<i64> = argv(&exec.argv, strings),
     on_cpu: Option<u64> = exec.times.on_cpu_known().map(|ns| digits.amount(ns)),
@@ -200,8 +202,9 @@ fn parent_pid(analysis: &Analysis, process: &Process) -> Option<Tgid> {
     process.parent.map(|ix| analysis.process(ix).pid)
 }
 
-/// Stores small numbers for the texts of executed programs: replaces the index of each label and command line in the
-/// page's list of texts by its distance from the process's own index.
+/// Stores small numbers for the texts of executed programs. The index of each program's label in the page's list of
+/// texts is replaced by its distance from the index of the process's own label, and the index of each command line by
+/// its distance from the index of the process's own command line.
 fn since_process(execs: &mut Execs, processes: &Processes) {
     let mut rows = execs.label.iter_mut().zip(&mut execs.argv);
     let texts = processes.label.iter().zip(&processes.argv);

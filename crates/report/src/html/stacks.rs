@@ -289,7 +289,7 @@ impl<'a> Numbers<'a> {
 
     /// Gives a number on the page to a stack of the trace. The function follows the callers outwards until it finds one
     /// that already has a number, and then numbers the stacks between that caller and the given stack. So it visits
-    /// each frame of the trace only once.
+    /// each frame of the trace only once. Returns `None` if there are too many stacks.
     fn add(&mut self, stack: u32) -> Option<()> {
         let mut frames = Vec::new();
         let mut at = stack;

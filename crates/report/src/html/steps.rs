@@ -107,8 +107,9 @@ fn uses(analysis: &Analysis, row: &StepRow<'_>) -> Vec<Option<u64>> {
     spent.map_or_else(Vec::new, |spent| told(spent).collect())
 }
 
-/// How a step's wall time was used from its start to its end, as alternating numbers: the column of a use (such as on a
-/// CPU), and its share in thousandths. A share that rounds to 0 is added to the next one.
+/// How a step's wall time was used from its start to its end, as pairs of numbers: the index of a column that stands
+/// for a use (such as on a CPU), and the share of this use in thousandths. A share that rounds to 0 is added to the
+/// share after it. The result is empty if there is only one pair.
 fn course(parts: &[CoursePart]) -> Vec<u32> {
     let whole = parts.iter().map(|part| u128::from(part.ns)).sum::<u128>();
     let (mut out, mut end, mut drawn) = (Vec::new(), 0u128, 0u32);
@@ -198,8 +199,8 @@ impl<'a> Chosen<'a> {
     /// could report them; `None` if there is none.
     pub fn untold(&self, analysis: &Analysis) -> Option<String> {
         let list = self.judged.steps.list();
-        // Only tests from a JUnit report can have inexact times. If there are such tests, the user already knows how to
-        // make the runner report its tests.
+        // Only tests from a JUnit report can have inexact times. A user who has imported such a report already knows
+        // how to make the runner report its tests, so no step is returned.
         let is_placed = |step: &Step| step.doubt.is_some() || step.place_error != Some(0);
         if list
             .iter()

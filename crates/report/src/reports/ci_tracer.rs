@@ -36,7 +36,7 @@ fn decimal(ns: u64, digits: u32) -> String {
     if part == 0 {
         return whole.to_string();
     }
-    // No zero follows the last digit.
+    // Zeros at the end of the fraction are left out.
     while part % 10 == 0 {
         part /= 10;
         width -= 1;

@@ -115,7 +115,8 @@ struct FoundPath {
 /// The owner of a leg of the critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum LegOwner {
-    /// The share of the critical path with this index ([`PathBySteps::shares`]): steps, or a use of time in no step.
+    /// The leg belongs to the share of the critical path with this index in [`PathBySteps::shares`]: to the steps with
+    /// one name, or to one use of the time outside of all steps.
     Share(usize),
     /// A group of programs; `None` if the program is not known.
     Program(Option<Group>),
@@ -138,7 +139,8 @@ impl NamedLeg {
     }
 }
 
-/// A row of the table of the critical path's legs: one leg, or several short ones in a row.
+/// A row of the table of the critical path's legs, which is about one long leg, or about several consecutive short
+/// legs.
 struct LegRow {
     from: Cell,
     to: Cell,
@@ -154,8 +156,8 @@ impl<'a> PathReport<'a> {
         let groups = path::groups(analysis);
         let found = path::path_of(view).and_then(|path| {
             let shares = shares(analysis, &groups, &path);
-            // A program with less than 1 % of the path is left out, because the bound without it would hardly be
-            // smaller.
+            // A program with less than 1 % of the path is left out, because the lower bound of the wall time without
+            // this program would hardly be smaller.
             let large = |share: &&Share| share.time.saturating_mul(100) >= path.length();
             let programs = shares.iter().filter(large);
             let programs = programs.filter_map(|share| match share.part {
@@ -544,14 +546,13 @@ impl<'a> PathReport<'a> {
     }
 }
 
-/// The part of the critical path in nanoseconds for which no event proves that the path goes through this thread. The
-/// way of the path is only likely there.
+/// The time in nanoseconds of these legs of the critical path that no event shows. For this time, the course of the
+/// path is only the most likely one.
 fn inferred(legs: &[Leg]) -> u64 {
     legs.iter().map(|leg| leg.inferred).sum()
 }
 
-/// A saved time, or a lower bound of the wall time, as text. A 0 is printed as such, while the text of other times
-/// never is "0".
+/// A saved time, or a lower bound of the wall time, as text. The text is `0` only if the time is exactly 0.
 fn least_time(ns: u64) -> String {
     match ns {
         0 => "0".into(),

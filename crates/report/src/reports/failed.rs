@@ -40,7 +40,8 @@ pub(super) fn failed(out: &mut Page, view: &View<'_>, judged: &StepVerdicts<'_>,
         if let Some(held) = held.take_if(|reason| failure.held_by().as_ref() == Some(reason)) {
             out.wrapped(Paint::Dim, &indent(), held.short());
         }
-        // If several failures in a row led to the same failures, these are printed once, after the last one.
+        // If consecutive failures in this list led to the same chain of failures, this chain is printed only once,
+        // after the last of the consecutive failures.
         let is_last = shown
             .peek()
             .is_none_or(|(_, next)| !is_same_chain(&failure.above, &next.above));

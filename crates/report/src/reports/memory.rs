@@ -103,7 +103,8 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// The largest of the sampled values of one of the machine's counters, in the counter's unit.
+    /// The largest of the sampled values of one of the machine's counters, in the counter's unit; `None` if the counter
+    /// was not sampled.
     fn most(&self, counter: Counter) -> Option<u64> {
         let values = self
             .samples

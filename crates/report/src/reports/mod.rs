@@ -182,8 +182,9 @@ impl ReportKind {
         matches!(self.about().source, Source::SumsOfEvents | Source::Events)
     }
 
-    /// The kind of facts that the report needs and that not every recording has, with the option of `tr record`
-    /// that requests them. For the report on functions, either kind of stack is enough (`has_stacks`).
+    /// The kind of facts that the report needs and that not every recording has, with the option of `tr record` that
+    /// requests them; `None` if the report needs no such facts. For the report on functions, either kind of stack is
+    /// enough (`has_stacks`).
     fn extra(self, has_stacks: bool) -> Option<(Extra, Option<&'static str>)> {
         match self {
             ReportKind::Syscalls => Some((Extra::SystemCalls, Some("--syscalls"))),

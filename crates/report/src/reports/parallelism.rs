@@ -107,8 +107,8 @@ impl<'a> ParallelismReport<'a> {
         out.items("  ", machines);
     }
 
-    /// The label of the program that the process was running in a time in which it ran alone, while all other
-    /// recorded tasks waited.
+    /// The label of the program that a process was running when the process ran alone, while all other recorded tasks
+    /// waited.
     fn who(&self, alone: &Alone) -> Phrase {
         let execs = self.view.analysis.process(alone.process).execs.iter();
         let exec = execs.rev().find(|exec| exec.start <= alone.from);
@@ -184,8 +184,8 @@ impl<'a> ParallelismReport<'a> {
         out.items("  ", parts);
     }
 
-    /// The groups (programs) that ran alone, with the sums of these times; the group with the longest serial time is
-    /// first.
+    /// The groups (programs) that ran alone, each with the time for which it ran alone. The group with the longest
+    /// serial time, in which no other task even waited for a CPU, comes first.
     fn sums(&self, found: &Parallelism) -> Vec<(&ProgramName, AloneSum)> {
         let groups = found.alone_by_group.iter();
         let named = groups.filter_map(|(group, sum)| Some((self.groups.program(*group)?, *sum)));

@@ -61,7 +61,7 @@ impl<'a> QualityReport<'a> {
             facts.push(("the kernel's run_delay", impossible.text()));
         }
         let summary = analysis.summary.as_ref();
-        // A recording that another program made does not have the cost of its recorder.
+        // A recording that another program made does not show how much CPU time the recording itself has cost.
         let ours = summary.filter(|_| analysis.meta.recorder.is_none());
         if let Some(summary) = ours {
             let cost = &summary.cost;

@@ -137,7 +137,7 @@ impl Report for Top<'_> {
         let served = servers::words(analysis, path.as_ref());
         middle.items("Servers   ", served);
         let mut below = Page::new();
-        // The bars of the path name the programs already.
+        // If the critical path is shown, its bars already name the programs. So the programs are not listed again.
         if self.by != By::Program && path.is_none() {
             by_program(&mut below, &programs);
         }
@@ -340,8 +340,9 @@ impl Top<'_> {
         }
     }
 
-    /// For each of several rows with one name, the name of the innermost step around its process that distinguishes it
-    /// from the others: not all of their processes are in a step of this name.
+    /// For each of several rows with the same name, the name of a step that distinguishes the row from the others. This
+    /// step is the innermost step around the row's process whose name is not also that of a step around the process of
+    /// every other row. `None` if there is no such step.
     fn distinguishing<'s>(&self, rows: &[&GroupRow], steps: &'s Steps) -> Vec<Option<&'s Phrase>> {
         let around = |row: &&GroupRow| -> Vec<&'s Phrase> {
             let process = row.process;

@@ -82,8 +82,8 @@ impl Tree<'_> {
             // The heaviest process comes first. Equally heavy ones are in the order of their start.
             kind.sort_unstable_by_key(|ix| (Reverse(weight(ix)), *ix));
             let small = kind.partition_point(|ix| weight(ix) >= least.max(1));
-            // Two or more small processes of one kind share a line. If there are four or more, the heaviest of the kind
-            // has its own line.
+            // Two or more small processes of one kind share a line. If there are four or more small processes, the
+            // heaviest process of the kind has a line of its own.
             let alone = match kind.len() - small {
                 0 | 1 => kind.len(),
                 2 | 3 => small,

@@ -75,7 +75,8 @@ impl Chart {
         if !self.bars.is_empty() {
             let _ = writeln!(out, "```mermaid\ngantt");
             let _ = writeln!(out, "    title {}", text(&self.title));
-            // mermaid formats the axis with d3. Seconds are the same in every time zone.
+            // mermaid formats the times on the axis with d3, as dates. A number of seconds, unlike an hour, is the same
+            // in every time zone.
             let axis = if self.ms > 10_000 { "%s s" } else { "%s.%L s" };
             let _ = writeln!(out, "    dateFormat x\n    axisFormat {axis}");
             for bar in &self.bars {

@@ -169,7 +169,8 @@ fn a_fifos_other_end_and_a_stop_are_no_disks_and_no_tasks() {
     }
 }
 
-/// If a signal went to a process group, it also ended those processes whose end is not in the recording.
+/// If a signal was sent to a process group, the signal also ended those processes of the group whose end is not in the
+/// recording.
 #[test]
 fn the_sender_of_a_groups_signal_is_not_waited_for() {
     for (status, kind) in [(TERM, "sleep"), (0, "outside")] {
@@ -249,8 +250,8 @@ fn what_its_parent_stopped_failed_only_if_it_took_too_long() {
             stopped,
             Some("→ perhaps the command exit 1"),
         ),
-        // The child waited to read from a pipe. Data may have woken the child, and the signal may have come only in the
-        // millisecond for which the child then ran.
+        // The child waited to read from a pipe. Perhaps data woke the child, and the signal came only later, in the
+        // millisecond in which the child ran.
         (
             Reason::Child,
             Reason::PipeRead,
@@ -274,8 +275,8 @@ fn what_its_parent_stopped_failed_only_if_it_took_too_long() {
     }
 }
 
-/// The owner of a pool stops a worker that does not end by itself after the other worker has ended. There was no
-/// time-out for the stopped worker, unless the other worker ended long before or failed.
+/// The owner of a pool stops the last worker, which does not end by itself after the other worker has ended. There was
+/// no time-out for the stopped worker, unless the other worker ended long before or failed.
 #[test]
 fn a_pool_that_is_closed_had_no_time_out() {
     for (end, status, is_named) in [(652, 0, false), (300, 0, true), (652, EXIT_1, true)] {
@@ -319,7 +320,8 @@ fn a_parent_that_looks_for_its_childs_end_may_have_a_time_out() {
     }
 }
 
-/// A parent that sleeps after it stopped a child has continued, so no time-out made it fail.
+/// If a parent sleeps after it stopped its child, the parent went on with other work after the stop. So it was no
+/// time-out that made the parent fail.
 #[test]
 fn a_parent_that_sleeps_after_the_stop_had_no_time_out() {
     let mut hand = command(1_100);
@@ -388,7 +390,7 @@ fn steps(analysis: &Analysis) -> Vec<u64> {
     steps.map(|step| step["pid"].as_u64().unwrap()).collect()
 }
 
-/// If an alarm ended the process, the critical path goes on in the child that lived at that time.
+/// If an alarm ended a process, the critical path goes on in the child that was alive while the process waited.
 #[test]
 fn an_alarm_leads_to_the_living_child() {
     for (reason, status, child) in [
@@ -599,7 +601,7 @@ fn workers_without_work_are_idle() {
     // The thread waits for a lock that is held for 5 ms.
     sleeps(&mut hand, (12, 2), 700, (Reason::Lock, SLEEPS));
     wakes(&mut hand, 11, 705, (12, 2));
-    // This thread belongs to another process.
+    // This thread belongs to another process than the threads 10, 11 and 12.
     sleeps(&mut hand, (20, 3), 710, (Reason::Lock, SLEEPS));
     wakes(&mut hand, 10, 800, (20, 3));
     let analysis = analyzed(&hand);
@@ -609,9 +611,9 @@ fn workers_without_work_are_idle() {
     assert_eq!(reasons(&analysis, 20), [("lock", 90)]);
 }
 
-/// A worker sleeps until a signal from another process kills the worker's process. Then the worker was idle, and did
-/// not wait for a lock. If the process exits by itself after the same sleep, the worker waited for a lock that is
-/// shared with the other process.
+/// A worker thread sleeps until a signal from another process kills the worker's process. Such a worker was idle and
+/// did not wait for a lock. If the process instead exits by itself after the sleep, the worker waited for a lock that
+/// its process shares with the other process.
 #[test]
 fn a_worker_that_is_killed_was_idle() {
     for (status, reason) in [(15, "idle"), (EXIT_1, "lock")] {

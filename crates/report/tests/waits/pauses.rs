@@ -36,7 +36,7 @@ fn sleeps_after_failed_tries_name_them() {
     }
 }
 
-/// COMMAND starts a program and naps for half a second, three times. Each program works for a part of the nap after it.
+/// Three times, COMMAND starts a program and then naps for half a second. The program works during a part of this nap.
 #[test]
 fn naps_until_children_end_name_them() {
     let mut hand = command(2_000);
@@ -348,8 +348,8 @@ fn a_lock_that_a_program_gave_up_is_held_by_others() {
 }
 
 /// A loop in the background sleeps until COMMAND ends it by a signal, which the loop handles. COMMAND's work waits for
-/// a CPU that other tasks use. If the CPU were free, the work would be shorter. So would the loop, because it lasts
-/// only as long as the work.
+/// a CPU that other tasks use. If the CPU were free, the work would be shorter, and so would the loop, which lasts only
+/// as long as the work.
 #[test]
 fn a_heartbeat_that_handles_its_end_has_no_length_of_its_own() {
     let mut hand = command(1_500);
@@ -397,7 +397,8 @@ fn a_heartbeat_that_handles_its_end_has_no_length_of_its_own() {
 }
 
 /// COMMAND naps longer and longer until its server has started up. For most of that time, the server waits for a CPU.
-/// In one case the server works for a time that it measures itself, so that the naps are as long on free CPUs.
+/// On free CPUs the naps would be shorter, unless the server works for a time that it measures itself. So the forecast
+/// is an interval.
 #[test]
 fn how_long_a_starting_server_takes_on_free_cpus_is_an_interval() {
     let mut hand = command(1_500);
@@ -514,8 +515,8 @@ fn a_measurement_for_a_set_time_is_not_judged() {
     }
 }
 
-/// COMMAND starts three programs one after the other, which mostly wait, and looks every few milliseconds whether the
-/// current one has ended.
+/// COMMAND starts three programs, one after the other. Each program mostly waits, and COMMAND checks every few
+/// milliseconds whether the running program has ended.
 #[test]
 fn a_program_that_often_looks_at_its_jobs_can_run_them_at_once() {
     let mut hand = command(1_500);

@@ -55,7 +55,7 @@ fn a_runtimes_end_makes_no_ticks_of_its_naps() {
         sleeps_at(&mut hand, (10, 0), from, (Reason::Poll, SLEEPS));
         wakes_at(&mut hand, 0, from + 95 * MS, (10, 0));
     }
-    // The main thread tells the other one to end, and waits for that.
+    // The main thread tells the other thread to end, and then waits until this thread has ended.
     hand.waking(1, 1_010 * MS, 10, 11)
         .switch(1, 1_010 * MS + 1, 0, RUNNING, 11);
     sleeps(&mut hand, (10, 0), 1_011, (Reason::Lock, SLEEPS));
@@ -501,8 +501,8 @@ fn short_programs_are_short_beside_load() {
     );
 }
 
-/// COMMAND naps for longer and longer between checks whether a child has ended, and finally kills the child. The naps
-/// together are a time-out, which can be shorter.
+/// COMMAND naps for longer and longer between checks whether a child has ended, and finally kills the child. All naps
+/// together are a time-out. The advice suggests a shorter time-out.
 #[test]
 fn naps_until_a_kill_are_a_time_out() {
     let mut hand = command(1_100);

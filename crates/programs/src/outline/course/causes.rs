@@ -42,16 +42,17 @@ pub(super) struct Causes<'a> {
     /// The tested variables that the search has handled, each with how the script used the variable's value. For these
     /// variables, the search has already looked for commands whose success would have changed the value.
     pub(super) noted: HashSet<(Vec<u8>, Usage)>,
-    /// Whether the script tested something else between the failure and the script's end. The script may then tolerate
-    /// other failures, too.
+    /// Whether the script, between the failure and its end, also tested something other than the success of the failed
+    /// command. A script with such a test may tolerate other failures, too.
     pub(super) selects: bool,
     /// The possible causes of the script's end that are in sourced files whose text is not known. These causes are only
     /// used if the known text does not clearly show another cause.
     pub(super) in_unknown_files: BTreeSet<EndingCause>,
-    /// The possible ends of the script that have a cause in text which is known.
+    /// The possible ends of the script for which the search found a cause in the script itself or in a sourced file
+    /// whose text is known.
     pub(super) known_ends: Vec<StateIx>,
-    /// Whether the script has a statement that gives the shell's exit status, and no builtin fails with that status
-    /// (`exit 64`).
+    /// Whether the script has a statement such as `exit 64` that gives the exit status with which the shell ended, and
+    /// no shell builtin fails with this status.
     pub(super) is_written: bool,
 }
 
@@ -123,7 +124,8 @@ impl Causes<'_> {
                 usage,
                 otherwise,
             } => {
-                // Before the script sets its own variable, the variable is assumed to be empty.
+                // A variable that the script sets somewhere is assumed to be empty before the script first sets it. Any
+                // other variable may have any value from the environment.
                 let mut commands = self.walk.outline.commands.iter();
                 let is_own = commands.any(|command| value(command, name).is_some());
                 if !is_own || self.is_fit(*usage, name, b"") {
@@ -278,7 +280,7 @@ impl Causes<'_> {
         status.is_some_and(|status| status.is_none_or(|status| status == self.status))
     }
 
-    /// The children of a command or pipe that may have failed.
+    /// The children that a command or pipe started, and that may have failed.
     pub(super) fn failed_children(&self, at: StateIx, what: &What) -> Vec<usize> {
         let Some(state) = self.walk.states.get(at) else {
             return Vec::new();
@@ -385,7 +387,7 @@ impl Causes<'_> {
             }
             What::Value(Some(name)) => {
                 // In `die() { exit "$1"; }`, the script does not show why the exit status has this value. But the
-                // condition under which the script called `die` may show why it ended.
+                // condition under which the script called `die` may show why the script ended.
                 let condition = command.zip(guard);
                 let otherwise = condition.map(|(test, after)| Otherwise::Condition {
                     test,
@@ -548,8 +550,8 @@ impl Causes<'_> {
         name.is_some_and(|name| utilities::uses(name).contains(&which))
     }
 
-    /// Searches for the command whose success or failure the script tested, at the step between two
-    /// states of the script.
+    /// Searches for the command whose success or failure the script tested, at the step between two states of the
+    /// script. Returns what to search for next, or `None` if the search ends here.
     fn tested(&mut self, from: StateIx, to: StateIx, otherwise: Otherwise) -> Option<Search> {
         let walk = self.walk;
         let state = walk.states.get(from)?;

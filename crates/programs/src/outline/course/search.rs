@@ -6,8 +6,8 @@ use super::super::tree::CommandIx;
 /// The index of a state in the comparison of a script with its recorded processes.
 pub(super) type StateIx = usize;
 
-/// A possible cause of the end of a shell script: a failed child process, a statement of the
-/// script, or an unclear one.
+/// A possible cause of the end of a shell script: a failed child process or a statement of the script. The cause can
+/// also be unclear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum EndingCause {
     Child(usize),
@@ -22,12 +22,12 @@ pub(super) enum Search {
     Status,
     /// Search for the command in a trap that set the exit status, because the trap ended the shell.
     TrapStatus,
-    /// Search for the end of the script before its traps ran. The shell ended with the status of
-    /// that moment.
+    /// Search for the point at which the script ended and the shell began to run its traps. The shell's final exit
+    /// status is the one that the shell had at this point.
     BeforeTraps,
-    /// Search for the failure before the shell ran its traps, although the traps then changed the exit status. If
-    /// there was no such failure, a trap's own child with this index is the cause. Without an index, the cause is
-    /// unclear.
+    /// Search for a failure that occurred before the shell ran its traps. The traps then changed the exit status, but
+    /// that failure may be the reason why the script ended. If there was no such failure, the cause is the child
+    /// process with this index, which a trap started. Without an index, the cause is then unclear.
     Earlier(Option<usize>),
     /// Search for the test of the condition under which a statement was executed.
     Guard { after: NodeIx, otherwise: Otherwise },
@@ -61,13 +61,13 @@ pub(super) enum Search {
 /// [`Usage::Status`] and [`Usage::Chosen`] also hold for a variable from which this variable got its value (`x=$y`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Usage {
-    /// The fact is that the shell ended with the variable's value as its exit status.
+    /// The shell ended with the value of a variable as its exit status, as after `exit $x`.
     Status,
-    /// The fact is that a test of the variable, the command with this number, succeeded.
+    /// The script tested a variable, and the test succeeded. The value is the index of the command that is the test.
     Success(CommandIx),
-    /// The fact is that a test of the variable failed in the script.
+    /// The script tested a variable, and the test failed. The value is the index of the command that is the test.
     Failure(CommandIx),
-    /// The fact is that a `case` chose its commands at this node by the variable's value.
+    /// A `case` statement of the script chose the commands at this node by the value of a variable.
     Chosen(NodeIx),
     Other,
 }
@@ -89,9 +89,9 @@ pub(super) enum Otherwise {
     /// The cause is the failed child process with this index, unless the search finds an earlier failure. The child
     /// may only have answered the script's question about that failure, as `grep -q` does.
     Question(usize),
-    /// The command `test` used a variable: either `test` is `exit $x`, or it decided by the variable whether a
-    /// statement was executed. The script does not show why the variable has its value. So the search goes on with the
-    /// condition under which the script ran `test`.
+    /// The command with the index `test` used a variable: the command is `exit $x`, or it is a test of the variable
+    /// that decided whether a statement was executed. The script does not show why the variable has its value. So the
+    /// search goes on with the condition under which the script ran this command.
     Condition {
         test: CommandIx,
         at: StateIx,

@@ -16,7 +16,8 @@ use super::search::{EndingCause, Otherwise, Search, StateIx, Usage};
 const NOTED: usize = 8;
 
 /// The largest number of nodes of the script's graph that are followed from the success of a command to the next
-/// command. A guess: the end of a function and of a condition around the command are fewer nodes.
+/// command. A guess: even if the command is the last one of a function and of a condition, fewer nodes lie between the
+/// two commands.
 const JOINED: usize = 16;
 
 impl Causes<'_> {
@@ -93,8 +94,8 @@ impl Causes<'_> {
         let node = walk.graph.nodes.get(state.node)?;
         let command = node.command.and_then(|ix| walk.outline.commands.get(ix));
         let value = match (&node.what, command) {
-            // The sourced file may have given the variable any value, without a child of the shell. The cause for this
-            // case is noted, and the search goes on before the file.
+            // The sourced file may have given the variable any value, without starting a child of the shell. In that
+            // case the cause is `otherwise`, which is noted here. The search also goes on before the file.
             (What::Wild, _) if self.is_source(node.command) => {
                 self.otherwise(otherwise);
                 None
@@ -166,8 +167,8 @@ impl Causes<'_> {
         let is_zero = is_empty || matches!(literal, Some(b"0" | b""));
         match node.guard.filter(|_| !is_zero) {
             Some(after) => {
-                // The variable may have been set at several places (`|| failed=1`). Each of them may be a reason for
-                // the script's end, so the search also goes on before this one.
+                // The script may set the variable at several places (`|| failed=1`). Each of these settings may be a
+                // reason for the script's end, so the search also goes on before the setting that was found here.
                 let before = Search::Variable {
                     name,
                     usage: Usage::Other,

@@ -166,8 +166,8 @@ impl Walk<'_> {
             What::Status(0) | What::Not(0) => vec![(ends.ok, at)],
             What::Status(_) | What::Not(_) => vec![(ends.failed, at)],
             What::Value(_) => vec![(ends.ok, at), (ends.failed, at)],
-            // Both results of the loop, success and failure, are tried. In the graph only one of them continues after
-            // this node, so the other one soon ends.
+            // Both results of the loop, success and failure, are tried. This node leads on in the script's graph for
+            // only one of them. The path for the other result ends right after this node.
             What::Left(_) => vec![(ends.ok, at), (ends.failed, at)],
             What::Wild => {
                 let mut next = vec![(ends.ok, at), (ends.failed, at)];
@@ -383,7 +383,7 @@ impl Walk<'_> {
     pub(super) fn place<'t>(&self, member: &'t Member, command: Option<CommandIx>) -> Place<'t> {
         match member {
             // If a function runs `"$@"`, the words of the command that is run are in the call of the function. So the
-            // place is this call.
+            // process's place in the script is this call.
             Member::Program(ix, words) => Place {
                 command: command.filter(|_| words.is_some()).or(Some(*ix)),
                 tree: None,
@@ -395,9 +395,10 @@ impl Walk<'_> {
         }
     }
 
-    /// The indices of the failed children that may be the reason for the statement which ended the script. These are
-    /// background jobs, children whose commands name the same file as a command in `deciding`, and children that a
-    /// command in `deciding` started inside its `$(…)`.
+    /// The indices of the failed children that may be the reason for the statement which ended the script. `deciding`
+    /// has the tests that decided that this statement was executed. The failed children are background jobs, children
+    /// whose commands name the same file as a command in `deciding`, and children that a command in `deciding` started
+    /// inside its `$(…)`.
     pub(super) fn linked(&self, live: &[bool], deciding: &BTreeSet<CommandIx>) -> BTreeSet<usize> {
         let mut files: HashSet<&[u8]> = HashSet::new();
         for ix in deciding {
@@ -448,7 +449,8 @@ impl Walk<'_> {
     }
 }
 
-/// The command of the script that a started process executes, or the first of its commands.
+/// The command of the script that a started process executes. For a subshell, the result is the first of the commands
+/// that the subshell executes.
 fn member_command(member: &Member) -> Option<CommandIx> {
     match member {
         Member::Program(ix, _) => Some(*ix),

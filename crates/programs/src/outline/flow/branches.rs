@@ -156,7 +156,8 @@ impl<'a> Builder<'a> {
             match first.literal() {
                 Some(b"break") => true,
                 Some(b"continue") => value.is_some_and(|rounds| rounds > 1),
-                // `return` without a number ends the loop with the status of the command before it.
+                // `return` without a number also ends the enclosing loop. The exit status is then that of the command
+                // before `return`, so it may be 0.
                 Some(b"return") if words.is_some_and(|words| words.len() == 1) => true,
                 Some(b"return" | b"exit") => value == Some(0),
                 _ => false,

@@ -48,8 +48,9 @@ impl<'a> Builder<'a> {
         Some((first, all.all(|function| function.name != name)))
     }
 
-    /// Adds the commands to the script's graph that the shell runs to expand the words of a command, such as `$(…)`.
-    /// Returns the node after these commands, and the nodes after the success and the failure of the last one.
+    /// Adds, to the script's graph, the commands that the shell runs to expand the words of a command, such as `$(…)`.
+    /// Returns the node after these commands, and the nodes after the success and the failure of the last of these
+    /// commands; `None` in place of the latter if there is no such command.
     pub(super) fn substitutions(&mut self, ix: CommandIx, from: NodeIx) -> (NodeIx, Option<Ends>) {
         let Some(command) = self.command(ix) else {
             return (from, None);
@@ -163,8 +164,8 @@ impl<'a> Builder<'a> {
         self.fatal(ends)
     }
 
-    /// Adds the path to the script's graph on which the command fails because a file of its
-    /// redirections cannot be opened.
+    /// Adds, to the script's graph, the path on which the command fails because a file of the command's redirections
+    /// cannot be opened.
     pub(super) fn opened(
         &mut self,
         ix: CommandIx,
@@ -204,8 +205,8 @@ impl<'a> Builder<'a> {
         self.fatal(ends)
     }
 
-    /// Adds a command to the script's graph whose name results from an expansion (`$CC x.c`): it
-    /// may be a program, a builtin or a function.
+    /// Adds, to the script's graph, a command whose name results from an expansion (`$CC x.c`). The command may be a
+    /// program, a builtin or a function.
     pub(super) fn unknown_command(
         &mut self,
         ix: CommandIx,

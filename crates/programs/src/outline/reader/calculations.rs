@@ -5,8 +5,8 @@ use super::super::tree::Assignment;
 use super::super::words::{Expansion, Word};
 use crate::words::split_name;
 
-/// The comparison operators of an arithmetic expression. Each has the option of `[` for the same comparison, and the
-/// option for it if both sides are exchanged. Longer operators come first.
+/// The comparison operators of an arithmetic expression. Each has the option of `[` for the same comparison (`-gt` for
+/// `>`), and the option of `[` for this comparison with its two sides exchanged (`-lt`). Longer operators come first.
 const COMPARISONS: [(&[u8], &[u8], &[u8]); 6] = [
     (b"==", b"-eq", b"-eq"),
     (b"!=", b"-ne", b"-ne"),
@@ -16,7 +16,8 @@ const COMPARISONS: [(&[u8], &[u8], &[u8]); 6] = [
     (b"<", b"-lt", b"-gt"),
 ];
 
-/// The setting of a variable by an arithmetic expression: `n++`, `n+=1`, `n=2`
+/// The setting of a variable by an arithmetic expression: `n++`, `n+=1`, `n=2`. `None` if the expression sets no
+/// variable.
 pub(super) fn setting(expression: &[u8]) -> Option<Assignment> {
     let text = expression.trim_ascii();
     let is_step = |part: &[u8]| matches!(part, b"++" | b"--");
@@ -76,7 +77,7 @@ fn compared(text: &[u8]) -> Option<Vec<Word>> {
 }
 
 /// The shell word for a part of an arithmetic expression: the expansion of a variable, or the number of elements of an
-/// array.
+/// array. `None` for any other text.
 fn variable(text: &[u8]) -> Option<Word> {
     let is_bare = name_length(text) == text.len() && !text.is_empty();
     let text = if is_bare {

@@ -169,8 +169,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads one byte, escaped byte or expansion of a word in the script. `is_quoted` is whether it
-    /// stands in double quotes.
+    /// Reads one byte, escaped byte or expansion of a word in the script. `is_quoted` is whether this part of the word
+    /// is inside double quotes.
     pub(super) fn expandable(&mut self, draft: &mut Draft, is_quoted: bool) {
         let expansion = if is_quoted {
             Expansion::One

@@ -411,7 +411,8 @@ fn a_variable_that_is_not_set_ends_a_script_after_a_question() {
     assert_eq!(ending("bash x", script, &children, 1), want);
 }
 
-/// bash expands the file of a redirection in the process of the program, dash in the shell.
+/// The file name of a redirection may contain commands (`$(stem x)`). bash runs these commands in the process of the
+/// program, and dash runs them in the shell. So they may be children of the shell, or not.
 #[test]
 fn the_file_of_a_redirection_may_be_expanded_by_the_program() {
     let script = "set -e\nif known x; then exit 0; fi\nfetch x > \"out/$(stem x).txt\"\n";

@@ -84,7 +84,7 @@ fn the_page_finds_its_kinds_and_states() {
     assert!(data.contains(states) && data.contains("NOTHING = 0;"));
     assert_eq!(STATES, [ON_CPU, RUN_QUEUE, BLOCKED, SLEEP, UNKNOWN]);
     assert_eq!((kinds()[0].0, kinds()[0].1), (UNKNOWN, 4));
-    // Each of these two names must belong to exactly one kind of pieces.
+    // The names "run queue, woken" and "other sleep" must each belong to exactly one kind of pieces.
     let of = |name: &str| {
         kinds()
             .into_iter()
