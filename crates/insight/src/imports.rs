@@ -7,6 +7,7 @@ pub mod cargo;
 pub mod junit;
 mod lookup;
 pub mod ninja;
+mod notes;
 pub mod spans;
 mod unplaced;
 
@@ -108,7 +109,7 @@ impl Imports {
                 left_out: count.saturating_sub(room) as u64,
                 unplaced,
                 unplaced_failed,
-                note: placed.note,
+                note: notes::text(&placed.notes),
                 tool: placed.tool,
             });
             imports.spans.append(&mut placed.spans);

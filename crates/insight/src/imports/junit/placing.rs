@@ -8,6 +8,7 @@ use super::proof::{is_far, tolerated, Guess};
 use super::report::{Attributes, Case, Suite};
 use super::runner::TRIED;
 use crate::imports::lookup::{imported, ktime, signed, TOLERATED};
+use crate::imports::notes::ImportNote;
 use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx, ThreadIx};
 
 /// The unit of seconds: the number of nanoseconds in one second.
@@ -160,7 +161,7 @@ impl Placer<'_> {
         }
         if suite.has_marks {
             self.placed.add_elsewhere(name, case.has_failed());
-            self.placed.add_note("the recording has its tests as marks");
+            self.placed.add_note(ImportNote::TestsAreMarks);
             return;
         }
         let Some(times) = test.times else {
@@ -196,9 +197,9 @@ impl Placer<'_> {
         }
         self.placed
             .add_note(match (suite.around.is_some(), suite.is_nested) {
-                (true, true) => "tests that hold other tests have no times of their own",
-                (true, false) => "tests that overlap have no times of their own",
-                (false, _) => "tests without a time of the day",
+                (true, true) => ImportNote::NestedTests,
+                (true, false) => ImportNote::OverlappingTests,
+                (false, _) => ImportNote::NoTimeOfDay,
             });
     }
 
@@ -222,8 +223,7 @@ impl Placer<'_> {
         }
         let has_whole_seconds = suite.around.is_some_and(|around| around.digit >= SECOND);
         if times.error.is_none() && has_whole_seconds {
-            self.placed
-                .add_note("its times are whole seconds: tests are up to 1 s later");
+            self.placed.add_note(ImportNote::WholeSeconds);
         }
     }
 
@@ -279,7 +279,7 @@ impl Placer<'_> {
             _ => {
                 add(&suite.attributes.name, &suite.attributes, None);
                 self.placed.parts += 1;
-                self.placed.add_note("tests without a time of the day");
+                self.placed.add_note(ImportNote::NoTimeOfDay);
             }
         }
     }
