@@ -50,7 +50,7 @@ pub struct Execution {
 
 /// The facts by which an execution of a program is named in a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Called {
+pub enum ExecutionName {
     /// The execution has no name.
     Nothing,
     Label {
@@ -297,25 +297,25 @@ impl<'a> BuildFacts<'a> {
     }
 
     /// The facts from which [`BuildFacts::name`] makes the name of an execution of a program.
-    pub fn called(&self, group: Group) -> Called {
+    pub fn execution_name(&self, group: Group) -> ExecutionName {
         let execution = self.execution(group);
         match execution.filter(|_| units::width(&self.label(group)) > NAME) {
-            Some(execution) => Called::Program(execution.program.clone()),
-            None => self.called_by_label(group),
+            Some(execution) => ExecutionName::Program(execution.program.clone()),
+            None => self.label_facts(group),
         }
     }
 
-    fn called_by_label(&self, group: Group) -> Called {
+    fn label_facts(&self, group: Group) -> ExecutionName {
         match (self.exec(group), self.process(group)) {
-            (Some(exec), _) => Called::Label {
+            (Some(exec), _) => ExecutionName::Label {
                 of: Identity::of_program(&exec.argv, &exec.comm),
                 is_forked: false,
             },
-            (None, Some(process)) => Called::Label {
+            (None, Some(process)) => ExecutionName::Label {
                 of: Identity::of(process),
                 is_forked: process.execs.is_empty(),
             },
-            (None, None) => Called::Nothing,
+            (None, None) => ExecutionName::Nothing,
         }
     }
 

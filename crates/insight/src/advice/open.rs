@@ -10,7 +10,7 @@ use tr_analyze::Analysis;
 use tr_format::event::{Comm, Outsider};
 
 use super::deadlines::{Deadline, Measurement};
-use super::facts::{BuildFacts, Called};
+use super::facts::{BuildFacts, ExecutionName};
 use super::jobs::{OneByOne, Order};
 use super::machine::WithheldTime;
 use super::naps;
@@ -102,7 +102,7 @@ pub(super) fn waits(facts: &BuildFacts<'_>, covered: &[bool], polled: &[bool]) -
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum WaitTask {
     /// The program that slept.
-    Sleeper(Called),
+    Sleeper(ExecutionName),
     /// A task that is not recorded and that ended the wait.
     Outsider(Comm),
 }
@@ -117,7 +117,7 @@ fn sleeping(
     let (by, at) = sleeper(facts.analysis, process, segment.from);
     let group = facts.groups.at(by, at).or(group)?;
     let name = facts.name(group).short().to_owned();
-    Some((WaitTask::Sleeper(facts.called(group)), name))
+    Some((WaitTask::Sleeper(facts.execution_name(group)), name))
 }
 
 /// A task that is not recorded, with its name for people.
