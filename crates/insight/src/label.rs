@@ -56,6 +56,18 @@ fn named(process: &Process) -> Option<String> {
     is_server.then(|| server(&server_name(process)))
 }
 
+/// The brief name of a process, for places where its label has no room: the part of the label that distinguishes the
+/// process from others of its program. `None` if the label has no such part.
+pub fn brief(process: &Process) -> Option<String> {
+    if process.role.kthread || process.role.container.is_some() {
+        return None;
+    }
+    if process.role.shared {
+        return Some(server_name(process).to_string());
+    }
+    command_line::brief_of(&process.argv)
+}
+
 /// The label of a process, whole for machine formats and shortened for people.
 pub fn phrase(process: &Process) -> Phrase {
     Phrase::new(whole(process), label(process))

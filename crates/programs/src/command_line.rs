@@ -7,7 +7,7 @@ use crate::program_name::{ProgramName, WORKER};
 use crate::table;
 use crate::tools::{Children, Label, Script};
 use crate::words::{
-    base, command, contains, has, is_of_go_test, is_of_machine, is_temporary, is_test_main,
+    base, brief, command, contains, has, is_of_go_test, is_of_machine, is_temporary, is_test_main,
     of_package, source, test_of_cargo, test_of_go, texts, unhashed, verb, TEST_MAIN, XDIST,
 };
 use tr_format::event::{Argv, Comm};
@@ -506,6 +506,16 @@ fn parts(argv: &Argv, comm: &Comm, forked: bool, ask: Ask) -> Vec<String> {
     what
 }
 
+/// The brief name of a process, for places where its label has no room: the last word of the label without the
+/// directories before it. It distinguishes `cc1 mod10.c` from `cc1 mod11.c`. `None` if the label is only the name of a
+/// program, or if it ends with the text of a script.
+pub fn brief_of(argv: &Argv) -> Option<String> {
+    let args: Vec<&[u8]> = argv.args().collect();
+    let Description { program, what } = read(&args, 0, Ask::Label);
+    let word = what.last().map(String::as_str).or(program.verb())?;
+    brief(word).map(str::to_owned)
+}
+
 /// The facts by which a process is recognized in other recordings of the same build: the name of its program, and the
 /// arguments that its label shows. The text of a script among them is whole.
 pub fn identity_of(argv: &Argv, comm: &Comm) -> (ProgramName, Vec<String>) {
@@ -571,6 +581,26 @@ mod tests {
             let portable = portable_label(&args);
             assert_eq!(portable.short(), short);
             assert_eq!(portable.whole(), whole.trim_end_matches(" (forked)"));
+        }
+    }
+
+    #[test]
+    fn the_brief_name_is_what_differs_between_neighbours() {
+        for (line, want) in [
+            (
+                "/usr/lib/gcc/cc1 -quiet src/mod10.c -o /tmp/a.s",
+                Some("mod10.c"),
+            ),
+            ("make -C src/lua/", Some("lua")),
+            ("git clone", Some("clone")),
+            ("/tmp/go-build12/b001/http.test", Some("http")),
+            ("make", None),
+            ("sh -c cc~-c~x.c", None),
+            ("frob ...", None),
+        ] {
+            let args = line.split(' ').map(|arg| arg.replace('~', " "));
+            let brief = brief_of(&Argv::from_args(args));
+            assert_eq!(brief.as_deref(), want, "{line}");
         }
     }
 
