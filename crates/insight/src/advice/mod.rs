@@ -12,7 +12,6 @@ mod candidate;
 mod checkers;
 mod clocks;
 mod combined;
-mod deadlines;
 mod directories;
 pub mod facts;
 mod fetches;
@@ -36,6 +35,8 @@ mod runners;
 mod simulation;
 mod sleeps;
 mod started;
+mod started_servers;
+mod timers;
 mod totals;
 mod unjudged;
 mod verdict;
@@ -51,7 +52,6 @@ use crate::course;
 use crate::cpu_need::CpuNeed;
 use crate::view::View;
 pub use candidate::{Advice, AdviceKind, MOST};
-use clocks::Clocks;
 pub use combined::Combined;
 use facts::BuildFacts;
 use judgement::verdict;
@@ -169,8 +169,8 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
     let mut distinct = distinct(facts, rated.enough);
 
     withheld.add_polled(facts, &sleeps.polled, sleeps.superfluous.ns);
-    let clocks = Clocks::of(facts);
-    withheld.keep(clocks.queued());
+    let measurement = clocks::measurement(facts);
+    withheld.keep(measurement.as_ref().map_or(0, |own| own.queued));
     let alone = withheld.alone(facts);
     distinct.limit_gains(alone, sleeps.superfluous.guessed);
 
@@ -185,7 +185,7 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
         jobs: &jobs,
         sleeps: &sleeps,
         covered: &distinct.covered,
-        clocks: &clocks,
+        measurement: measurement.as_ref(),
         silenced: rated.silenced.as_ref(),
         changes: &lines.changes,
     };

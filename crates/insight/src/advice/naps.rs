@@ -22,6 +22,7 @@ use super::nap::{sum, Nap, Superfluous, LOOP};
 use super::pauses::Pauses;
 use super::polls;
 use super::rhythm::{is_long, is_paced};
+use super::timers::queued_before;
 use crate::timeout::timed_out;
 use crate::{exit, label};
 use tr_text::phrase::Phrase;
@@ -488,8 +489,18 @@ fn add_sleeps(
         let sleeps = timeline.since(*thread, begin).take(BESIDE.1);
         let sleeps = sleeps.take_while(|stretch| stretch.from < end);
         let sleeps = sleeps.filter(|stretch| {
+            let nap = Nap {
+                thread: *thread,
+                group,
+                by: group,
+                from: stretch.from,
+                to: stretch.to,
+                ran: stretch.to,
+            };
+            // A runtime's thread that looks after its other threads from time to time does not delay their work.
             stretch.doing == Bucket::Wait(Wait::Sleep)
                 && facts.analysis.wait_end(*thread, stretch).is_timer()
+                && !is_beside_work(facts, &nap)
         });
         let lengths: Vec<u64> = sleeps
             .map(|stretch| stretch.to.min(end).since(stretch.from.max(begin)))
@@ -572,6 +583,7 @@ fn of_naps(
             let (time, times) = (units::time(sum), times(count));
             let needed = asked_work(facts, &slept).saturating_add(starting(facts, &slept));
             let cap = sum.saturating_sub(needed);
+            let cap = cap.saturating_add(queued_before(facts, &slept));
             match awaited.filter(|process| process.status == Some(0)) {
                 Some(process) => (
                     AdviceKind::Sleep,

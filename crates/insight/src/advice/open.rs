@@ -9,7 +9,7 @@ use tr_analyze::share;
 use tr_analyze::Analysis;
 use tr_format::event::{Comm, Outsider};
 
-use super::deadlines::{Deadline, Measurement};
+use super::clocks::Measurement;
 use super::facts::{BuildFacts, ExecutionName};
 use super::jobs::{OneByOne, Order};
 use super::machine::WithheldTime;
@@ -315,20 +315,6 @@ pub(super) fn order(
         kind: OpenKind::Order,
         ns: most,
         text: format!("order of {commands}: not judged (at once up to {time} less)"),
-    })
-}
-
-/// The open point of the verdict (a part of the build that no rule has judged) for a timer that a program set before
-/// other work of the program, if that work waited for CPUs for a tenth of the build's time or more while the timer ran.
-pub(super) fn deadline(facts: &BuildFacts<'_>, deadline: &Deadline) -> Option<OpenPoint> {
-    let (name, time) = (facts.name(deadline.group), units::time(deadline.length));
-    (deadline.queued.saturating_mul(MUCH) >= facts.wall).then(|| OpenPoint {
-        kind: OpenKind::Sleep,
-        ns: deadline.length,
-        text: format!(
-            "a timer of {time} in {}, on which others have no effect: not judged",
-            name.short()
-        ),
     })
 }
 
