@@ -284,19 +284,27 @@ pub(super) fn starting(facts: &BuildFacts<'_>, slept: &[Nap]) -> u64 {
     let Some(timeline) = &facts.analysis.timeline else {
         return 0;
     };
-    let servers = started_servers(facts, slept).into_iter();
-    let needed = servers.filter(|server| {
-        // The first nap that ended after the server became ready. If the program did something else between this nap
-        // and its request, it did not nap for the server.
+    let servers = started_servers(facts, slept);
+    let needed = servers.iter().filter(|server| {
+        // The first nap that ended after the server became ready. If the program napped again before its request, it
+        // did not nap for this server, unless it started the next server in between.
         let noticed = slept.partition_point(|nap| nap.to < server.ready);
-        let next = slept.get(noticed + 1);
-        slept.get(noticed).is_none_or(|nap| server.asked >= nap.to)
-            && next.is_none_or(|next| server.asked <= next.from)
+        let Some(nap) = slept.get(noticed) else {
+            return true;
+        };
+        let is_next = |next: &Nap| {
+            let mut others = servers.iter();
+            server.asked <= next.from
+                || others.any(|other| other.start >= nap.to && other.start <= next.from)
+        };
+        server.asked >= nap.to && slept.get(noticed + 1).is_none_or(is_next)
     });
-    let needed: Vec<StartedServer> = needed.collect();
+    let needed: Vec<&StartedServer> = needed.collect();
     let needed = slept.iter().map(|nap| {
-        let worked = |server: &StartedServer| server.worked(timeline, nap.from, nap.to);
-        needed.iter().map(worked).max().unwrap_or(0)
+        let worked = needed
+            .iter()
+            .map(|server| server.worked(timeline, nap.from, nap.to));
+        worked.max().unwrap_or(0)
     });
     needed.fold(0, u64::saturating_add)
 }

@@ -19,7 +19,7 @@ use super::candidate::{AdviceKind, Candidate, Certainty};
 use super::facts::BuildFacts;
 use super::limits::{ended_by_limit, given_up_at_once, killed_after_grace};
 use super::nap::{sum, Nap, Superfluous, LOOP};
-use super::pauses::Pauses;
+use super::pauses::{ends_by_signal, Pauses};
 use super::polls;
 use super::rhythm::{is_long, is_paced};
 use super::timers::queued_before;
@@ -540,11 +540,17 @@ fn of_naps(
     slept.sort_by_key(|nap| nap.from);
     let sum = sum(&slept);
     let longest = slept.iter().map(Nap::length).max()?;
+    let sleepers: BTreeSet<Group> = slept.iter().map(|nap| nap.by).collect();
     // Sleeps as short as those of a language's runtime matter only if, together, they take a tenth of the build's time.
-    if longest <= RUNTIMES && sum.saturating_mul(10) < facts.wall {
+    // A server that a signal ends may have a runtime that sleeps until its threads have stopped, as the Java VM does.
+    let is_ended = |group: &Group| {
+        let execution = facts.execution(*group);
+        execution.is_some_and(|execution| ends_by_signal(facts, execution.process))
+    };
+    let are_few = sum.saturating_mul(10) < facts.wall;
+    if longest <= RUNTIMES && (are_few || sleepers.iter().all(is_ended)) {
         return None;
     }
-    let sleepers: BTreeSet<Group> = slept.iter().map(|nap| nap.by).collect();
     let (name, s) = facts.names(*sleepers.first()?, sleepers.iter().copied());
     let times = |count: usize| match count {
         1 => String::new(),
