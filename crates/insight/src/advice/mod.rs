@@ -15,6 +15,7 @@ mod combined;
 mod directories;
 pub mod facts;
 mod fetches;
+mod forecast;
 mod job_limit;
 mod jobs;
 mod judgement;
@@ -54,7 +55,7 @@ use crate::view::View;
 pub use candidate::{Advice, AdviceKind, MOST};
 pub use combined::Combined;
 use facts::BuildFacts;
-use judgement::verdict;
+use judgement::{verdict, Findings};
 use lines::AdviceLines;
 use machine::WithheldTime;
 use proposals::Proposals;
@@ -192,13 +193,19 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
     let points = judged.open_points(facts);
     let could_be_parallel = could_be_parallel(&points, &lines.changes);
 
-    let bound = nothing.map(|(_, bound)| bound);
-    let mut verdict = verdict(facts, &withheld, &lines, bound, had);
-    verdict.have_quota(simulation.own);
-    verdict.have_guessed(sleeps.superfluous.guessed);
-    verdict.have_open(points);
-    verdict.have_polls(facts, &lines.changes)?;
-    verdict.have_starved(sleeps.starved_meanwhile(facts));
+    let verdict = verdict(
+        facts,
+        Findings {
+            withheld: &withheld,
+            lines: &lines,
+            points,
+            had,
+            bound: nothing.map(|(_, bound)| bound),
+            simulated: simulation.own,
+            guessed: sleeps.superfluous.guessed,
+            starved: sleeps.starved_meanwhile(facts),
+        },
+    )?;
 
     let need = simulation.cpu_need(facts, alone);
     Ok(BuildAdvice {

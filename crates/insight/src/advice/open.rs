@@ -16,7 +16,7 @@ use super::machine::WithheldTime;
 use super::naps;
 use super::quartiles::Quartiles;
 use super::rating::Silenced;
-use super::verdict::{Blame, BuildVerdict, OpenKind, OpenPoint};
+use super::verdict::{OpenKind, OpenPoint};
 use crate::who;
 use tr_programs::program_name::ProgramName;
 use tr_text::units;
@@ -352,48 +352,4 @@ pub(super) fn sleeps_beside(facts: &BuildFacts<'_>, most: u64, own: u64) -> Opti
             units::time(most)
         ),
     })
-}
-
-impl BuildVerdict {
-    /// Adds the parts of the build that no rule has judged to the verdict. A verdict that blamed the machine alone
-    /// changes: it blames the code if the build's own unjudged waits are longer than the delay by the machine;
-    /// otherwise it blames the machine and perhaps also the code.
-    pub(super) fn have_open(&mut self, points: Vec<OpenPoint>) {
-        let waits = points.iter().filter(|point| point.kind.is_wait());
-        let waits = waits.map(|point| point.ns).fold(0, u64::saturating_add);
-        let withheld = self.wall.saturating_sub(self.alone);
-        if self.blame == Blame::Machine && !points.is_empty() {
-            self.blame = if waits > withheld {
-                Blame::Code
-            } else {
-                Blame::Perhaps
-            };
-        }
-        // A loop that is not on the critical path, and that checks for the end of some work, sleeps less if that work
-        // takes less time.
-        let beside = points
-            .iter()
-            .filter(|point| point.kind == OpenKind::SleepBeside);
-        let beside = beside.map(|point| point.ns).fold(0, u64::saturating_add);
-        let least = self.alone.saturating_sub(beside);
-        self.alone_at_least = self.alone_at_least.min(least);
-        self.open = points;
-    }
-
-    /// Lowers the least time of the forecast without other tasks on the CPUs by `starved`, if `starved` is a tenth of
-    /// the build's time or more. `starved` is the time in nanoseconds in which a process of the build slept again and
-    /// again while other tasks of the build got no CPU. A process that sleeps until the work of such tasks is done
-    /// would sleep less on free CPUs.
-    pub(super) fn have_starved(&mut self, starved: u64) {
-        if starved.saturating_mul(MUCH) < self.wall {
-            return;
-        }
-        let least = self.alone.saturating_sub(starved);
-        self.alone_at_least = self.alone_at_least.min(least);
-        self.blame = match self.blame {
-            Blame::Code if self.changes > 0 => Blame::Both,
-            Blame::Code => Blame::Perhaps,
-            blame => blame,
-        };
-    }
 }
