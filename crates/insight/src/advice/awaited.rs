@@ -281,9 +281,6 @@ fn of_starting(facts: &BuildFacts<'_>, slept: &[Nap]) -> Option<Awaited> {
 /// The time in nanoseconds during the given naps in which a server worked in order to become ready. The napping
 /// program, or a program that it started, asked this server after these naps.
 pub(super) fn starting(facts: &BuildFacts<'_>, slept: &[Nap]) -> u64 {
-    let Some(timeline) = &facts.analysis.timeline else {
-        return 0;
-    };
     let servers = started_servers(facts, slept);
     let needed = servers.iter().filter(|server| {
         // The first nap that ended after the server became ready. If the program napped again before its request, it
@@ -300,10 +297,13 @@ pub(super) fn starting(facts: &BuildFacts<'_>, slept: &[Nap]) -> u64 {
         server.asked >= nap.to && slept.get(noticed + 1).is_none_or(is_next)
     });
     let needed: Vec<&StartedServer> = needed.collect();
+    // A loop that sleeps and checks ends when the server is ready, so waits of the server for a CPU make its sleeps
+    // longer. One or two sleeps are as long on free CPUs.
+    let queued = slept.len() >= LOOP;
     let needed = slept.iter().map(|nap| {
         let worked = needed
             .iter()
-            .map(|server| server.worked(timeline, nap.from, nap.to));
+            .map(|server| server.worked(nap.from, nap.to, queued));
         worked.max().unwrap_or(0)
     });
     needed.fold(0, u64::saturating_add)

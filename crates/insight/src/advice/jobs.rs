@@ -420,14 +420,20 @@ fn row(facts: &BuildFacts<'_>, owner: Group, limit: Limit, mut jobs: Vec<Job>) -
     // Without other tasks on the CPUs, the build does not have the time in which its tasks had no CPU.
     let starved = starved_within(facts, from, until).min(length);
     let own = length - starved;
-    let longest = slowest.to.since(slowest.from);
-    let longest = longest.saturating_sub(starved_within(facts, slowest.from, slowest.to));
     let groups: Vec<Group> = jobs.iter().map(|job| job.group).collect();
     let others = groups
         .iter()
         .copied()
         .filter(|group| *group != slowest.group);
     let mostly_wait = work.saturating_mul(2) < own;
+    let longest = slowest.to.since(slowest.from);
+    // While a job waits, other tasks of the build may want a CPU, so that time does not make the job longer.
+    let (own, longest) = if mostly_wait {
+        (length, longest)
+    } else {
+        let starved = starved_within(facts, slowest.from, slowest.to);
+        (own, longest.saturating_sub(starved))
+    };
     // Jobs that mostly wait need no idle CPU to run at once.
     if !mostly_wait && idle.saturating_mul(2) < length {
         return None;

@@ -39,6 +39,7 @@ const RUNTIMES: u64 = 12_000_000;
 pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let mut by_process: BTreeMap<ProcessIx, Vec<Nap>> = BTreeMap::new();
     let mut works = false;
+    let failed = exit::command_failed(facts.analysis);
     let mut segments = facts.segments().peekable();
     while let Some((segment, group, reason)) = segments.next() {
         let (TimeKind::Sleep, Some(group)) = (segment.kind, group) else {
@@ -51,8 +52,8 @@ pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         let process = facts.analysis.thread(segment.thread).process;
         let (process, at) = sleeper(facts.analysis, process, segment.from);
         // A program that gives up after a sleep waited for something else, unless the sleep is one of several pauses
-        // between the program's tries.
-        let is_pause = by_process.contains_key(&process);
+        // between the program's tries. If the build went on after that, the wait still cost time.
+        let is_pause = by_process.contains_key(&process) || !failed;
         let gave_up = || killed::gave_up(facts.analysis, segment.thread, segment.from);
         // The thread waits for something else, and an alarm signal only ends that wait, so this is no sleep.
         if killed::has_no_timeout(reason) || !is_pause && gave_up() {

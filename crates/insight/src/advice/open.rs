@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use tr_analyze::critical_path::{Segment, TimeKind};
+use tr_analyze::critical_path::{by_kind, Segment, TimeKind};
 use tr_analyze::programs::{sleeper, Group};
 use tr_analyze::share;
 use tr_analyze::Analysis;
@@ -337,7 +337,9 @@ pub(super) fn measurement(facts: &BuildFacts<'_>, own: &Measurement) -> OpenPoin
 /// but the sleeps do not. `most` is the time that the build would save without any sleep, and `own` is the build's time
 /// if no other tasks use its CPUs, both in nanoseconds.
 pub(super) fn sleeps_beside(facts: &BuildFacts<'_>, most: u64, own: u64) -> Option<OpenPoint> {
-    if most.saturating_mul(MUCH) < own || most == 0 {
+    // Most of these sleeps are on the path itself, so they are an open point of their own.
+    let on_path = by_kind(&facts.path.segments).of(TimeKind::Sleep);
+    if most.saturating_mul(MUCH) < own || most == 0 || on_path.saturating_mul(2) > most {
         return None;
     }
     let beside = naps::sleeps_beside(facts);

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use tr_analyze::model::{ProcessIx, ThreadIx};
-use tr_analyze::timeline::{Actor, Bucket, Stretch, Timeline};
+use tr_analyze::timeline::{Actor, Bucket, Stretch, Timeline, Wait};
 use tr_format::event::{Ktime, Reason};
 
 use super::facts::BuildFacts;
@@ -27,29 +27,32 @@ pub(super) struct StartedServer {
     pub ready: Ktime,
     /// The moment of the first request: the napping program, or a program that it had started, ended the wait.
     pub asked: Ktime,
-    /// The thread of the server that waited for the request, with its start.
-    thread: (ThreadIx, Ktime),
-    /// The first thread of the server.
-    first: ThreadIx,
+    /// The times in which the server, or a program that started it, ran, waited for a CPU or waited for a disk before it
+    /// was ready. The times are sorted and may overlap.
+    busy: Vec<Busy>,
+}
+
+/// A time in which a server that starts up was busy.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Busy {
+    from: Ktime,
+    to: Ktime,
+    /// Whether the server waited for a CPU.
+    queued: bool,
 }
 
 impl StartedServer {
-    /// The time in nanoseconds from `from` to `to` in which the server was not ready and did not sleep until a timer
-    /// expired. Until the thread that waits for requests exists, the first thread of the server counts.
-    pub fn worked(&self, timeline: &Timeline, from: Ktime, to: Ktime) -> u64 {
-        let (from, to) = (from.max(self.start), to.min(self.ready));
-        let (thread, start) = self.thread;
-        let start = start.clamp(from, to.max(from));
-        let sleeps = |thread, from: Ktime, to: Ktime| {
-            let parts = timeline.since(thread, from).take(PARTS);
-            let parts = parts.take_while(move |part| part.from < to);
-            let sleeps = parts
-                .filter(|part| matches!(part.doing, Bucket::Wait(_)) && part.waker().is_timer());
-            let sleeps = sleeps.map(move |part| part.to.min(to).since(part.from.max(from)));
-            sleeps.fold(0, u64::saturating_add)
-        };
-        let slept = sleeps(self.first, from, start).saturating_add(sleeps(thread, start, to));
-        to.since(from).saturating_sub(slept)
+    /// The time in nanoseconds from `from` to `to` in which the server was busy and not ready yet. `queued` says whether
+    /// the times count in which the server only waited for a CPU.
+    pub fn worked(&self, from: Ktime, to: Ktime, queued: bool) -> u64 {
+        let busy = self.busy.iter().filter(|busy| queued || !busy.queued);
+        let (mut until, mut sum) = (from, 0u64);
+        for busy in busy.take_while(|busy| busy.from < to) {
+            let end = busy.to.min(to);
+            sum = sum.saturating_add(end.since(busy.from.max(until)));
+            until = until.max(end);
+        }
+        sum
     }
 }
 
@@ -79,20 +82,44 @@ pub(super) fn started_servers(facts: &BuildFacts<'_>, slept: &[Nap]) -> Vec<Star
         };
         let process = analysis.process(ix);
         let threads = process.threads.iter().take(THREADS);
-        let asked = threads.filter_map(|thread| {
-            let request = first_request(timeline, *thread, is_client)?;
-            Some((*thread, request))
+        let asked = threads.filter_map(|thread| first_request(timeline, *thread, is_client));
+        let (ready, asked) = asked.min_by_key(|(_, asked)| *asked)?;
+        // A program such as npm may have started the server.
+        let starters = analysis.lineage(ix).take_while(|other| {
+            let process = analysis.process(*other);
+            !own.contains(other) && process.start >= begin
         });
-        let (thread, (ready, asked)) = asked.min_by_key(|(_, (_, asked))| *asked)?;
+        let threads = starters.flat_map(|other| &analysis.process(other).threads);
+        let threads = threads.take(THREADS);
+        let busy = threads.flat_map(|thread| busy(timeline, *thread, ready));
+        let mut busy: Vec<Busy> = busy.collect();
+        busy.sort_unstable();
         Some(StartedServer {
             start: process.start,
             ready,
             asked,
-            thread: (thread, analysis.thread(thread).start),
-            first: *process.threads.first()?,
+            busy,
         })
     });
     servers.collect()
+}
+
+/// The times until `ready` in which a thread ran, waited for a CPU, or waited for a disk.
+fn busy(timeline: &Timeline, thread: ThreadIx, ready: Ktime) -> impl Iterator<Item = Busy> + '_ {
+    let parts = timeline.of(thread).take(PARTS);
+    let parts = parts.take_while(move |part| part.from < ready);
+    parts.filter_map(move |part| {
+        let queued = matches!(part.doing, Bucket::RunQueue { .. });
+        let is_busy = matches!(
+            part.doing,
+            Bucket::OnCpu(_) | Bucket::Wait(Wait::Io | Wait::Blocked)
+        );
+        (queued || is_busy).then_some(Busy {
+            from: part.from,
+            to: part.to.min(ready),
+            queued,
+        })
+    })
 }
 
 /// The time from which a thread only waited, and the time at which a client ended this wait for the first time. Ticks of

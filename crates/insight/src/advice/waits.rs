@@ -75,7 +75,7 @@ fn disk(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             "keep the files in the page cache, or on a faster disk",
         ),
     ];
-    let busy = busy(facts);
+    let requests = requests(facts);
     // The page cache avoids only reads, so it is not advised for programs that only write.
     let reads = |group: Group| {
         let process = facts.process(group);
@@ -88,15 +88,15 @@ fn disk(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             if let Some(group) = group.filter(|_| own(segment.kind, reason)) {
                 add(&mut by_group, group, segment.length());
                 syncs += u64::from(reason == Reason::Sync);
-                if !reads(group) && is_ended_by_worker(facts, segment) {
+                if !reads(group) && is_ended_by_task(facts, segment) {
                     unproven = unproven.saturating_add(segment.length());
                 }
             }
         }
         let (sum, longest) = facts.longest(&by_group)?;
-        // A worker of the kernel that ends the waits may itself have waited for a CPU. The disks account for no more
-        // time than they were busy.
-        if unproven.saturating_mul(2) > sum && sum > busy.saturating_mul(2) {
+        // A worker of the kernel that ends the waits may itself have waited for a CPU. Requests to disks account for no
+        // more time than they took.
+        if unproven.saturating_mul(2) > sum && sum > requests.saturating_mul(2) {
             return None;
         }
         let (name, s) = facts.names(longest, by_group.keys().copied());
@@ -123,24 +123,26 @@ fn disk(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     kinds.into_iter().filter_map(candidate).collect()
 }
 
-/// The time in nanoseconds in which disks of the machine had requests in flight, summed over all disks; the largest
-/// number if no requests were recorded.
-fn busy(facts: &BuildFacts<'_>) -> u64 {
+/// The time in nanoseconds that all requests to disks of the machine took, summed over the requests; the largest number
+/// if no requests were recorded.
+fn requests(facts: &BuildFacts<'_>) -> u64 {
     let blocks = &facts.analysis.disks.blocks;
     if blocks.is_empty() {
         return u64::MAX;
     }
-    let busy = blocks.iter().map(|(_, block)| block.busy);
-    busy.fold(0, u64::saturating_add)
+    let groups = blocks.iter().flat_map(|(_, block)| &block.groups);
+    let took = groups.map(|group| group.latency);
+    took.fold(0, u64::saturating_add)
 }
 
-/// Whether a task that is not recorded, such as a worker of the kernel, ended a wait of the critical path, and the
-/// recording does not show which disk the thread waited for.
-fn is_ended_by_worker(facts: &BuildFacts<'_>, wait: &Segment) -> bool {
+/// Whether another task, such as a worker of the kernel, ended a wait of the critical path, and the recording does not
+/// show which disk the thread waited for.
+fn is_ended_by_task(facts: &BuildFacts<'_>, wait: &Segment) -> bool {
     let analysis = facts.analysis;
     let timeline = analysis.timeline.as_ref();
     let stretch = timeline.and_then(|timeline| timeline.around(wait.thread, wait.from));
-    let by_task = stretch.is_some_and(|stretch| matches!(stretch.waker(), Actor::Outside(_)));
+    let by_task = stretch
+        .is_some_and(|stretch| matches!(stretch.waker(), Actor::Outside(_) | Actor::Thread(_)));
     let disk = analysis.disks.waited.of(wait.thread, wait.from);
     by_task && disk.is_none()
 }

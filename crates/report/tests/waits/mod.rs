@@ -5,7 +5,7 @@ use serde_json::Value;
 use tr_analyze::awaited::WaitReason;
 use tr_analyze::model::Analysis;
 use tr_analyze::{analyze, Options};
-use tr_format::device::{Block, Device};
+use tr_format::device::{Block, Device, Requests};
 use tr_format::dns::DnsQuery;
 use tr_format::event::{
     CgroupId, Comm, Ktime, LifeKind, Outsider, Reason, SchedKind, Tgid, Tid, Timeout,
@@ -563,11 +563,11 @@ fn ticks_between_answers_are_no_silence() {
     }
 }
 
-/// A program that only writes waits 0.3 s for a disk, until a worker of the kernel ends its wait. If the disks were hardly
-/// busy, the worker itself waited for something else, such as a CPU.
+/// A program that only writes waits 0.3 s for a disk, until a worker of the kernel ends its wait. If the requests to
+/// disks took much less time, the worker itself waited for something else, such as a CPU.
 #[test]
 fn a_late_worker_of_the_kernel_is_no_slow_disk() {
-    for (busy, is_disk) in [(250, true), (5, false)] {
+    for (took, is_disk) in [(250, true), (5, false)] {
         let mut hand = command(500);
         names(&mut hand, 1, 99, "kworker/u8:1");
         let wait = SchedKind::Switch {
@@ -590,8 +590,11 @@ fn a_late_worker_of_the_kernel_is_no_slow_disk() {
             device: Device { major: 8, minor: 0 },
             name: (*b"sda").into(),
             interval: 500 * MS.unsigned_abs(),
-            busy: busy * MS.unsigned_abs(),
-            groups: Default::default(),
+            groups: [Requests {
+                latency: took * MS.unsigned_abs(),
+                ..Requests::default()
+            }; 4],
+            ..Block::default()
         };
         analysis
             .disks

@@ -403,7 +403,7 @@ fn a_heartbeat_that_handles_its_end_has_no_length_of_its_own() {
 fn how_long_a_starting_server_takes_on_free_cpus_is_an_interval() {
     let mut hand = command(1_500);
     starts(&mut hand, 10, 2, 11, 1);
-    becomes(&mut hand, 3, 11, "/w/server");
+    becomes_on(&mut hand, 1, 11, 3, "/w/server");
     hand.preempt(1, 20 * MS, 11, RUNNING, 98)
         .switch(1, 500 * MS, 98, RUNNING, 11);
     for (from, to) in [(10, 110), (115, 315)] {

@@ -249,15 +249,15 @@ fn a_script_that_waits_for_a_server_that_works_polls() {
     assert!(text.contains("checks every 250 ms, 4 times"), "{text}");
 }
 
-/// A script checks after naps of 20 and 38 ms whether its server answers, by a program that asks the server. The server waits for a
+/// A script checks after naps of 20 and 28 ms whether its server answers, by a program that asks the server. The server waits for a
 /// disk and works until it is ready, and the script needs it. So the script's naps cost no time.
 #[test]
 fn naps_until_a_server_has_started_cost_nothing() {
     let mut hand = command(500);
     starts(&mut hand, 10, 2, 11, 1);
-    becomes(&mut hand, 3, 11, "/w/server");
+    becomes_on(&mut hand, 1, 11, 3, "/w/server");
     for nap in 0..12 {
-        let length = 20 + 18 * (nap % 2);
+        let length = 20 + 8 * (nap % 2);
         naps(&mut hand, (10, 0), 10 + 31 * nap, 10 + 31 * nap + length);
     }
     sleeps(&mut hand, (11, 1), 100, (Reason::FileRead, BLOCKED));
