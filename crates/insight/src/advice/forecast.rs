@@ -29,6 +29,8 @@ pub(super) struct Doubts {
     /// The time in which a process of the build slept again and again while other tasks of the build got no CPU. A
     /// process that sleeps until the work of such tasks is done would sleep less on free CPUs.
     pub starved: u64,
+    /// Work of threads that take turns, which the simulation may do at the same time ([`super::turns`]).
+    pub in_turn: u64,
 }
 
 /// What loops that sleep and check make uncertain. If the build's own work ends sooner, such a loop sleeps less often,
@@ -65,6 +67,7 @@ impl Forecast {
         let more = [
             error.above,
             doubts.guessed,
+            doubts.in_turn,
             doubts.polls.as_ref().map_or(0, |polls| polls.late),
         ];
         let more = more.into_iter().fold(0, u64::saturating_add);

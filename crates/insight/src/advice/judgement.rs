@@ -7,6 +7,7 @@ use super::facts::BuildFacts;
 use super::forecast::{is_much, Doubts, Forecast, Polls};
 use super::lines::{own_changes, AdviceLines};
 use super::machine::WithheldTime;
+use super::turns::in_turn;
 use super::verdict::{Blame, BuildVerdict, CpuOwners, Mostly, OpenKind, OpenPoint};
 use crate::{exit, path};
 
@@ -58,6 +59,11 @@ pub(super) fn verdict(
         beside: beside.map(|point| point.ns).fold(0, u64::saturating_add),
         polls: None,
         starved: findings.starved,
+        in_turn: if withheld.lost() > 0 {
+            in_turn(facts)
+        } else {
+            0
+        },
     };
     let likely = Forecast::of(facts, withheld, &doubts).likely;
     let blame = Blame::by_advice(machine, lines);

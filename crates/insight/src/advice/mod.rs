@@ -39,6 +39,7 @@ mod started;
 mod started_servers;
 mod timers;
 mod totals;
+mod turns;
 mod unjudged;
 mod verdict;
 mod waits;

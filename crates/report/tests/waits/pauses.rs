@@ -4,7 +4,7 @@ use tr_format::event::Reason;
 
 use super::super::kinds::hand::{Hand, DEAD, RUNNING, SLEEPS};
 use super::sleeps::{becomes, becomes_on, ends_for_command, naps, polls};
-use super::{advice, analyzed, command, ends, sleeps, starts, wakes, EXIT_1, MS, TERM};
+use super::{advice, analyzed, command, ends, sleeps, sleeps_at, starts, wakes, EXIT_1, MS, TERM};
 
 /// COMMAND starts a program and then naps for half a second, three times. The program ends with the given status.
 fn tries(status: u32) -> Hand {
@@ -394,6 +394,39 @@ fn a_heartbeat_that_handles_its_end_has_no_length_of_its_own() {
         "{text}"
     );
     assert!(!text.contains("sleeps"), "{text}");
+}
+
+/// COMMAND and another program take turns: each reads what the other one wrote. While other tasks have the CPUs, most of
+/// their waits are not there, because the answer has come before the program reads. So the forecast must allow for the
+/// work of both, one after the other.
+#[test]
+fn programs_that_take_turns_are_not_forecast_to_run_at_once() {
+    let mut hand = command(2_500);
+    starts(&mut hand, 10, 2, 11, 1);
+    becomes_on(&mut hand, 1, 11, 3, "/w/model");
+    let read = (Reason::PipeRead, SLEEPS);
+    sleeps(&mut hand, (11, 1), 4, read);
+    // 120 turns, in which each of the two works for 1 ms.
+    for turn in 0..120 {
+        let at = 5 + 3 * turn;
+        wakes(&mut hand, 10, at, (11, 1));
+        sleeps_at(&mut hand, (10, 0), at * MS + 1_000, read);
+        wakes(&mut hand, 11, at + 1, (10, 0));
+        sleeps_at(&mut hand, (11, 1), (at + 1) * MS + 1_000, read);
+    }
+    // Then both wait for a CPU, and each finds what it needs when it gets one.
+    wakes(&mut hand, 10, 400, (11, 1));
+    hand.preempt(0, 410 * MS, 10, RUNNING, 98)
+        .preempt(1, 410 * MS, 11, RUNNING, 99)
+        .switch(1, 1_000 * MS, 99, RUNNING, 11)
+        .preempt(1, 1_500 * MS, 11, RUNNING, 99)
+        .switch(0, 1_500 * MS, 98, RUNNING, 10)
+        .switch(1, 2_000 * MS, 99, RUNNING, 11);
+    ends(&mut hand, (11, 1), 2_020, 0);
+    ends(&mut hand, (10, 0), 2_030, 0);
+    let text = advice(&analyzed(&hand));
+    let most = text.split(" to ").nth(1).unwrap_or_default();
+    assert!(most.starts_with("1.78 s"), "{text}");
 }
 
 /// COMMAND naps longer and longer until its server has started up. For most of that time, the server waits for a CPU.

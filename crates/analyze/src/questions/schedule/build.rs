@@ -1,7 +1,7 @@
 //! Turns the timeline of every thread into the operations that the simulation of a run does.
 
 use std::cell::Cell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use tr_format::event::Ktime;
 
@@ -54,7 +54,10 @@ pub(super) fn threads(
         plan,
         from: path.from,
         to: path.to,
-        sleeps: sleeps(path),
+        sleeps: waits(path, |kind| kind == TimeKind::Sleep),
+        timed: waits(path, |kind| {
+            matches!(kind, TimeKind::Sleep | TimeKind::Network)
+        }),
         looks: Cell::new(LOOKS),
         containers: WaitedFor::of(analysis),
         own: Own::below(analysis, path.process),
@@ -99,11 +102,14 @@ pub(super) fn threads(
 /// The largest number of entries of timelines that are compared with sleeps on the critical path. A bound of the work.
 const LOOKS: usize = 1_000_000;
 
-/// The sleeps on the critical path: each sleeping thread with the time at which the sleep began.
-fn sleeps(path: &CriticalPath) -> HashSet<(ThreadIx, Ktime)> {
+/// The waits of some kinds on the critical path: each waiting thread with the time at which the wait began.
+fn waits<S: FromIterator<(ThreadIx, Ktime)>>(
+    path: &CriticalPath,
+    counts: impl Fn(TimeKind) -> bool,
+) -> S {
     let segments = path.segments.iter();
-    let sleeps = segments.filter(|segment| segment.kind == TimeKind::Sleep);
-    sleeps
+    let waits = segments.filter(|segment| counts(segment.kind));
+    waits
         .map(|segment| (segment.thread, segment.from))
         .collect()
 }

@@ -2,7 +2,7 @@
 //! look up in the recording, for example, which thread ended a wait.
 
 use std::cell::Cell;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use tr_format::event::Ktime;
 
@@ -35,6 +35,9 @@ pub(super) struct Builder<'a> {
     /// The sleeps on the critical path: each sleeping thread with the time at which its sleep began. The end of such a
     /// sleep is what let the run go on.
     pub(super) sleeps: HashSet<(ThreadIx, Ktime)>,
+    /// The waits on the critical path that a timer may have ended: sleeps, and waits for answers of the network. Each
+    /// entry has the waiting thread and the time at which its wait began.
+    pub(super) timed: BTreeSet<(ThreadIx, Ktime)>,
     /// The number of entries of timelines that may still be compared with the sleeps in `sleeps`. A bound of the work.
     pub(super) looks: Cell<usize>,
     /// The containers that processes of the simulated run wait for.

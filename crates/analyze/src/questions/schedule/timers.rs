@@ -52,12 +52,20 @@ impl Timers {
 }
 
 impl Builder<'_> {
-    /// The timers of a thread that it set before other work, as far as their whole time lies in the simulated run. They
-    /// get the next free numbers of the run.
+    /// The timers on the critical path that a thread set before other work, as far as their whole time lies in the
+    /// simulated run. They get the next free numbers of the run.
     pub(super) fn timers_of(&mut self, thread: ThreadIx) -> Timers {
         let first = self.timers.len() as u64;
-        let mut timers = set_early(self.graph.timeline, thread);
-        timers.retain(|timer| timer.set >= self.from && timer.end() <= self.to);
+        // If the run did not depend on the end of a timer, it need not wait for this end on free CPUs either.
+        let mut on_path = self.timed.range((thread, Ktime(0))..);
+        let mut timers = match on_path.next() {
+            Some((other, _)) if *other == thread => set_early(self.graph.timeline, thread),
+            _ => Vec::new(),
+        };
+        timers.retain(|timer| {
+            let is_inside = timer.set >= self.from && timer.end() <= self.to;
+            is_inside && self.timed.contains(&(thread, timer.wait))
+        });
         let timers = Timers::new(timers, first);
         self.timers.extend(timers.lengths());
         timers
