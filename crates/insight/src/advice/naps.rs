@@ -8,7 +8,7 @@ use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::programs::{sleeper, Group};
 use tr_analyze::schedule::MOST;
 use tr_analyze::share;
-use tr_analyze::timeline::{Actor, Bucket, Wait};
+use tr_analyze::timeline::{Actor, Bucket, Stretch, Wait};
 use tr_analyze::what_if::Without;
 use tr_format::event::{Ktime, Reason};
 use tr_programs::program_name::ProgramName;
@@ -144,12 +144,12 @@ pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     };
     let mut candidates = Vec::new();
     for (own, naps) in all.into_iter().enumerate() {
-        let Some(candidate) = of_naps(facts, &naps, |group| of_others(own, group)) else {
+        let Some(mut candidate) = of_naps(facts, &naps, |group| of_others(own, group)) else {
             continue;
         };
         // Only the proposed change with the longest sleeps is combined with sleeps of other processes, for example of a
         // server.
-        let beside = (own == 0).then(|| with_sleeps_beside(facts, &naps, &candidate));
+        let beside = (own == 0).then(|| with_sleeps_beside(facts, &naps, &mut candidate));
         let beside = beside.flatten();
         // A loop of short sleeps waits for another process that sleeps longer, so removing only the loop's sleeps saves
         // nothing.
@@ -307,7 +307,7 @@ pub(super) struct SleepsBeside {
 
 /// The longest sleeps of one program that are not on the critical path.
 pub(super) fn sleeps_beside(facts: &BuildFacts<'_>) -> Option<SleepsBeside> {
-    let mut by_sleeper: BTreeMap<ProcessIx, Beside> = BTreeMap::new();
+    let mut found = FoundSleeps::default();
     let (from, to) = (facts.path.from, facts.path.to);
     let groups: Vec<Group> = facts.all().take(BESIDE.0).map(|(group, _)| group).collect();
     for group in groups {
@@ -320,10 +320,10 @@ pub(super) fn sleeps_beside(facts: &BuildFacts<'_>) -> Option<SleepsBeside> {
         };
         let is_tools = facts.role(group).is_some() || facts.runs_containers(group);
         if process.is_some_and(ends_itself) && !is_tools {
-            add_sleeps(facts, group, from, to, &mut by_sleeper);
+            found.add(facts, group, from, to);
         }
     }
-    let all = || by_sleeper.values();
+    let all = || found.by_sleeper.values();
     let longest = all().max_by_key(|beside| (beside.ns, std::cmp::Reverse(beside.by)))?;
     let program = |beside: &Beside| facts.execution(beside.by).map(|own| &own.program);
     let same: Vec<&Beside> = all()
@@ -388,11 +388,13 @@ const LONGER: u64 = 4;
 const BESIDE: (usize, usize) = (200, 10_000);
 
 /// Advice on the sleeps of one process together with the sleeps of another process at the same time. For example,
-/// removing only the sleeps of a client that tries again and again saves nothing while its server still sleeps.
+/// removing only the sleeps of a client that tries again and again saves nothing while its server still sleeps. The
+/// change that `alone` proposes also leaves out the sleeps of threads that only look after working threads of their
+/// processes meanwhile.
 fn with_sleeps_beside(
     facts: &BuildFacts<'_>,
     naps: &[Naps],
-    alone: &Candidate,
+    alone: &mut Candidate,
 ) -> Option<Candidate> {
     if alone.kind != AdviceKind::Sleep {
         return None;
@@ -419,12 +421,20 @@ fn with_sleeps_beside(
             && !own.contains(group)
             && !above.contains(&execution.process)
     });
-    let mut by_sleeper: BTreeMap<ProcessIx, Beside> = BTreeMap::new();
+    let mut found = FoundSleeps::default();
     let groups: Vec<Group> = all.take(BESIDE.0).map(|(group, _)| group).collect();
     for group in groups {
-        add_sleeps(facts, group, from, to, &mut by_sleeper);
+        found.add(facts, group, from, to);
     }
-    let longest = by_sleeper
+    // The sleeper goes on earlier only if these threads do not hold back the work of their processes.
+    let removed = alone.without.of.as_deref().unwrap_or_default();
+    let removed = (0..).zip(removed).filter(|(_, is_in)| **is_in);
+    let removed: BTreeSet<Group> = removed.map(|(group, _)| group).collect();
+    let ticks = found.ticks.iter().copied();
+    let without_ticks = facts.set(removed.iter().copied().chain(ticks));
+    alone.without.of = Some(without_ticks);
+    let longest = found
+        .by_sleeper
         .into_values()
         .filter(|beside| !own.contains(&beside.by))
         .max_by_key(|beside| (beside.ns, std::cmp::Reverse(beside.by)))?;
@@ -445,12 +455,7 @@ fn with_sleeps_beside(
     };
     let is_loop = is_loop();
     let (name, time) = (facts.name(longest.by), units::time(longest.ns));
-    let of = alone.without.of.as_deref().unwrap_or_default();
-    let of = (0..).zip(of).filter(|(_, is_in)| **is_in);
-    let of = facts.set(
-        of.map(|(group, _)| group)
-            .chain(longest.groups.iter().copied()),
-    );
+    let of = facts.set(removed.into_iter().chain(longest.groups.iter().copied()));
     Some(Candidate {
         finding: Phrase::with([&alone.finding, &name], |[alone, name]| {
             format!("{alone}, while {name} sleeps {time}")
@@ -471,57 +476,67 @@ fn with_sleeps_beside(
     })
 }
 
-/// Adds the sleeps of an execution between the times `from` and `to` to the sums of the process that decided to sleep.
-/// Only sleeps that a timer ended count.
-fn add_sleeps(
-    facts: &BuildFacts<'_>,
-    group: Group,
-    from: Ktime,
-    to: Ktime,
-    by_sleeper: &mut BTreeMap<ProcessIx, Beside>,
-) {
-    let (Some(execution), Some(timeline)) = (facts.execution(group), &facts.analysis.timeline)
-    else {
-        return;
-    };
-    let begin = from.max(execution.start);
-    let end = to.min(execution.end);
-    for thread in &facts.analysis.process(execution.process).threads {
-        let sleeps = timeline.since(*thread, begin).take(BESIDE.1);
-        let sleeps = sleeps.take_while(|stretch| stretch.from < end);
-        let sleeps = sleeps.filter(|stretch| {
-            let nap = Nap {
-                thread: *thread,
-                group,
-                by: group,
-                from: stretch.from,
-                to: stretch.to,
-                ran: stretch.to,
+/// Sleeps of processes that a timer ended.
+#[derive(Default)]
+struct FoundSleeps {
+    by_sleeper: BTreeMap<ProcessIx, Beside>,
+    /// The executions in which a thread sleeps again and again while other threads of its process work, as threads of a
+    /// runtime do.
+    ticks: BTreeSet<Group>,
+}
+
+impl FoundSleeps {
+    /// Adds the sleeps of an execution between the times `from` and `to` to the sums of the process that decided to
+    /// sleep.
+    fn add(&mut self, facts: &BuildFacts<'_>, group: Group, from: Ktime, to: Ktime) {
+        let (Some(execution), Some(timeline)) = (facts.execution(group), &facts.analysis.timeline)
+        else {
+            return;
+        };
+        let begin = from.max(execution.start);
+        let end = to.min(execution.end);
+        for thread in &facts.analysis.process(execution.process).threads {
+            let sleeps = timeline.since(*thread, begin).take(BESIDE.1);
+            let sleeps = sleeps.take_while(|stretch| stretch.from < end);
+            let sleeps = sleeps.filter(|stretch| {
+                stretch.doing == Bucket::Wait(Wait::Sleep)
+                    && facts.analysis.wait_end(*thread, stretch).is_timer()
+            });
+            let is_tick = |stretch: &Stretch| {
+                let nap = Nap {
+                    thread: *thread,
+                    group,
+                    by: group,
+                    from: stretch.from,
+                    to: stretch.to,
+                    ran: stretch.to,
+                };
+                is_beside_work(facts, &nap)
             };
-            // A runtime's thread that looks after its other threads from time to time does not delay their work.
-            stretch.doing == Bucket::Wait(Wait::Sleep)
-                && facts.analysis.wait_end(*thread, stretch).is_timer()
-                && !is_beside_work(facts, &nap)
-        });
-        let lengths: Vec<u64> = sleeps
-            .map(|stretch| stretch.to.min(end).since(stretch.from.max(begin)))
-            .collect();
-        let ns = lengths.iter().copied().fold(0, u64::saturating_add);
-        let longest = lengths.iter().copied().max().unwrap_or(0);
-        let (process, at) = sleeper(facts.analysis, execution.process, begin);
-        let by = facts.groups.at(process, at).unwrap_or(group);
-        if ns == 0 {
-            continue;
+            let (ticks, sleeps): (Vec<Stretch>, Vec<Stretch>) = sleeps.partition(is_tick);
+            if !ticks.is_empty() {
+                self.ticks.insert(group);
+            }
+            let lengths = sleeps
+                .iter()
+                .map(|stretch| stretch.to.min(end).since(stretch.from.max(begin)));
+            let ns = lengths.clone().fold(0, u64::saturating_add);
+            let longest = lengths.max().unwrap_or(0);
+            let (process, at) = sleeper(facts.analysis, execution.process, begin);
+            let by = facts.groups.at(process, at).unwrap_or(group);
+            if ns == 0 {
+                continue;
+            }
+            let beside = self.by_sleeper.entry(process).or_insert_with(|| Beside {
+                by,
+                groups: BTreeSet::new(),
+                ns: 0,
+                longest: 0,
+            });
+            beside.longest = beside.longest.max(longest);
+            beside.groups.insert(group);
+            beside.ns = beside.ns.saturating_add(ns);
         }
-        let beside = by_sleeper.entry(process).or_insert_with(|| Beside {
-            by,
-            groups: BTreeSet::new(),
-            ns: 0,
-            longest: 0,
-        });
-        beside.longest = beside.longest.max(longest);
-        beside.groups.insert(group);
-        beside.ns = beside.ns.saturating_add(ns);
     }
 }
 
