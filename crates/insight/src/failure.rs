@@ -45,14 +45,14 @@ pub use self::facts::{FailedTask, Failure, Failures, Held};
 use self::failed_tests::Tests;
 use self::finder::Finder;
 use self::links::Chain;
-pub(crate) use self::passes::is_probe;
-use self::passes::{code, fails, family, program, role, DEEP};
+use self::passes::{code, fails, family, program, DEEP};
 use self::texts::Decided;
 pub use self::texts::{ScriptLine, Statement};
 use super::timeout::timed_out;
 use super::verdicts::StepVerdicts;
 use crate::ancestors::down;
 use crate::exit;
+use crate::roles::role;
 use crate::Recording;
 
 /// The largest number of failures that are reported beside the best explanation of COMMAND's failure. Each of these

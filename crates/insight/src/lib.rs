@@ -46,6 +46,7 @@ pub mod path;
 pub mod path_steps;
 pub mod query;
 pub mod recording;
+pub mod roles;
 pub mod servers;
 pub mod shares;
 pub mod size;

@@ -144,7 +144,7 @@ impl Summary {
         let combined = advised.combined(advice.len());
         let combined = combined.map(|combined| combined.text(advice.len()));
         let machine = advised.machines().cloned().collect();
-        let size = RunnerSize::new(view, &advised);
+        let size = RunnerSize::new(view, advised.cpus);
         let all = StepVerdicts::new(view.recording);
         let failures = Failures::new(view.recording, view.chosen, Some(&all));
         let fails = |step: &Step| failures.counts(step);

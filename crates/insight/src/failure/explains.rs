@@ -18,11 +18,12 @@ pub(super) use self::stops::is_nap;
 pub(super) use self::to_shells::OF_SHELLS;
 use super::finder::{Explains, Finder};
 use super::passes::{
-    asks_for_packages, code, fails, family, is_killed_itself, is_probe, is_question, passes,
-    program, role, Passes, LONG,
+    asks_for_packages, code, fails, family, is_killed_itself, is_question, passes, program, Passes,
+    LONG,
 };
 use super::texts::Decided;
 use crate::exit;
+use crate::roles::{is_probe, role};
 use crate::timeout::timed_out;
 
 impl Finder<'_> {

@@ -6,8 +6,9 @@ use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, ProcessIx};
 use tr_programs::tools::Role;
 
-use super::passes::{fails, role, DEEP};
+use super::passes::{fails, DEEP};
 use crate::ancestors::down;
+use crate::roles::role;
 use crate::steps::{Step, StepIx, Steps};
 use tr_programs::steps::StepKind;
 

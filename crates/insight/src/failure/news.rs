@@ -14,8 +14,7 @@ use super::explains::{is_nap, OF_SHELLS};
 use super::files::{has_name_of, last_file, needs, reads_the_same, share_a_file};
 use super::finder::Finder;
 use super::passes::{
-    builds, code, fails, has_use, is_often_ignored, is_probe, is_question, is_report, passes,
-    program, role, soon,
+    builds, code, fails, has_use, is_often_ignored, is_question, is_report, passes, program, soon,
 };
 use super::passes::{is_optional, is_step};
 use super::passes::{Passes, AT_ONCE, DEEP, NEAR};
@@ -23,6 +22,7 @@ use super::pipes::SUBSHELLS;
 use super::reactions::runs_tests;
 use super::runners::is_script;
 use super::servers::addresses;
+use crate::roles::{is_probe, role};
 use crate::timeout::timed_out;
 use crate::{exit, label};
 

@@ -6,9 +6,10 @@ use tr_format::event::Ktime;
 use tr_programs::job_tools::{Starts, ASKS, KEEPS_GOING};
 use tr_programs::table;
 use tr_programs::table::utilities::{self, UtilityUse};
-use tr_programs::tools::{Children, Family, KnownProgram, Role};
+use tr_programs::tools::{Children, Family, Role};
 use tr_programs::words;
 
+use crate::roles::{role, runs_jobs, tool};
 use crate::{exit, label};
 
 /// The largest number of processes in a chain of failures, or of ancestors of a process, that are examined. In a forged
@@ -69,12 +70,6 @@ pub(super) fn program(process: &Process) -> Ktime {
     last.map_or(process.start, |exec| exec.start)
 }
 
-/// Whether a process is a tool that fails if one of its jobs or tests fails. Scripts do not run such a tool only to
-/// check something.
-pub(super) fn runs_jobs(process: &Process) -> bool {
-    matches!(role(process), Some(Role::Jobs | Role::Tests))
-}
-
 /// Whether a process is a build tool or a test runner whose failure always counts, even if the script that runs this
 /// tool ignores the exit status. Two kinds of tools do not count: a make that only prints commands (`-n`), and a tool
 /// that runs the commands in its arguments (xargs).
@@ -104,19 +99,6 @@ pub(super) fn builds(process: &Process) -> bool {
             fails_with,
             Children::Fail | Children::FailOrOwn | Children::FailLate
         )
-}
-
-/// The role of the program that a process runs, such as a compiler or a test runner. `None` for a worker of a test
-/// runner, because the exit status of a worker does not show the results of its tests.
-pub(super) fn role(process: &Process) -> Option<Role> {
-    let program = label::program(process);
-    let role = program.role_with(&process.argv);
-    role.filter(|_| !program.is_test_worker())
-}
-
-/// The entry for the program of a process in the table of known programs.
-pub(super) fn tool(process: &Process) -> Option<&'static KnownProgram> {
-    label::program(process).tool()
 }
 
 /// Whether the program of a process fails if one of its children fails, and on which conditions. A program that is not
@@ -149,25 +131,6 @@ pub(super) fn is_question(process: &Process) -> bool {
     let asks_by_verb = || label::program(process).answers_by_verb();
     asks_for_packages(process) || has_use(process, UtilityUse::Question) || asks_by_verb()
 }
-
-/// Whether a child is a probe: a check that its parent, a configure step, runs. A probe mostly fails because a feature
-/// or program is missing, and the configure step then goes on without that feature or program.
-pub(crate) fn is_probe(child: &Process, parent: &Process) -> bool {
-    let probes = tool(parent).is_some_and(|tool| tool.probes);
-    if !probes || role(parent) != Some(Role::Configure) {
-        return false;
-    }
-    // A build that a configure step starts is a probe only if one of the build's targets belongs to a check.
-    let is_check = |arg: &[u8]| {
-        PROBED
-            .iter()
-            .any(|name| words::contains(arg, name.as_bytes()))
-    };
-    !runs_jobs(child) || child.argv.args().any(is_check)
-}
-
-/// The beginnings of the names of targets that configuration checks of cmake build.
-const PROBED: [&str; 4] = ["cmTC_", "CMakeScratch", "CMakeTmp", "TryCompile"];
 
 /// Whether a process is a subshell, or runs one of the programs with which a configure script cleans up at its end.
 pub(super) fn is_tidying(process: &Process) -> bool {

@@ -8,10 +8,11 @@ use tr_programs::tools::Role;
 use super::files::is_script as is_script_option;
 use super::finder::Finder;
 use super::passes::{
-    builds, code, fails, is_often_ignored, is_question, passes, program, role, Passes, LONG, NEAR,
+    builds, code, fails, is_often_ignored, is_question, passes, program, Passes, LONG, NEAR,
 };
 use super::passes::{is_optional, is_step};
 use super::runs::{Runs, Scripts};
+use crate::roles::role;
 use crate::{exit, label};
 
 /// The longest time in nanoseconds that a program usually needs to check something for a script. A guess: `grep -q` and

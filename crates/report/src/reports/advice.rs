@@ -188,7 +188,7 @@ impl Report for AdviceReport<'_> {
                 "low_ns": combined.to.0,
                 "high_ns": combined.to.1,
             })),
-            "size": RunnerSize::new(&self.view, &self.all).map(|size| size::json(&size)),
+            "size": RunnerSize::new(&self.view, self.all.cpus).map(|size| size::json(&size)),
             "nothing": self.all.nothing.map(|(wall, bound)| json!({
                 "wall_ns": wall,
                 "at_least_ns": bound,

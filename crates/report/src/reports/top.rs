@@ -128,7 +128,7 @@ impl Report for Top<'_> {
         let cpus = analysis.cpus_of_build().saturating_mul(100);
         let course = style.sparkline(&advice.in_use, cpus);
         middle.items(with_course("CPUs", course), shares);
-        let size = RunnerSize::new(&self.view, &advice);
+        let size = RunnerSize::new(&self.view, advice.cpus);
         let size_words = size.map_or_else(Vec::new, |size| size::words(&self.view, &size));
         let memory = course::memory(analysis);
         let most = memory.iter().copied().max().unwrap_or(0);

@@ -7,10 +7,9 @@ use tr_programs::words;
 
 use crate::failure::afterwards::until_the_end;
 use crate::failure::finder::{Explains, Finder};
-use crate::failure::passes::{
-    code, is_question, is_unstarted, passes, runs_jobs, Passes, AT_ONCE, LONG,
-};
+use crate::failure::passes::{code, is_question, is_unstarted, passes, Passes, AT_ONCE, LONG};
 use crate::failure::scripts;
+use crate::roles::runs_jobs;
 
 /// The exit statuses that a shell can have by itself: after a builtin or an expansion that failed (2 in dash), and
 /// after a program that could not be started.

@@ -6,7 +6,8 @@ use tr_programs::tools::Role;
 
 use crate::exit;
 use crate::failure::finder::{Explains, Finder};
-use crate::failure::passes::{role, tool, NEAR};
+use crate::failure::passes::NEAR;
+use crate::roles::{role, tool};
 
 impl Finder<'_> {
     /// How the failure of a child explains the failure of a test runner.
