@@ -263,7 +263,7 @@ fn names_of_programs_stand_in_the_table() {
     assert!(names.contains("curl") && names.contains("gradlew") && names.contains("env"));
     let mut all = Vec::new();
     for krate in [
-        "analyze", "insight", "report", "compare", "predict", "export",
+        "analyze", "insight", "failure", "report", "compare", "predict", "export",
     ] {
         files(&root().join("crates").join(krate).join("src"), &mut all);
     }
@@ -308,7 +308,7 @@ fn nothing_parses_what_it_printed() {
     ];
     let mut all = Vec::new();
     for name in [
-        "text", "insight", "report", "predict", "export", "compare", "mcp", "record",
+        "text", "insight", "failure", "report", "predict", "export", "compare", "mcp", "record",
     ] {
         files(&root().join("crates").join(name).join("src"), &mut all);
     }

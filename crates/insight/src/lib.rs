@@ -21,7 +21,6 @@ pub mod disk;
 pub mod disk_requests;
 pub mod executions;
 pub mod exit;
-pub mod failure;
 pub mod frames;
 pub mod functions;
 pub mod hist;

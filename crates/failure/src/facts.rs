@@ -7,8 +7,8 @@ use tr_format::event::Ktime;
 
 use super::ends::{FailureEnd, PERHAPS};
 use super::texts::{ScriptLine, Statement};
-use crate::steps::{Step, StepIx, Steps};
-use crate::verdicts::StepVerdict;
+use tr_insight::steps::{Step, StepIx, Steps};
+use tr_insight::verdicts::StepVerdict;
 use tr_text::phrase::Phrase;
 use tr_text::units;
 

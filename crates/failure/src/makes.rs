@@ -10,7 +10,7 @@ use super::finder::{Explains, FailedJobs, Finder};
 use super::passes::{
     builds, fails, family, goes_on, has_use, is_often_ignored, is_question, passes, program, Passes,
 };
-use crate::label;
+use tr_insight::label;
 
 /// Two limits that bound the work of searching command lines for a file that a failed job should have made. The command
 /// lines of at most `NEAR` later jobs are searched, and in each job those of at most `PROGRAMS` programs.

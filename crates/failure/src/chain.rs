@@ -15,8 +15,8 @@ use super::finder::{Explains, Finder};
 use super::passes::{code, fails, family, is_killed_itself, is_question, passes, program, Passes};
 use super::runners::SHORT;
 use super::texts::Texts;
-use crate::ancestors::down;
-use crate::exit;
+use tr_insight::ancestors::down;
+use tr_insight::exit;
 
 /// The rank of a failed child among several children that explain the failure of one parent equally well. Two ranks are
 /// compared field by field from the top, and the child with the larger rank is chosen.

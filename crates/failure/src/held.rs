@@ -8,8 +8,8 @@ use tr_analyze::model::{Analysis, ProcessIx};
 
 use super::ends::ProcessEnds;
 use super::{Failure, Held};
-use crate::steps::{Step, StepIx};
-use crate::verdicts::StepVerdicts;
+use tr_insight::steps::{Step, StepIx};
+use tr_insight::verdicts::StepVerdicts;
 
 /// Adds to each failure the cause that delayed the failed step or process. A failed process that executed a step gets
 /// the cause that was found for this step, unless the step contains tests.

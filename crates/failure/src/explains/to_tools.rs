@@ -3,8 +3,8 @@
 use tr_analyze::model::ProcessIx;
 use tr_programs::tools::{Children, Family};
 
-use crate::failure::finder::{Explains, Finder};
-use crate::failure::passes::{
+use crate::finder::{Explains, Finder};
+use crate::passes::{
     children, code, family, goes_on, ignores_failures, is_named_job, is_question, is_unstarted,
 };
 

@@ -6,12 +6,12 @@ use tr_analyze::stopped::{may_have_sent, TimeOut};
 use tr_analyze::timeline::Stretch;
 use tr_format::event::{Ktime, Reason};
 
-use crate::exit;
-use crate::failure::ends::Stop;
-use crate::failure::finder::{Explains, Finder};
-use crate::failure::passes::code;
-use crate::failure::reactions::runs_tests;
-use crate::failure::texts::Decided;
+use crate::ends::Stop;
+use crate::finder::{Explains, Finder};
+use crate::passes::code;
+use crate::reactions::runs_tests;
+use crate::texts::Decided;
+use tr_insight::exit;
 
 /// The signals with which a program may end itself, for any reason: SIGILL, SIGTRAP, SIGABRT and SIGINT. SIGINT is
 /// among them because a shell sends SIGINT to itself after this signal has ended a child.

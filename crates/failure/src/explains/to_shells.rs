@@ -5,11 +5,11 @@ use tr_analyze::model::{Process, ProcessIx};
 use tr_programs::outline::Options;
 use tr_programs::words;
 
-use crate::failure::afterwards::until_the_end;
-use crate::failure::finder::{Explains, Finder};
-use crate::failure::passes::{code, is_question, is_unstarted, passes, Passes, AT_ONCE, LONG};
-use crate::failure::scripts;
-use crate::roles::runs_jobs;
+use crate::afterwards::until_the_end;
+use crate::finder::{Explains, Finder};
+use crate::passes::{code, is_question, is_unstarted, passes, Passes, AT_ONCE, LONG};
+use crate::scripts;
+use tr_insight::roles::runs_jobs;
 
 /// The exit statuses that a shell can have by itself: after a builtin or an expansion that failed (2 in dash), and
 /// after a program that could not be started.

@@ -4,10 +4,10 @@
 use tr_analyze::model::{Process, ProcessIx};
 use tr_programs::tools::Role;
 
-use crate::exit;
-use crate::failure::finder::{Explains, Finder};
-use crate::failure::passes::NEAR;
-use crate::roles::{role, tool};
+use crate::finder::{Explains, Finder};
+use crate::passes::NEAR;
+use tr_insight::exit;
+use tr_insight::roles::{role, tool};
 
 impl Finder<'_> {
     /// How the failure of a child explains the failure of a test runner.

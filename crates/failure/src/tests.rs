@@ -6,8 +6,8 @@ use tr_format::meta::Summary;
 use tr_format::scripts::RecordedScript;
 
 use super::*;
-use crate::label;
-use crate::steps::{Step, Steps};
+use tr_insight::label;
+use tr_insight::steps::{Step, Steps};
 use tr_programs::steps::StepKind;
 use tr_text::phrase::Phrase;
 

@@ -3,10 +3,10 @@
 use super::ends::FailureEnd;
 use super::facts::{FailedTask, Failure};
 use super::finder::Finder;
-use crate::steps::{Step, StepIx};
-use crate::timeout::ran;
-use crate::{label, who};
 use tr_analyze::model::ProcessIx;
+use tr_insight::steps::{Step, StepIx};
+use tr_insight::timeout::ran;
+use tr_insight::{label, who};
 use tr_text::phrase::Phrase;
 
 /// The largest width in columns of COMMAND's name at the end of a chain of failures for people.

@@ -22,9 +22,9 @@ use super::pipes::SUBSHELLS;
 use super::reactions::runs_tests;
 use super::runners::is_script;
 use super::servers::addresses;
-use crate::roles::{is_probe, role};
-use crate::timeout::timed_out;
-use crate::{exit, label};
+use tr_insight::roles::{is_probe, role};
+use tr_insight::timeout::timed_out;
+use tr_insight::{exit, label};
 
 /// The least number of runs of one program with one command line that count as polling. A guess: with one run, nothing
 /// is repeated.

@@ -3,6 +3,7 @@
 //! The failure of a process counts if it led to COMMAND's failure, if the kernel killed the process for lack of memory,
 //! if a signal that no one sends on purpose killed it, or if it is a failed test. Any other failure is only a negative
 //! answer: the program that started the process went on (`grep -q`, a configure script's tests).
+#![forbid(unsafe_code)]
 
 mod afterwards;
 mod chain;
@@ -48,12 +49,12 @@ use self::links::Chain;
 use self::passes::{code, fails, family, program, DEEP};
 use self::texts::Decided;
 pub use self::texts::{ScriptLine, Statement};
-use super::timeout::timed_out;
-use super::verdicts::StepVerdicts;
-use crate::ancestors::down;
-use crate::exit;
-use crate::roles::role;
-use crate::Recording;
+use tr_insight::ancestors::down;
+use tr_insight::exit;
+use tr_insight::roles::role;
+use tr_insight::timeout::timed_out;
+use tr_insight::verdicts::StepVerdicts;
+use tr_insight::Recording;
 
 /// The largest number of failures that are reported beside the best explanation of COMMAND's failure. Each of these
 /// failures also led to COMMAND's failure and is reported with its consequences.
@@ -220,7 +221,7 @@ impl Finder<'_> {
 
     /// If failed tests explain the failure of their test runner, removes the runner's failure from the list. Instead,
     /// the runner becomes one of the consequences (`above`) of each of these tests.
-    pub(super) fn with_runners_above(&self, mut found: Vec<RankedFailure>) -> Vec<RankedFailure> {
+    fn with_runners_above(&self, mut found: Vec<RankedFailure>) -> Vec<RankedFailure> {
         let explained = self.tests_of_runners(&found);
         for (runner, tests) in &explained {
             let Some(runner) = found.get(*runner) else {

@@ -4,8 +4,8 @@
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::stopped::may_have_sent;
 
-use crate::failure::finder::{Explains, Finder};
-use crate::failure::passes::{asks_for_packages, code, is_question, passes_status, NEAR};
+use crate::finder::{Explains, Finder};
+use crate::passes::{asks_for_packages, code, is_question, passes_status, NEAR};
 
 impl Finder<'_> {
     /// How the failure of a child explains the failure of a program of unknown kind.

@@ -7,9 +7,9 @@ use tr_analyze::model::{Analysis, ProcessIx};
 use tr_programs::tools::Role;
 
 use super::passes::{fails, DEEP};
-use crate::ancestors::down;
-use crate::roles::role;
-use crate::steps::{Step, StepIx, Steps};
+use tr_insight::ancestors::down;
+use tr_insight::roles::role;
+use tr_insight::steps::{Step, StepIx, Steps};
 use tr_programs::steps::StepKind;
 
 /// The failed tests of a recording, and the processes that belong to tests.

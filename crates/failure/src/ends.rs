@@ -14,9 +14,9 @@ use tr_format::meta::Extra;
 
 use super::passes::{is_unstarted, program, NEAR};
 use super::scripts;
-use crate::memory::limit;
-use crate::timeout::timed_out;
-use crate::{exit, label, query};
+use tr_insight::memory::limit;
+use tr_insight::timeout::timed_out;
+use tr_insight::{exit, label, query};
 use tr_text::phrase::Phrase;
 use tr_text::{escape, units};
 
