@@ -2,7 +2,6 @@
 //! what to change, and which tasks used the time. Reports, exports and forecasts print these values.
 #![forbid(unsafe_code)]
 
-pub mod advice;
 pub mod ancestors;
 pub mod audit;
 pub mod calls;
@@ -16,7 +15,6 @@ pub mod cpu_series;
 pub mod cpu_time;
 pub mod cpus;
 pub mod demands;
-pub mod depends;
 pub mod disk;
 pub mod disk_requests;
 pub mod executions;

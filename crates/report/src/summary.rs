@@ -11,8 +11,8 @@ use std::fmt::Write;
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::Analysis;
 
+use tr_advice::{advise, Advice};
 use tr_failure::{Failure, Failures};
-use tr_insight::advice::{advise, Advice};
 use tr_insight::imports::TestCount;
 use tr_insight::path;
 use tr_insight::servers;

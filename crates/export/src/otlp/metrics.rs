@@ -7,9 +7,9 @@
 
 use std::io::{self, Write};
 
+use tr_advice::advise;
 use tr_analyze::model::Analysis;
 use tr_import::otlp::messages::KeyValue;
-use tr_insight::advice::advise;
 use tr_insight::ci::Ci;
 use tr_insight::job_figures::{self, job_figures, FigureUnit, JobFigure};
 use tr_insight::size::RunnerSize;

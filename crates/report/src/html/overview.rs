@@ -6,8 +6,8 @@ use tr_analyze::model::{self, Analysis};
 use tr_format::meta::Scope;
 
 use crate::ci;
+use tr_advice::{programs, Advice, BuildVerdict};
 use tr_failure::{Failure, Failures};
-use tr_insight::advice::{programs, Advice, BuildVerdict};
 use tr_insight::ci::Ci;
 use tr_insight::imports::Imports;
 use tr_insight::shares::CpuShares;

@@ -13,7 +13,7 @@ use crate::output::Report;
 use crate::reports::{advice, critical_path, failed, path_shares};
 use crate::size;
 use crate::warnings;
-use tr_insight::advice::advise;
+use tr_advice::advise;
 use tr_insight::ci::Ci;
 use tr_insight::course;
 use tr_insight::exit;

@@ -12,10 +12,10 @@ use tr_text::phrase::Phrase;
 use tr_text::units;
 
 use super::inputs::{Inputs, ABOVE, REPEATED};
-use crate::advice::candidate::{AdviceKind, Candidate, Certainty};
-use crate::advice::directories::{Directories, Directory};
-use crate::advice::facts::{BuildFacts, Execution};
-use crate::normal::{argument, Paths};
+use crate::candidate::{AdviceKind, Candidate, Certainty};
+use crate::directories::{Directories, Directory};
+use crate::facts::{BuildFacts, Execution};
+use tr_insight::normal::{argument, Paths};
 
 /// A call of a program: the program, the parts of its arguments that are equal in all runs of one build, and its
 /// working directory. Executions with equal calls may repeat work.

@@ -13,7 +13,7 @@ use tr_programs::table;
 use tr_programs::table::utilities::{self, UtilityUse};
 use tr_programs::tools::{Family, Role};
 
-use crate::advice::facts::{BuildFacts, Execution};
+use crate::facts::{BuildFacts, Execution};
 
 /// The options and redirections after which a command line names a file that the command makes.
 const OUTPUT: &[&str] = &["-o", "-MF", "--output", ">", ">>", "--out-dir"];

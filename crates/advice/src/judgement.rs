@@ -7,7 +7,7 @@ use super::facts::BuildFacts;
 use super::lines::{own_changes, AdviceLines};
 use super::machine::WithheldTime;
 use super::verdict::{errors, Blame, BuildVerdict, CpuOwners, Mostly, OpenKind};
-use crate::{exit, path};
+use tr_insight::{exit, path};
 
 /// The verdict on a build before its open points are known. `bound`, given only if no change is advised, is the least
 /// time in nanoseconds in which the CPUs can do the build's work. `had` has the tasks that used the CPUs during the

@@ -11,8 +11,8 @@ use tr_format::event::{Ktime, Reason};
 use tr_programs::program_name::ProgramName;
 use tr_programs::table::utilities::UtilityUse;
 
-use crate::advice::facts::BuildFacts;
-use crate::exit;
+use crate::facts::BuildFacts;
+use tr_insight::exit;
 
 /// The largest number of programs that ran between two equal executions and are examined for changes of files. This
 /// bounds the work for a forged file with thousands of programs.

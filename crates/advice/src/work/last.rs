@@ -5,7 +5,7 @@ use tr_format::event::Ktime;
 use tr_programs::changes;
 use tr_programs::tools::{Family, Role};
 
-use crate::advice::facts::{BuildFacts, Execution};
+use crate::facts::{BuildFacts, Execution};
 
 /// The late start of a job that takes longest of all jobs of a program, and that ends last.
 pub(super) struct LateStart {

@@ -14,8 +14,8 @@ use tr_format::event::{Ktime, Reason};
 use super::candidate::{AdviceKind, Candidate, Certainty};
 use super::facts::BuildFacts;
 use super::nap::LOOP;
-use crate::timeout::{ran, timed_out};
-use crate::{exit, label};
+use tr_insight::timeout::{ran, timed_out};
+use tr_insight::{exit, label};
 use tr_text::phrase::Phrase;
 use tr_text::units;
 

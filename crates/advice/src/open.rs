@@ -16,7 +16,7 @@ use super::naps;
 use super::quartiles::Quartiles;
 use super::rating::Silenced;
 use super::verdict::{Blame, BuildVerdict, OpenKind, OpenPoint};
-use crate::who;
+use tr_insight::who;
 use tr_programs::program_name::ProgramName;
 use tr_text::units;
 

@@ -15,9 +15,9 @@ use tr_programs::tools::Role;
 use tr_text::phrase::Phrase;
 use tr_text::units;
 
-use crate::advice::candidate::{AdviceKind, Candidate, Certainty};
-use crate::advice::facts::BuildFacts;
-use crate::advice::quartiles::Quartiles;
+use crate::candidate::{AdviceKind, Candidate, Certainty};
+use crate::facts::BuildFacts;
+use crate::quartiles::Quartiles;
 
 /// The least number of executions of a program for which advice is given to do their work in one call, and the longest
 /// mean wall time of these executions in ns. A guess: with fewer or longer executions, one call for all of them would

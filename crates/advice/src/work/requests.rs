@@ -11,9 +11,9 @@ use tr_text::phrase::Phrase;
 use tr_text::units;
 
 use super::inputs::REPEATED;
-use crate::advice::candidate::{AdviceKind, Candidate, Certainty};
-use crate::advice::facts::{on_cpu, BuildFacts};
-use crate::advice::quartiles::Quartiles;
+use crate::candidate::{AdviceKind, Candidate, Certainty};
+use crate::facts::{on_cpu, BuildFacts};
+use crate::quartiles::Quartiles;
 
 /// The least number of about equally long requests for which a server gets advice. A guess: two equally long requests
 /// may be chance.

@@ -19,9 +19,9 @@ use tr_programs::program_name::ProgramName;
 use tr_programs::tools::{Family, Role};
 
 use super::candidate::{Advice, Candidate, Certainty, Gain};
-use crate::ancestors::from_parents_to_children;
-use crate::Recording;
-use crate::{course, exit, label};
+use tr_insight::ancestors::from_parents_to_children;
+use tr_insight::Recording;
+use tr_insight::{course, exit, label};
 use tr_text::phrase::Phrase;
 use tr_text::units;
 

@@ -22,8 +22,8 @@ use super::nap::{sum, Nap, Superfluous, LOOP};
 use super::pauses::Pauses;
 use super::polls;
 use super::rhythm::{is_long, is_paced};
-use crate::timeout::timed_out;
-use crate::{exit, label};
+use tr_insight::timeout::timed_out;
+use tr_insight::{exit, label};
 use tr_text::phrase::Phrase;
 use tr_text::units;
 

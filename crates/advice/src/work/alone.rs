@@ -8,8 +8,8 @@ use tr_text::phrase::Phrase;
 use tr_text::units;
 
 use super::last::{starts_last, starts_last_of_pool, LateStart};
-use crate::advice::candidate::{AdviceKind, AffectedWork, Candidate};
-use crate::advice::facts::{on_cpu, BuildFacts, Execution};
+use crate::candidate::{AdviceKind, AffectedWork, Candidate};
+use crate::facts::{on_cpu, BuildFacts, Execution};
 
 /// The divisor of the critical path's time without waits for a CPU: a single task that runs alone for a tenth of this
 /// time or more gets advice. In every build, some tasks run alone for a shorter time, for example while a program

@@ -5,6 +5,7 @@
 //! with the change, both without other tasks on the CPUs. So the time that other tasks took has a line of its own and
 //! is not part of another line's gain, and a second path that is almost as long as the critical one limits the gain. If
 //! several changes explain the same part of the critical path, the most specific one stays.
+#![forbid(unsafe_code)]
 
 mod affinity;
 mod awaited;
@@ -13,6 +14,7 @@ mod checkers;
 mod clocks;
 mod combined;
 mod deadlines;
+pub mod depends;
 mod directories;
 pub mod facts;
 mod fetches;
@@ -46,10 +48,6 @@ mod wrappers;
 use tr_analyze::critical_path::{CriticalPath, NoPath};
 use tr_analyze::model::Basis;
 
-#[cfg(doc)]
-use crate::course;
-use crate::cpu_need::CpuNeed;
-use crate::view::View;
 pub use candidate::{Advice, AdviceKind, MOST};
 use clocks::Clocks;
 pub use combined::Combined;
@@ -60,6 +58,10 @@ use machine::WithheldTime;
 use proposals::Proposals;
 use rating::{distinct, rated};
 use simulation::Simulation;
+#[cfg(doc)]
+use tr_insight::course;
+use tr_insight::cpu_need::CpuNeed;
+use tr_insight::view::View;
 use unjudged::Judged;
 use verdict::CpuOwners;
 pub use verdict::{Blame, BuildVerdict, OpenKind, OpenPoint};

@@ -10,9 +10,9 @@ use tr_format::meta::{Known, Origin, Scope};
 use super::candidate::AdviceKind;
 use super::verdict::{errors, Blame, BuildVerdict};
 use super::SHORTEST;
-use crate::exit;
-use crate::loads::{Load, Loads};
-use crate::warnings;
+use tr_insight::exit;
+use tr_insight::loads::{Load, Loads};
+use tr_insight::warnings;
 
 /// The verdict on a build; `None` if it is not known whether, or by how much, the machine held the build back.
 pub(super) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<BuildVerdict> {
