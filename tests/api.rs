@@ -12,8 +12,8 @@ use std::path::Path;
 
 /// The crates whose public items are listed in `api.txt`.
 const CRATES: &[&str] = &[
-    "analyze", "bpf", "format", "insight", "advice", "failure", "output", "programs", "record",
-    "redact", "report", "symbols", "text",
+    "analyze", "bpf", "format", "insight", "failure", "advice", "placing", "output", "programs",
+    "record", "redact", "report", "symbols", "text",
 ];
 
 #[test]

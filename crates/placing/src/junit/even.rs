@@ -7,7 +7,7 @@ use tr_analyze::timeline::Bucket;
 
 use super::proof::tolerated_figure;
 use super::serial::{Place, Test};
-use crate::imports::lookup::{ktime, signed};
+use crate::lookup::{ktime, signed};
 
 /// The largest number of stretches of a test runner's time that are examined for one test. A guess: the timeline of a
 /// thread on a busy machine has some hundred stretches a second.

@@ -9,16 +9,12 @@ use tr_programs::table;
 use tr_programs::tools::Family;
 use tr_programs::versions::ToolVersion;
 
-use super::unplaced::TestCount;
+use tr_insight::imports::TestCount;
 
 /// The largest difference in nanoseconds between the clock of a tool that wrote a file and the recording's clock. The
 /// clock of the time of day is adjusted while a recording runs, and a tool reads its clock after its start. A guess:
 /// the kernel slews a clock by 500 ppm at most, which is 20 ms in 40 s (adjtimex(2)).
 pub const CLOCKS: i64 = 20_000_000;
-
-/// The largest tolerated error of the place of a test or span is its length divided by this number: a tenth of the
-/// length. A decision: with a larger error, no figures (such as CPU time) are shown for the test or span.
-pub const TOLERATED: u64 = 10;
 
 /// The largest difference in nanoseconds between the life of a process and the span that a tool's file has for this
 /// process. A tool on a busy machine starts a process late, and notices the end of the process late. A guess: with a

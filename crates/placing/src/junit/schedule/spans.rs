@@ -4,13 +4,13 @@ use std::rc::Rc;
 
 use tr_analyze::model::ProcessIx;
 
-use crate::imports::junit::choice::{Schedule, Scheduled};
-use crate::imports::junit::even::Bounds;
-use crate::imports::junit::placer::{Placer, Times};
-use crate::imports::junit::report::Suite;
-use crate::imports::junit::runner::RunnerFacts;
-use crate::imports::junit::serial::Place;
-use crate::imports::lookup::signed;
+use crate::junit::choice::{Schedule, Scheduled};
+use crate::junit::even::Bounds;
+use crate::junit::placer::{Placer, Times};
+use crate::junit::report::Suite;
+use crate::junit::runner::RunnerFacts;
+use crate::junit::serial::Place;
+use crate::lookup::signed;
 
 /// The span of time that is chosen for each test of a suite. The functions below correct the spans step by step.
 struct Spans<'a> {

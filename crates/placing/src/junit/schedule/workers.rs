@@ -6,13 +6,13 @@ use std::rc::Rc;
 use tr_analyze::model::ProcessIx;
 
 use super::bounds::Groups;
-use crate::imports::junit::active::Active;
-use crate::imports::junit::choice::{Schedule, Scheduled};
-use crate::imports::junit::placer::Placer;
-use crate::imports::junit::pool::{self, Share, Undecided, Worker};
-use crate::imports::junit::report::{Case, Suite};
-use crate::imports::junit::runner::RunnerFacts;
-use crate::imports::junit::serial::Test;
+use crate::junit::active::Active;
+use crate::junit::choice::{Schedule, Scheduled};
+use crate::junit::placer::Placer;
+use crate::junit::pool::{self, Share, Undecided, Worker};
+use crate::junit::report::{Case, Suite};
+use crate::junit::runner::RunnerFacts;
+use crate::junit::serial::Test;
 
 /// The name that pytest gives to its suite. The lengths in its report do not show which worker of pytest-xdist ran a
 /// test. The length of a test includes its set-up, its call and its tear-down, but not the time between these. In that

@@ -13,7 +13,7 @@ use super::own::OwnProcesses;
 use super::proof::{Guess, Stamp};
 use super::report::{Attributes, Case, Date, Suite};
 use super::runner::{RunnerFacts, TRIED};
-use crate::imports::lookup::{signed, Lookup, Placed};
+use crate::lookup::{signed, Lookup, Placed};
 
 /// The largest difference in nanoseconds between the life of a process and the length of the only test that it runs. If
 /// a fifth of the test's length is more, that fifth is the limit. A guess for the start and the end of an interpreter;

@@ -12,8 +12,9 @@ use tr_programs::versions::ToolVersion;
 use tr_programs::words;
 use tr_text::units;
 
-use super::lookup::{base, imported, names, program, Lookup, Placed, TOLERATED};
+use super::lookup::{base, imported, names, program, Lookup, Placed};
 use clock::Moments;
+use tr_insight::imports::TOLERATED;
 
 pub use clock::Clock;
 

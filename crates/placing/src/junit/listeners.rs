@@ -8,7 +8,7 @@ use tr_analyze::timeline::{Actor, Bucket};
 
 use super::choice::Schedule;
 use super::placer::Placer;
-use crate::imports::lookup::{ktime, signed};
+use crate::lookup::{ktime, signed};
 
 /// The cost of reading a timeline is counted in computed test places: reading this many stretches of a timeline takes
 /// as long as computing the place of one test. A guess: reading a stretch takes some ns.

@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, HashSet};
 use tr_analyze::model::ProcessIx;
 
 use super::bounds::Groups;
-use crate::imports::junit::choice::Schedule;
-use crate::imports::junit::placer::Placer;
-use crate::imports::junit::pool::Undecided;
-use crate::imports::junit::report::Suite;
-use crate::imports::junit::runner::TRIED;
-use crate::imports::lookup::signed;
+use crate::junit::choice::Schedule;
+use crate::junit::placer::Placer;
+use crate::junit::pool::Undecided;
+use crate::junit::report::Suite;
+use crate::junit::runner::TRIED;
+use crate::lookup::signed;
 
 /// The number of words at the start of a command line that name the program. A decision: they are an interpreter and
 /// its script.

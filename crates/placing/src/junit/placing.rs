@@ -6,8 +6,9 @@ use super::placer::{Placer, Runner, Times};
 use super::proof::{is_far, tolerated, Guess};
 use super::report::{Attributes, Case, Suite};
 use super::runner::TRIED;
-use crate::imports::lookup::{imported, ktime, signed, TOLERATED};
+use crate::lookup::{imported, ktime, signed};
 use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx, ThreadIx};
+use tr_insight::imports::TOLERATED;
 
 /// The unit of seconds: the number of nanoseconds in one second.
 const SECOND: i64 = 1_000_000_000;

@@ -136,8 +136,8 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::imports::junit::report::LEAST_ERROR;
-    use crate::imports::junit::serial::{Place, Test};
+    use crate::junit::report::LEAST_ERROR;
+    use crate::junit::serial::{Place, Test};
 
     /// Checks that two tests which fit a thread exactly are not enough proof if the process has many threads, because
     /// the tests may fit one of many threads by chance.

@@ -4,7 +4,7 @@ use super::placer::Placer;
 use super::pool::Undecided;
 use super::proof::{Contradictions, Stamp, Stamped};
 use super::report::{Attributes, Suite};
-use crate::imports::lookup::signed;
+use crate::lookup::signed;
 
 impl Placer<'_> {
     /// Finds out whether the times that a report gives for suites and tests are their beginnings or their ends.

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use tr_programs::steps::StepKind;
 
 use super::report::Suite;
-use crate::steps::{Step, StepIx, Steps};
+use tr_insight::steps::{Step, StepIx, Steps};
 
 /// The steps of a recording that are tests, by the names that a report gives them.
 pub struct CaseSteps<'s> {

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use crate::imports::lookup::Placed;
-use crate::imports::unplaced::{TestCount, UnplacedTest};
+use crate::lookup::Placed;
+use tr_insight::imports::{TestCount, UnplacedTest};
 use tr_programs::words;
 
 /// The smallest error in nanoseconds that is assumed for the length of a test, however many digits the report has. The
@@ -248,7 +248,7 @@ mod tests {
     use tr_format::event::Ktime;
 
     use super::*;
-    use crate::imports::lookup::imported;
+    use crate::lookup::imported;
 
     #[test]
     fn a_test_has_the_file_of_its_report() {

@@ -10,7 +10,7 @@ use tr_programs::table;
 use tr_programs::tools::Role;
 
 use super::active::Active;
-use crate::imports::lookup::{program, signed};
+use crate::lookup::{program, signed};
 
 /// The largest number of processes that are tried as the process that ran a suite. A bound of the work.
 pub(super) const TRIED: usize = 1_000;

@@ -7,7 +7,7 @@ use tr_analyze::model::ThreadIx;
 
 use tr_analyze::timeline::{Bucket, Timeline};
 
-use crate::imports::lookup::signed;
+use crate::lookup::signed;
 
 /// The stretches of time in which a process may have been on a CPU, in nanoseconds. A single list can have the
 /// stretches of several processes that lived one after the other.

@@ -137,7 +137,7 @@ mod tests {
     use tr_analyze::model::{Doubt, ImportedKind};
 
     use super::*;
-    use crate::imports::lookup::imported;
+    use crate::lookup::imported;
 
     fn guess(is_suite: bool, from: u64, to: u64, error: i64) -> Guess {
         let at = (ProcessIx(0), (Ktime(from), Ktime(to)));

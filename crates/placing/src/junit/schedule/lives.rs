@@ -5,12 +5,12 @@ use std::rc::Rc;
 
 use tr_analyze::model::ProcessIx;
 
-use crate::imports::junit::active::Active;
-use crate::imports::junit::placer::Placer;
-use crate::imports::junit::proof::Stamp;
-use crate::imports::junit::report::Suite;
-use crate::imports::junit::runner::RunnerFacts;
-use crate::imports::lookup::signed;
+use crate::junit::active::Active;
+use crate::junit::placer::Placer;
+use crate::junit::proof::Stamp;
+use crate::junit::report::Suite;
+use crate::junit::runner::RunnerFacts;
+use crate::lookup::signed;
 
 impl Placer<'_> {
     /// The facts about a process that decide which tests it can have run, such as when it was on a CPU; `None` without

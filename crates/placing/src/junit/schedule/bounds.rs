@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use crate::imports::junit::active::Active;
-use crate::imports::junit::blocks::{joined, Block};
-use crate::imports::junit::placer::Placer;
-use crate::imports::junit::proof::Stamp;
-use crate::imports::junit::report::{Case, Suite, LEAST_ERROR};
-use crate::imports::junit::serial::{self, Place, Test};
+use crate::junit::active::Active;
+use crate::junit::blocks::{joined, Block};
+use crate::junit::placer::Placer;
+use crate::junit::proof::Stamp;
+use crate::junit::report::{Case, Suite, LEAST_ERROR};
+use crate::junit::serial::{self, Place, Test};
 
 /// The largest number of rounds in which the bounds of the tests narrow the bounds of their suite, and then the suite's
 /// bounds narrow those of the tests.

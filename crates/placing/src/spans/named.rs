@@ -9,7 +9,7 @@ use tr_analyze::model::{Analysis, ProcessIx};
 
 use super::clock::Moments;
 use super::{Span, Spans};
-use crate::imports::lookup::{base, names, script_words, signed, Lookup, CLOCKS, LATE};
+use crate::lookup::{base, names, script_words, signed, Lookup, CLOCKS, LATE};
 
 /// The largest number of processes that are tried for one span of a file. A bound of the work.
 const NEAR: usize = 256;

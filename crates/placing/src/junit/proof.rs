@@ -10,7 +10,8 @@ use tr_programs::rules;
 use tr_programs::steps::Tests;
 
 use super::anywhere::Anywhere;
-use crate::imports::lookup::{ktime, program, signed, CLOCKS, TOLERATED};
+use crate::lookup::{ktime, program, signed, CLOCKS};
+use tr_insight::imports::TOLERATED;
 
 /// The largest error in nanoseconds of the place of a test that gets figures. With a larger error, the CPU time could
 /// belong to a neighbouring test, however long the test is. A guess; the script `reporters.py` tests the places of 35
@@ -421,7 +422,7 @@ mod tests {
     use tr_format::event::{Argv, Tid};
 
     use super::*;
-    use crate::imports::lookup::imported;
+    use crate::lookup::imported;
 
     /// Checks a test program of cargo, which names its threads. A thread began 1 ms before the place of a test, so the
     /// thread may belong to this test or to the previous one. The test therefore gets no figures (such as its CPU

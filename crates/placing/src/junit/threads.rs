@@ -10,7 +10,8 @@ use tr_analyze::model::{Analysis, Doubt, Imported, ImportedKind, ThreadIx};
 
 use super::placer::{Placer, LONGER};
 use super::report::{Case, Suite, LEAST_ERROR};
-use crate::imports::lookup::{imported, signed, CLOCKS, TOLERATED};
+use crate::lookup::{imported, signed, CLOCKS};
+use tr_insight::imports::TOLERATED;
 
 /// The number of bytes of a thread's name that the kernel keeps (`TASK_COMM_LEN` without the zero at the end).
 const NAME: usize = 15;
@@ -180,7 +181,7 @@ impl Placer<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::imports::junit::report::Attributes;
+    use crate::junit::report::Attributes;
 
     fn case(class: &str, name: &str, length: i64) -> Case {
         Case {

@@ -10,7 +10,7 @@ use super::placer::Placer;
 use super::proof::Guess;
 use super::report::{Case, Date, Suite, LEAST_ERROR};
 use super::runner::TRIED;
-use crate::imports::lookup::{imported, ktime, signed};
+use crate::lookup::{imported, ktime, signed};
 
 /// The life of the recorded command, if all tests must have run during this life; otherwise `None`. All tests must have
 /// run during this life in two cases: the command lived during the whole recording, or every other recorded process has

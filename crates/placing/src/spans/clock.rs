@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::named::Candidates;
 use super::{Span, Spans};
-use crate::imports::align::most_frequent;
-use crate::imports::lookup::{signed, Lookup, CLOCKS};
+use crate::align::most_frequent;
+use crate::lookup::{signed, Lookup, CLOCKS};
 
 /// The largest number of processes that are matched with one span to find the beginning of the file's clock. A bound of
 /// the work.

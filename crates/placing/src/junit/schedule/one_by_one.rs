@@ -5,17 +5,17 @@ use std::rc::Rc;
 use tr_analyze::model::ProcessIx;
 
 use super::bounds::Groups;
-use crate::imports::junit::active::Active;
-use crate::imports::junit::choice::{Schedule, Scheduled};
-use crate::imports::junit::placer::Placer;
-use crate::imports::junit::report::Suite;
-use crate::imports::junit::runner::RunnerFacts;
-use crate::imports::lookup::signed;
+use crate::junit::active::Active;
+use crate::junit::choice::{Schedule, Scheduled};
+use crate::junit::placer::Placer;
+use crate::junit::report::Suite;
+use crate::junit::runner::RunnerFacts;
+use crate::lookup::signed;
 
 impl Placer<'_> {
     /// Makes the schedule of a suite whose tests ran one after the other in the given processes. The schedule has, for
     /// each test, the earliest and the latest beginning and the earliest and the latest end. `None` if no schedule
-    /// agrees with everything that is known (see [`serial`](crate::imports::junit::serial)).
+    /// agrees with everything that is known (see [`serial`](crate::junit::serial)).
     ///
     /// The report may have a time of day for each test. This time is used only if two things are known: its time zone,
     /// and whether it is the beginning or the end of the test. If it is not used, the test can have run at any time in

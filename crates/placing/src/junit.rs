@@ -31,12 +31,12 @@ use tr_programs::steps::StepKind;
 use tr_text::units;
 
 use super::lookup::{base, names, signed, Lookup, Placed};
-use crate::steps::Steps;
 use active::Active;
 use own::OwnProcesses;
 use placer::{Placer, WORK};
 use proof::find_doubts;
 pub use report::{Attributes, Case, Date, Report, Suite};
+use tr_insight::steps::Steps;
 
 /// The time stamp of a written file can be too early by at most this much, in nanoseconds, because file systems use a
 /// clock that advances only once in each tick of the kernel. A tick is at most 10 ms (CONFIG_HZ=100).
