@@ -52,6 +52,23 @@ pub(super) struct Finder<'a> {
     pub(super) with: Arena<ProcessIx, bool>,
 }
 
+impl Finder<'_> {
+    /// Whether the failure of a process has a rank in the report: the failure matters, and it does not belong to a
+    /// failed test.
+    pub(super) fn has_rank(&self, ix: ProcessIx) -> bool {
+        if self.sure.out_of_memory.contains_key(&ix) {
+            return true;
+        }
+        if !self.sure.own.has(ix) || self.tests.is_asked.contains(&ix) {
+            return false;
+        }
+        let process = self.analysis.process(ix);
+        ProcessEnds::is_crash(process)
+            || self.sure.is_unexplained_kill(process)
+            || self.leads[ix] && !self.tests.is_failed.contains(&ix)
+    }
+}
+
 /// How certainly the failure of a child explains the failure of its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Explains {

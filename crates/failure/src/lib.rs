@@ -353,7 +353,7 @@ impl Finder<'_> {
             if is_chosen && !ix.is_some_and(is_no_failure) {
                 tests.push(Failure {
                     above: self.above_a_job(ix),
-                    ..self.step(*at, step)
+                    ..self.failure_of_step(*at, step)
                 });
             }
         }
@@ -431,7 +431,7 @@ impl Finder<'_> {
         let mut beside: Vec<Failure> = unclear
             .iter()
             .filter(is_below)
-            .map(|ix| self.process(*ix))
+            .map(|ix| self.failure_of_process(*ix))
             .collect();
         beside.sort_by_key(|failed| (Reverse(failed.after), failed.pid));
         let mut seen = BTreeSet::new();
@@ -447,7 +447,7 @@ impl Finder<'_> {
         let pairs = (1..).zip(&chain.processes).zip(above);
         let above = pairs.map(|((at, below), ix)| Failure {
             perhaps: self.is_maybe(*below) || chain.missed.contains(&at),
-            ..self.process(*ix)
+            ..self.failure_of_process(*ix)
         });
         let mut above: Vec<Failure> = above.collect();
         if let Some(command) = above.last_mut() {
@@ -462,11 +462,11 @@ impl Finder<'_> {
     /// The rank in the report of the failure of a process; `None` if the failure does not matter or belongs to a failed
     /// test.
     fn rank(&self, ix: ProcessIx) -> Option<Rank> {
+        if !self.has_rank(ix) {
+            return None;
+        }
         if self.sure.out_of_memory.contains_key(&ix) {
             return Some(Rank::Killed);
-        }
-        if !self.sure.own.has(ix) || self.tests.is_asked.contains(&ix) {
-            return None;
         }
         let process = self.analysis.process(ix);
         if ProcessEnds::is_crash(process) {
@@ -476,11 +476,11 @@ impl Finder<'_> {
                 Rank::Killed
             });
         }
-        if self.sure.is_unexplained_kill(process) {
-            return Some(Rank::Aside);
-        }
-        let leads = self.leads[ix] && !self.tests.is_failed.contains(&ix);
-        leads.then_some(Rank::Failed)
+        Some(if self.sure.is_unexplained_kill(process) {
+            Rank::Aside
+        } else {
+            Rank::Failed
+        })
     }
 }
 

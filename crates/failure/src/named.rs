@@ -28,11 +28,11 @@ impl Finder<'_> {
         let children = &self.analysis.process(ix).children;
         Failure {
             with_descendants: children.iter().any(|ix| self.is_with(*ix)),
-            ..self.process(ix)
+            ..self.failure_of_process(ix)
         }
     }
 
-    pub(super) fn process(&self, ix: ProcessIx) -> Failure {
+    pub(super) fn failure_of_process(&self, ix: ProcessIx) -> Failure {
         let process = self.analysis.process(ix);
         let name = label::phrase(process);
         Failure {
@@ -81,7 +81,7 @@ impl Finder<'_> {
         }
     }
 
-    pub(super) fn step(&self, at: StepIx, step: &Step) -> Failure {
+    pub(super) fn failure_of_step(&self, at: StepIx, step: &Step) -> Failure {
         let own = step.process.filter(|_| step.result.is_none());
         let killed = own.filter(|ix| {
             self.sure.out_of_memory.contains_key(ix) || self.sure.was_stopped_late(*ix)

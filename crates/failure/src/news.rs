@@ -74,7 +74,7 @@ impl Finder<'_> {
             && !is_often_ignored(process)
             && !is_optional(process)
             && self.sure.stop(ix).is_none()
-            && self.rank(ix).is_none()
+            && !self.has_rank(ix)
             && !parent.is_some_and(|parent| is_probe(process, parent))
     }
 

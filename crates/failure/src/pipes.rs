@@ -52,7 +52,7 @@ impl Finder<'_> {
             chain.reverse();
             // A chain with a process that crashed or was killed by the kernel is left out, because the report already
             // has a line for such a process.
-            let told = chain.iter().any(|ix| self.rank(*ix).is_some());
+            let told = chain.iter().any(|ix| self.has_rank(*ix));
             (!told).then(|| [chain, vec![root]].concat())
         });
         chains.take(HIDDEN).collect()

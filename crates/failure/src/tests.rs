@@ -153,7 +153,7 @@ fn a_program_that_is_not_there_has_the_name_in_the_script() {
     let steps = Steps::new(&analysis, &[]);
     let tests = Tests::new(&analysis, &steps);
     let finder = Finder::new(&analysis, ProcessEnds::new(&analysis), tests, None);
-    let end = finder.process(ProcessIx(1)).ended();
+    let end = finder.failure_of_process(ProcessIx(1)).ended();
     assert_eq!(end.short(), "exit 127 (no such program: nothing)");
 }
 
@@ -337,7 +337,7 @@ fn a_runner_fails_because_of_its_tests() {
         };
         let own = RankedFailure {
             is_command: true,
-            ..RankedFailure::new(Rank::Failed, finder.process(runner))
+            ..RankedFailure::new(Rank::Failed, finder.failure_of_process(runner))
         };
         let found = finder.with_runners_above(vec![test("first"), own, test("second")]);
         let shown = found.iter().map(|found| {
