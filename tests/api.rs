@@ -52,11 +52,13 @@ fn public_items_are_listed() {
 #[test]
 fn public_items_are_found() {
     let root = "
-mod inner;
+#![forbid(unsafe_code)]
+
 pub mod open {
     pub fn helper() {}
     pub(crate) fn hidden() {}
 }
+mod inner;
 pub use inner::{deep::Leaf, Kept as Renamed, LIMIT};
 pub use std::path::Path;
 #[cfg(test)]
