@@ -1,5 +1,5 @@
-//! Computes what a recording means, as typed values: what failed and why, the verdict on each step, the critical path,
-//! what to change, and which tasks used the time. Reports, exports and forecasts print these values.
+//! Computes the facts of a recording, as typed values: its steps and the verdict on each step, the critical path, and
+//! which tasks used the time. The search for failures, advice, reports, exports and forecasts begin with these values.
 #![forbid(unsafe_code)]
 
 pub mod ancestors;

@@ -1,5 +1,6 @@
 //! Places the spans from files of other build tools under the recorded processes that did the work. The pids, times and
-//! command lines of processes show which process a span belongs to. A span that fits no process is only counted and never assigned by a guess.
+//! command lines of processes show which process a span belongs to. A span that fits no process is only counted and
+//! never assigned by a guess.
 #![forbid(unsafe_code)]
 
 pub mod align;
