@@ -816,7 +816,7 @@ fn errors_have_a_status_of_their_own() -> Result<(), Failure> {
         stream: Stream::Cpu(CpuId(0)),
         from: 300,
         most: 8,
-        cause: LossCause::RingFull,
+        cause: LossCause::BufferFull,
         counted: true,
     };
     let faults = Plan {

@@ -6,29 +6,21 @@
 //! process woke one of its own threads, and that thread then worked; or another process starts up during the naps and
 //! then waits for the napping process.
 
-use std::collections::BTreeSet;
-
 use tr_analyze::model::{Process, ProcessIx, ThreadIx};
 use tr_analyze::programs::Group;
 use tr_analyze::timeline::{Actor, Bucket, Stretch};
-use tr_format::event::{Ktime, Reason, Timeout};
+use tr_format::event::{Ktime, Reason};
 
 use super::facts::BuildFacts;
 use super::machine::starved_within;
 use super::nap::{self, Nap, Superfluous, LOOP};
-use super::polls::{awaited_work, LONG_WAIT};
+use super::polls::awaited_work;
+use super::started_servers::{started_servers, StartedServer};
 
 /// The longest time in nanoseconds from the moment when a thread wakes another thread, in order to give it work, to the
 /// moment when the first thread begins to sleep until this work is done. A guess: in between, the first thread only
 /// takes a lock and reads a clock.
 const ASKED: u64 = 1_000_000;
-/// The longest time in nanoseconds between the start of a server and the first nap of the program that waits for it. A
-/// guess: in between the program only tries once whether the server answers.
-const SPAWNED: u64 = 1_000_000_000;
-/// The time-out of a server's wait must be at least this many times as long as the longest nap of its client, or else
-/// the wait does not count as a wait for requests: a shorter time-out may be a periodic timer of the server. A guess: a
-/// periodic timer that is ten times as long as a nap expires in one of ten naps at most.
-const MUCH_LONGER: u64 = 10;
 /// The naps of a program count as too long if, on average, the program naps at most this many times for each child
 /// whose end it waits for. A guess: a program that naps more often for each child checks often, and would gain little
 /// without the naps.
@@ -265,95 +257,54 @@ fn asked_parts(facts: &BuildFacts<'_>, nap: &Nap) -> Vec<Vec<Stretch>> {
     works.collect()
 }
 
-/// A server of the build that starts up during the naps of its client. The server's first long wait begins during the
-/// last nap, and the napping process or one of its descendants ends that wait.
+/// A server of the build that starts up during the naps of its client: it becomes ready in the last nap or just before
+/// it, and the client, or a program that the client started, asks it after that nap.
 fn of_starting(facts: &BuildFacts<'_>, slept: &[Nap]) -> Option<Awaited> {
-    let analysis = facts.analysis;
-    let ([first, ..], [.., before, last], timeline) = (slept, slept, analysis.timeline.as_ref()?)
-    else {
+    let [first, .., before, last] = slept else {
         return None;
     };
-    let own: BTreeSet<ProcessIx> = slept
-        .iter()
-        .flat_map(|nap| [process_of(facts, nap.by), process_of(facts, nap.group)])
-        .flatten()
-        .collect();
-    let long = last.ran.since(first.from) / LONG_WAIT;
-    let is_own = |ix: ProcessIx| analysis.lineage(ix).any(|other| own.contains(&other));
-    let all = analysis.process_ids().filter(|ix| {
-        let process = analysis.process(*ix);
-        let starts = process.start <= first.to && process.end >= last.from;
-        starts && facts.own.has(*ix) && !own.contains(ix)
+    let servers = started_servers(facts, slept).into_iter();
+    let mut awaited = servers.filter(|server| {
+        server.start <= first.to
+            && server.ready > before.ran
+            && server.ready <= last.ran
+            && server.asked >= last.to
     });
-    let mut ends = all.take(TASKS).filter_map(|ix| {
-        let process = analysis.process(ix);
-        let thread = *process.threads.first()?;
-        let parts = timeline.since(thread, process.start).take(PARTS);
-        let mut waits =
-            parts.filter(|part| matches!(part.doing, Bucket::Wait(_)) && part.length() > long);
-        let wait = waits.next()?;
-        let Actor::Thread(by) = wait.waker() else {
-            return None;
-        };
-        let is_client = is_own(analysis.thread(by).process);
-        let in_last = wait.from > before.ran && wait.from <= last.ran && wait.to >= last.to;
-        (is_client && in_last).then_some((process.start, wait.from))
-    });
-    let (from, to) = ends.next()?;
+    let server = awaited.next()?;
     Some(Awaited {
         naps: (0, slept.len() - 1),
-        from: from.max(first.from),
-        to,
+        from: server.start.max(first.from),
+        to: server.ready,
     })
 }
 
-/// The time in nanoseconds during the given naps in which a server was not ready that the napping program needed. The
-/// server counts as ready from the beginning of its first wait that the program ended; this wait must have no time-out,
-/// or one far longer than the nap.
+/// The time in nanoseconds during the given naps in which a server worked in order to become ready. The napping
+/// program, or a program that it started, asked this server after these naps.
 pub(super) fn starting(facts: &BuildFacts<'_>, slept: &[Nap]) -> u64 {
-    let analysis = facts.analysis;
-    let Some(timeline) = &analysis.timeline else {
-        return 0;
-    };
-    let (Some(first), Some(last)) = (slept.first(), slept.last()) else {
-        return 0;
-    };
-    let own: BTreeSet<ProcessIx> = slept
-        .iter()
-        .filter_map(|nap| process_of(facts, nap.by))
-        .collect();
-    let is_own = |ix: ProcessIx| own.contains(&ix);
-    let longest = slept.iter().map(Nap::length).max();
-    let longest = longest.unwrap_or(0);
-    let begin = Ktime(first.from.0.saturating_sub(SPAWNED));
-    let all = analysis.process_ids().filter(|ix| {
-        let process = analysis.process(*ix);
-        let starts = process.start >= begin && process.start < last.to;
-        starts && facts.own.has(*ix) && !own.contains(ix)
+    let servers = started_servers(facts, slept);
+    let needed = servers.iter().filter(|server| {
+        // The first nap that ended after the server became ready. If the program napped again before its request, it
+        // did not nap for this server, unless it started the next server in between.
+        let noticed = slept.partition_point(|nap| nap.to < server.ready);
+        let Some(nap) = slept.get(noticed) else {
+            return true;
+        };
+        let is_next = |next: &Nap| {
+            let mut others = servers.iter();
+            server.asked <= next.from
+                || others.any(|other| other.start >= nap.to && other.start <= next.from)
+        };
+        server.asked >= nap.to && slept.get(noticed + 1).is_none_or(is_next)
     });
-    let ready = all.take(TASKS).filter_map(|ix| {
-        let process = analysis.process(ix);
-        let thread = *process.threads.first()?;
-        let mut parts = timeline.since(thread, process.start).take(PARTS);
-        let wait = parts.find(|part| {
-            let Actor::Thread(by) = part.waker() else {
-                return false;
-            };
-            matches!(part.doing, Bucket::Wait(_)) && is_own(analysis.thread(by).process)
-        })?;
-        // A wait with a shorter time-out may belong to a periodic timer and not wait for requests.
-        let is_long = |least: u64| least >= longest.saturating_mul(MUCH_LONGER);
-        let lasts =
-            wait.timeout.limit() == Timeout::NONE || wait.timeout.least().is_some_and(is_long);
-        lasts.then_some((process.start, wait.from, wait.to))
-    });
-    let ready: Vec<(Ktime, Ktime, Ktime)> = ready.collect();
+    let needed: Vec<&StartedServer> = needed.collect();
+    // A loop that sleeps and checks ends when the server is ready, so waits of the server for a CPU make its sleeps
+    // longer. One or two sleeps are as long on free CPUs.
+    let queued = slept.len() >= LOOP;
     let needed = slept.iter().map(|nap| {
-        let during = ready.iter().filter(|(start, from, to)| {
-            *start < nap.to && *from > nap.from && *from < nap.to && *to >= nap.to
-        });
-        let needed = during.map(|(start, from, _)| from.since(nap.from.max(*start)));
-        needed.max().unwrap_or(0)
+        let worked = needed
+            .iter()
+            .map(|server| server.worked(nap.from, nap.to, queued));
+        worked.max().unwrap_or(0)
     });
     needed.fold(0, u64::saturating_add)
 }

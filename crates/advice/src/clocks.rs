@@ -1,40 +1,41 @@
 //! Finds the parts of a build that end at a set time by the clock. Such parts take as long on free CPUs as on busy
 //! ones.
 
-use super::deadlines::{deadline, measurement, Deadline, Measurement};
-use super::facts::BuildFacts;
-use super::open;
-use super::verdict::OpenPoint;
+use tr_analyze::critical_path::TimeKind;
+use tr_analyze::programs::Group;
 
-/// The parts of a build that end by the clock.
-pub(super) struct Clocks {
-    deadline: Option<Deadline>,
-    measurement: Option<Measurement>,
+use super::facts::BuildFacts;
+use super::open::MUCH;
+
+/// An execution of a program, such as a benchmark, that is on the critical path and measures for a set time.
+pub(super) struct Measurement {
+    pub group: Group,
+    /// The time in nanoseconds that the execution takes on the critical path.
+    pub length: u64,
+    /// The part of `length` in nanoseconds for which the execution waited for a CPU.
+    pub queued: u64,
 }
 
-impl Clocks {
-    pub fn of(facts: &BuildFacts<'_>) -> Clocks {
-        Clocks {
-            deadline: deadline(facts),
-            measurement: measurement(facts),
+/// The execution that measures for a set time, if one takes a tenth of the critical path. If there are several, the
+/// longest one.
+pub(super) fn measurement(facts: &BuildFacts<'_>) -> Option<Measurement> {
+    let all = facts.all().map(|(group, _)| Measurement {
+        group,
+        length: 0,
+        queued: 0,
+    });
+    let mut all: Vec<Measurement> = all.collect();
+    for (segment, group, _) in facts.segments() {
+        let Some(own) = group.and_then(|group| all.get_mut(group as usize)) else {
+            continue;
+        };
+        own.length = own.length.saturating_add(segment.length());
+        if segment.kind == TimeKind::RunQueue {
+            own.queued = own.queued.saturating_add(segment.length());
         }
     }
-
-    /// The time in nanoseconds for which the critical path waited for a CPU while a part of the build ran that ends by
-    /// the clock. Without these waits, the build would take just as long.
-    pub fn queued(&self) -> u64 {
-        let deadline = self.deadline.as_ref().map(|deadline| deadline.queued);
-        let measurement = self.measurement.as_ref().map(|own| own.queued);
-        deadline.max(measurement).unwrap_or(0)
-    }
-
-    /// The open point of the verdict for the part that ends by the clock. A program that measures for a set time has
-    /// timers for that time, so they have no point of their own.
-    pub fn open_point(&self, facts: &BuildFacts<'_>) -> Option<OpenPoint> {
-        match (&self.measurement, &self.deadline) {
-            (Some(measurement), _) => Some(open::measurement(facts, measurement)),
-            (None, Some(deadline)) => open::deadline(facts, deadline),
-            (None, None) => None,
-        }
-    }
+    let long = all.into_iter();
+    let long = long.filter(|own| own.length.saturating_mul(MUCH) >= facts.wall);
+    let long = long.filter(|own| facts.measures_by_clock(own.group));
+    long.max_by_key(|own| own.length)
 }

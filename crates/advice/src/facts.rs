@@ -20,6 +20,7 @@ use tr_programs::tools::{Family, Role};
 
 use super::candidate::{Advice, Candidate, Certainty, Gain};
 use tr_insight::ancestors::from_parents_to_children;
+use tr_insight::label::Identity;
 use tr_insight::Recording;
 use tr_insight::{course, exit, label};
 use tr_text::phrase::Phrase;
@@ -45,6 +46,21 @@ pub struct Execution {
     pub on_cpu: u64,
     /// The execution during which the parent process forked the process of this execution.
     pub owner: Option<Group>,
+}
+
+/// The facts by which an execution of a program is named in a sentence.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ExecutionName {
+    /// The execution has no name.
+    Nothing,
+    Label {
+        /// The facts from which the label of the execution is made.
+        of: Identity,
+        /// Whether the label says that the process was only forked.
+        is_forked: bool,
+    },
+    /// Only the program, because the label is long.
+    Program(ProgramName),
 }
 
 /// The facts about a build that the rules of advice use. Times are summed up for each execution of a program; a `Group`
@@ -277,6 +293,29 @@ impl<'a> BuildFacts<'a> {
         match self.execution(group) {
             Some(it) if units::width(&label) > NAME => Phrase::name(&it.program.to_string(), NAME),
             _ => label.into(),
+        }
+    }
+
+    /// The facts from which [`BuildFacts::name`] makes the name of an execution of a program.
+    pub fn execution_name(&self, group: Group) -> ExecutionName {
+        let execution = self.execution(group);
+        match execution.filter(|_| units::width(&self.label(group)) > NAME) {
+            Some(execution) => ExecutionName::Program(execution.program.clone()),
+            None => self.label_facts(group),
+        }
+    }
+
+    fn label_facts(&self, group: Group) -> ExecutionName {
+        match (self.exec(group), self.process(group)) {
+            (Some(exec), _) => ExecutionName::Label {
+                of: Identity::of_program(&exec.argv, &exec.comm),
+                is_forked: false,
+            },
+            (None, Some(process)) => ExecutionName::Label {
+                of: Identity::of(process),
+                is_forked: process.execs.is_empty(),
+            },
+            (None, None) => ExecutionName::Nothing,
         }
     }
 

@@ -417,14 +417,23 @@ fn row(facts: &BuildFacts<'_>, owner: Group, limit: Limit, mut jobs: Vec<Job>) -
         .iter()
         .map(|job| job.on_cpu)
         .fold(0, u64::saturating_add);
+    // Without other tasks on the CPUs, the build does not have the time in which its tasks had no CPU.
     let starved = starved_within(facts, from, until).min(length);
-    let longest = slowest.to.since(slowest.from);
+    let own = length - starved;
     let groups: Vec<Group> = jobs.iter().map(|job| job.group).collect();
     let others = groups
         .iter()
         .copied()
         .filter(|group| *group != slowest.group);
-    let mostly_wait = work.saturating_mul(2) < length.saturating_sub(starved);
+    let mostly_wait = work.saturating_mul(2) < own;
+    let longest = slowest.to.since(slowest.from);
+    // While a job waits, other tasks of the build may want a CPU, so that time does not make the job longer.
+    let (own, longest) = if mostly_wait {
+        (length, longest)
+    } else {
+        let starved = starved_within(facts, slowest.from, slowest.to);
+        (own, longest.saturating_sub(starved))
+    };
     // Jobs that mostly wait need no idle CPU to run at once.
     if !mostly_wait && idle.saturating_mul(2) < length {
         return None;
@@ -453,7 +462,7 @@ fn row(facts: &BuildFacts<'_>, owner: Group, limit: Limit, mut jobs: Vec<Job>) -
         // Jobs of a make that shares slots may also need each other, or other jobs may have had the slots.
         unsure: inherits || first_is_long(&jobs),
         length,
-        cap: length.saturating_sub((work / facts.cpus).max(longest)),
+        cap: own.saturating_sub((work / facts.cpus).max(longest)),
         mostly_wait,
         others: others.collect(),
         groups,
@@ -474,7 +483,6 @@ fn of_rows(facts: &BuildFacts<'_>, program: &ProgramName, rows: &[Row]) -> Optio
     // If the jobs are builds themselves, the words name the build tool and not the program that used most CPU time.
     let are_builds = all().all(|group| facts.role(group) == Some(Role::Jobs));
     let own = &facts.execution(all().next()?)?.program;
-    let compiles = program.role() == Some(Role::Compiler);
     let program = if are_builds { own } else { program };
     let others: Vec<Group> = rows.iter().flat_map(|row| &row.others).copied().collect();
     let length = rows.iter().map(|row| row.length).max()?;
@@ -500,10 +508,8 @@ fn of_rows(facts: &BuildFacts<'_>, program: &ProgramName, rows: &[Row]) -> Optio
                     OF_LOAD.into()
                 } else if first.inherits {
                     "call it as $(MAKE), if it is not".into()
-                } else if rows.iter().any(|row| row.unsure) && !compiles {
-                    "run them at once, if independent".into()
                 } else {
-                    "run them at once".into()
+                    "run them at once, if independent".into()
                 }
             }),
         without: Without::own(|_, _| true, Some(facts.below(&others))),

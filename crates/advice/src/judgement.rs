@@ -1,64 +1,87 @@
 //! Judges a build: makes the verdict from the facts, the time that the machine withheld, and the lines of advice.
 
-use tr_analyze::critical_path::{by_kind, NoPath, Segment, TimeKind};
+use tr_analyze::critical_path::{NoPath, Segment, TimeKind};
 
 use super::candidate::{Advice, AdviceKind};
 use super::facts::BuildFacts;
+use super::forecast::{is_much, Doubts, Forecast, Polls};
 use super::lines::{own_changes, AdviceLines};
 use super::machine::WithheldTime;
-use super::verdict::{errors, Blame, BuildVerdict, CpuOwners, Mostly, OpenKind};
+use super::verdict::{Blame, BuildVerdict, CpuOwners, Mostly, OpenKind, OpenPoint};
 use tr_insight::{exit, path};
 
-/// The verdict on a build before its open points are known. `bound`, given only if no change is advised, is the least
-/// time in nanoseconds in which the CPUs can do the build's work. `had` has the tasks that used the CPUs during the
-/// build.
+/// The facts from which the verdict on a build is made.
+pub(super) struct Findings<'f> {
+    pub withheld: &'f WithheldTime,
+    pub lines: &'f AdviceLines,
+    /// The parts of the build that no rule has judged.
+    pub points: Vec<OpenPoint>,
+    /// The tasks that used the CPUs during the build.
+    pub had: CpuOwners,
+    /// The least time in nanoseconds in which the CPUs can do the build's work. It is given only if no change is
+    /// advised.
+    pub bound: Option<u64>,
+    /// The simulated time of the build in nanoseconds.
+    pub simulated: u64,
+    /// The time in nanoseconds of sleeps for which it is not proven that they are shorter on free CPUs.
+    pub guessed: u64,
+    /// The time in nanoseconds in which tasks of the build got no CPU while a process slept again and again.
+    pub starved: u64,
+}
+
+/// The verdict on a build.
+///
+/// # Errors
+///
+/// [`NoPath`] if the recording does not show the build's work.
 pub(super) fn verdict(
     facts: &BuildFacts<'_>,
-    withheld: &WithheldTime,
-    lines: &AdviceLines,
-    bound: Option<u64>,
-    had: CpuOwners,
-) -> BuildVerdict {
+    findings: Findings<'_>,
+) -> Result<BuildVerdict, NoPath> {
+    let Findings {
+        withheld, lines, ..
+    } = findings;
     let (changes, saved) = (&lines.changes, lines.saved());
     let stolen = changes
         .iter()
         .find(|advice| advice.kind == AdviceKind::Stolen);
-    let (others, quota) = (withheld.others, withheld.throttled);
+    let quota = withheld.throttled;
     let much = |kind: AdviceKind, ns: u64| ns > 0 && ns.saturating_mul(kind.least()) >= facts.wall;
-    let machine =
-        stolen.is_some() || much(AdviceKind::Others, others) || much(AdviceKind::Throttled, quota);
-    let lost = withheld.lost();
+    let machine = stolen.is_some()
+        || much(AdviceKind::Others, withheld.others)
+        || much(AdviceKind::Throttled, quota);
+    let beside = findings.points.iter();
+    let beside = beside.filter(|point| point.kind == OpenKind::SleepBeside);
+    let mut doubts = Doubts {
+        simulated: (quota > 0).then_some(findings.simulated),
+        guessed: findings.guessed,
+        beside: beside.map(|point| point.ns).fold(0, u64::saturating_add),
+        polls: None,
+        starved: findings.starved,
+    };
+    let likely = Forecast::of(facts, withheld, &doubts).likely;
+    let blame = Blame::by_advice(machine, lines);
+    let blame = blame.with_open(&findings.points, facts.wall.saturating_sub(likely));
+    // If the build's time is its own, nothing makes its loops longer.
+    if blame != Blame::Code {
+        doubts.polls = polls(facts, changes)?;
+    }
+    let forecast = Forecast::of(facts, withheld, &doubts);
+    let blame = if is_much(findings.starved, facts.wall) {
+        blame.with_starved(saved.is_some_and(|saved| saved > 0))
+    } else {
+        blame
+    };
     let segments = facts.path.segments.iter();
     let segments = segments.filter(|segment| segment.kind.is_wait());
     let waited = segments.map(Segment::length).fold(0, u64::saturating_add);
-    let alone = withheld.alone(facts);
-    // During some of the lost time, the CPUs ran tasks of the build that are not on the critical path. The build cannot
-    // take less time than its CPUs need for all of its work, so that time is the lower limit.
-    let alone = if lost > alone {
-        let soonest = facts.limits().map_or(0, |limits| limits.on(facts.cpus));
-        alone.max(soonest.min(facts.wall))
-    } else {
-        alone
-    };
-    let error = errors(
-        lost,
-        alone,
-        by_kind(&facts.path.segments).of(TimeKind::Disk),
-    );
-    BuildVerdict {
-        blame: match (machine, saved) {
-            (true, Some(_)) => Blame::Both,
-            // Advice on work that runs alone is not certain to help, because the work can perhaps not be divided.
-            (true, None) if changes.iter().any(|line| line.kind == AdviceKind::Alone) => {
-                Blame::Perhaps
-            }
-            (true, None) => Blame::Machine,
-            (false, _) => Blame::Code,
-        },
+    let had = findings.had;
+    Ok(BuildVerdict {
+        blame,
         wall: facts.wall,
-        alone,
-        alone_at_least: alone.saturating_sub(error.below),
-        alone_at_most: alone.saturating_add(error.above).min(facts.wall),
+        alone: likely,
+        alone_at_least: forecast.at_least,
+        alone_at_most: forecast.at_most,
         others: had.others,
         nobody: had.nobody,
         names: had.names,
@@ -67,56 +90,69 @@ pub(super) fn verdict(
         stolen: stolen.map_or(0, |advice| advice.gain),
         changes: saved.unwrap_or(0),
         unless_meant: own_changes(changes).all(|line| line.unless_meant),
-        bound,
+        bound: findings.bound,
         // A wait longer than the build's own time is not shown: other tasks cause a part of such a wait, for example if
         // a loop checks for the end of work that they slow down.
-        mostly: waits(facts, bound.unwrap_or(0)).filter(|mostly| mostly.ns <= alone),
-        waits: if waited <= alone && waited > alone / 2 {
+        mostly: waits(facts, findings.bound.unwrap_or(0)).filter(|mostly| mostly.ns <= likely),
+        waits: if waited <= likely && waited > likely / 2 {
             waited
         } else {
             0
         },
-        open: Vec::new(),
+        open: findings.points,
         failed: exit::command_failed(facts.analysis),
         cpus: facts.cpus,
-    }
+    })
 }
 
-impl BuildVerdict {
-    /// Lowers the least time of the forecast for a build under a CPU quota, because the simulated time without a quota
-    /// is less than the recorded time minus the throttled time. `own` is the simulated time of the build in
-    /// nanoseconds.
-    pub(super) fn have_quota(&mut self, own: u64) {
-        if self.quota > 0 {
-            self.alone_at_least = self.alone_at_least.min(own - own / 10);
+/// What the advised loops that sleep and check make uncertain; `None` if no advice is about such a loop.
+fn polls(facts: &BuildFacts<'_>, changes: &[Advice]) -> Result<Option<Polls>, NoPath> {
+    let polls = changes
+        .iter()
+        .filter(|advice| advice.kind == AdviceKind::Poll);
+    let Some(late) = polls.map(|advice| advice.gain).max() else {
+        return Ok(None);
+    };
+    let soonest = facts.limits()?.on(facts.cpus);
+    Ok(Some(Polls { soonest, late }))
+}
+
+impl Blame {
+    /// Who is to blame for the build's time as far as the lines of advice show it. `machine` says whether the machine
+    /// withheld much time.
+    fn by_advice(machine: bool, lines: &AdviceLines) -> Blame {
+        let is_alone = |line: &Advice| line.kind == AdviceKind::Alone;
+        match (machine, lines.saved()) {
+            (false, _) => Blame::Code,
+            (true, Some(_)) => Blame::Both,
+            // Advice on work that runs alone is not certain to help, because the work can perhaps not be divided.
+            (true, None) if lines.changes.iter().any(is_alone) => Blame::Perhaps,
+            (true, None) => Blame::Machine,
         }
     }
 
-    /// Raises the largest time of the forecast by `guessed`, the time in nanoseconds of sleeps for which it is not
-    /// proven that they are shorter on free CPUs.
-    pub(super) fn have_guessed(&mut self, guessed: u64) {
-        let longest = self.alone_at_most.saturating_add(guessed);
-        self.alone_at_most = longest.min(self.wall);
+    /// Takes the parts of the build into account that no rule has judged. `withheld` is the time in nanoseconds that
+    /// the machine withheld. A verdict that blamed the machine alone blames the code if the build's own unjudged waits
+    /// are longer than this time; otherwise it blames the machine and perhaps also the code.
+    fn with_open(self, points: &[OpenPoint], withheld: u64) -> Blame {
+        let waits = points.iter().filter(|point| point.kind.is_wait());
+        let waits = waits.map(|point| point.ns).fold(0, u64::saturating_add);
+        match self {
+            Blame::Machine if points.is_empty() => Blame::Machine,
+            Blame::Machine if waits > withheld => Blame::Code,
+            Blame::Machine => Blame::Perhaps,
+            blame => blame,
+        }
     }
 
-    /// Widens the forecast for a build with loops that sleep and check. If the build's own work ends sooner, such a
-    /// loop sleeps less often, and notices the end at most one sleep late.
-    pub(super) fn have_polls(
-        &mut self,
-        facts: &BuildFacts<'_>,
-        changes: &[Advice],
-    ) -> Result<(), NoPath> {
-        let polls = changes
-            .iter()
-            .filter(|advice| advice.kind == AdviceKind::Poll);
-        let late = polls.map(|advice| advice.gain).max();
-        if let Some(late) = late.filter(|_| self.blame != Blame::Code) {
-            let soonest = facts.limits()?.on(facts.cpus);
-            self.alone_at_least = self.alone_at_least.min(soonest);
-            let latest = self.alone_at_most.saturating_add(late);
-            self.alone_at_most = latest.min(self.wall);
+    /// Takes into account that tasks of the build got no CPU for much time while a process slept that perhaps waited
+    /// for their work.
+    fn with_starved(self, saves: bool) -> Blame {
+        match self {
+            Blame::Code if saves => Blame::Both,
+            Blame::Code => Blame::Perhaps,
+            blame => blame,
         }
-        Ok(())
     }
 }
 

@@ -13,11 +13,11 @@ mod candidate;
 mod checkers;
 mod clocks;
 mod combined;
-mod deadlines;
 pub mod depends;
 mod directories;
 pub mod facts;
 mod fetches;
+mod forecast;
 mod job_limit;
 mod jobs;
 mod judgement;
@@ -38,6 +38,8 @@ mod runners;
 mod simulation;
 mod sleeps;
 mod started;
+mod started_servers;
+mod timers;
 mod totals;
 mod unjudged;
 mod verdict;
@@ -49,10 +51,9 @@ use tr_analyze::critical_path::{CriticalPath, NoPath};
 use tr_analyze::model::Basis;
 
 pub use candidate::{Advice, AdviceKind, MOST};
-use clocks::Clocks;
 pub use combined::Combined;
 use facts::BuildFacts;
-use judgement::verdict;
+use judgement::{verdict, Findings};
 use lines::AdviceLines;
 use machine::WithheldTime;
 use proposals::Proposals;
@@ -171,8 +172,8 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
     let mut distinct = distinct(facts, rated.enough);
 
     withheld.add_polled(facts, &sleeps.polled, sleeps.superfluous.ns);
-    let clocks = Clocks::of(facts);
-    withheld.keep(clocks.queued());
+    let measurement = clocks::measurement(facts);
+    withheld.keep(measurement.as_ref().map_or(0, |own| own.queued));
     let alone = withheld.alone(facts);
     distinct.limit_gains(alone, sleeps.superfluous.guessed);
 
@@ -187,20 +188,26 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
         jobs: &jobs,
         sleeps: &sleeps,
         covered: &distinct.covered,
-        clocks: &clocks,
+        measurement: measurement.as_ref(),
         silenced: rated.silenced.as_ref(),
         changes: &lines.changes,
     };
     let points = judged.open_points(facts);
     let could_be_parallel = could_be_parallel(&points, &lines.changes);
 
-    let bound = nothing.map(|(_, bound)| bound);
-    let mut verdict = verdict(facts, &withheld, &lines, bound, had);
-    verdict.have_quota(simulation.own);
-    verdict.have_guessed(sleeps.superfluous.guessed);
-    verdict.have_open(points);
-    verdict.have_polls(facts, &lines.changes)?;
-    verdict.have_starved(sleeps.starved_meanwhile(facts));
+    let verdict = verdict(
+        facts,
+        Findings {
+            withheld: &withheld,
+            lines: &lines,
+            points,
+            had,
+            bound: nothing.map(|(_, bound)| bound),
+            simulated: simulation.own,
+            guessed: sleeps.superfluous.guessed,
+            starved: sleeps.starved_meanwhile(facts),
+        },
+    )?;
 
     let need = simulation.cpu_need(facts, alone);
     Ok(BuildAdvice {

@@ -19,9 +19,10 @@ use super::candidate::{AdviceKind, Candidate, Certainty};
 use super::facts::BuildFacts;
 use super::limits::{ended_by_limit, given_up_at_once, killed_after_grace};
 use super::nap::{sum, Nap, Superfluous, LOOP};
-use super::pauses::Pauses;
+use super::pauses::{ends_by_signal, Pauses};
 use super::polls;
 use super::rhythm::{is_long, is_paced};
+use super::timers::queued_before;
 use tr_insight::timeout::timed_out;
 use tr_insight::{exit, label};
 use tr_text::phrase::Phrase;
@@ -38,6 +39,7 @@ const RUNTIMES: u64 = 12_000_000;
 pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let mut by_process: BTreeMap<ProcessIx, Vec<Nap>> = BTreeMap::new();
     let mut works = false;
+    let failed = exit::command_failed(facts.analysis);
     let mut segments = facts.segments().peekable();
     while let Some((segment, group, reason)) = segments.next() {
         let (TimeKind::Sleep, Some(group)) = (segment.kind, group) else {
@@ -50,8 +52,8 @@ pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         let process = facts.analysis.thread(segment.thread).process;
         let (process, at) = sleeper(facts.analysis, process, segment.from);
         // A program that gives up after a sleep waited for something else, unless the sleep is one of several pauses
-        // between the program's tries.
-        let is_pause = by_process.contains_key(&process);
+        // between the program's tries. If the build went on after that, the wait still cost time.
+        let is_pause = by_process.contains_key(&process) || !failed;
         let gave_up = || killed::gave_up(facts.analysis, segment.thread, segment.from);
         // The thread waits for something else, and an alarm signal only ends that wait, so this is no sleep.
         if killed::has_no_timeout(reason) || !is_pause && gave_up() {
@@ -488,8 +490,18 @@ fn add_sleeps(
         let sleeps = timeline.since(*thread, begin).take(BESIDE.1);
         let sleeps = sleeps.take_while(|stretch| stretch.from < end);
         let sleeps = sleeps.filter(|stretch| {
+            let nap = Nap {
+                thread: *thread,
+                group,
+                by: group,
+                from: stretch.from,
+                to: stretch.to,
+                ran: stretch.to,
+            };
+            // A runtime's thread that looks after its other threads from time to time does not delay their work.
             stretch.doing == Bucket::Wait(Wait::Sleep)
                 && facts.analysis.wait_end(*thread, stretch).is_timer()
+                && !is_beside_work(facts, &nap)
         });
         let lengths: Vec<u64> = sleeps
             .map(|stretch| stretch.to.min(end).since(stretch.from.max(begin)))
@@ -529,11 +541,17 @@ fn of_naps(
     slept.sort_by_key(|nap| nap.from);
     let sum = sum(&slept);
     let longest = slept.iter().map(Nap::length).max()?;
+    let sleepers: BTreeSet<Group> = slept.iter().map(|nap| nap.by).collect();
     // Sleeps as short as those of a language's runtime matter only if, together, they take a tenth of the build's time.
-    if longest <= RUNTIMES && sum.saturating_mul(10) < facts.wall {
+    // A server that a signal ends may have a runtime that sleeps until its threads have stopped, as the Java VM does.
+    let is_ended = |group: &Group| {
+        let execution = facts.execution(*group);
+        execution.is_some_and(|execution| ends_by_signal(facts, execution.process))
+    };
+    let are_few = sum.saturating_mul(10) < facts.wall;
+    if longest <= RUNTIMES && (are_few || sleepers.iter().all(is_ended)) {
         return None;
     }
-    let sleepers: BTreeSet<Group> = slept.iter().map(|nap| nap.by).collect();
     let (name, s) = facts.names(*sleepers.first()?, sleepers.iter().copied());
     let times = |count: usize| match count {
         1 => String::new(),
@@ -572,6 +590,7 @@ fn of_naps(
             let (time, times) = (units::time(sum), times(count));
             let needed = asked_work(facts, &slept).saturating_add(starting(facts, &slept));
             let cap = sum.saturating_sub(needed);
+            let cap = cap.saturating_add(queued_before(facts, &slept));
             match awaited.filter(|process| process.status == Some(0)) {
                 Some(process) => (
                     AdviceKind::Sleep,

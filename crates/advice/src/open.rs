@@ -3,19 +3,20 @@
 
 use std::collections::BTreeMap;
 
-use tr_analyze::critical_path::{Segment, TimeKind};
-use tr_analyze::programs::sleeper;
+use tr_analyze::critical_path::{by_kind, Segment, TimeKind};
+use tr_analyze::programs::{sleeper, Group};
 use tr_analyze::share;
 use tr_analyze::Analysis;
+use tr_format::event::{Comm, Outsider};
 
-use super::deadlines::{Deadline, Measurement};
-use super::facts::BuildFacts;
+use super::clocks::Measurement;
+use super::facts::{BuildFacts, ExecutionName};
 use super::jobs::{OneByOne, Order};
 use super::machine::WithheldTime;
 use super::naps;
 use super::quartiles::Quartiles;
 use super::rating::Silenced;
-use super::verdict::{Blame, BuildVerdict, OpenKind, OpenPoint};
+use super::verdict::{OpenKind, OpenPoint};
 use tr_insight::who;
 use tr_programs::program_name::ProgramName;
 use tr_text::units;
@@ -54,9 +55,7 @@ impl OpenKind {
 /// have done their work. A change to such a loop may gain too little for a line of advice, although no rule has judged
 /// the work that the loop checks for.
 pub(super) fn waits(facts: &BuildFacts<'_>, covered: &[bool], polled: &[bool]) -> Vec<OpenPoint> {
-    let mut kinds: BTreeMap<OpenKind, BTreeMap<String, u64>> = BTreeMap::new();
-    // For each task, the time that it slept in loops that check for other tasks.
-    let mut checked: BTreeMap<String, u64> = BTreeMap::new();
+    let mut kinds: BTreeMap<OpenKind, BTreeMap<Option<WaitTask>, Wait>> = BTreeMap::new();
     let judged = covered.iter().zip(polled);
     for ((segment, group, _), (covered, polled)) in facts.segments().zip(judged) {
         let Some(kind) = OpenKind::of(segment.kind).filter(|_| !covered) else {
@@ -65,43 +64,76 @@ pub(super) fn waits(facts: &BuildFacts<'_>, covered: &[bool], polled: &[bool]) -
         if is_release(facts.analysis, segment) {
             continue;
         }
-        let whose = match kind {
-            OpenKind::Sleep => {
-                let process = facts.analysis.thread(segment.thread).process;
-                let (by, at) = sleeper(facts.analysis, process, segment.from);
-                let by = facts.groups.at(by, at).or(group);
-                by.map_or(String::new(), |group| facts.name(group).short().to_owned())
-            }
-            OpenKind::Outside => {
-                let outsider = segment.ended_by(facts.analysis);
-                outsider.map_or(String::new(), |outsider| who::comm(&outsider.comm))
-            }
-            _ => String::new(),
+        let task = match kind {
+            OpenKind::Sleep => sleeping(facts, segment, group),
+            OpenKind::Outside => segment.ended_by(facts.analysis).map(outsider),
+            _ => None,
         };
-        let sum = kinds
-            .entry(kind)
-            .or_default()
-            .entry(whose.clone())
-            .or_default();
-        *sum = sum.saturating_add(segment.length());
+        let (task, name) = task.unzip();
+        let waits = kinds.entry(kind).or_default();
+        let wait = waits.entry(task).or_insert(Wait {
+            name,
+            ns: 0,
+            polled: 0,
+        });
+        wait.ns = wait.ns.saturating_add(segment.length());
         if kind == OpenKind::Sleep && *polled {
-            let sum = checked.entry(whose).or_default();
-            *sum = sum.saturating_add(segment.length());
+            wait.polled = wait.polled.saturating_add(segment.length());
         }
     }
-    let sum =
-        |times: &BTreeMap<String, u64>| times.values().fold(0u64, |a, b| a.saturating_add(*b));
+    let sum = |waits: &BTreeMap<Option<WaitTask>, Wait>| {
+        let lengths = waits.values().map(|wait| wait.ns);
+        lengths.fold(0u64, u64::saturating_add)
+    };
     let all = kinds.values().map(sum).fold(0u64, u64::saturating_add);
     if all.saturating_mul(MUCH) < facts.worked {
         return Vec::new();
     }
     let named = kinds
         .iter()
-        .map(|(kind, times)| (*kind, sum(times), times))
+        .map(|(kind, waits)| (*kind, sum(waits), waits))
         .filter(|(_, ns, _)| ns.saturating_mul(PART) >= all);
     named
-        .map(|(kind, ns, times)| wait(kind, ns, times, &checked))
+        .map(|(kind, ns, waits)| of_kind(kind, ns, waits))
         .collect()
+}
+
+/// The task to which an unjudged wait belongs.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum WaitTask {
+    /// The program that slept.
+    Sleeper(ExecutionName),
+    /// A task that is not recorded and that ended the wait.
+    Outsider(Comm),
+}
+
+/// The program that decided to sleep, with its name for people. `group` is the execution that slept.
+fn sleeping(
+    facts: &BuildFacts<'_>,
+    segment: &Segment,
+    group: Option<Group>,
+) -> Option<(WaitTask, String)> {
+    let process = facts.analysis.thread(segment.thread).process;
+    let (by, at) = sleeper(facts.analysis, process, segment.from);
+    let group = facts.groups.at(by, at).or(group)?;
+    let name = facts.name(group).short().to_owned();
+    Some((WaitTask::Sleeper(facts.execution_name(group)), name))
+}
+
+/// A task that is not recorded, with its name for people.
+fn outsider(outsider: &Outsider) -> (WaitTask, String) {
+    let comm = outsider.comm;
+    (WaitTask::Outsider(comm), who::comm(&comm))
+}
+
+/// The unjudged waits of one kind that belong to one task.
+struct Wait {
+    /// The name of the task for people, if there is a task.
+    name: Option<String>,
+    /// The length in nanoseconds of all these waits together.
+    ns: u64,
+    /// The part of this length, in nanoseconds, that the task slept in loops that check for other tasks.
+    polled: u64,
 }
 
 /// Whether a segment of the critical path is the wait at the start of COMMAND's process for the recorder, which lets
@@ -112,25 +144,17 @@ fn is_release(analysis: &Analysis, segment: &Segment) -> bool {
     is_command && segment.from == thread.start && segment.kind == TimeKind::Outside
 }
 
-/// Describes waits of one kind that no rule of advice has judged, as an open point of the verdict. `times` has the time
-/// in ns of each task that slept or that ended the waits. `checked` has the part of this time that the task slept in a
-/// loop which checks for other tasks.
-fn wait(
-    kind: OpenKind,
-    ns: u64,
-    times: &BTreeMap<String, u64>,
-    checked: &BTreeMap<String, u64>,
-) -> OpenPoint {
-    let longest = times.iter().max_by_key(|(_, ns)| **ns);
+/// Describes waits of one kind that no rule of advice has judged, as an open point of the verdict. `waits` has the waits
+/// of each task that slept or that ended the waits, and `ns` is the length of all these waits.
+fn of_kind(kind: OpenKind, ns: u64, waits: &BTreeMap<Option<WaitTask>, Wait>) -> OpenPoint {
+    let longest = waits.values().max_by_key(|wait| wait.ns);
+    let longest = longest.and_then(|wait| Some((wait.name.as_deref()?, wait)));
     let longest = longest.filter(|(name, _)| !name.is_empty());
-    let checks = |name: &String, slept: u64| {
-        let checked = checked.get(name).copied().unwrap_or(0);
-        checked > slept.saturating_sub(checked)
-    };
+    let checks = |wait: &Wait| wait.polled > wait.ns.saturating_sub(wait.polled);
     let time = units::time(ns);
-    let more = if times.len() > 1 { " and others" } else { "" };
+    let more = if waits.len() > 1 { " and others" } else { "" };
     let what = match (kind, longest) {
-        (OpenKind::Sleep, Some((name, slept))) if checks(name, *slept) => {
+        (OpenKind::Sleep, Some((name, wait))) if checks(wait) => {
             let words = if more.is_empty() {
                 "checks and sleeps"
             } else {
@@ -294,20 +318,6 @@ pub(super) fn order(
     })
 }
 
-/// The open point of the verdict (a part of the build that no rule has judged) for a timer that a program set before
-/// other work of the program, if that work waited for CPUs for a tenth of the build's time or more while the timer ran.
-pub(super) fn deadline(facts: &BuildFacts<'_>, deadline: &Deadline) -> Option<OpenPoint> {
-    let (name, time) = (facts.name(deadline.group), units::time(deadline.length));
-    (deadline.queued.saturating_mul(MUCH) >= facts.wall).then(|| OpenPoint {
-        kind: OpenKind::Sleep,
-        ns: deadline.length,
-        text: format!(
-            "a timer of {time} in {}, on which others have no effect: not judged",
-            name.short()
-        ),
-    })
-}
-
 /// The open point of the verdict (a part of the build that no rule has judged) for a program that measures for a set
 /// time.
 pub(super) fn measurement(facts: &BuildFacts<'_>, own: &Measurement) -> OpenPoint {
@@ -327,7 +337,9 @@ pub(super) fn measurement(facts: &BuildFacts<'_>, own: &Measurement) -> OpenPoin
 /// but the sleeps do not. `most` is the time that the build would save without any sleep, and `own` is the build's time
 /// if no other tasks use its CPUs, both in nanoseconds.
 pub(super) fn sleeps_beside(facts: &BuildFacts<'_>, most: u64, own: u64) -> Option<OpenPoint> {
-    if most.saturating_mul(MUCH) < own || most == 0 {
+    // Most of these sleeps are on the path itself, so they are an open point of their own.
+    let on_path = by_kind(&facts.path.segments).of(TimeKind::Sleep);
+    if most.saturating_mul(MUCH) < own || most == 0 || on_path.saturating_mul(2) > most {
         return None;
     }
     let beside = naps::sleeps_beside(facts);
@@ -342,48 +354,4 @@ pub(super) fn sleeps_beside(facts: &BuildFacts<'_>, most: u64, own: u64) -> Opti
             units::time(most)
         ),
     })
-}
-
-impl BuildVerdict {
-    /// Adds the parts of the build that no rule has judged to the verdict. A verdict that blamed the machine alone
-    /// changes: it blames the code if the build's own unjudged waits are longer than the delay by the machine;
-    /// otherwise it blames the machine and perhaps also the code.
-    pub(super) fn have_open(&mut self, points: Vec<OpenPoint>) {
-        let waits = points.iter().filter(|point| point.kind.is_wait());
-        let waits = waits.map(|point| point.ns).fold(0, u64::saturating_add);
-        let withheld = self.wall.saturating_sub(self.alone);
-        if self.blame == Blame::Machine && !points.is_empty() {
-            self.blame = if waits > withheld {
-                Blame::Code
-            } else {
-                Blame::Perhaps
-            };
-        }
-        // A loop that is not on the critical path, and that checks for the end of some work, sleeps less if that work
-        // takes less time.
-        let beside = points
-            .iter()
-            .filter(|point| point.kind == OpenKind::SleepBeside);
-        let beside = beside.map(|point| point.ns).fold(0, u64::saturating_add);
-        let least = self.alone.saturating_sub(beside);
-        self.alone_at_least = self.alone_at_least.min(least);
-        self.open = points;
-    }
-
-    /// Lowers the least time of the forecast without other tasks on the CPUs by `starved`, if `starved` is a tenth of
-    /// the build's time or more. `starved` is the time in nanoseconds in which a process of the build slept again and
-    /// again while other tasks of the build got no CPU. A process that sleeps until the work of such tasks is done
-    /// would sleep less on free CPUs.
-    pub(super) fn have_starved(&mut self, starved: u64) {
-        if starved.saturating_mul(MUCH) < self.wall {
-            return;
-        }
-        let least = self.alone.saturating_sub(starved);
-        self.alone_at_least = self.alone_at_least.min(least);
-        self.blame = match self.blame {
-            Blame::Code if self.changes > 0 => Blame::Both,
-            Blame::Code => Blame::Perhaps,
-            blame => blame,
-        };
-    }
 }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::model::ProcessIx;
-use tr_analyze::status::is_crash;
+use tr_analyze::status::{ended_by, is_crash, is_for, Purpose};
 use tr_analyze::timeline::{Actor, Bucket};
 use tr_format::event::{Ktime, Reason};
 
@@ -108,10 +108,11 @@ impl Pauses {
         if get_longer(&lengths) {
             return Pauses::Longer;
         }
+        let by_signal = ends_by_signal(facts, process);
         let process = facts.analysis.process(process);
         let ends_after =
             |time: Ktime| !process.alive && process.end >= time && process.end.since(time) <= ENDS;
-        let failed = exit::failed(process.status) && exit::killed_by(process.status).is_none();
+        let failed = exit::failed(process.status) && !by_signal;
         if failed && slept.last().is_some_and(|nap| ends_after(nap.ran)) {
             return Pauses::BeforeFailure;
         }
@@ -194,6 +195,16 @@ impl Pauses {
             Pauses::Plain => "wait for an event, unless the time is meant",
         }
     }
+}
+
+/// Whether a signal ended a process, or the process handled a signal and then exited, perhaps with the status by which
+/// shells and the Java VM report the signal, such as 143.
+pub(super) fn ends_by_signal(facts: &BuildFacts<'_>, process: ProcessIx) -> bool {
+    let status = facts.analysis.process(process).status;
+    let signal = status.and_then(ended_by);
+    signal.is_some_and(|signal| is_for(signal, Purpose::Order))
+        || exit::killed_by(status).is_some()
+        || facts.analysis.ends_after_signal(process)
 }
 
 /// Whether the thread spent most of the given sleeps in calls that waited for a descriptor or a lock until a time-out.

@@ -16,7 +16,8 @@ const REGULAR: u64 = 4;
 /// µs.
 const DRIFT: u64 = 15_000;
 /// The time in nanoseconds between two moments at which a program that follows a timetable acts. A guess: the timetable
-/// has whole milliseconds.
+/// has whole milliseconds. Runtimes that wait for whole milliseconds wait for the rest of a nap with a time-out of one
+/// millisecond, which ends after two at the latest.
 const TIMETABLE: u64 = 1_000_000;
 
 /// Whether a nap has at least a tenth of the length of the longest one. A shorter nap has another purpose than the
@@ -30,10 +31,7 @@ pub(super) fn is_long(nap: &Nap, longest: u64) -> bool {
 /// ends lie on the moments of a timetable. A program does this to keep a rate; a loop that checks for something does
 /// not.
 pub(super) fn is_paced(slept: &[Nap]) -> bool {
-    // Some runtimes divide a nap into two: whole milliseconds, and the rest. The short rests are left out.
-    let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
-    let long = slept.iter().filter(|nap| is_long(nap, longest));
-    let slept: Vec<Nap> = long.copied().collect();
+    let slept = joined(slept);
     let slept = slept.as_slice();
     if slept.len() < BEATS {
         return false;
@@ -61,6 +59,26 @@ pub(super) fn is_paced(slept: &[Nap]) -> bool {
     let grids = [TIMETABLE, period].into_iter();
     let mut grids = grids.filter(|grid| (TIMETABLE..=mean + mean / 100).contains(grid));
     grids.any(|grid| end_on_grid(slept, grid))
+}
+
+/// The long naps of a process. Some runtimes divide a nap into two: whole milliseconds, and the rest (Go's netpoll,
+/// runtime/netpoll_epoll.go). Such a rest is joined to the nap before it, and other short naps are left out.
+fn joined(slept: &[Nap]) -> Vec<Nap> {
+    let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
+    let mut all: Vec<Nap> = Vec::new();
+    for nap in slept {
+        let is_rest = |before: &&mut Nap| {
+            nap.from.since(before.to) <= TIMETABLE
+                && nap.length() <= 2 * TIMETABLE
+                && nap.length().saturating_mul(2) <= before.length()
+        };
+        if let Some(before) = all.last_mut().filter(is_rest) {
+            (before.to, before.ran) = (nap.to, nap.ran);
+        } else if is_long(nap, longest) {
+            all.push(*nap);
+        }
+    }
+    all
 }
 
 /// Whether four fifths of the naps end about a multiple of `grid` nanoseconds apart.
@@ -145,6 +163,24 @@ mod tests {
             (at(n) + 200_000, at(n + 1))
         });
         assert!(is_paced(&replay));
+        // Go waits for whole milliseconds until a tick of 10 ms, and then for a millisecond; answers come 1.0 to 1.9 ms
+        // after a tick.
+        let split = (0..400u64).flat_map(|n| {
+            let answered = n * 10_000_000 + 1_000_000 + n * 7 % 10 * 100_000;
+            let nap = |from: u64, length: u64| Nap {
+                thread: ThreadIx(0),
+                group: 0,
+                by: 0,
+                from: Ktime(from),
+                to: Ktime(from + length),
+                ran: Ktime(from + length),
+            };
+            [
+                nap(answered, 8_000_000),
+                nap(answered + 8_020_000, 1_060_000),
+            ]
+        });
+        assert!(is_paced(&split.collect::<Vec<Nap>>()));
         // The timers of a task of real-time priority are not late, and its work between two naps takes 15 µs.
         let exact = naps(|n| (n * 100_015_000, n * 100_015_000 + 100_000_000));
         assert!(!is_paced(&exact));

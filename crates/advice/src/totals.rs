@@ -8,7 +8,8 @@ use tr_analyze::model::{Analysis, Basis};
 use tr_format::meta::{Known, Origin, Scope};
 
 use super::candidate::AdviceKind;
-use super::verdict::{errors, Blame, BuildVerdict};
+use super::forecast::errors;
+use super::verdict::{Blame, BuildVerdict};
 use super::SHORTEST;
 use tr_insight::exit;
 use tr_insight::loads::{Load, Loads};

@@ -1,7 +1,7 @@
 //! Decides which parts of a build no rule of advice has judged, so that the verdict names them as open points.
 
 use super::candidate::{Advice, AdviceKind};
-use super::clocks::Clocks;
+use super::clocks::Measurement;
 use super::facts::BuildFacts;
 use super::jobs::BuildJobs;
 use super::machine::WithheldTime;
@@ -20,7 +20,8 @@ pub(super) struct Judged<'j> {
     pub sleeps: &'j KnownSleeps,
     /// For each segment of the critical path, whether some advice covers it.
     pub covered: &'j [bool],
-    pub clocks: &'j Clocks,
+    /// The execution that measures for a set time, if there is one.
+    pub measurement: Option<&'j Measurement>,
     pub silenced: Option<&'j Silenced>,
     pub changes: &'j [Advice],
 }
@@ -29,7 +30,7 @@ impl Judged<'_> {
     /// The open points of the verdict: the parts of a build that no rule has judged.
     pub fn open_points(&self, facts: &BuildFacts<'_>) -> Vec<OpenPoint> {
         let mut points = open::waits(facts, self.covered, &self.sleeps.polled);
-        points.extend(self.clocks.open_point(facts));
+        points.extend(self.measurement.map(|own| open::measurement(facts, own)));
         points.extend(open::limit(facts).filter(|_| self.simulation.affinity.is_none()));
         points.extend(self.number_of_jobs(facts));
         points.extend(self.sleeps_beside(facts));

@@ -302,36 +302,6 @@ impl BuildVerdict {
     }
 }
 
-/// The largest errors in nanoseconds of the forecast of a build's time without other tasks: how much less and how much
-/// more time the build may take.
-pub(super) struct Errors {
-    pub below: u64,
-    pub above: u64,
-}
-
-/// The errors of the forecast of a build's time (`alone`) without the time that it lost to other tasks (`lost`), both
-/// in nanoseconds. `on_disks` is the time in nanoseconds for which the critical path waited for disks. On a busy
-/// machine the build's own work takes longer, too, because caches and cores are shared. If no time was lost to other
-/// tasks, nothing is forecast. For four builds of docs/validation.md that ran with and without other tasks, an error of
-/// a tenth would cover two builds, and a fifth all of them. Three builds that lost more than half of their time at a
-/// load of 11 to 22 needed 28 to 55 % more CPU time there, and of 124 builds under a quota six that lost more than
-/// two thirds needed 43 to 53 % more (`waits.py`). Other tasks that take most of the time may use the disks, too,
-/// so the build may have no waits for disks without them.
-pub(super) fn errors(lost: u64, alone: u64, on_disks: u64) -> Errors {
-    let below = if lost > alone.saturating_mul(2) {
-        share(alone, 4, 10)
-    } else if lost > alone {
-        share(alone, 3, 10)
-    } else {
-        alone / 5
-    };
-    let disks = if lost > alone { on_disks } else { 0 };
-    Errors {
-        below: below.saturating_add(disks).min(lost),
-        above: (alone / 5).min(lost),
-    }
-}
-
 /// The tasks that ran while the critical path waited for a CPU, with their CPU time in nanoseconds.
 pub(super) struct CpuOwners {
     pub others: u64,
@@ -375,26 +345,6 @@ impl CpuOwners {
             others: told,
             nobody: others.saturating_sub(told),
             names: names.filter(|(_, ns)| *ns > 0).collect(),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_forecast_is_less_exact_the_more_others_took() {
-        for (lost, on_disks, below, above) in [
-            (0, 500, 0, 0),
-            (50, 500, 50, 50),
-            (900, 500, 200, 200),
-            (1_100, 0, 300, 200),
-            (2_100, 0, 400, 200),
-            (2_100, 500, 900, 200),
-        ] {
-            let got = errors(lost, 1_000, on_disks);
-            assert_eq!((got.below, got.above), (below, above), "{lost} {on_disks}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tr_analyze::awaited::WaitReason;
-use tr_analyze::critical_path::TimeKind;
+use tr_analyze::critical_path::{Segment, TimeKind};
 use tr_analyze::model::ThreadIx;
 use tr_analyze::programs::Group;
 use tr_analyze::timeline::Actor;
@@ -75,16 +75,30 @@ fn disk(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             "keep the files in the page cache, or on a faster disk",
         ),
     ];
+    let requests = requests(facts);
+    // The page cache avoids only reads, so it is not advised for programs that only write.
+    let reads = |group: Group| {
+        let process = facts.process(group);
+        process.is_none_or(|process| process.resources.io.is_none_or(|(read, _)| read > 0))
+    };
     let candidate = |(kind, own, what, action): (AdviceKind, Own, &str, &str)| {
         let mut by_group: BTreeMap<Group, u64> = BTreeMap::new();
-        let mut syncs = 0u64;
+        let (mut syncs, mut unproven) = (0u64, 0u64);
         for (segment, group, reason) in facts.segments() {
             if let Some(group) = group.filter(|_| own(segment.kind, reason)) {
                 add(&mut by_group, group, segment.length());
                 syncs += u64::from(reason == Reason::Sync);
+                if !reads(group) && is_ended_by_task(facts, segment) {
+                    unproven = unproven.saturating_add(segment.length());
+                }
             }
         }
         let (sum, longest) = facts.longest(&by_group)?;
+        // A worker of the kernel that ends the waits may itself have waited for a CPU. Requests to disks account for no
+        // more time than they took.
+        if unproven.saturating_mul(2) > sum && sum > requests.saturating_mul(2) {
+            return None;
+        }
         let (name, s) = facts.names(longest, by_group.keys().copied());
         let finding = Phrase::with([&name], |[name]| {
             format!("{name} wait{s} {} {what}", units::time(sum))
@@ -92,12 +106,7 @@ fn disk(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         if syncs >= SYNCS {
             return Some(transactions(facts, finding, action, by_group));
         }
-        // The page cache avoids only reads, so it is not advised for programs that only write.
-        let reads = |group: &Group| {
-            let process = facts.process(*group);
-            process.is_none_or(|process| process.resources.io.is_none_or(|(read, _)| read > 0))
-        };
-        let action = if kind == AdviceKind::Disk && !by_group.keys().any(reads) {
+        let action = if kind == AdviceKind::Disk && !by_group.keys().copied().any(reads) {
             "build in memory (tmpfs), or on a faster disk"
         } else {
             action
@@ -112,6 +121,30 @@ fn disk(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         })
     };
     kinds.into_iter().filter_map(candidate).collect()
+}
+
+/// The time in nanoseconds that all requests to disks of the machine took, summed over the requests; the largest number
+/// if no requests were recorded.
+fn requests(facts: &BuildFacts<'_>) -> u64 {
+    let blocks = &facts.analysis.disks.blocks;
+    if blocks.is_empty() {
+        return u64::MAX;
+    }
+    let groups = blocks.iter().flat_map(|(_, block)| &block.groups);
+    let took = groups.map(|group| group.latency);
+    took.fold(0, u64::saturating_add)
+}
+
+/// Whether another task, such as a worker of the kernel, ended a wait of the critical path, and the recording does not
+/// show which disk the thread waited for.
+fn is_ended_by_task(facts: &BuildFacts<'_>, wait: &Segment) -> bool {
+    let analysis = facts.analysis;
+    let timeline = analysis.timeline.as_ref();
+    let stretch = timeline.and_then(|timeline| timeline.around(wait.thread, wait.from));
+    let by_task = stretch
+        .is_some_and(|stretch| matches!(stretch.waker(), Actor::Outside(_) | Actor::Thread(_)));
+    let disk = analysis.disks.waited.of(wait.thread, wait.from);
+    by_task && disk.is_none()
 }
 
 /// Advice on programs with many calls of fsync, one for each transaction: they should do more in each transaction. The

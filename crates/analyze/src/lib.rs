@@ -42,7 +42,7 @@ pub use crate::collect::{disks, dns, outside, stacks, syscalls, workers};
 pub use crate::model::Analysis;
 pub use crate::questions::{
     awaited, contention, critical_path, ending, jobs, killed, load, machine, own, parallelism,
-    programs, schedule, stopped, waits, what_if,
+    programs, schedule, stopped, timers, waits, what_if,
 };
 pub use crate::reading::{analyze_watched, Watch};
 use crate::scratch::Scratch;

@@ -17,5 +17,6 @@ pub mod schedule;
 pub(crate) mod shortage;
 pub mod stopped;
 pub(crate) mod ticks;
+pub mod timers;
 pub mod waits;
 pub mod what_if;

@@ -97,6 +97,32 @@ impl RankedFailure {
     }
 }
 
+/// The chains of failures that led to COMMAND's failure. Each begins with the process that failed first and ends with
+/// COMMAND.
+struct FailureChains {
+    /// The chain that the exit statuses show.
+    of_command: Vec<ProcessIx>,
+    /// The chain that the exit statuses show, extended by an earlier failure that perhaps led to it.
+    linked: Chain,
+    /// The chains that a pipeline hid, and then the branches of the first chain.
+    further: Vec<Vec<ProcessIx>>,
+    /// All processes of these chains.
+    processes: BTreeSet<ProcessIx>,
+}
+
+/// The failed processes that are in no chain of failures.
+#[derive(Default)]
+struct OtherFailures {
+    /// The failures that matter.
+    found: Vec<RankedFailure>,
+    /// The number of COMMAND's processes that failed without consequences.
+    tolerated: usize,
+    /// COMMAND's processes that failed and for which the recording does not show whether the failure had consequences.
+    unclear: Vec<ProcessIx>,
+    /// The processes whose failures do not matter, as far as the recording shows.
+    calm: BTreeSet<ProcessIx>,
+}
+
 impl Failures {
     /// Finds the failures of the chosen processes; in a recording of the whole machine, the failures of COMMAND's
     /// processes. `judged` has the verdicts on the recording's steps.
@@ -130,51 +156,104 @@ impl Failures {
 impl Finder<'_> {
     fn all(&self, failed: &[ProcessIx], judged: &StepVerdicts<'_>) -> Failures {
         let chosen: BTreeSet<ProcessIx> = failed.iter().copied().collect();
-        let mut chain: Vec<ProcessIx> = self
+        let chains = self.chains(failed, &chosen);
+        let answered = self.answered();
+        let OtherFailures {
+            mut found,
+            tolerated,
+            unclear,
+            calm,
+        } = self.others(failed, &chains, &answered);
+        let tests = self.ranked_tests(judged, &chosen, &chains, &found, &answered);
+        found.extend(tests);
+        found.extend(self.ranked_chains(&chains));
+        let found = self.in_order(found, judged);
+        let failures = Failures {
+            led: self.led(&found, &chosen, &chains),
+            outer: BTreeSet::new(),
+            command: found.iter().position(|found| found.is_command),
+            told: found.into_iter().map(|found| found.failed).collect(),
+            tolerated,
+            beside: self.beside(&chains.of_command, &unclear),
+            unclear: unclear.len(),
+            calm,
+        };
+        let outer = failures.outer_steps(&judged.steps);
+        Failures { outer, ..failures }
+    }
+
+    /// Finds the chains of failures that led to COMMAND's failure.
+    fn chains(&self, failed: &[ProcessIx], chosen: &BTreeSet<ProcessIx>) -> FailureChains {
+        let mut of_command: Vec<ProcessIx> = self
             .chain(self.root)
             .into_iter()
             .filter(|ix| chosen.contains(ix))
             .collect();
-        chain.reverse();
-        let linked = self.linked(chain.clone(), &chosen);
+        of_command.reverse();
+        let linked = self.linked(of_command.clone(), chosen);
         let hidden = self.hidden(failed);
-        let in_chains = hidden.iter().flatten().chain(&chain);
-        let in_chains = in_chains.chain(&linked.processes);
-        let mut in_chain: BTreeSet<ProcessIx> = in_chains.copied().collect();
-        let branches = self.branches(&chosen, &mut in_chain);
-        let mut found: Vec<RankedFailure> = Vec::new();
-        let (mut tolerated, mut unclear, mut calm) = (0, Vec::new(), BTreeSet::new());
+        let in_chains = hidden.iter().flatten().chain(&of_command);
+        let mut processes: BTreeSet<ProcessIx> =
+            in_chains.chain(&linked.processes).copied().collect();
+        let branches = self.branches(chosen, &mut processes);
+        FailureChains {
+            of_command,
+            linked,
+            further: hidden.into_iter().chain(branches).collect(),
+            processes,
+        }
+    }
+
+    /// Sorts the failed processes outside of the chains by whether their failures matter. `answered` has for each
+    /// process whether its failure certainly had no consequence.
+    fn others(
+        &self,
+        failed: &[ProcessIx],
+        chains: &FailureChains,
+        answered: &Arena<ProcessIx, bool>,
+    ) -> OtherFailures {
+        let mut others = OtherFailures::default();
         let killed = self.killed_in_time();
-        let answered = self.answered();
-        for ix in failed.iter().filter(|ix| !in_chain.contains(ix)) {
-            match self.rank(*ix) {
-                _ if self.is_with(*ix) || self.sure.was_ended(*ix) => {
-                    calm.insert(*ix);
-                }
-                Some(Rank::Late | Rank::Failed | Rank::Aside) if killed[*ix] => {
-                    calm.insert(*ix);
-                }
-                Some(rank) => found.push(RankedFailure::new(rank, self.uppermost(*ix))),
-                // A process that is a failed test is skipped here, because failed tests are reported later, as steps.
-                None if self.tests.is_failed.contains(ix) => {}
-                None => {
-                    calm.insert(*ix);
-                    let counts = self.sure.own.has(*ix) && !killed[*ix];
-                    if counts && answered[*ix] {
-                        tolerated += 1;
-                    } else if counts {
-                        unclear.push(*ix);
+        let outside = failed.iter().filter(|ix| !chains.processes.contains(ix));
+        for ix in outside.copied() {
+            let rank = self.rank(ix);
+            let was_stopped = killed[ix] && rank.is_some_and(|rank| rank != Rank::Killed);
+            if self.is_with(ix) || self.sure.was_ended(ix) || was_stopped {
+                others.calm.insert(ix);
+            } else if let Some(rank) = rank {
+                let failure = RankedFailure::new(rank, self.uppermost(ix));
+                others.found.push(failure);
+            } else if !self.tests.is_failed.contains(&ix) {
+                // A process that is a failed test is left out here, because failed tests are reported later, as steps.
+                others.calm.insert(ix);
+                if self.sure.own.has(ix) && !killed[ix] {
+                    if answered[ix] {
+                        others.tolerated += 1;
+                    } else {
+                        others.unclear.push(ix);
                     }
                 }
             }
         }
+        others
+    }
+
+    /// The failed tests that neither a chain nor one of the failures `found` already shows, with their ranks.
+    fn ranked_tests(
+        &self,
+        judged: &StepVerdicts<'_>,
+        chosen: &BTreeSet<ProcessIx>,
+        chains: &FailureChains,
+        found: &[RankedFailure],
+        answered: &Arena<ProcessIx, bool>,
+    ) -> Vec<RankedFailure> {
         let told: BTreeSet<ProcessIx> = found
             .iter()
             .filter_map(|found| found.failed.process)
             .collect();
-        let is_told = |ix: ProcessIx| told.contains(&ix) || in_chain.contains(&ix);
-        let tests = self.failed_tests(judged, &chosen, is_told).into_iter();
-        found.extend(tests.map(|test| {
+        let is_told = |ix: ProcessIx| told.contains(&ix) || chains.processes.contains(&ix);
+        let tests = self.failed_tests(judged, chosen, is_told).into_iter();
+        let ranked = tests.map(|test| {
             let goes_on = test.process.is_some_and(|ix| answered[ix]);
             let rank = if goes_on {
                 Rank::Tolerated
@@ -182,41 +261,53 @@ impl Finder<'_> {
                 self.rank_by_time(test.process.filter(|_| test.pid.is_some()))
             };
             RankedFailure::new(rank, test)
-        }));
-        found.extend(self.cause(&linked).map(|cause| RankedFailure {
+        });
+        ranked.collect()
+    }
+
+    /// The first failure of each chain, with the failures that it led to. The first one is the best explanation of
+    /// COMMAND's failure, if there is one.
+    fn ranked_chains(&self, chains: &FailureChains) -> Vec<RankedFailure> {
+        let mut found = Vec::new();
+        found.extend(self.cause(&chains.linked).map(|cause| RankedFailure {
             is_command: true,
-            ..RankedFailure::new(self.rank_of_chain(&linked.processes), cause)
+            ..RankedFailure::new(self.rank_of_chain(&chains.linked.processes), cause)
         }));
-        for processes in hidden.into_iter().chain(branches) {
-            let rank = self.rank_of_chain(&processes);
-            let cause = self.cause(&Chain::new(processes));
+        for processes in &chains.further {
+            let rank = self.rank_of_chain(processes);
+            let cause = self.cause(&Chain::new(processes.clone()));
             found.extend(cause.map(|cause| RankedFailure::new(rank, cause)));
         }
+        found
+    }
+
+    /// Adds to the failures what delayed them, and sorts them so that the one to act on first comes first.
+    fn in_order(
+        &self,
+        mut found: Vec<RankedFailure>,
+        judged: &StepVerdicts<'_>,
+    ) -> Vec<RankedFailure> {
         let mut failed: Vec<&mut Failure> =
             found.iter_mut().map(|found| &mut found.failed).collect();
         held::add(&mut failed, self.analysis, &self.sure, judged);
         found.sort_by_key(|found| (found.rank, found.failed.at, found.failed.pid));
-        let found = self.with_runners_above(found);
+        self.with_runners_above(found)
+    }
+
+    /// The processes that failed for certain because of another failure: consequences of the reported failures, and
+    /// processes outside of the reported chains.
+    fn led(
+        &self,
+        found: &[RankedFailure],
+        chosen: &BTreeSet<ProcessIx>,
+        chains: &FailureChains,
+    ) -> BTreeSet<ProcessIx> {
         let above = found.iter().flat_map(|found| &found.failed.above);
         let led = above.filter(|above| !above.perhaps && !above.is_hidden);
         let led = led.filter_map(|above| above.process);
-        // Some processes outside of the reported chains failed for certain because of another failure, too. They also
-        // belong to the set `led`.
-        let others = chosen.difference(&in_chain).copied();
-        let others = others.filter(|ix| self.is_explained(*ix));
-        let led = led.chain(others).collect();
-        let failures = Failures {
-            led,
-            outer: BTreeSet::new(),
-            command: found.iter().position(|found| found.is_command),
-            told: found.into_iter().map(|found| found.failed).collect(),
-            tolerated,
-            beside: self.beside(&chain, &unclear),
-            unclear: unclear.len(),
-            calm,
-        };
-        let outer = failures.outer_steps(&judged.steps);
-        Failures { outer, ..failures }
+        let others = chosen.difference(&chains.processes).copied();
+        led.chain(others.filter(|ix| self.is_explained(*ix)))
+            .collect()
     }
 
     /// If failed tests explain the failure of their test runner, removes the runner's failure from the list. Instead,

@@ -42,9 +42,10 @@ impl Stored for Lost {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[non_exhaustive]
 pub enum LossCause {
-    /// Events were lost because the slots of a CPU or a ring between the kernel and the recorder were full.
+    /// Events were lost because a buffer between the kernel and the recorder was full: the slots of a CPU, or the ring of
+    /// lifecycle events.
     #[default]
-    RingFull,
+    BufferFull,
     /// Events were lost because the kernel skipped a BPF program that was already running on the same CPU.
     Recursion,
     /// Events were lost because the recorder could not write its output (disk full, closed pipe).
@@ -59,7 +60,7 @@ pub enum LossCause {
 impl LossCause {
     /// All causes of lost events. The position of a cause in this list is its number.
     const ALL: [LossCause; 5] = [
-        LossCause::RingFull,
+        LossCause::BufferFull,
         LossCause::Recursion,
         LossCause::Output,
         LossCause::FollowSet,

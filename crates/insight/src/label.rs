@@ -56,6 +56,18 @@ fn named(process: &Process) -> Option<String> {
     is_server.then(|| server(&server_name(process)))
 }
 
+/// The brief name of a process, for places where its label has no room: the part of the label that distinguishes the
+/// process from others of its program. `None` if the label has no such part.
+pub fn brief(process: &Process) -> Option<String> {
+    if process.role.kthread || process.role.container.is_some() {
+        return None;
+    }
+    if process.role.shared {
+        return Some(server_name(process).to_string());
+    }
+    command_line::brief_of(&process.argv)
+}
+
 /// The label of a process, whole for machine formats and shortened for people.
 pub fn phrase(process: &Process) -> Phrase {
     Phrase::new(whole(process), label(process))
@@ -74,7 +86,7 @@ pub fn shortened(process: &Process, columns: usize) -> Phrase {
 
 /// The facts from which the label of a process is made. A process is recognized by these facts in other recordings of
 /// the same build.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Identity {
     /// A kernel thread, with its comm.
     KernelThread(String),
@@ -85,12 +97,18 @@ pub enum Identity {
         image: String,
     },
     /// A server that several builds share, with its name.
-    Server(String),
+    Server(ProgramName),
     /// Any other process, with the name of its program and the arguments that its label shows.
-    Program(Vec<String>),
+    Program(ProgramName, Vec<String>),
 }
 
 impl Identity {
+    /// The facts from which the label of an executed program is made.
+    pub fn of_program(argv: &Argv, comm: &Comm) -> Identity {
+        let (program, arguments) = command_line::identity_of(argv, comm);
+        Identity::Program(program, arguments)
+    }
+
     pub fn of(process: &Process) -> Identity {
         if process.role.kthread {
             return Identity::KernelThread(escape::raw(process.comm.bytes()));
@@ -104,9 +122,9 @@ impl Identity {
             };
         }
         if process.role.shared {
-            return Identity::Server(server_name(process).to_string());
+            return Identity::Server(server_name(process));
         }
-        Identity::Program(command_line::words_of(&process.argv, &process.comm))
+        Identity::of_program(&process.argv, &process.comm)
     }
 }
 
@@ -153,13 +171,9 @@ pub fn server(name: &ProgramName) -> String {
     format!("server {name} (shared)")
 }
 
-/// The name of a server's program. Some servers change their command line to `NAME: STATE`; only the name is kept.
+/// The name of a server's program.
 pub fn server_name(process: &Process) -> ProgramName {
-    let program = command_line::program_of(&process.argv, &process.comm);
-    match program.name().split_once(": ") {
-        Some((name, _)) => ProgramName::new(name),
-        None => program,
-    }
+    command_line::server_of(&process.argv, &process.comm)
 }
 
 /// The name of a thread for people: its comm with the label of its process.

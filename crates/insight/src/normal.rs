@@ -2,12 +2,14 @@
 //! pids, hashes and the build's directory.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::iter;
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 use tr_analyze::model::{Analysis, Process};
 
 use crate::label::Identity;
+use tr_programs::program_name::ProgramName;
 
 /// How much of a path in an argument is kept when arguments are compared. The variants go from the largest part to the
 /// smallest.
@@ -142,16 +144,27 @@ fn outline(text: String) -> String {
     begin.chain(end).collect()
 }
 
+/// The name of a program and its verb, if it has one.
+fn words_of(program: &ProgramName) -> impl Iterator<Item = &str> {
+    iter::once(program.name()).chain(program.verb())
+}
+
 /// A hash of the facts by which people recognize a process, without the parts that differ between runs of one build.
 /// Processes of two recordings are matched by this hash only if no more specific key matches.
 pub fn identity_key(identity: &Identity, forked: bool, cwd: &str, pids: &[u32]) -> u64 {
     let mut hash = DefaultHasher::new();
     forked.hash(&mut hash);
     std::mem::discriminant(identity).hash(&mut hash);
-    let words: Vec<&String> = match identity {
-        Identity::KernelThread(name) | Identity::Server(name) => vec![name],
-        Identity::Container { name, image } => name.iter().chain([image]).collect(),
-        Identity::Program(words) => words.iter().collect(),
+    let words: Vec<&str> = match identity {
+        Identity::KernelThread(name) => vec![name],
+        Identity::Server(program) => words_of(program).collect(),
+        Identity::Container { name, image } => {
+            name.as_deref().into_iter().chain([&**image]).collect()
+        }
+        Identity::Program(program, arguments) => {
+            let arguments = arguments.iter().map(String::as_str);
+            words_of(program).chain(arguments).collect()
+        }
     };
     for word in words {
         outline(argument(word.as_bytes(), cwd, pids, Paths::Name)).hash(&mut hash);
@@ -164,7 +177,7 @@ pub fn pids(analysis: &Analysis, process: &Process) -> Vec<u32> {
     const GENERATIONS: usize = 32;
     let above = process.parent.into_iter();
     let above = above.flat_map(|ix| analysis.lineage(ix));
-    let all = std::iter::once(process).chain(above.map(|ix| analysis.process(ix)));
+    let all = iter::once(process).chain(above.map(|ix| analysis.process(ix)));
     let pids = all.flat_map(|process| [process.pid.0, process.ns_pid.0]);
     pids.take(2 * GENERATIONS).collect()
 }

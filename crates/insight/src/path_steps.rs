@@ -21,6 +21,8 @@ pub struct StepShare {
     /// The title of the steps; for time outside of any step, the program or the kind of wait in words, such as
     /// `sleep in make`.
     pub name: Phrase,
+    /// The brief name of the step ([`Step::brief`](crate::steps::Step::brief)).
+    pub brief: Option<String>,
     /// Whether this share of the critical path is the time of a step, and not time in no step.
     pub is_step: bool,
     /// The time of this share of the critical path, divided by kind of time.
@@ -134,20 +136,23 @@ impl PathBySteps {
             }
         }
         let names: BTreeMap<_, _> = uses.iter().map(|share| (share.part, &share.name)).collect();
-        out.add_up(&owners, |owner| match owner {
+        let name = |owner: Owner<'_>| match owner {
             Owner::Step(title) => title.phrase(),
             Owner::Program(group) => groups.name(group).into(),
             Owner::Use(part) => names.get(&part).map_or("", |name| name.as_str()).into(),
-        });
+        };
+        let brief = |step: StepIx| Some(steps.list().get(step)?.brief()?.to_owned());
+        out.add_up(&owners, name, brief);
         out
     }
 
     /// Sums up the segments of the critical path by owner. `owners` has the owner of each segment and, if the owner is
-    /// a step, the index of this step. `name` returns the name of an owner.
+    /// a step, the index of this step. `name` returns the name of an owner, and `brief` the brief name of a step.
     fn add_up<'a>(
         &mut self,
         owners: &[(Owner<'a>, Option<StepIx>)],
         name: impl Fn(Owner<'a>) -> Phrase,
+        brief: impl Fn(StepIx) -> Option<String>,
     ) {
         #[derive(Default)]
         struct Sum {
@@ -167,6 +172,7 @@ impl PathBySteps {
             let is_step = matches!(owner, Owner::Step(_));
             let share = StepShare {
                 name: name(owner),
+                brief: sum.steps.first().copied().and_then(&brief),
                 is_step,
                 spent: sum.spent,
                 count: if is_step {
@@ -249,6 +255,7 @@ mod tests {
             spent.add(TimeKind::Disk, ns - ns / 2);
             StepShare {
                 name: "x".into(),
+                brief: None,
                 is_step: *is_step,
                 spent,
                 count: 1,
@@ -319,7 +326,7 @@ mod tests {
                 .collect(),
             ..PathBySteps::default()
         };
-        path.add_up(&owners, |_| whole.clone());
+        path.add_up(&owners, |_| whole.clone(), |_| None);
         assert_eq!(path.shares.len(), 2);
         assert_ne!(path.share_of.first(), path.share_of.last());
     }

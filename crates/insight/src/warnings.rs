@@ -368,7 +368,7 @@ mod tests {
                 stream: *stream,
                 count: *count,
                 until: Ktime(until * 1_000_000),
-                cause: LossCause::RingFull,
+                cause: LossCause::BufferFull,
             };
             (Ktime(since * 1_000_000), lost)
         });

@@ -28,9 +28,9 @@ use std::collections::{HashMap, HashSet};
 
 use tr_analyze::model::{Imported, ProcessIx};
 use tr_programs::steps::StepKind;
-use tr_text::units;
 
 use super::lookup::{base, names, signed, Lookup, Placed};
+use super::notes::ImportNote;
 use active::Active;
 use own::OwnProcesses;
 use placer::{Placer, WORK};
@@ -81,7 +81,7 @@ impl Report {
             several: self.suites.len() > 1,
             early: 0,
             placed: Placed {
-                note: zone.note,
+                notes: zone.note.into_iter().collect(),
                 ..Placed::default()
             },
         };
@@ -101,28 +101,20 @@ impl Report {
             .iter_mut()
             .for_each(|guess| guess.bound(lookup.analysis, command));
         if placer.work.get() == 0 {
-            placer
-                .placed
-                .add_note("it has more suites than the search for their runners may try");
+            placer.placed.add_note(ImportNote::TooManySuites);
         }
         placer
             .placed
             .spans
             .extend(guesses.into_iter().map(|guess| guess.span));
         if let early @ 1.. = placer.early.unsigned_abs() {
-            let early = units::time(early);
-            placer.placed.add_note(&format!(
-                "tests may have begun up to {early} earlier than shown"
-            ));
+            placer.placed.add_note(ImportNote::MaybeEarlier(early));
         }
         let doubtful = placer.placed.spans.iter();
         let is_test = |span: &&Imported| span.result.is_some() && span.doubt.is_some();
         let doubtful = doubtful.filter(is_test).count() as u64;
         if doubtful > 0 {
-            let doubtful = units::plural(doubtful, "test has", "tests have");
-            placer.placed.add_note(&format!(
-                "{doubtful} no figures, because their place in time is not proven"
-            ));
+            placer.placed.add_note(ImportNote::NotProven(doubtful));
         }
         placer.placed
     }
@@ -171,20 +163,11 @@ impl Report {
                 proven,
                 ..Zone::UTC
             },
-            Some(quarters) => {
-                let sign = if quarters < 0 { '-' } else { '+' };
-                let minutes = quarters.abs() * 15;
-                let note = format!(
-                    "its times have no zone: UTC{sign}{:02}:{:02} assumed",
-                    minutes / 60,
-                    minutes % 60
-                );
-                Zone {
-                    ahead: quarters * QUARTER_HOUR,
-                    proven,
-                    note: Some(note),
-                }
-            }
+            Some(quarters) => Zone {
+                ahead: quarters * QUARTER_HOUR,
+                proven,
+                note: Some(ImportNote::AssumedZone { quarters }),
+            },
         }
     }
 
@@ -234,7 +217,7 @@ struct Zone {
     /// Whether the time zone is proven: with any other zone, the times of the report would lie outside of the
     /// recording.
     proven: bool,
-    note: Option<String>,
+    note: Option<ImportNote>,
 }
 
 impl Zone {

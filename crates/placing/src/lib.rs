@@ -8,6 +8,7 @@ pub mod cargo;
 pub mod junit;
 mod lookup;
 pub mod ninja;
+mod notes;
 pub mod spans;
 
 use tr_analyze::model::{Analysis, Imported};
@@ -73,7 +74,7 @@ pub fn place(files: &[ToolFile], analysis: &Analysis) -> Imports {
             left_out: count.saturating_sub(room) as u64,
             unplaced,
             unplaced_failed,
-            note: placed.note,
+            note: notes::text(&placed.notes),
             tool: placed.tool,
         });
         imports.spans.append(&mut placed.spans);

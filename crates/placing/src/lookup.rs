@@ -9,6 +9,7 @@ use tr_programs::table;
 use tr_programs::tools::Family;
 use tr_programs::versions::ToolVersion;
 
+use super::notes::ImportNote;
 use tr_insight::imports::TestCount;
 
 /// The largest difference in nanoseconds between the clock of a tool that wrote a file and the recording's clock. The
@@ -185,7 +186,8 @@ pub struct Placed {
     /// The names of those failed tests of the file that are already in the recording as marks (events that the test
     /// program sent to the recorder), or that lie outside of the analyzed time.
     pub failed_elsewhere: Vec<String>,
-    pub note: Option<String>,
+    /// The notes on the imported file, each of them once.
+    pub notes: Vec<ImportNote>,
     /// The tool that the imported file is about, with its version.
     pub tool: Option<ToolVersion>,
 }
@@ -198,13 +200,10 @@ impl Placed {
         self.failed_elsewhere.extend(failed.then_some(name));
     }
 
-    /// Adds a sentence to the note about the imported file, unless the note has it already.
-    pub fn add_note(&mut self, note: &str) {
-        let all = self.note.get_or_insert_default();
-        if !all.contains(note) {
-            let between = if all.is_empty() { "" } else { "; " };
-            *all += between;
-            *all += note;
+    /// Adds a note on the imported file, unless the file has it already.
+    pub fn add_note(&mut self, note: ImportNote) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
         }
     }
 }

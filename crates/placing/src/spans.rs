@@ -10,9 +10,9 @@ use std::collections::HashMap;
 use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx};
 use tr_programs::versions::ToolVersion;
 use tr_programs::words;
-use tr_text::units;
 
 use super::lookup::{base, imported, names, program, Lookup, Placed};
+use super::notes::{ImportNote, WithoutProcess};
 use clock::Moments;
 use tr_insight::imports::TOLERATED;
 
@@ -75,13 +75,18 @@ impl Spans {
     pub(super) fn place(&self, path: &[u8], lookup: &Lookup<'_>) -> Placed {
         let mut placed = Placed {
             all: self.spans.len() as u64,
-            note: self.note.clone(),
+            notes: self
+                .note
+                .clone()
+                .map(ImportNote::NotRead)
+                .into_iter()
+                .collect(),
             tool: self.tool.clone(),
             ..Placed::default()
         };
         let named = named::Candidates::new(self, lookup);
         let Some(moments) = Moments::of(self, &named, lookup) else {
-            placed.add_note("the beginning of its times is not known");
+            placed.add_note(ImportNote::UnknownBeginning);
             return placed;
         };
         let mut by_pid: HashMap<u32, Vec<ProcessIx>> = HashMap::new();
@@ -111,7 +116,7 @@ impl Spans {
             }
         }
         if named.is_cut() {
-            placed.add_note("it has more spans than the search for their processes may try");
+            placed.add_note(ImportNote::TooManySpans);
         }
         self.inherit(&mut owners);
         // If none of the spans has a process, all spans are placed under the recorded command, because the command
@@ -124,8 +129,9 @@ impl Spans {
                 is_whole: false,
             }));
         }
-        if let Some(why) = self.why_no_process(&owners, &named, &moments, lookup) {
-            placed.add_note(&why);
+        let without = self.without_process(&owners, &named, &moments, lookup);
+        if without != WithoutProcess::default() {
+            placed.add_note(ImportNote::WithoutProcess(without));
         }
         placed.spans = self.on(&owners, &moments, lookup, &mut placed);
         if is_in_command {
@@ -136,16 +142,15 @@ impl Spans {
         placed
     }
 
-    /// Describes why spans of the file that lie in the recorded time have no process, with the number of such spans for
-    /// each reason; `None` if there are no such spans.
-    fn why_no_process(
+    /// The numbers of the file's spans that lie in the recorded time and have no process, by reason.
+    fn without_process(
         &self,
         owners: &[Option<Owner>],
         named: &named::Candidates<'_>,
         moments: &Moments<'_>,
         lookup: &Lookup<'_>,
-    ) -> Option<String> {
-        let (mut wordless, mut unnamed, mut unclear) = (0_u64, 0_u64, 0_u64);
+    ) -> WithoutProcess {
+        let mut counts = WithoutProcess::default();
         for (span, _) in self
             .spans
             .iter()
@@ -157,25 +162,14 @@ impl Spans {
                 continue;
             }
             if span.words.is_empty() {
-                wordless += 1;
+                counts.wordless += 1;
             } else if named.knows(span) {
-                unclear += 1;
+                counts.unclear += 1;
             } else {
-                unnamed += 1;
+                counts.unnamed += 1;
             }
         }
-        let reasons = [
-            (wordless, "without a word for a command line"),
-            (unnamed, "with words that no command line has"),
-            (
-                unclear,
-                "with words of no process or of several ones at that time",
-            ),
-        ];
-        let reasons = reasons.into_iter().filter(|(count, _)| *count > 0);
-        let reasons = reasons.map(|(count, reason)| format!("{} {reason}", units::count(count)));
-        let reasons: Vec<String> = reasons.collect();
-        (!reasons.is_empty()).then(|| reasons.join(", "))
+        counts
     }
 
     /// The recorded processes that had the given pid of the imported file and lived at the times of its spans. Several

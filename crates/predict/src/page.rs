@@ -63,6 +63,8 @@ struct Schedules {
     start: (u64, Option<u64>),
     unit: u64,
     names: Vec<String>,
+    /// For each drawn process, its brief name, for bars in which its name has no room.
+    briefs: Vec<Option<String>>,
     programs: Vec<String>,
     processes: usize,
     assumed: Vec<String>,
@@ -107,6 +109,7 @@ impl Schedules {
         let runs = grid.into_par_iter();
         let runs = runs.map(|(cpus, jobs)| run(predictor, analysis, &drawn, unit, cpus, jobs));
         let names = drawn.iter().map(|ix| label::label(analysis.process(*ix)));
+        let briefs = drawn.iter().map(|ix| label::brief(analysis.process(*ix)));
         let programs = drawn
             .iter()
             .map(|ix| label::program(analysis.process(*ix)).to_string());
@@ -124,6 +127,7 @@ impl Schedules {
             start,
             unit,
             names: names.map(|name| units::shorten(&name, 60)).collect(),
+            briefs: briefs.collect(),
             programs: programs.collect(),
             processes: predictor.own.len(),
             assumed: predictor.assumed_of_all(),

@@ -7,7 +7,7 @@ use crate::program_name::{ProgramName, WORKER};
 use crate::table;
 use crate::tools::{Children, Label, Script};
 use crate::words::{
-    base, command, contains, has, is_of_go_test, is_of_machine, is_temporary, is_test_main,
+    base, brief, command, contains, has, is_of_go_test, is_of_machine, is_temporary, is_test_main,
     of_package, source, test_of_cargo, test_of_go, texts, unhashed, verb, TEST_MAIN, XDIST,
 };
 use tr_format::event::{Argv, Comm};
@@ -506,16 +506,38 @@ fn parts(argv: &Argv, comm: &Comm, forked: bool, ask: Ask) -> Vec<String> {
     what
 }
 
-/// The words by which a process is recognized in other recordings of the same build: the name of its program, and the
-/// arguments that its label shows. The text of a script among them is whole.
-pub fn words_of(argv: &Argv, comm: &Comm) -> Vec<String> {
+/// The brief name of a process, for places where its label has no room: the last word of the label without the
+/// directories before it. It distinguishes `cc1 mod10.c` from `cc1 mod11.c`. `None` if the label is only the name of a
+/// program, or if it ends with the text of a script.
+pub fn brief_of(argv: &Argv) -> Option<String> {
     let args: Vec<&[u8]> = argv.args().collect();
-    let Description { program, mut what } = read(&args, 0, Ask::Words);
+    let Description { program, what } = read(&args, 0, Ask::Label);
+    let word = what.last().map(String::as_str).or(program.verb())?;
+    brief(word).map(str::to_owned)
+}
+
+/// The facts by which a process is recognized in other recordings of the same build: the name of its program, and the
+/// arguments that its label shows. The text of a script among them is whole.
+pub fn identity_of(argv: &Argv, comm: &Comm) -> (ProgramName, Vec<String>) {
+    let args: Vec<&[u8]> = argv.args().collect();
+    let Description { program, what } = read(&args, 0, Ask::Words);
     if program.name().is_empty() {
-        return vec![escape::raw(comm.bytes())];
+        return (ProgramName::new(escape::raw(comm.bytes())), Vec::new());
     }
-    what.insert(0, program.to_string());
-    what
+    (program, what)
+}
+
+/// The name of a server's program. Some servers, such as PostgreSQL's, change their command line to `NAME: STATE`; only
+/// the name is kept.
+pub fn server_of(argv: &Argv, comm: &Comm) -> ProgramName {
+    let name = |text: &[u8]| {
+        let end = text.windows(2).position(|pair| pair == b": ")?;
+        text.get(..end).map(<[u8]>::to_vec)
+    };
+    let program = argv.args().next().and_then(name);
+    let program = program.map(|program| program_of_args(&[&program]));
+    let program = program.filter(|program| !program.name().is_empty());
+    program.unwrap_or_else(|| program_of(argv, comm))
 }
 
 #[cfg(test)]
@@ -559,6 +581,51 @@ mod tests {
             let portable = portable_label(&args);
             assert_eq!(portable.short(), short);
             assert_eq!(portable.whole(), whole.trim_end_matches(" (forked)"));
+        }
+    }
+
+    #[test]
+    fn the_brief_name_is_what_differs_between_neighbours() {
+        for (line, want) in [
+            (
+                "/usr/lib/gcc/cc1 -quiet src/mod10.c -o /tmp/a.s",
+                Some("mod10.c"),
+            ),
+            ("make -C src/lua/", Some("lua")),
+            ("git clone", Some("clone")),
+            ("/tmp/go-build12/b001/http.test", Some("http")),
+            ("make", None),
+            ("sh -c cc~-c~x.c", None),
+            ("frob ...", None),
+        ] {
+            let args = line.split(' ').map(|arg| arg.replace('~', " "));
+            let brief = brief_of(&Argv::from_args(args));
+            assert_eq!(brief.as_deref(), want, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_server_is_named_without_its_state() {
+        for (title, want) in [
+            ("postgres: walwriter ", "postgres"),
+            (
+                "/usr/lib/postgresql/16/bin/postgres: checkpointer",
+                "postgres",
+            ),
+            (
+                "nginx: master process /usr/sbin/nginx -g daemon off;",
+                "nginx",
+            ),
+            (
+                "sshd: /usr/sbin/sshd -D [listener] 0 of 10-100 startups",
+                "sshd",
+            ),
+            ("sccache", "sccache"),
+            (": x", ": x"),
+        ] {
+            let argv = Argv::from_args([title]);
+            let name = server_of(&argv, &Comm::new(b"name"));
+            assert_eq!(name, ProgramName::new(want), "{title}");
         }
     }
 
@@ -641,13 +708,25 @@ mod tests {
     }
 
     #[test]
-    fn the_words_of_a_process_have_its_whole_script() {
+    fn the_identity_of_a_process_has_its_whole_script() {
         let comm = Comm::new(b"comm");
+        let check = |argv: &Argv, program: ProgramName, arguments: &[&str]| {
+            let arguments: Vec<String> = arguments.iter().map(|word| (*word).to_owned()).collect();
+            assert_eq!(identity_of(argv, &comm), (program, arguments));
+        };
         let script = format!("cd '{}'", "a/".repeat(100));
         let argv = Argv::from_args(["bash", "-e", "-c", &script]);
-        assert_eq!(words_of(&argv, &comm), ["bash", "-c", &script]);
+        check(&argv, ProgramName::new("bash"), &["-c", &script]);
         let argv = Argv::from_args(["/usr/lib/gcc/cc1", "-quiet", "src/x.c", "-o", "/tmp/a.s"]);
-        assert_eq!(words_of(&argv, &comm), ["cc1", "x.c"]);
-        assert_eq!(words_of(&Argv::default(), &comm), ["comm"]);
+        check(&argv, ProgramName::new("cc1"), &["x.c"]);
+        check(&Argv::default(), ProgramName::new("comm"), &[]);
+        // A file whose name has a space is another program than a tool with a verb.
+        let clone = ProgramName::with_verb("git", "clone");
+        check(&Argv::from_args(["git", "clone"]), clone, &[]);
+        check(
+            &Argv::from_args(["/w/git clone"]),
+            ProgramName::new("git clone"),
+            &[],
+        );
     }
 }

@@ -21,6 +21,14 @@ pub fn file_of_test(name: &str) -> Option<&str> {
     (!suffix.is_empty() && !suffix.contains('/')).then_some(path)
 }
 
+/// The last part of a word that may be a path, if this part names something: it has a letter or a digit, and no space as
+/// the text of a script has.
+pub fn brief(word: &str) -> Option<&str> {
+    let last = base(word.trim_end_matches('/'));
+    let is_name = !last.contains(char::is_whitespace) && last.contains(char::is_alphanumeric);
+    is_name.then_some(last)
+}
+
 /// The last part of a path, which is the name of the file.
 pub fn base(path: &str) -> &str {
     path.rsplit('/')

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use tr_format::event::{Ktime, LifeEvent, LifeKind, Stream};
+use tr_format::event::{Clock, Ktime, LifeEvent, LifeKind, Stream};
 use tr_format::mask::Masked;
 use tr_format::meta::{
     CommandEnd, Cost, EndReason, Extra, Full, Metadata, Method, Missing, Summary,
@@ -12,7 +12,7 @@ use tr_format::meta::{
 use tr_output::{Destination, Settings as OutputSettings, Target};
 
 use crate::collector::{Collector, FileOutput};
-use crate::command::{self, Program, Running, Stopped};
+use crate::command::{self, Program, Running, Stopped, Waited};
 use crate::config::{Config, Follow};
 use crate::endings::Endings;
 use crate::error::Error;
@@ -29,7 +29,7 @@ use crate::proc::Alive;
 use crate::rescue::{self, Plan};
 use crate::signals::Signals;
 use crate::size::SizeLimit;
-use crate::source::{choose, degraded, recorder, Listen};
+use crate::source::{choose, degraded, recorder, Last, Listen, Source};
 use crate::symbols::Search;
 use crate::{header, host, inherited, scripts, urgency, waiter};
 use tr_output::status;
@@ -548,91 +548,52 @@ impl Session {
     /// Returns the report for the user.
     fn end(mut self, config: &Config, endings: Endings, end: End, signals: &Signals) -> Report {
         let End { reason, full } = end;
-        if endings.command_ended {
-            self.collector.source.drain_command();
-        }
-        let counters = self.collector.counters();
-        let (end, end_clock) = (host::now(), host::clock());
-        let alive = if endings.command_ended && config.scope.follow == Follow::Command {
-            self.alive(endings.command.as_ref())
-        } else {
-            Vec::new()
-        };
-        let last = self.collector.source.stop((self.start, end));
-        let mut own = last.losses;
-        own.push(recorder(end, LifeKind::Clock(end_clock)));
-        own.push(recorder(end, counters));
+        let LastFacts {
+            end,
+            end_clock,
+            alive,
+            last,
+            own,
+        } = self.stop(config, &endings);
         let machine = self.collector.machine.totals();
-        let (source, last_batches) = self.collector.finish(own, end);
-        let (mut waited, mut running) = endings.reap(last.reaped);
+        let (source, batches) = self.collector.finish(own, end);
+        let (waited, running) = endings.reap(last.reaped);
+        let mut command = LastCommand {
+            waited,
+            running,
+            guard: self.guard,
+            signals,
+            source,
+        };
         let cpu = host::own_cpu();
         let mut summary = Summary {
             end,
             end_clock,
-            status: waited.map(|waited| waited.status),
+            status: command.status(),
             reason,
             cost: self.part.before.cost(cpu, last.kernel_ns),
-            tally: None,
-            usage: None,
             machine: Some(machine),
-            full: None,
-            scripts: Vec::new(),
-            scripts_left_out: 0,
+            ..Summary::default()
         };
-        let mut events = {
-            let waiting = Waiting {
-                running: running.as_ref(),
-                signals,
-                source: &*source,
-            };
-            let start = self.part.meta.start;
-            write_events(config, last_batches, start, &summary, &waiting)
-        };
+        let start = self.part.meta.start;
+        let mut events = write_events(config, batches, start, &summary, &command.waiting());
         if let Some(limit) = full {
-            let waiting = Waiting {
-                running: running.as_ref(),
-                signals,
-                source: &*source,
-            };
-            events.settle(&waiting);
-            if let Some(command) = running.take() {
-                let guard = self.guard.as_mut();
-                waited = signals
-                    .forward_until_end(command, Some(&*source), guard)
-                    .ok();
-            }
-            summary.status = waited.map(|waited| waited.status);
-            summary.full = Some(Full {
-                limit,
-                command: waited.map(|waited| CommandEnd {
-                    time: host::now(),
-                    usage: waited.usage,
-                }),
-            });
+            events.settle(&command.waiting());
+            command.wait();
+            summary.status = command.status();
+            summary.full = Some(command.after_limit(limit));
         }
         let full = summary.full;
-        let written = {
-            let waiting = Waiting {
-                running: running.as_ref(),
-                signals,
-                source: &*source,
-            };
-            let written = events.finish(config, summary, &waiting);
-            match self.parts {
-                Some(parts) => written.with_parts(parts, &waiting),
-                None => written,
-            }
-        };
-        if let Some(command) = running {
-            let guard = self.guard.as_mut();
-            waited = signals
-                .forward_until_end(command, Some(&*source), guard)
-                .ok();
+        let mut written = events.finish(config, summary, &command.waiting());
+        if let Some(parts) = self.parts {
+            written = written.with_parts(parts, &command.waiting());
         }
+        command.wait();
+        let waited = command.waited;
         Report {
-            status: waited.map(|waited| waited.status),
+            status: command.status(),
             not_executed: waited.and_then(|waited| waited.not_executed),
-            limit: self.guard.and_then(|guard| guard.limit()),
+            limit: command.guard.and_then(|guard| guard.limit()),
             tally: written.tally,
             output_error: written.error,
             given_up: written.given_up,
@@ -652,6 +613,90 @@ impl Session {
             parts: written.parts,
             cut: written.cut,
             full,
+        }
+    }
+
+    /// Stops the source of events, after the last events of COMMAND have been drained if it has ended.
+    fn stop(&mut self, config: &Config, endings: &Endings) -> LastFacts {
+        if endings.command_ended {
+            self.collector.source.drain_command();
+        }
+        let counters = self.collector.counters();
+        let (end, end_clock) = (host::now(), host::clock());
+        let alive = if endings.command_ended && config.scope.follow == Follow::Command {
+            self.alive(endings.command.as_ref())
+        } else {
+            Vec::new()
+        };
+        let mut last = self.collector.source.stop((self.start, end));
+        let mut own = std::mem::take(&mut last.losses);
+        own.push(recorder(end, LifeKind::Clock(end_clock)));
+        own.push(recorder(end, counters));
+        LastFacts {
+            end,
+            end_clock,
+            alive,
+            last,
+            own,
+        }
+    }
+}
+
+/// The facts about the end of a recording that are known when the source of events has stopped.
+struct LastFacts {
+    end: Ktime,
+    end_clock: Clock,
+    /// The descendants of COMMAND that still run.
+    alive: Vec<Alive>,
+    last: Last,
+    /// The last events of the recorder itself.
+    own: Vec<LifeEvent>,
+}
+
+/// COMMAND while the recorder completes the trace file. If COMMAND still runs, signals are passed on to it.
+struct LastCommand<'a> {
+    /// The end of COMMAND; `None` while it runs, or if there is no COMMAND.
+    waited: Option<Waited>,
+    running: Option<Running>,
+    guard: Option<Guard>,
+    signals: &'a Signals,
+    source: Box<dyn Source>,
+}
+
+impl LastCommand<'_> {
+    fn waiting(&self) -> Waiting<'_> {
+        Waiting {
+            running: self.running.as_ref(),
+            signals: self.signals,
+            source: &*self.source,
+        }
+    }
+
+    /// The raw `wait` status with which COMMAND ended, if it has ended.
+    fn status(&self) -> Option<u32> {
+        self.waited.map(|waited| waited.status)
+    }
+
+    /// Waits for the end of COMMAND, if it still runs.
+    fn wait(&mut self) {
+        let Some(command) = self.running.take() else {
+            return;
+        };
+        let source = Some(&*self.source);
+        let waited = self
+            .signals
+            .forward_until_end(command, source, self.guard.as_mut());
+        self.waited = waited.ok();
+    }
+
+    /// The facts about a recording that its limit of size, in bytes, has ended, after COMMAND has ended, too.
+    fn after_limit(&self, limit: u64) -> Full {
+        Full {
+            limit,
+            command: self.waited.map(|waited| CommandEnd {
+                time: host::now(),
+                usage: waited.usage,
+            }),
         }
     }
 }

@@ -207,7 +207,7 @@ fn disorder() -> impl Strategy<Value = Disorder> {
 /// Draws random injections of losses in the CPUs' rings and in the lifecycle ring.
 fn losses() -> impl Strategy<Value = Vec<Loss>> {
     let stream = prop_oneof![4 => (0..32u16).prop_map(|cpu| Stream::Cpu(CpuId(cpu))), 1 => Just(Stream::Lifecycle)];
-    let cause = prop_oneof![3 => Just(LossCause::RingFull), 1 => Just(LossCause::Recursion)];
+    let cause = prop_oneof![3 => Just(LossCause::BufferFull), 1 => Just(LossCause::Recursion)];
     let loss = (stream, 0..1000u16, 1..=60u32, cause, any::<bool>()).prop_map(
         |(stream, from, most, cause, counted)| Loss {
             stream,

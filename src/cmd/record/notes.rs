@@ -346,9 +346,9 @@ fn tell_cost(args: &Args, report: &Report) {
 }
 
 fn cause(cause: LossCause) -> &'static str {
-    use LossCause::{FollowSet, Output, Recursion, RingFull};
+    use LossCause::{BufferFull, FollowSet, Output, Recursion};
     match cause {
-        RingFull => "ring full; --buffer makes it larger",
+        BufferFull => "buffer full; --buffer makes it larger",
         Recursion => "the kernel did not run a program inside itself",
         Output => "the output was too slow or failed",
         FollowSet => {

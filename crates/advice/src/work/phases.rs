@@ -81,12 +81,15 @@ fn phase(facts: &BuildFacts<'_>, role: Role, kind: AdviceKind) -> Vec<Candidate>
     let candidate = |(program, roots): (&ProgramName, Vec<Group>)| {
         let below = facts.below(&roots);
         let whole = facts.on_path(&below, |_, _| true);
+        let slept = facts.on_path(&below, |kind, _| kind == TimeKind::Sleep);
         // A cache of packages does not change waits for servers that send no packages.
-        let waits = kind != AdviceKind::Install || has_downloads(facts, &below);
-        let without = if waits {
-            Without::own(|_, _| true, Some(below))
-        } else {
+        let without = if kind == AdviceKind::Install && !has_downloads(facts, &below) {
             Without::own(is_no_wait_for_servers, Some(below))
+        } else if slept.saturating_mul(2) > whole {
+            // A phase that mostly sleeps has no results that are worth keeping, but sleeps to look at.
+            Without::own(|kind, _| kind != TimeKind::Sleep, Some(below))
+        } else {
+            Without::own(|_, _| true, Some(below))
         };
         let time = facts.length(&facts.covers(&without));
         if time.saturating_mul(2) < whole {

@@ -168,7 +168,7 @@ mod tests {
             stream: Stream::Lifecycle,
             count: Some(1),
             until: Ktime(420),
-            cause: LossCause::RingFull,
+            cause: LossCause::BufferFull,
         });
         disks.take(Ktime(400), &lost, |_| None);
         let thread = ThreadIx(1);

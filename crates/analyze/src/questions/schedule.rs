@@ -28,6 +28,7 @@ mod own_time;
 mod path;
 mod run;
 mod ticks;
+mod timers;
 
 use super::critical_path::{CriticalPath, NoPath};
 use super::graph::Graph;

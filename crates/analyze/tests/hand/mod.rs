@@ -272,7 +272,7 @@ impl Hand {
             stream: Stream::Lifecycle,
             count: None,
             until: at(until),
-            cause: LossCause::RingFull,
+            cause: LossCause::BufferFull,
         };
         self.recorder_event(since, LifeKind::Lost(lost))
     }
@@ -282,7 +282,7 @@ impl Hand {
             stream: Stream::Cpu(CpuId(cpu)),
             count: None,
             until: at(until),
-            cause: LossCause::RingFull,
+            cause: LossCause::BufferFull,
         };
         self.recorder_event(since, LifeKind::Lost(lost))
     }

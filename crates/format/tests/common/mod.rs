@@ -667,7 +667,7 @@ pub fn recorder(time: u64, dice: &mut Dice) -> Vec<Event> {
         life(
             time + 7,
             None,
-            lost(Stream::Cpu(CpuId(1)), Some(12), LossCause::RingFull),
+            lost(Stream::Cpu(CpuId(1)), Some(12), LossCause::BufferFull),
         ),
         life(
             time + 7,

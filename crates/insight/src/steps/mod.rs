@@ -17,6 +17,7 @@ use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, Doubt, Imported, ProcessIx, ThreadIx};
 use tr_format::event::Ktime;
 use tr_programs::steps::{Integration, StepKind};
+use tr_programs::words;
 
 use crate::exit;
 use crate::imports::TOLERATED;
@@ -94,6 +95,18 @@ impl Step {
     /// Whether the step is a moment: the mark of a point in time.
     pub fn is_moment(&self) -> bool {
         self.kind == StepKind::Mark && self.ended && self.from == self.to
+    }
+
+    /// The brief name of the step, for places where its name has no room: the last word of the name without the
+    /// directories before it, such as `mod5.o` for `build/mod5.o`. `None` if this is the whole name. A unit of a
+    /// compiler has none if its name has several words, because the last one says of what kind the unit is:
+    /// `zstd-sys (run build script)`.
+    pub fn brief(&self) -> Option<&str> {
+        let name = self.name.whole();
+        let mut words = name.split_whitespace();
+        let last = words.next_back()?;
+        let is_kind = self.kind == StepKind::Unit && words.next().is_some();
+        words::brief(last).filter(|brief| !is_kind && *brief != name)
     }
 
     /// Whether the status or the result of the step shows that it failed.

@@ -62,8 +62,9 @@ fn directories_of_other_checkouts_count_less_and_less() {
 #[test]
 fn processes_are_recognized_by_their_words() {
     let key = |words: &[&str]| {
-        let words = words.iter().map(|word| (*word).to_owned());
-        let identity = Identity::Program(words.collect());
+        let mut words = words.iter().copied();
+        let program = ProgramName::new(words.next().unwrap_or_default());
+        let identity = Identity::Program(program, words.map(str::to_owned).collect());
         identity_key(&identity, false, "/home/ci/w/17/proj", &[4711])
     };
     for (one, other, want) in [
@@ -79,7 +80,7 @@ fn processes_are_recognized_by_their_words() {
     let edited = script("--jobs=8 --keep-going ");
     assert!(key(&["sh", "-c", &script("")]) == key(&["sh", "-c", &edited]));
     assert!(key(&["sh", "-c", &script("")]) != key(&["sh", "-c", "make"]));
-    let comm = || "postgres".to_owned();
     let by = |identity| identity_key(&identity, false, "/", &[]);
-    assert!(by(Identity::Server(comm())) != by(Identity::KernelThread(comm())));
+    let server = Identity::Server(ProgramName::new("postgres"));
+    assert!(by(server) != by(Identity::KernelThread("postgres".to_owned())));
 }

@@ -1,17 +1,60 @@
 //! Places the tests of a suite under the processes that ran them.
 
-use super::choice::{Choice, Schedule};
+use super::anywhere::Anywhere;
+use super::choice::{Choice, Schedule, Scheduled};
 use super::even::{self, Possible};
 use super::placer::{Placer, Runner, Times};
 use super::proof::{is_far, tolerated, Guess};
 use super::report::{Attributes, Case, Suite};
 use super::runner::TRIED;
 use crate::lookup::{imported, ktime, signed};
+use crate::notes::ImportNote;
 use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx, ThreadIx};
 use tr_insight::imports::TOLERATED;
 
 /// The unit of seconds: the number of nanoseconds in one second.
 const SECOND: i64 = 1_000_000_000;
+
+/// The facts about a suite that decide where its tests are placed.
+struct SuiteFacts {
+    /// The beginning and the end of the suite; `None` if the report has no times of the day.
+    around: Option<Times>,
+    /// The process that ran the suite, if one fits the suite's times.
+    runner: Option<Runner>,
+    /// The schedule's processes, if the recording shows a schedule of the suite.
+    scheduled: Option<Scheduled>,
+    /// Whether the suite's tests marked themselves in the recording.
+    has_marks: bool,
+    /// Whether the suite ran at the same time as another suite.
+    overlaps: bool,
+    /// Whether tests of the suite hold other tests.
+    is_nested: bool,
+    /// Whether neither the order of the tests nor their process is proven, so that the tests can have run anywhere
+    /// within the suite.
+    is_loose: bool,
+    /// Whether only one schedule of the suite is possible.
+    is_only: bool,
+}
+
+/// The facts about a test that decide where it is placed.
+struct TestFacts {
+    times: Option<Times>,
+    /// The process that ran the test according to the suite's schedule.
+    process: Option<ProcessIx>,
+    /// The thread that ran only this test.
+    thread: Option<ThreadIx>,
+    /// The place of the test if it can have run anywhere within its suite.
+    anywhere: Option<Anywhere>,
+}
+
+/// The times of a suite's tests, in the order of the report, and the processes that ran them.
+struct SuiteTimes {
+    /// The schedule's processes, if the recording shows a schedule of the suite.
+    scheduled: Option<Scheduled>,
+    times: Vec<Option<Times>>,
+    /// For each test, the process that ran it according to the schedule.
+    of_tests: Vec<Option<ProcessIx>>,
+}
 
 impl Placer<'_> {
     /// Places the tests of a suite in the recording, and the suite itself if the report has several suites.
@@ -22,132 +65,184 @@ impl Placer<'_> {
         choice: Option<Choice>,
         threads: Vec<Option<ThreadIx>>,
     ) {
-        let all = suite.cases.len() as u64;
-        self.placed.all += all;
+        self.placed.all += suite.cases.len() as u64;
         let around = self.around(suite);
         let runner = around.and_then(|times| self.runner(times));
         let has_marks = runner.is_some_and(|runner| self.has_marks(runner.process));
-        let within = runner.map(|runner| (signed(runner.from), signed(runner.to)));
-        let own = self.suite_process(suite);
-        if let Some(process) = own {
+        if let Some(process) = self.suite_process(suite) {
             self.own_suite(suite, process);
             return;
         }
         let anywhere = self.anywhere(suite, choice.is_some());
-        // If neither the order of the tests nor their process is proven, the tests can have run anywhere within the
-        // suite.
         let is_loose = choice.as_ref().is_some_and(Choice::is_loose);
         let is_only = choice
             .as_ref()
             .is_some_and(|choice| choice.others.is_empty());
-        let (scheduled, times, of_tests) = match choice {
-            Some(choice) => {
-                let mut schedule = self.among(choice);
-                if is_loose && is_only && !self.are_known(&schedule.runner.processes) {
-                    schedule.doubt();
-                }
-                self.decided.extend(schedule.decided);
-                (Some(schedule.runner), schedule.times, schedule.of_tests)
-            }
-            None => (
-                None,
-                self.times(suite, within),
-                vec![None; suite.cases.len()],
-            ),
+        let found = match choice {
+            Some(choice) => self.scheduled_times(choice, is_loose && is_only),
+            None => self.unscheduled_times(suite, runner),
         };
-        if let (Some((runner, around)), true, false) = (runner.zip(around), self.several, has_marks)
-        {
-            if !suite.attributes.name.is_empty() {
-                let span = self.guess(
-                    suite.attributes.name.as_bytes(),
-                    None,
-                    runner,
-                    around,
-                    &suite.attributes,
-                );
-                self.guesses.push(Guess {
-                    doubt: span.doubt.or(overlaps.then_some(Doubt::Runner)),
-                    ..span
-                });
-                self.placed.parts += 1;
-            }
-        }
-        let is_nested = suite.around().iter().any(Option::is_some);
+        let facts = SuiteFacts {
+            around,
+            runner,
+            scheduled: found.scheduled,
+            has_marks,
+            overlaps,
+            is_nested: suite.around().iter().any(Option::is_some),
+            is_loose,
+            is_only,
+        };
+        self.suite_itself(suite, &facts);
         let cases = suite.cases.iter().zip(anywhere).zip(threads);
-        for ((((case, anywhere), thread), times), of_test) in cases.zip(times).zip(of_tests) {
-            let name = case.attributes.title();
-            if let Some(thread) = thread {
-                self.own_thread_test(case, &name, thread);
-                continue;
-            }
-            if let Some(process) = self.own_process(case, times) {
-                self.own_test(case, &name, process);
-                continue;
-            }
-            match times {
-                _ if has_marks => {
-                    self.placed.add_elsewhere(name, case.has_failed());
-                    self.placed.add_note("the recording has its tests as marks");
-                }
-                None if self.add_anywhere(case, anywhere) => {}
-                None if around.is_some() && is_nested => {
-                    self.placed
-                        .add_note("tests that hold other tests have no times of their own");
-                }
-                None if around.is_some() => {
-                    self.placed
-                        .add_note("tests that overlap have no times of their own");
-                }
-                None => self.placed.add_note("tests without a time of the day"),
-                Some(times) if self.lookup.is_outside(times.from, times.to) => {
-                    self.placed.outside += 1;
-                    self.placed.add_elsewhere(name, case.has_failed());
-                }
-                Some(times) => {
-                    let runner = match (&scheduled, of_test) {
-                        (Some(scheduled), Some(process)) => {
-                            self.within(process, scheduled.is_one_thread, times)
-                        }
-                        _ => self.runner(times),
-                    };
-                    let Some(runner) = runner else {
-                        self.add_anywhere(case, anywhere);
-                        continue;
-                    };
-                    let length = times.to.saturating_sub(times.from);
-                    let is_early = times.early > length / TOLERATED.cast_signed();
-                    if length > 0 && is_early && times.doubt.is_none() {
-                        self.early = self.early.max(times.early);
-                    }
-                    if times.error.is_none() && around.is_some_and(|around| around.digit >= SECOND)
-                    {
-                        self.placed
-                            .add_note("its times are whole seconds: tests are up to 1 s later");
-                    }
-                    let guess = self.guess(
-                        name.as_bytes(),
-                        Some(case.result),
-                        runner,
-                        times,
-                        &case.attributes,
-                    );
-                    // Suites that ran at the same time ran in different processes, so it is not known which process ran
-                    // this test.
-                    let in_overlap = overlaps && !guess.own_stamp && scheduled.is_none();
-                    let is_loose = is_loose && !guess.own_stamp;
-                    let mut guess = Guess {
-                        anywhere,
-                        is_loose: is_loose || case.is_unmeasured(),
-                        doubt: guess.doubt.or(in_overlap.then_some(Doubt::Runner)),
-                        ..guess
-                    };
-                    if is_loose && is_only && guess.is_even {
-                        guess.loosen(case, self);
-                    }
-                    self.guesses.push(guess);
-                }
-            }
+        let tests = cases.zip(found.times).zip(found.of_tests);
+        for ((((case, anywhere), thread), times), process) in tests {
+            let test = TestFacts {
+                times,
+                process,
+                thread,
+                anywhere,
+            };
+            self.place_test(case, &test, &facts);
         }
+    }
+
+    /// The times of a suite's tests according to the chosen schedule. `is_weak` says that neither the order of the
+    /// tests nor their process is proven, although no other schedule is possible. The times are then in doubt, unless
+    /// the processes are known as runners of tests.
+    fn scheduled_times(&mut self, choice: Choice, is_weak: bool) -> SuiteTimes {
+        let mut schedule = self.among(choice);
+        if is_weak && !self.are_known(&schedule.runner.processes) {
+            schedule.doubt();
+        }
+        self.decided.extend(schedule.decided);
+        SuiteTimes {
+            scheduled: Some(schedule.runner),
+            times: schedule.times,
+            of_tests: schedule.of_tests,
+        }
+    }
+
+    /// The times of a suite's tests according to the report alone.
+    fn unscheduled_times(&self, suite: &Suite, runner: Option<Runner>) -> SuiteTimes {
+        let within = runner.map(|runner| (signed(runner.from), signed(runner.to)));
+        SuiteTimes {
+            scheduled: None,
+            times: self.times(suite, within),
+            of_tests: vec![None; suite.cases.len()],
+        }
+    }
+
+    /// Places the suite itself, if it has a name and is one of several suites of the report.
+    fn suite_itself(&mut self, suite: &Suite, facts: &SuiteFacts) {
+        let is_shown = self.several && !facts.has_marks && !suite.attributes.name.is_empty();
+        let place = facts.runner.zip(facts.around).filter(|_| is_shown);
+        let Some((runner, around)) = place else {
+            return;
+        };
+        let name = suite.attributes.name.as_bytes();
+        let span = self.guess(name, None, runner, around, &suite.attributes);
+        self.guesses.push(Guess {
+            doubt: span.doubt.or(facts.overlaps.then_some(Doubt::Runner)),
+            ..span
+        });
+        self.placed.parts += 1;
+    }
+
+    /// Places a test of a suite: in its own thread or process, or else at its times under the process that ran it. A
+    /// test without a place is counted, or explained by a note.
+    fn place_test(&mut self, case: &Case, test: &TestFacts, suite: &SuiteFacts) {
+        let name = case.attributes.title();
+        if let Some(thread) = test.thread {
+            self.own_thread_test(case, &name, thread);
+            return;
+        }
+        if let Some(process) = self.own_process(case, test.times) {
+            self.own_test(case, &name, process);
+            return;
+        }
+        if suite.has_marks {
+            self.placed.add_elsewhere(name, case.has_failed());
+            self.placed.add_note(ImportNote::TestsAreMarks);
+            return;
+        }
+        let Some(times) = test.times else {
+            self.test_without_times(case, test, suite);
+            return;
+        };
+        if self.lookup.is_outside(times.from, times.to) {
+            self.placed.outside += 1;
+            self.placed.add_elsewhere(name, case.has_failed());
+            return;
+        }
+        let Some(runner) = self.runner_of_test(test, times, suite) else {
+            self.add_anywhere(case, test.anywhere);
+            return;
+        };
+        self.note_errors(times, suite);
+        let span = self.guess(
+            name.as_bytes(),
+            Some(case.result),
+            runner,
+            times,
+            &case.attributes,
+        );
+        let guess = self.doubted(span, case, test, suite);
+        self.guesses.push(guess);
+    }
+
+    /// Places a test that has no times where it can have run anywhere within its suite, or explains by a note why the
+    /// test has no place.
+    fn test_without_times(&mut self, case: &Case, test: &TestFacts, suite: &SuiteFacts) {
+        if self.add_anywhere(case, test.anywhere) {
+            return;
+        }
+        self.placed
+            .add_note(match (suite.around.is_some(), suite.is_nested) {
+                (true, true) => ImportNote::NestedTests,
+                (true, false) => ImportNote::OverlappingTests,
+                (false, _) => ImportNote::NoTimeOfDay,
+            });
+    }
+
+    /// The process that ran a test: the process that the suite's schedule has for it, or else a process that fits the
+    /// test's times.
+    fn runner_of_test(&self, test: &TestFacts, times: Times, suite: &SuiteFacts) -> Option<Runner> {
+        match (&suite.scheduled, test.process) {
+            (Some(scheduled), Some(process)) => {
+                self.within(process, scheduled.is_one_thread, times)
+            }
+            _ => self.runner(times),
+        }
+    }
+
+    /// Notes by how much a placed test can have run earlier or later than its times say.
+    fn note_errors(&mut self, times: Times, suite: &SuiteFacts) {
+        let length = times.to.saturating_sub(times.from);
+        let is_early = times.early > length / TOLERATED.cast_signed();
+        if length > 0 && is_early && times.doubt.is_none() {
+            self.early = self.early.max(times.early);
+        }
+        let has_whole_seconds = suite.around.is_some_and(|around| around.digit >= SECOND);
+        if times.error.is_none() && has_whole_seconds {
+            self.placed.add_note(ImportNote::WholeSeconds);
+        }
+    }
+
+    /// Adds to the place of a test the doubts that come from its suite.
+    fn doubted(&self, span: Guess, case: &Case, test: &TestFacts, suite: &SuiteFacts) -> Guess {
+        // Suites that ran at the same time ran in different processes, so it is not known which process ran this test.
+        let in_overlap = suite.overlaps && !span.own_stamp && suite.scheduled.is_none();
+        let is_loose = suite.is_loose && !span.own_stamp;
+        let mut guess = Guess {
+            anywhere: test.anywhere,
+            is_loose: is_loose || case.is_unmeasured(),
+            doubt: span.doubt.or(in_overlap.then_some(Doubt::Runner)),
+            ..span
+        };
+        if is_loose && suite.is_only && guess.is_even {
+            guess.loosen(case, self);
+        }
+        guess
     }
 
     /// Places a test that has a process of its own. Its place is the whole life of the process, or a part of that life
@@ -185,7 +280,7 @@ impl Placer<'_> {
             _ => {
                 add(&suite.attributes.name, &suite.attributes, None);
                 self.placed.parts += 1;
-                self.placed.add_note("tests without a time of the day");
+                self.placed.add_note(ImportNote::NoTimeOfDay);
             }
         }
     }

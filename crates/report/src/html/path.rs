@@ -27,6 +27,8 @@ object! {
     // program, or of another group such as unknown time.
     Owner(share: &StepShare) {
         name: String = share.name.short().to_owned(),
+        // The brief name of the step, for places where its name has no room.
+        brief: Option<String> = share.brief.clone(),
         step: bool = share.is_step,
         // The number of steps with this name. For a program, the number of separate parts of the path that belong to
         // it.

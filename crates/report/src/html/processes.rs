@@ -8,6 +8,7 @@ use crate::html::columns::differences;
 use crate::html::digits::Digits;
 use crate::html::steps::Chosen;
 use tr_insight::known::{by_events, by_tr};
+use tr_insight::steps::Step;
 use tr_insight::{exit, label, query};
 use tr_text::escape;
 use tr_text::strings::Strings;
@@ -30,8 +31,11 @@ impl Tables {
         texts(analysis, strings);
         for ix in analysis.process_ids() {
             let process = analysis.process(ix);
+            let step = steps.row_of(analysis, ix);
+            let shown = step.and_then(|row| steps.of_row(row));
             let around = Around {
-                step: steps.row_of(analysis, ix),
+                step,
+                says_step: shown.is_none_or(|step| says(process, step)),
                 container: containers[ix].as_deref(),
                 digits,
             };
@@ -50,6 +54,7 @@ impl Tables {
         differences(&mut processes.pid);
         differences(&mut processes.start);
         differences(&mut processes.label);
+        differences(processes.brief.iter_mut().flatten());
         differences(processes.argv.iter_mut().flatten());
         Tables {
             processes,
@@ -65,6 +70,8 @@ impl Tables {
 struct Around<'a> {
     /// The row, in the page's table of steps, of the innermost step that the process was in when it ended.
     step: Option<u32>,
+    /// Whether the label of the process says which step the process is in.
+    says_step: bool,
     container: Option<&'a str>,
     digits: Digits,
 }
@@ -77,13 +84,15 @@ impl Around<'_> {
 }
 
 columns!(Processes(analysis: &Analysis, process: &Process, around: Around<'_>, strings: &mut Strings) {
-    // The difference from the row before, because small numbers compress better. The label, the arguments and the start
-    // are such differences, too.
+    // The difference from the row before, because small numbers compress better. The label, the brief name, the
+    // arguments and the start are such differences, too.
     pid: i64 = process.pid.0.into(),
     // The pid of the parent process. `None` if the row `parent` has this pid, or if the pid is not known.
     ppid: Option<u32> = process.ppid.filter(|ppid| parent_pid(analysis, process) != Some(*ppid)).map(|pid| pid.0),
     parent: Option<u32> = process.parent.map(|ProcessIx(ix)| ix),
     label: i64 = strings.add(label::label(process)).into(),
+    // The brief name, for places where the label has no room.
+    brief: Option<i64> = label::brief(process).map(|brief| strings.add(brief).into()),
     program: u32 = strings.add(label::program(process).to_string()),
     comm: u32 = strings.add(escape::raw(process.comm.bytes())),
     argv: Option<i64> = argv(&process.argv, strings),
@@ -118,6 +127,8 @@ columns!(Processes(analysis: &Analysis, process: &Process, around: Around<'_>, s
     threads: usize = process.threads.len(),
     execs: usize = process.execs.len(),
     step: Option<u32> = around.step,
+    // Whether the label says which step the process is in, so that a sentence need not name the step.
+    says_step: u8 = around.says_step.into(),
     container: Option<u32> = around.container.map(|name| strings.add(name.to_owned())),
     // Whether the process has only one thread, and this thread has the same figures as the process. Such a thread has
     // no row of its own.
@@ -143,8 +154,10 @@ columns!(Execs(process: &Process, exec: &ExecSpan, digits: Digits, strings: &mut
     // ends with the process.
     end: i64 = rounded(difference(process.end.0, exec.end.0), digits),
     // The index of the program's label in the page's list of texts, minus the index of the process's own label, which
-    // is the label of the process's last exec. `argv` is such a difference for the arguments.
+    // is the label of the process's last exec. `brief` and `argv` are such differences for the brief name and the
+    // arguments.
     label: i64 = exec_label(exec, strings),
+    brief: Option<i64> = exec_brief(exec, strings),
     argv: Option<i64> = argv(&exec.argv, strings),
     on_cpu: Option<u64> = exec.times.on_cpu_known().map(|ns| digits.amount(ns)),
 });
@@ -176,18 +189,40 @@ fn argv(argv: &Argv, strings: &mut Strings) -> Option<i64> {
     Some(strings.add(text).into())
 }
 
+fn exec_brief(exec: &ExecSpan, strings: &mut Strings) -> Option<i64> {
+    let brief = command_line::brief_of(&exec.argv)?;
+    Some(strings.add(brief).into())
+}
+
 fn exec_label(exec: &ExecSpan, strings: &mut Strings) -> i64 {
     let label = command_line::label_of(&exec.argv, &exec.comm, false);
     strings.add(label).into()
 }
 
-/// Stores the texts of all processes in the page's list of texts: first all labels, then all command lines,
-/// because similar texts beside each other compress better.
+/// Whether the label of a process says which step the process is in: it has the name of the step's file (`cc1 lvm.c` is
+/// at work on `obj/lvm.o`), or all of its parts are in the step's name.
+pub(super) fn says(process: &Process, step: &Step) -> bool {
+    let name = step.name.whole();
+    let file = step.brief().unwrap_or(name);
+    let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
+    let parts = label::parts(process);
+    let has_stem = |part: &String| part.contains(stem);
+    parts.iter().any(has_stem) || parts.iter().all(|part| name.contains(part.as_str()))
+}
+
+/// Stores the texts of all processes in the page's list of texts: first all labels, then all brief names, then all
+/// command lines, because similar texts beside each other compress better.
 fn texts(analysis: &Analysis, strings: &mut Strings) {
     for process in &analysis.processes {
         strings.add(label::label(process));
         for exec in &process.execs {
             exec_label(exec, strings);
+        }
+    }
+    for process in &analysis.processes {
+        label::brief(process).map(|brief| strings.add(brief));
+        for exec in &process.execs {
+            exec_brief(exec, strings);
         }
     }
     for process in &analysis.processes {
@@ -206,11 +241,16 @@ fn parent_pid(analysis: &Analysis, process: &Process) -> Option<Tgid> {
 /// texts is replaced by its distance from the index of the process's own label, and the index of each command line by
 /// its distance from the index of the process's own command line.
 fn since_process(execs: &mut Execs, processes: &Processes) {
-    let mut rows = execs.label.iter_mut().zip(&mut execs.argv);
-    let texts = processes.label.iter().zip(&processes.argv);
-    for (count, (label, argv)) in processes.execs.iter().zip(texts) {
-        for (exec_label, exec_argv) in rows.by_ref().take(*count) {
+    let rows = execs.label.iter_mut().zip(&mut execs.brief);
+    let mut rows = rows.zip(&mut execs.argv);
+    let texts = processes.label.iter().zip(&processes.brief);
+    let texts = texts.zip(&processes.argv);
+    for (count, ((label, brief), argv)) in processes.execs.iter().zip(texts) {
+        for ((exec_label, exec_brief), exec_argv) in rows.by_ref().take(*count) {
             *exec_label -= label;
+            if let Some(exec_brief) = exec_brief {
+                *exec_brief -= brief.unwrap_or(0);
+            }
             if let Some(exec_argv) = exec_argv {
                 *exec_argv -= argv.unwrap_or(0);
             }

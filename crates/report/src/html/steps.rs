@@ -15,7 +15,6 @@ use tr_insight::steps::{Step, StepTitle};
 use tr_insight::verdicts::{StepVerdict, StepVerdicts};
 use tr_insight::Recording;
 use tr_insight::{exit, imports, kinds, label};
-use tr_text::phrase::Phrase;
 use tr_text::strings::Strings;
 use tr_text::units;
 
@@ -34,7 +33,7 @@ const WHOLE: u64 = 1000;
 struct StepRow<'a> {
     step: &'a Step,
     /// The title of the step in the HTML report, if it differs from the step's name.
-    title: Option<&'a Phrase>,
+    title: Option<&'a StepTitle<'a>>,
     /// The row, in the table of steps, of the step that contains this step; `None` if no step in the table contains it.
     parent: Option<u32>,
     times: &'a StepTimes,
@@ -52,7 +51,9 @@ struct StepRow<'a> {
 columns!(Steps(analysis: &Analysis, row: &StepRow<'_>, strings: &mut Strings) {
     name: u32 = strings.add(row.step.name.short().to_owned()),
     // The part of the name that is shown after the name of the step around it; `None` if the whole name is shown.
-    title: Option<u32> = row.title.map(|title| strings.add(title.short().to_owned())),
+    title: Option<u32> = row.title.map(|title| strings.add(title.phrase().short().to_owned())),
+    // The brief name, for places where the name has no room.
+    brief: Option<u32> = row.step.brief().map(|brief| strings.add(brief.to_owned())),
     kind: u32 = strings.add(row.step.kind.title().to_owned()),
     parent: Option<u32> = row.parent,
     process: Option<u32> = row.step.process.map(|ix| ix.0),
@@ -226,6 +227,12 @@ impl<'a> Chosen<'a> {
         *self.row_of.get(step)?
     }
 
+    /// The step that has this row in the HTML report's table of steps.
+    pub fn of_row(&self, row: u32) -> Option<&Step> {
+        let at = self.rows.get(usize::try_from(row).ok()?)?;
+        self.judged.steps.list().get(*at)
+    }
+
     /// For each row of the HTML report's table of steps, the rows of the steps on which it depends: they made a file
     /// that the step's command line names. Steps that contain other steps are left out.
     fn after(
@@ -265,16 +272,14 @@ impl<'a> Chosen<'a> {
         let inside = steps.list().iter().filter(|step| step.to > step.from);
         let holds: BTreeSet<usize> = inside.filter_map(|step| step.parent).collect();
         let verdicts = self.judged.verdicts();
-        let titles: Vec<Phrase> = steps.titles().iter().map(StepTitle::phrase).collect();
+        let titles = steps.titles();
         let mut columns = Steps::default();
         for (row, at) in (0..).zip(&self.rows) {
             if let Some((step, times)) = steps.list().get(*at).zip(times_of.steps.get(*at)) {
                 let parent = step.parent.and_then(|parent| *self.row_of.get(parent)?);
                 let told = StepRow {
                     step,
-                    title: titles
-                        .get(*at)
-                        .filter(|title| title.short() != step.name.short()),
+                    title: titles.get(*at).filter(|title| title.around.is_some()),
                     parent,
                     times,
                     course: times_of.courses.get(*at).map_or(&[], Vec::as_slice),
@@ -301,8 +306,10 @@ impl<'a> Chosen<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::html::processes::says;
     use tr_analyze::kinds::TimeKind;
-    use tr_format::event::Ktime;
+    use tr_analyze::model::Process;
+    use tr_format::event::{Argv, Ktime};
 
     #[test]
     fn a_course_is_told_in_thousandths() {
@@ -359,5 +366,44 @@ mod tests {
         assert_eq!(error(Some(9), 1_000), None, "below a hundredth");
         assert_eq!(error(Some(0), 0), None, "by hardly anything");
         assert_eq!(error(None, 1_000), None, "not known");
+    }
+
+    #[test]
+    fn a_brief_name_distinguishes_steps() {
+        for (kind, name, want) in [
+            (StepKind::Target, "build/mod5.o", Some("mod5.o")),
+            (StepKind::Target, "all", None),
+            (StepKind::Test, "test_io test_io[12]", Some("test_io[12]")),
+            (StepKind::Unit, "net/http", Some("http")),
+            (StepKind::Unit, "zstd-sys (run build script)", None),
+        ] {
+            let step = Step {
+                name: name.into(),
+                kind,
+                ..step(1)
+            };
+            assert_eq!(step.brief(), want, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_label_says_its_step() {
+        for (line, name, want) in [
+            ("cc1 -quiet src/lvm.c -o /tmp/a.s", "obj/lvm.o", true),
+            ("ld -o lua a.o", "lua", true),
+            ("sleep 1", "sleep 1 (forked)", true),
+            ("as -o /tmp/a.o /tmp/a.s", "obj/lvm.o", false),
+            ("cc1 -quiet src/lvm.c -o /tmp/a.s", "obj/ldo.o", false),
+        ] {
+            let process = Process {
+                argv: Argv::from_args(line.split(' ')),
+                ..Process::default()
+            };
+            let step = Step {
+                name: name.into(),
+                ..step(1)
+            };
+            assert_eq!(says(&process, &step), want, "{line} {name}");
+        }
     }
 }

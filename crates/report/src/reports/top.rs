@@ -13,7 +13,7 @@ use crate::output::Report;
 use crate::reports::{advice, critical_path, failed, path_shares};
 use crate::size;
 use crate::warnings;
-use tr_advice::advise;
+use tr_advice::{advise, BuildAdvice};
 use tr_insight::ci::Ci;
 use tr_insight::course;
 use tr_insight::exit;
@@ -89,92 +89,36 @@ impl<'a> Top<'a> {
 
 impl Report for Top<'_> {
     fn page(&self, style: &Style) -> Page {
-        let View {
-            analysis, chosen, ..
-        } = self.view;
         // The warnings are printed above the first screen and take some of its lines.
         let warnings = warnings::page(self.view.recording);
         let screen = SCREEN.saturating_sub(warnings.height(style));
-        let mut above = Page::new();
         let path = self.path();
         let advice = path.as_ref().map(|path| advise(&self.view, path));
         let advice = advice.unwrap_or_default();
+        let mut above = Page::new();
         header(&mut above, &self.view);
-        if is_blank(analysis) {
-            trace(&mut above, &self.view);
-            return above;
-        }
-        if chosen.is_empty() && !analysis.processes.is_empty() {
-            let all = units::plural(analysis.totals.processes, "process", "processes");
-            above.line(&format!("None of the {all} matches."));
+        if self.is_empty(&mut above) {
             return above;
         }
         let judged = StepVerdicts::new(self.view.recording);
+        let facts = ScreenFacts {
+            path: path.as_ref(),
+            advice: &advice,
+            steps: &judged.steps,
+            programs: self.programs(),
+            size: RunnerSize::new(&self.view, advice.cpus),
+        };
         failed::failed(&mut above, &self.view, &judged, style);
         advice::lines(&mut above, &advice, FIRST);
         above.blank();
-        let programs = query::rows(self.view.recording, chosen, By::Program, Sort::OnCpu, &[]);
-        let mut middle = Page::new();
-        if !self.view.has_all() {
-            let all = units::plural(analysis.totals.processes, "process", "processes");
-            let chosen = units::count(chosen.len() as u64);
-            let text = format!(
-                "{chosen} of {all} match. The header and the next lines are of all processes:"
-            );
-            middle.wrapped(Paint::Plain, "", &text);
-        }
-        all_processes(&mut middle, analysis);
-        let shares = CpuShares::of(analysis).words(analysis);
-        let cpus = analysis.cpus_of_build().saturating_mul(100);
-        let course = style.sparkline(&advice.in_use, cpus);
-        middle.items(with_course("CPUs", course), shares);
-        let size = RunnerSize::new(&self.view, advice.cpus);
-        let size_words = size.map_or_else(Vec::new, |size| size::words(&self.view, &size));
-        let memory = course::memory(analysis);
-        let most = memory.iter().copied().max().unwrap_or(0);
-        let course = style.sparkline(&memory, most);
-        middle.items(with_course(size::lead(size.as_ref()), course), &size_words);
-        let served = servers::words(analysis, path.as_ref());
-        middle.items("Servers   ", served);
-        let mut below = Page::new();
-        // If the critical path is shown, its bars already name the programs. So the programs are not listed again.
-        if self.by != By::Program && path.is_none() {
-            by_program(&mut below, &programs);
-        }
-        if size_words.is_empty() {
-            peak(&mut below, &self.view);
-        }
-        trace(&mut below, &self.view);
-        let advised = advice.to_change().next().is_some();
-        next(&mut below, &self.view, advised);
-        match &path {
-            Some(path) => {
-                let whole = path.length();
-                let found = path_shares::PathShares::new(&self.view, &judged.steps, path);
-                let title = path::title(analysis);
-                let title = format!("{title}: what set the build time");
-                let room = style.width.saturating_sub(units::width(&title) + 5);
-                let length = format!("({})", found.length(whole, room));
-                let length = Span::new(Paint::Dim, length);
-                above.spans([Span::new(Paint::Bold, title), "   ".into(), length]);
-                let around = critical_path::around(analysis, path);
-                // The bars get the lines of the screen that are left. All other lines are counted first: the texts
-                // above and below, a blank line, the note on the time around the path, and a table with its two titles.
-                let others = [&above, &middle, &below].map(|page| page.height(style));
-                let others = others.iter().sum::<usize>() + 4 + ROWS;
-                let others = others + usize::from(around.is_some());
-                let most = screen.saturating_sub(others).clamp(2, BARS);
-                found.bars(&mut above, whole, most);
-                if let Some(around) = around {
-                    above.wrapped(Paint::Dim, "  ", &around);
-                }
-            }
-            None => bars(&mut above, &programs),
-        }
+        let middle = self.machine(&facts, style);
+        let below = self.trace(&facts);
+        let room = screen.saturating_sub(middle.height(style) + below.height(style));
+        self.bars(&mut above, &facts, room, style);
         above.add(middle);
         above.blank();
         let lines = above.height(style) + below.height(style);
-        self.table(&mut above, screen.saturating_sub(lines + 2), &judged.steps);
+        self.table(&mut above, screen.saturating_sub(lines + 2), facts.steps);
         above.add(below);
         above
     }
@@ -187,6 +131,115 @@ impl Report for Top<'_> {
         let (rows, _) = self.rows(self.view.ask.most());
         let table = self.columns(&rows);
         table.sheet(&rows)
+    }
+}
+
+/// The facts that several parts of the first screen need.
+struct ScreenFacts<'a> {
+    path: Option<&'a CriticalPath>,
+    advice: &'a BuildAdvice,
+    steps: &'a Steps,
+    /// The sums of the chosen processes by program, the longest CPU time first.
+    programs: Vec<GroupRow>,
+    size: Option<RunnerSize>,
+}
+
+impl Top<'_> {
+    /// Whether the first screen ends after the header, because nothing is known about the recorded processes or none of
+    /// them is chosen. The page then says so.
+    fn is_empty(&self, out: &mut Page) -> bool {
+        let View {
+            analysis, chosen, ..
+        } = self.view;
+        if is_blank(analysis) {
+            trace(out, &self.view);
+            return true;
+        }
+        let matches_none = chosen.is_empty() && !analysis.processes.is_empty();
+        if matches_none {
+            let all = units::plural(analysis.totals.processes, "process", "processes");
+            out.line(&format!("None of the {all} matches."));
+        }
+        matches_none
+    }
+
+    fn programs(&self) -> Vec<GroupRow> {
+        let (recording, chosen) = (self.view.recording, self.view.chosen);
+        query::rows(recording, chosen, By::Program, Sort::OnCpu, &[])
+    }
+
+    /// Prints how the build used the machine: the times of all processes, the CPUs, the memory and the servers.
+    fn machine(&self, facts: &ScreenFacts<'_>, style: &Style) -> Page {
+        let View {
+            analysis, chosen, ..
+        } = self.view;
+        let mut out = Page::new();
+        if !self.view.has_all() {
+            let all = units::plural(analysis.totals.processes, "process", "processes");
+            let chosen = units::count(chosen.len() as u64);
+            let text = format!(
+                "{chosen} of {all} match. The header and the next lines are of all processes:"
+            );
+            out.wrapped(Paint::Plain, "", &text);
+        }
+        all_processes(&mut out, analysis);
+        let shares = CpuShares::of(analysis).words(analysis);
+        let cpus = analysis.cpus_of_build().saturating_mul(100);
+        let course = style.sparkline(&facts.advice.in_use, cpus);
+        out.items(with_course("CPUs", course), shares);
+        let memory = course::memory(analysis);
+        let most = memory.iter().copied().max().unwrap_or(0);
+        let course = style.sparkline(&memory, most);
+        let lead = size::lead(facts.size.as_ref());
+        out.items(with_course(lead, course), self.size_words(facts));
+        out.items("Servers   ", servers::words(analysis, facts.path));
+        out
+    }
+
+    fn size_words(&self, facts: &ScreenFacts<'_>) -> Vec<String> {
+        let size = facts.size.as_ref();
+        size.map_or_else(Vec::new, |size| size::words(&self.view, size))
+    }
+
+    /// Prints the lines below the table: facts that the screen does not have yet, the trace, and the next command.
+    fn trace(&self, facts: &ScreenFacts<'_>) -> Page {
+        let mut out = Page::new();
+        // If the critical path is shown, its bars already name the programs. So the programs are not listed again.
+        if self.by != By::Program && facts.path.is_none() {
+            by_program(&mut out, &facts.programs);
+        }
+        if self.size_words(facts).is_empty() {
+            peak(&mut out, &self.view);
+        }
+        trace(&mut out, &self.view);
+        let has_advice = facts.advice.to_change().next().is_some();
+        next(&mut out, &self.view, has_advice);
+        out
+    }
+
+    /// Prints the bars of the critical path or, if there is no path, of the programs' CPU times. `room` is the number
+    /// of the screen's lines for the page `out` and the table.
+    fn bars(&self, out: &mut Page, facts: &ScreenFacts<'_>, room: usize, style: &Style) {
+        let Some(path) = facts.path else {
+            return bars(out, &facts.programs);
+        };
+        let analysis = self.view.analysis;
+        let whole = path.length();
+        let found = path_shares::PathShares::new(&self.view, facts.steps, path);
+        let title = path::title(analysis);
+        let title = format!("{title}: what set the build time");
+        let columns = style.width.saturating_sub(units::width(&title) + 5);
+        let length = format!("({})", found.length(whole, columns));
+        let length = Span::new(Paint::Dim, length);
+        out.spans([Span::new(Paint::Bold, title), "   ".into(), length]);
+        let around = critical_path::around(analysis, path);
+        // The bars get the lines of the screen that are left. All other lines are counted first: the texts above and
+        // below, a blank line, the note on the time around the path, and a table with its two titles.
+        let others = out.height(style) + 4 + ROWS + usize::from(around.is_some());
+        found.bars(out, whole, room.saturating_sub(others).clamp(2, BARS));
+        if let Some(around) = around {
+            out.wrapped(Paint::Dim, "  ", &around);
+        }
     }
 }
 
@@ -318,16 +371,18 @@ impl Top<'_> {
         out.table(&self.columns(&shown).titled(title), &shown);
     }
 
-    /// Puts the name of a step before the name of a process in the table, where several processes have one
-    /// name and belong to different steps. Rows are compared by the names that they show, because rows of different
-    /// programs that look alike also need something by which people tell them apart.
+    /// Puts the name of a step before the name of a process in the table, where the labels of several processes have
+    /// the same parts and the processes belong to different steps. The parts for people count, because processes whose
+    /// scripts differ only in a part that the label leaves out also need something that distinguishes them.
     fn name_by_steps(&self, rows: &mut [GroupRow], steps: &Steps) {
-        let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
+        let mut by_label: HashMap<Vec<String>, Vec<usize>> = HashMap::new();
         for (at, row) in rows.iter().enumerate() {
-            by_name.entry(&row.name).or_default().push(at);
+            let Some(process) = row.process else { continue };
+            let parts = label::parts(self.view.analysis.process(process));
+            by_label.entry(parts).or_default().push(at);
         }
         let mut named: Vec<(usize, &Phrase)> = Vec::new();
-        for places in by_name.into_values().filter(|places| places.len() > 1) {
+        for places in by_label.into_values().filter(|places| places.len() > 1) {
             let same: Vec<&GroupRow> = places.iter().filter_map(|at| rows.get(*at)).collect();
             let found = self.distinguishing(&same, steps);
             let found = places.iter().copied().zip(found);
@@ -340,7 +395,7 @@ impl Top<'_> {
         }
     }
 
-    /// For each of several rows with the same name, the name of a step that distinguishes the row from the others. This
+    /// For each of several rows with the same label, the name of a step that distinguishes the row from the others. This
     /// step is the innermost step around the row's process whose name is not also that of a step around the process of
     /// every other row. `None` if there is no such step.
     fn distinguishing<'s>(&self, rows: &[&GroupRow], steps: &'s Steps) -> Vec<Option<&'s Phrase>> {

@@ -5,6 +5,7 @@ use serde_json::Value;
 use tr_analyze::awaited::WaitReason;
 use tr_analyze::model::Analysis;
 use tr_analyze::{analyze, Options};
+use tr_format::device::{Block, Device, Requests};
 use tr_format::dns::DnsQuery;
 use tr_format::event::{
     CgroupId, Comm, Ktime, LifeKind, Outsider, Reason, SchedKind, Tgid, Tid, Timeout,
@@ -558,6 +559,52 @@ fn ticks_between_answers_are_no_silence() {
             text.contains("without an answer"),
             is_silent,
             "{ticks}: {text}"
+        );
+    }
+}
+
+/// A program that only writes waits 0.3 s for a disk, until a worker of the kernel ends its wait. If the requests to
+/// disks took much less time, the worker itself waited for something else, such as a CPU.
+#[test]
+fn a_late_worker_of_the_kernel_is_no_slow_disk() {
+    for (took, is_disk) in [(250, true), (5, false)] {
+        let mut hand = command(500);
+        names(&mut hand, 1, 99, "kworker/u8:1");
+        let wait = SchedKind::Switch {
+            prev: Tid(10),
+            next: Tid(0),
+            prev_state: BLOCKED,
+            preempt: false,
+            iowait: true,
+            reason: Reason::FileWrite,
+            timeout: Timeout::UNKNOWN,
+        };
+        hand.sched(0, 100 * MS, wait);
+        wakes(&mut hand, 99, 400, (10, 0));
+        ends(&mut hand, (10, 0), 410, 0);
+        let mut analysis = analyzed(&hand);
+        for process in analysis.processes.iter_mut() {
+            process.resources.io = Some((0, 1 << 20));
+        }
+        let block = Block {
+            device: Device { major: 8, minor: 0 },
+            name: (*b"sda").into(),
+            interval: 500 * MS.unsigned_abs(),
+            groups: [Requests {
+                latency: took * MS.unsigned_abs(),
+                ..Requests::default()
+            }; 4],
+            ..Block::default()
+        };
+        analysis
+            .disks
+            .blocks
+            .push((Ktime(500 * MS.unsigned_abs()), Box::new(block)));
+        let text = advice(&analysis);
+        assert_eq!(
+            text.contains("for disks and files: build"),
+            is_disk,
+            "{text}"
         );
     }
 }

@@ -398,12 +398,12 @@ fn a_heartbeat_that_handles_its_end_has_no_length_of_its_own() {
 
 /// COMMAND naps longer and longer until its server has started up. For most of that time, the server waits for a CPU.
 /// On free CPUs the naps would be shorter, unless the server works for a time that it measures itself. So the forecast
-/// is an interval.
+/// is an interval. In both cases COMMAND needs the server, so only the naps after its start can be saved.
 #[test]
 fn how_long_a_starting_server_takes_on_free_cpus_is_an_interval() {
     let mut hand = command(1_500);
     starts(&mut hand, 10, 2, 11, 1);
-    becomes(&mut hand, 3, 11, "/w/server");
+    becomes_on(&mut hand, 1, 11, 3, "/w/server");
     hand.preempt(1, 20 * MS, 11, RUNNING, 98)
         .switch(1, 500 * MS, 98, RUNNING, 11);
     for (from, to) in [(10, 110), (115, 315)] {
@@ -417,7 +417,7 @@ fn how_long_a_starting_server_takes_on_free_cpus_is_an_interval() {
     ends(&mut hand, (10, 0), 740, 0);
     let text = advice(&analyzed(&hand));
     let words =
-        "with the CPUs to itself it takes 140 ms (84 to 740); the changes below save up to 700 ms, unless";
+        "with the CPUs to itself it takes 140 ms (84 to 740); the changes below save up to 170 ms, unless";
     assert!(text.contains(words), "{text}");
 }
 
@@ -469,10 +469,8 @@ fn a_timer_that_was_set_before_the_work_is_no_shorter_on_free_cpus() {
     ends(&mut hand, (10, 0), 1_015, 0);
     let text = advice(&analyzed(&hand));
     assert!(!text.contains("the machine"), "{text}");
-    assert!(
-        text.contains("a timer of 1.00 s in old, on which others have no effect: not judged"),
-        "{text}"
-    );
+    // Without the timer, the build takes as long as the child's work, so nearly the whole second can be saved.
+    assert!(text.contains("≤ 9"), "{text}");
 }
 
 /// COMMAND signals its child, which waits in poll(2), and then COMMAND waits for the child's end. The child handles the

@@ -249,6 +249,55 @@ fn a_script_that_waits_for_a_server_that_works_polls() {
     assert!(text.contains("checks every 250 ms, 4 times"), "{text}");
 }
 
+/// A script checks after naps of 20 and 28 ms whether its server answers, by a program that asks the server. The server waits for a
+/// disk and works until it is ready, and the script needs it. So the script's naps cost no time.
+#[test]
+fn naps_until_a_server_has_started_cost_nothing() {
+    let mut hand = command(500);
+    starts(&mut hand, 10, 2, 11, 1);
+    becomes_on(&mut hand, 1, 11, 3, "/w/server");
+    for nap in 0..12 {
+        let length = 20 + 8 * (nap % 2);
+        naps(&mut hand, (10, 0), 10 + 31 * nap, 10 + 31 * nap + length);
+    }
+    sleeps(&mut hand, (11, 1), 100, (Reason::FileRead, BLOCKED));
+    wakes(&mut hand, 0, 250, (11, 1));
+    polls(&mut hand, (11, 1), 370, 500);
+    starts(&mut hand, 10, 382, 12, 2);
+    becomes_on(&mut hand, 2, 12, 383, "/usr/bin/curl");
+    sleeps(&mut hand, (10, 0), 384, (Reason::Child, SLEEPS));
+    wakes(&mut hand, 12, 386, (11, 1));
+    ends_for_command(&mut hand, 12, 2, 388);
+    ends(&mut hand, (11, 1), 390, TERM);
+    ends(&mut hand, (10, 0), 395, 0);
+    let text = advice(&analyzed(&hand));
+    assert!(!text.contains("What to change"), "{text}");
+}
+
+/// A thread of a runtime looks after its other threads every 100 ms while these work. COMMAND's naps are not named
+/// together with the sleeps of that thread, because nothing waits for them.
+#[test]
+fn ticks_beside_work_are_no_sleeps_that_something_waits_for() {
+    let mut hand = command(1_300);
+    starts(&mut hand, 10, 2, 11, 1);
+    becomes(&mut hand, 3, 11, "/w/service");
+    hand.fork(1, 4 * MS, 11, 12, 11)
+        .first_waking(1, 4 * MS + 1, 11, 12, false)
+        .switch(2, 4 * MS + 2, 0, RUNNING, 12);
+    for tick in 0..11 {
+        naps(&mut hand, (12, 2), 5 + 101 * tick, 105 + 101 * tick);
+    }
+    for nap in 0..20 {
+        let from = 10 * MS + 51 * MS * nap + nap * 7 % 11 * 230_000;
+        sleeps_at(&mut hand, (10, 0), from, NAP);
+        wakes_at(&mut hand, 0, from + 45 * MS, (10, 0));
+    }
+    ends(&mut hand, (10, 0), 1_040, 0);
+    let text = advice(&analyzed(&hand));
+    assert!(text.contains("old sleeps 900 ms, 20 times"), "{text}");
+    assert!(!text.contains("while"), "{text}");
+}
+
 /// The advice about a script that runs three commands one after the other, each of which works for 0.3 s.
 fn script(lines: [&str; 3]) -> String {
     let mut hand = command(1_100);

@@ -1,6 +1,7 @@
 // The page's data: unpacked, and indexed by process, thread and piece of time.
 
 import type * as Packed from "./doc";
+import type { Name } from "./names";
 import { readStacks, type Stacks } from "./stacks";
 import { time } from "./units";
 
@@ -198,6 +199,10 @@ export class Data {
   label(ix: number): string {
     return this.string(this.doc.processes.label[ix]);
   }
+  /** The label with the brief name, for where it may be cut. */
+  labelName(ix: number): Name {
+    return { text: this.label(ix), brief: this.string(this.doc.processes.brief[ix]) };
+  }
   program(ix: number): string {
     return this.string(this.doc.processes.program[ix]);
   }
@@ -242,6 +247,10 @@ export class Data {
   /** Its name, after that of the one around it where others have the same: "syn › codegen". */
   stepTitle(row: number): string {
     return this.string(this.doc.steps.title[row] ?? this.doc.steps.name[row]);
+  }
+  /** The brief name of a step; empty: none. */
+  stepBrief(row: number): string {
+    return this.string(this.doc.steps.brief[row]);
   }
   stepWall(row: number): number {
     return this.doc.steps.to[row] - this.doc.steps.from[row];
@@ -402,6 +411,7 @@ function restore(file: Packed.Document): Doc {
   p.ppid = p.ppid.map((ppid, ix) => ppid ?? (p.parent[ix] === null ? null : p.pid[p.parent[ix]]));
   p.start = running(p.start);
   p.label = running(p.label);
+  p.brief = running(p.brief);
   p.argv = running(p.argv);
   p.end = p.start.map((start, ix) => start + p.wall[ix]);
   p.tree_on_cpu = p.below_on_cpu.map((below, ix) => (below === null ? null : below + (p.on_cpu[ix] ?? 0))) as number[];
@@ -411,6 +421,8 @@ function restore(file: Packed.Document): Doc {
       x.start[exec] += p.start[ix];
       x.end[exec] = p.end[ix] - x.end[exec];
       x.label[exec] += p.label[ix];
+      const brief = x.brief[exec];
+      if (brief !== null) x.brief[exec] = brief + (p.brief[ix] ?? 0);
       const argv = x.argv[exec];
       if (argv !== null) x.argv[exec] = argv + (p.argv[ix] ?? 0);
     }

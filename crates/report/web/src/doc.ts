@@ -17,7 +17,7 @@ export interface Document {
   cpu_time: Shares;
   warnings: string[];
   failures: FailureRows;
-  /** The verdict on the whole build; `None` if no time is known. */
+  /** The verdict on the whole build; `None` if the recording does not show how much of the build's time the machine withheld. */
   verdict: VerdictRow | null;
   advice: Change[];
   combined: string | null;
@@ -27,7 +27,7 @@ export interface Document {
   /** Whether times of single processes are rounded to three digits. */
   rounded: boolean;
   processes: Processes;
-  /** The names of the programs that are compilers, and of those that are linkers. */
+  /** The names of the programs that are compilers. `linkers` has the names of the programs that are linkers. */
   compilers: string[];
   linkers: string[];
   threads: Threads;
@@ -37,7 +37,7 @@ export interface Document {
   steps: Steps;
   /** The name of a step that runs tests as a whole, although its test runner could report each test as a step; `None` if there is no such step. */
   untold: string | null;
-  /** The number of failed tests in the result files of test runners that have no place in the recording's time. */
+  /** The number of failed tests that have no place in the recording's time. Only the result files of test runners have these tests. */
   unplaced_failed: number;
   /** The name and the result of the first failed tests that have no place in the recording's time. */
   unplaced_names: [string, string][];
@@ -68,7 +68,7 @@ export interface Trace {
   cpus: number;
   online: number;
   machine: string;
-  /** The process of COMMAND. */
+  /** The process of COMMAND; `None` if the recording has no such process. */
   root: number | null;
   /** The number of parallel jobs that a program's arguments set, in words (`make: 4 jobs`). The outermost such program counts. */
   jobs: string | null;
@@ -132,7 +132,7 @@ export interface FailureRows {
 
 export interface VerdictRow {
   sentence: string;
-  /** Sentences about who delayed the build, and about the parts of its time for which this is not known. */
+  /** Sentences about who delayed the build, and about the parts of the build's time for which the recording does not show whether something delayed the build. */
   more: string[];
   /** The parts of the critical path's time; the build's own work comes first. */
   parts: [string, number][];
@@ -148,12 +148,14 @@ export interface Change {
 }
 
 export interface Processes {
-  /** The difference from the row before, because small numbers compress better. The label, the arguments and the start are such differences, too. */
+  /** The difference from the row before, because small numbers compress better. The label, the brief name, the arguments and the start are such differences, too. */
   pid: number[];
   /** The pid of the parent process. `None` if the row `parent` has this pid, or if the pid is not known. */
   ppid: (number | null)[];
   parent: (number | null)[];
   label: number[];
+  /** The brief name, for places where the label has no room. */
+  brief: (number | null)[];
   program: number[];
   comm: number[];
   argv: (number | null)[];
@@ -178,14 +180,16 @@ export interface Processes {
   max_off_cpu: (number | null)[];
   max_rss: (number | null)[];
   tree_processes: number[];
-  /** The CPU time of the descendants alone. It is stored instead of the sum with the process itself because it is 0 for most processes. Both parts are rounded so that their sum is the printed sum. */
+  /** The CPU time of the descendants without the process itself. This time is stored, and not the sum with the process's own CPU time, because it is 0 for most processes. The time is the rounded sum minus the process's rounded CPU time, so that the page can compute the printed sum exactly. */
   below_on_cpu: (number | null)[];
   /** Only the numbers of threads and execs are stored, because their rows follow in the order of the processes. */
   threads: number[];
   execs: number[];
   step: (number | null)[];
+  /** Whether the label says which step the process is in, so that a sentence need not name the step. */
+  says_step: number[];
   container: (number | null)[];
-  /** Whether the process has only one thread with the same figures, which therefore has no row of its own. */
+  /** Whether the process has only one thread, and this thread has the same figures as the process. Such a thread has no row of its own. */
   alone: number[];
 }
 
@@ -206,8 +210,9 @@ export interface Execs {
   start: number[];
   /** The time in ns from the end of this program to the end of the process. It is 0 for the last exec, whose program ends with the process. */
   end: number[];
-  /** The difference from the process's own label, which is that of its last exec. The arguments are such a difference, too. */
+  /** The index of the program's label in the page's list of texts, minus the index of the process's own label, which is the label of the process's last exec. `brief` and `argv` are such differences for the brief name and the arguments. */
   label: number[];
+  brief: (number | null)[];
   argv: (number | null)[];
   on_cpu: (number | null)[];
 }
@@ -227,6 +232,8 @@ export interface Steps {
   name: number[];
   /** The part of the name that is shown after the name of the step around it; `None` if the whole name is shown. */
   title: (number | null)[];
+  /** The brief name, for places where the name has no room. */
+  brief: (number | null)[];
   kind: number[];
   parent: (number | null)[];
   process: (number | null)[];
@@ -318,11 +325,13 @@ export interface FailureRow {
 
 export interface Owner {
   name: string;
+  /** The brief name of the step, for places where its name has no room. */
+  brief: string | null;
   step: boolean;
   /** The number of steps with this name. For a program, the number of separate parts of the path that belong to it. */
   count: number;
   times: [number, number, number, number, number];
-  /** The longest wait in words. */
+  /** The longest wait in words; `None` if this wait is short. */
   waited: string | null;
 }
 

@@ -2,7 +2,7 @@
 // below the recorded one, on the same scale of time. The page of `tr predict`.
 
 import { h } from "./dom";
-import { cutWord } from "./names";
+import { cutBrief } from "./names";
 import { count, time } from "./units";
 
 interface Run {
@@ -27,6 +27,8 @@ export interface Schedules {
   /** ns. */
   unit: number;
   names: string[];
+  /** The brief name of each process; null: none. */
+  briefs: (string | null)[];
   programs: string[];
   processes: number;
   assumed: string[];
@@ -175,7 +177,7 @@ export class Forecast {
   }
 
   private picture(title: string, bars: number[], wall: number, most: number, path: Set<number> | null): HTMLElement[] {
-    const { names, programs, unit } = this.data;
+    const { names, briefs, programs, unit } = this.data;
     const [placed, lanes] = this.lanes(bars);
     const share = (ns: number) => `${((ns * 100) / Math.max(1, most)).toFixed(3)}%`;
     const box = h("div", { class: "lanes", role: "img", "aria-label": title });
@@ -186,7 +188,7 @@ export class Forecast {
       const bar = h(
         "i",
         { title: `${names[at]}: ${time(to - from)}, from ${time(from)}` },
-        to - from > most / 40 ? cutWord(names[at]) : null,
+        to - from > most / 40 ? cutBrief({ text: names[at], brief: briefs[at] ?? "" }) : null,
       );
       const mixed = path && !path.has(at) ? "25%, var(--panel));color:var(--ink)" : "55%, white)";
       bar.style.cssText = `left:${share(from)};width:${share(to - from)};top:${lane * (LANE + GAP)}px;background:color-mix(in srgb, ${this.color(programs[at])} ${mixed}`;

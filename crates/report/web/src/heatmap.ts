@@ -10,6 +10,8 @@ import { at, count, time } from "./units";
 
 interface Row {
   name: string;
+  /** The brief name of its process; empty: none. */
+  brief: string;
   note: string;
   cpu: number;
   threads: number[];
@@ -80,15 +82,18 @@ export class Heatmap extends TimeView {
       const of = range(data.threadsFrom[ix], data.threadsFrom[ix + 1]);
       const base = { process: ix, failed: data.bad(ix), start: p.start[ix], end: p.end[ix], enter: "" };
       switch (store.state.rows) {
-        case "process":
-          rows.push({ ...base, name: data.label(ix), note: `pid ${p.pid[ix]}`, cpu: p.on_cpu[ix], threads: of });
+        case "process": {
+          const { text, brief } = data.labelName(ix);
+          rows.push({ ...base, name: text, brief, note: `pid ${p.pid[ix]}`, cpu: p.on_cpu[ix], threads: of });
           break;
+        }
         case "thread":
           for (const t of of) {
             const comm = data.string(threads.comm[t]);
             rows.push({
               ...base,
               name: `${comm} · ${data.label(ix)}`,
+              brief: data.labelName(ix).brief,
               note: `tid ${threads.tid[t]}`,
               cpu: threads.on_cpu[t],
               threads: [t],
@@ -101,7 +106,18 @@ export class Heatmap extends TimeView {
           const name = data.group(store.state.rows, ix);
           let group = groups.get(name);
           if (!group) {
-            group = { ...base, name, note: "", cpu: 0, threads: [], process: -1, enter: name, failed: false, count: 0 };
+            group = {
+              ...base,
+              name,
+              brief: "",
+              note: "",
+              cpu: 0,
+              threads: [],
+              process: -1,
+              enter: name,
+              failed: false,
+              count: 0,
+            };
             groups.set(name, group);
             rows.push(group);
           }
@@ -182,7 +198,7 @@ export class Heatmap extends TimeView {
       }
       ctx.textAlign = "left";
       ctx.fillStyle = row.failed ? theme.css.bad : theme.css.ink;
-      ctx.fillText(fit(ctx, row.failed ? `✕ ${row.name}` : row.name, room), 8, y);
+      ctx.fillText(fit(ctx, { text: row.failed ? `✕ ${row.name}` : row.name, brief: row.brief }, room), 8, y);
     }
     if (this.rows.length === 0) {
       ctx.fillStyle = theme.css.dim;

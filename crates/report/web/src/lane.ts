@@ -61,7 +61,7 @@ export class Lane {
   draw(width: number, gutter: number, theme: Theme) {
     const { data, store } = this.context;
     const { t0, t1 } = store.state;
-    const { from, to, name, failed } = data.doc.steps;
+    const { from, to, failed } = data.doc.steps;
     const { x } = scale(store.state, width, gutter);
     this.boxes = [];
     const until: number[] = [];
@@ -93,7 +93,11 @@ export class Lane {
       const room = (row === 0 ? beside(ctx, TITLE, width, right) : right) - left;
       if (room < 24) continue;
       ctx.fillStyle = failed[step] ? theme.css.bad : theme.css.ink;
-      ctx.fillText(fit(ctx, data.string(name[step]), room - 8), left + 4, y + ROW - 6);
+      ctx.fillText(
+        fit(ctx, { text: data.stepName(step), brief: data.stepBrief(step) }, room - 8),
+        left + 4,
+        y + ROW - 6,
+      );
     }
   }
 

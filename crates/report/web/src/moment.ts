@@ -34,10 +34,9 @@ function doing({ pieces }: Data, piece: number): [state: number, name: string] {
 /** A process by its name, and by its step where the name does not say that: `cc1 lvm.c` is at work on `obj/lvm.o`. */
 function title(data: Data, ix: number): string {
   const label = clip(data.label(ix), LABEL);
-  const row = data.doc.processes.step[ix];
-  const step = row === null ? "" : data.stepName(row);
-  const stem = step.replace(/^.*\//, "").replace(/\.\w+$/, "");
-  return stem === "" || step.includes(label) || label.includes(stem) ? label : `${label} of ${step}`;
+  const { step, says_step } = data.doc.processes;
+  const row = step[ix];
+  return row === null || says_step[ix] ? label : `${label} of ${data.stepName(row)}`;
 }
 
 function some(names: string[]): string[] {

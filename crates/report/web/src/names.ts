@@ -3,6 +3,13 @@
 
 import { h } from "./dom";
 
+/** A name that is cut where it has no room. */
+export interface Name {
+  text: string;
+  /** What tells it from its neighbours, from the data: of `cc1 mod10.c` the file. Empty: it has no such part. */
+  brief: string;
+}
+
 /** The length of a name, in letters, that is only ever cut at its end. A guess: shorter ones seldom have a part in common. */
 const SHORT = 18;
 /** The least and the largest number of letters of an end. A guess: a file's name or the parameters of a test. */
@@ -25,24 +32,14 @@ export function ends(text: string): string[] {
   return all.length > 0 ? all : [letters.slice(last).join("")];
 }
 
-/**
- * The last word of a name, or the last part of a path, which tells `build/mod5.o` from `build/mod6.o`; "": the name has
- * only one. Words in brackets at the end (`zstd-sys (run build script)`) say of what kind it is, and are no name; nor is
- * the hash of a word whose middle is left out (`7c99…-zstd_lazy.o`).
- */
-export function lastWord(text: string): string {
-  const [, last] = /[\s/]([^\s/]*[\p{L}\p{N}][^\s/]*)$/u.exec(text.replace(/ \([^()]*\)$/, "")) ?? [];
-  return last?.replace(/^.*…[^\p{L}\p{N}]*/u, "") ?? "";
-}
-
 /** A name as a child of an element that may be too narrow for all of it. */
 export function cutName(text: string): HTMLElement | string {
   return cutAt(text, ends(text)[0]);
 }
 
-/** Like `cutName`, for a bar: a short name keeps its last word, too, which tells `cc1 mod10.c` from `cc1 mod11.c`. */
-export function cutWord(text: string): HTMLElement | string {
-  return cutAt(text, ends(text)[0] ?? (lastWord(text) || undefined));
+/** Like `cutName`, for a bar: a short name keeps its brief name, too, if it ends with that. */
+export function cutBrief({ text, brief }: Name): HTMLElement | string {
+  return cutAt(text, ends(text)[0] ?? (brief || undefined));
 }
 
 function cutAt(text: string, end: string | undefined): HTMLElement | string {

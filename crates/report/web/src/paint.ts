@@ -3,7 +3,7 @@
 
 import { HUES } from "./colors";
 import { ASLEEP, BLOCKED, ON, UNKNOWN, WAIT } from "./data";
-import { ends, HEAD, lastWord } from "./names";
+import { ends, HEAD, type Name } from "./names";
 
 export interface Theme {
   /** By state, as 0xAABBGGRR. */
@@ -278,14 +278,15 @@ function wide(ctx: CanvasRenderingContext2D, text: string): number {
 
 /**
  * A text cut to a width, with a sign that it was; "": nothing of it can be read there. The middle of a long name is left
- * out. A short name of several words keeps its last one, without a sign where there is no room for it, and then the
- * beginning of it: `cc1 date.c` is told from `cc1 heap.c` by `date.c`, not by `cc1…`. Any other name, and that of a
- * function or a group, which begins with what matters, loses its end.
+ * out. A short name keeps its brief name, without a sign where there is no room for it, and then the beginning of it:
+ * `cc1 date.c` is told from `cc1 heap.c` by `date.c`, not by `cc1…`. Any other text, and the name of a function or a
+ * group, which begins with what matters, loses its end.
  */
-export function fit(ctx: CanvasRenderingContext2D, text: string, width: number, keepsHead = false): string {
+export function fit(ctx: CanvasRenderingContext2D, name: Name | string, width: number, keepsHead = false): string {
   if (width < 8) return "";
+  const { text, brief } = typeof name === "string" ? { text: name, brief: "" } : name;
   const step = Math.floor(width / 4) * 4;
-  const key = `${ctx.font}|${step}|${keepsHead}|${text}`;
+  const key = `${ctx.font}|${step}|${keepsHead}|${brief}|${text}`;
   const known = cuts.get(key);
   if (known !== undefined) return known;
   let cut = text;
@@ -293,7 +294,7 @@ export function fit(ctx: CanvasRenderingContext2D, text: string, width: number, 
     const middle = ends(text).find((end) => room(ctx, text, end, step) >= HEAD);
     if (middle) cut = `${text.slice(0, room(ctx, text, middle, step))}…${middle}`.replace(/…+/, "…");
     else {
-      const last = keepsHead ? "" : lastWord(text);
+      const last = keepsHead ? "" : brief;
       const tails = keepsHead
         ? []
         : [

@@ -123,10 +123,17 @@ export function name(data: Data, step: Step): string {
   return step.several > 1 ? `${count(step.several)} short steps, longest in ${label}` : label;
 }
 
+/** The brief name of a step's owner; empty: none. */
+function brief(data: Data, step: Step): string {
+  const owner = data.doc.path?.owners[step.owner];
+  return owner ? (owner.brief ?? "") : data.labelName(step.process).brief;
+}
+
 /** The name of a step in a place of some pixels; "": there is no room for it. */
 export function fitName(ctx: CanvasRenderingContext2D, data: Data, step: Step, width: number): string {
   const whole = name(data, step);
-  if (step.several <= 1 || ctx.measureText(whole).width <= width) return fit(ctx, whole, width);
+  if (step.several <= 1 || ctx.measureText(whole).width <= width)
+    return fit(ctx, { text: whole, brief: brief(data, step) }, width);
   // Cut, "108 steps" would become "108 s…", a time.
   const short = `${count(step.several)} short steps`;
   return ctx.measureText(short).width <= width ? short : "";

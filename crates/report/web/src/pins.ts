@@ -78,7 +78,11 @@ export class Pins {
     all.forEach((ix, row) => {
       const left = Math.min(x(start[ix]), width * 0.8);
       ctx.fillStyle = data.bad(ix) ? theme.css.bad : theme.css.ink;
-      ctx.fillText(fit(ctx, `⚲ ${data.label(ix)}`, width - left - 6), left + 2, row * ROW + NAME - 3);
+      ctx.fillText(
+        fit(ctx, { text: `⚲ ${data.label(ix)}`, brief: data.labelName(ix).brief }, width - left - 6),
+        left + 2,
+        row * ROW + NAME - 3,
+      );
       if (ix !== sel) return;
       ctx.strokeStyle = theme.css.accent;
       ctx.lineWidth = 2;

@@ -7,6 +7,7 @@ import { ASLEEP, BLOCKED, first, KINDS, NOTHING, ON, STATES, WAIT, waits, type D
 import { choice, h } from "./dom";
 import { clip, FONT } from "./heatmap";
 import { Lane } from "./lane";
+import type { Name } from "./names";
 import { fit } from "./paint";
 import { PathLane, stays, type Step } from "./path";
 import { Pins } from "./pins";
@@ -538,7 +539,7 @@ export class Timeline extends TimeView {
       ctx.fillRect(x(start[ix]) - 0.5, y + NAME, 1, band);
     }
     const [from, to] = [data.execsFrom[ix], data.execsFrom[ix + 1]];
-    const programs: [number, string][] = [];
+    const programs: [start: number, name: Name][] = [];
     for (let e = from; e < to; e++) {
       const begin = x(execs.start[e]);
       // Where one program became another.
@@ -546,19 +547,20 @@ export class Timeline extends TimeView {
         ctx.fillStyle = theme.css.ink;
         ctx.fillRect(begin - 0.5, y + NAME - 2, 1, band + 2);
       }
-      programs.push([execs.start[e], data.string(execs.label[e])]);
+      programs.push([execs.start[e], { text: data.string(execs.label[e]), brief: data.string(execs.brief[e]) }]);
     }
     // The name stands at the beginning, whatever the process was until its first exec.
-    if (programs.length === 0) programs.push([start[ix], data.label(ix)]);
+    if (programs.length === 0) programs.push([start[ix], data.labelName(ix)]);
     else if (programs.length === 1) programs[0][0] = start[ix];
     for (let e = 0; e < programs.length; e++) {
       const begin = Math.max(0, x(programs[e][0]));
       const stop = Math.min(width, e + 1 < programs.length ? x(programs[e + 1][0]) : right);
       if (stop - begin < 24) continue;
-      const text =
-        failed && e + 1 === programs.length ? `${data.sign(ix)} ${programs[e][1]} · ${data.exit(ix)}` : programs[e][1];
+      const [, { text, brief }] = programs[e];
+      const isEnd = failed && e + 1 === programs.length;
+      const name = { text: isEnd ? `${data.sign(ix)} ${text} · ${data.exit(ix)}` : text, brief };
       ctx.fillStyle = failed ? bad : theme.css.ink;
-      this.write(frame, fit(ctx, text, stop - begin - 6), begin + 2, y + NAME - 4);
+      this.write(frame, fit(ctx, name, stop - begin - 6), begin + 2, y + NAME - 4);
     }
     if (failed && right >= 0 && right <= width) {
       ctx.fillStyle = bad;

@@ -7,7 +7,7 @@ import { choice, h } from "./dom";
 import { figures, lives } from "./figures";
 import { inline } from "./grid";
 import { clip, FONT, groupBy } from "./heatmap";
-import { cutName } from "./names";
+import { cutName, type Name } from "./names";
 import { fit, ink, sized, theme } from "./paint";
 import { alike, type Group } from "./siblings";
 import type { Metric, Rows, Store } from "./state";
@@ -358,10 +358,20 @@ export class Tree {
     if (ix === undefined) return colors.css.line;
     return colors.programs[this.ranks.get(this.data.program(ix)) ?? HUES] ?? colors.css.faint;
   }
-  private name({ data: cell, depth }: Node): string {
-    if (depth === 1 && this.grouping && this.store.state.root < 0) return this.names[this.grouping[cell[0]]];
+  private name(node: Node): string {
+    const { data: cell } = node;
+    if (this.grouping && this.isGroup(node)) return this.names[this.grouping[cell[0]]];
     if (cell.length > 1) return `${count(cell.length)} × ${this.data.program(cell[0])}`;
     return cell.length === 0 ? "All processes" : this.data.label(cell[0]);
+  }
+  /** Whether a node is a group of the tree's first level. */
+  private isGroup({ depth }: Node): boolean {
+    return depth === 1 && this.grouping !== null && this.store.state.root < 0;
+  }
+  /** The name with the brief name of its only process, for where it may be cut. */
+  private cutting(node: Node): Name | string {
+    const { data: cell } = node;
+    return cell.length === 1 && !this.isGroup(node) ? this.data.labelName(cell[0]) : this.name(node);
   }
   private shows({ data: cell }: Node): boolean {
     return cell.length === 0 || cell.some((ix) => this.store.shown(ix));
@@ -452,13 +462,13 @@ export class Tree {
         // Straight text in a bent ring: no longer than the bend allows.
         const straight = Math.min(length - 6, 2 * Math.sqrt(Math.max(0, 2 * radius * (ring / 2 - 8))) + 24);
         shrink(ctx, this.name(d), straight);
-        ctx.fillText(fit(ctx, this.name(d), straight), 0, 0);
+        ctx.fillText(fit(ctx, this.cutting(d), straight), 0, 0);
       } else if (length > 13 && ring > 34) {
         ctx.rotate(middle);
         ctx.translate(radius, 0);
         if (Math.cos(middle) < 0) ctx.rotate(Math.PI);
         shrink(ctx, this.name(d), ring - 8);
-        ctx.fillText(fit(ctx, this.name(d), ring - 8), 0, 0);
+        ctx.fillText(fit(ctx, this.cutting(d), ring - 8), 0, 0);
       }
       ctx.restore();
       ctx.globalAlpha = 1;
@@ -508,7 +518,7 @@ export class Tree {
         ctx.fillStyle = ink(color);
         ctx.font = FONT;
         shrink(ctx, this.name(d), b - a - 10);
-        ctx.fillText(fit(ctx, this.name(d), b - a - 10), a + 5, y + ROW / 2);
+        ctx.fillText(fit(ctx, this.cutting(d), b - a - 10), a + 5, y + ROW / 2);
       }
       if (d === chosen) {
         ctx.strokeStyle = colors.css.ink;

@@ -150,7 +150,7 @@ export class UnitsChart extends TimeView {
       ctx.fillStyle = failed[row] ? theme.css.bad : theme.css.ink;
       const text =
         `${failed[row] ? "✕ " : ""}${data.stepTitle(row)} ${time(data.stepWall(row))} ${data.stepError(row)}`.trim();
-      const name = fit(ctx, text, Math.max(width - right - 8, left - 8, 60));
+      const name = fit(ctx, { text, brief: data.stepBrief(row) }, Math.max(width - right - 8, left - 8, 60));
       const wide = ctx.measureText(name).width;
       // Behind the bar, or before it where the picture ends.
       ctx.fillText(

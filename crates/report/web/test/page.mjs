@@ -2609,31 +2609,39 @@ const tests = {
     const code = Buffer.from(bundled.outputFiles[0].contents).toString("base64");
     const { fitName } = await import(`data:text/javascript;base64,${code}`);
     const ctx = { font: "", measureText: (text) => ({ width: text.length * 8 }) };
-    const data = { doc: { path: { owners: [{ name: "tests.test_compute test_inverted[dense-1000]" }] } } };
+    const data = {
+      doc: {
+        path: {
+          owners: [{ name: "tests.test_compute test_inverted[dense-1000]", brief: "test_inverted[dense-1000]" }],
+        },
+      },
+    };
     const shown = (several, width) => fitName(ctx, data, { owner: 0, process: 0, several }, width);
     assert.equal(shown(108, 2000), "108 short steps, longest in tests.test_compute test_inverted[dense-1000]");
     assert.equal(shown(108, 15 * 8), "108 short steps");
     assert.equal(shown(108, 15 * 8 - 4), "");
     assert.equal(shown(1, 20 * 8), "tests.t…[dense-1000]");
     assert.equal(shown(1, 6 * 8), "test_…");
-    // What tells a short name from its neighbours is its last word; words in brackets, hashes and parts of numbers are not.
-    const cut = (name, letters) => {
-      const data = { doc: { path: { owners: [{ name }] } } };
+    // What tells a short name from its neighbours is its brief name, which the data has; a part of a number tells nothing.
+    const cut = (name, brief, letters) => {
+      const data = { doc: { path: { owners: [{ name, brief }] } } };
       return fitName(ctx, data, { owner: 0, process: 0, several: 1 }, letters * 8);
     };
-    for (const [name, letters, text] of [
-      ["build/mod5.o", 12, "build/mod5.o"],
-      ["build/mod5.o", 8, "…mod5.o"],
-      ["build/mod5.o", 6, "mod5.o"],
-      ["cc1 mod10.c", 5, ""],
-      ["test_io test_io[12]", 9, "test_io[…"],
-      ["rustc cc", 4, "…cc"],
-      ["tests/io.py", 5, "io.py"],
-      ["rustc serde_json", 7, "serde_…"],
-      ["zstd-sys (run build script)", 7, "zstd-s…"],
-      ["zstd-sys (run build script) › 7c99…-zstd_lazy.o", 8, "…_lazy.o"],
+    for (const [name, brief, letters, text] of [
+      ["build/mod5.o", "mod5.o", 12, "build/mod5.o"],
+      ["build/mod5.o", "mod5.o", 8, "…mod5.o"],
+      ["build/mod5.o", "mod5.o", 6, "mod5.o"],
+      ["cc1 mod10.c", "mod10.c", 5, ""],
+      ["test_io test_io[12]", "test_io[12]", 9, "test_io[…"],
+      ["rustc cc", "cc", 4, "…cc"],
+      ["tests/io.py", "io.py", 5, "io.py"],
+      ["rustc serde_json", "serde_json", 7, "serde_…"],
+      ["zstd-sys (run build script)", null, 7, "zstd-s…"],
+      ["zstd-sys (run build script) › 7c99…-zstd_lazy.o", "7c99f00d-zstd_lazy.o", 8, "…_lazy.o"],
+      // No part of a name is taken for its brief name: a shell's script may end with any word.
+      ["sh -c 'ls x.c'", null, 7, "sh -c…"],
     ])
-      assert.equal(cut(name, letters), text, name);
+      assert.equal(cut(name, brief, letters), text, name);
   },
 
   // What stands at a glance: tools where their paths tell the version.

@@ -31,6 +31,8 @@ pub(super) struct Threads {
     pub last: ThreadIx,
     /// How many different wakings the run has, counting those that are interchangeable (such as job slots) as one.
     pub wakings: usize,
+    /// For each timer that a thread of the run set before other work, the time in ns from setting it to its end.
+    pub timers: Vec<u64>,
     /// Whether the simulated run has processes that need more memory than the caches of a single CPU have.
     pub large: bool,
 }
@@ -62,6 +64,7 @@ pub(super) fn threads(
         marks: analysis.thread_ids().map(|_| Vec::new()).collect(),
         answers: analysis.thread_ids().map(|_| Vec::new()).collect(),
         wakings: HashMap::new(),
+        timers: Vec::new(),
         background: analysis.process_ids().map(|_| false).collect(),
         serves_by_children: analysis.process_ids().map(|_| false).collect(),
         serves: HashMap::new(),
@@ -89,6 +92,7 @@ pub(super) fn threads(
         first,
         last: path.last_thread(analysis),
         wakings: builder.wakings.len(),
+        timers: builder.timers,
     }
 }
 
@@ -127,10 +131,15 @@ impl Builder<'_> {
         let timeline = self.graph.timeline;
         let ticks = self.ticks(thread);
         let last_pause = self.last_pause(thread);
+        let mut timers = self.timers_of(thread);
         let mut cold = false;
         for stretch in timeline.of(thread) {
             if stretch.to <= self.from || stretch.from >= self.to {
                 continue;
+            }
+            while let Some(number) = timers.next_set(stretch.from) {
+                self.marks_until(&mut list, thread, stretch.from);
+                list.push(What::Set, 0, number, stretch.from);
             }
             let waits = matches!(stretch.doing, Bucket::Wait(_));
             if waits && last_pause.is_some_and(|last| stretch.from < last) {
@@ -150,6 +159,11 @@ impl Builder<'_> {
                     self.marks_until(&mut list, thread, stretch.from);
                     let has = self.containers.has(self.graph.analysis, thread, &stretch);
                     if has || ticks.contains(&stretch.from) {
+                        continue;
+                    }
+                    if let Some(number) = timers.of_wait(stretch.from) {
+                        let mask = self.changes_of_wait(thread, &stretch, cause);
+                        list.push(What::Expire, mask, number, stretch.to);
                         continue;
                     }
                     self.own_time(&mut list, thread, (&stretch, cause), false);

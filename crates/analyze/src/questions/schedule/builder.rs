@@ -53,6 +53,10 @@ pub(super) struct Builder<'a> {
     /// The numbers of the kinds of wakings in the simulated run. Wakings with the same number are interchangeable: a
     /// thread that waits for one of them goes on at the first one. For example, a job slot may go to any other process.
     pub(super) wakings: HashMap<(Option<ThreadIx>, Option<WaitReason>), u64>,
+    /// The lengths in ns of the timers that threads of the run set before other work ([`What::Set`]).
+    ///
+    /// [`What::Set`]: super::ops::What::Set
+    pub(super) timers: Vec<u64>,
     /// For each process, whether it is in the background, such as a heartbeat. Such a process meets three conditions.
     /// Nothing but a signal or the end of the recording ended the process. The critical path contains only the end of
     /// the process's life. A process that ended by itself waited for nothing that the background process did, except

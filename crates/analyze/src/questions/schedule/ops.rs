@@ -19,6 +19,10 @@ pub(super) enum What {
     Cold,
     /// The thread waits for the given number of ns.
     Delay,
+    /// The thread sets the timer with the given number.
+    Set,
+    /// The thread waits until the timer with the given number expires, which it set earlier.
+    Expire,
     /// The thread waits for a waking of the kind with the given number. Wakings of one kind are interchangeable.
     Await,
     /// The thread causes a waking of the kind with the given number. Wakings of one kind are interchangeable.

@@ -1,12 +1,13 @@
 //! The time of a thread that depends on no other thread: its work and its own waits.
 
-use tr_format::event::Ktime;
+use tr_format::event::{Ktime, Reason};
 
 use super::builder::{Builder, WAKE_UP};
-use super::change::Change;
+use super::change::Changes;
 use super::ops::{List, What};
 use crate::kinds::TimeKind;
 use crate::model::ThreadIx;
+use crate::programs::Group;
 use crate::questions::graph::StretchCause;
 use crate::share;
 use crate::timeline::{Bucket, Stretch};
@@ -33,15 +34,7 @@ impl Builder<'_> {
     ) {
         let (mut from, to) = (stretch.from.max(self.from), stretch.to.min(self.to));
         let process = self.graph.analysis.thread(thread).process;
-        let kind = match cause {
-            StretchCause::Own(kind) => kind,
-            StretchCause::Thread(by) if self.is_chance(thread, by, stretch) => {
-                self.graph.wait(thread, stretch, false)
-            }
-            // The thread that ended the wait has ended itself or is not part of the simulated run, so the
-            // simulation cannot show how long the wait would be.
-            StretchCause::Thread(_) => TimeKind::Unknown,
-        };
+        let kind = self.own_kind(thread, stretch, cause);
         if let Bucket::RunQueue { preempted } = stretch.doing {
             let woken = if preempted {
                 0
@@ -78,10 +71,7 @@ impl Builder<'_> {
             };
             self.groups
                 .split(process, from, until, |group, from, until| {
-                    let leaves_out = |change: &Change, kind| {
-                        change.time.leaves_out((kind, stretch.reason), Some(group))
-                    };
-                    let mask = |kind| self.mask(|change| leaves_out(change, kind));
+                    let mask = |kind| self.changes_of((kind, stretch.reason), group);
                     let ns = until.since(from);
                     let (work, rest) = hidden.map_or((0, ns), |hidden| hidden.divide(ns));
                     if work > 0 {
@@ -93,6 +83,38 @@ impl Builder<'_> {
                 self.marks_until(list, thread, until);
             }
             from = until;
+        }
+    }
+
+    /// The set of the assumed changes that leave out a wait of a thread which depends on no other thread.
+    pub(super) fn changes_of_wait(
+        &self,
+        thread: ThreadIx,
+        wait: &Stretch,
+        cause: StretchCause,
+    ) -> Changes {
+        let process = self.graph.analysis.thread(thread).process;
+        let kind = self.own_kind(thread, wait, cause);
+        let group = self.groups.at(process, wait.from);
+        group.map_or(0, |group| self.changes_of((kind, wait.reason), group))
+    }
+
+    /// The set of the assumed changes that leave out time of the given kind, which a program spent in system calls of
+    /// the given class.
+    fn changes_of(&self, time: (TimeKind, Reason), group: Group) -> Changes {
+        self.mask(|change| change.time.leaves_out(time, Some(group)))
+    }
+
+    /// The kind of a thread's time that depends on no other thread.
+    fn own_kind(&self, thread: ThreadIx, stretch: &Stretch, cause: StretchCause) -> TimeKind {
+        match cause {
+            StretchCause::Own(kind) => kind,
+            StretchCause::Thread(by) if self.is_chance(thread, by, stretch) => {
+                self.graph.wait(thread, stretch, false)
+            }
+            // The thread that ended the wait has ended itself or is not part of the simulated run, so the
+            // simulation cannot show how long the wait would be.
+            StretchCause::Thread(_) => TimeKind::Unknown,
         }
     }
 

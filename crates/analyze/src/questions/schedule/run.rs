@@ -107,6 +107,8 @@ struct Run<'a> {
     /// The simulated time in ns in which exactly n tasks wanted a CPU: `demand[n]`.
     demand: Vec<u64>,
     wakings: Vec<Waking>,
+    /// For each timer that a thread set before other work, the simulated time in ns at which it expires.
+    expires: Vec<u64>,
     children: Arena<ProcessIx, Children>,
     blocked: Arena<ThreadIx, bool>,
     /// The blocked threads, ordered by the ends of their waits in the recording. The list is needed when no thread of
@@ -131,6 +133,7 @@ pub(super) fn simulate<'a>(threads: &'a Threads, on: On<'a>) -> Done {
         delayed: BinaryHeap::new(),
         demand: Vec::new(),
         wakings: vec![Waking::default(); threads.wakings],
+        expires: vec![0; threads.timers.len()],
         children: threads.parent.ids().map(|_| Children::default()).collect(),
         blocked: each().map(|_| false).collect(),
         stuck: None,
@@ -203,6 +206,24 @@ impl Run<'_> {
                 };
                 self.large += u64::from(op.what.is_large());
                 list.push(Reverse((from.saturating_add(ns), thread)));
+                false
+            }
+            What::Set => {
+                if let Some(end) = self.expires.get_mut(op.value as usize) {
+                    let length = self.threads.timers.get(op.value as usize);
+                    *end = self.clock.now.saturating_add(length.copied().unwrap_or(0));
+                }
+                true
+            }
+            What::Expire => {
+                let end = self.expires.get(op.value as usize).copied().unwrap_or(0);
+                let rest = end.saturating_sub(self.clock.now);
+                let rest = self.on.shortened(mask, rest);
+                if rest == 0 {
+                    return true;
+                }
+                let end = self.clock.now.saturating_add(rest);
+                self.delayed.push(Reverse((end, thread)));
                 false
             }
             What::Wake => {

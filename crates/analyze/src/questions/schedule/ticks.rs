@@ -47,109 +47,16 @@ impl Builder<'_> {
     /// The beginnings of a thread's ticks. A tick is a wait that ends with a time-out, after which the thread goes on
     /// waiting. Between these waits the thread does other things for less time than it waits.
     pub(super) fn ticks(&self, thread: ThreadIx) -> HashSet<Ktime> {
-        let mut ticks = HashSet::new();
         let timeline = self.graph.timeline;
-        if !TIMED
-            .iter()
-            .any(|reason| timeline.may_wait(thread, *reason))
-        {
-            return ticks;
+        let mut reasons = TIMED.iter();
+        if !reasons.any(|reason| timeline.may_wait(thread, *reason)) {
+            return HashSet::new();
         }
-        let mut timeouts: Vec<Ktime> = Vec::new();
-        // The beginnings of the waits of the present loop so far, all of which ended with a time-out. If another thread
-        // of the run ends a later wait of the loop, these waits become ticks. Waits on the critical path never become
-        // ticks.
-        let mut open: Vec<Ktime> = Vec::new();
-        let (mut reason, mut waited, mut between) = (Reason::Unknown, 0, 0u64);
-        // `timeout` is the time-out of the loop's last wait. `ended` is the time at which a time-out last ended a
-        // wait.
-        let (mut timeout, mut ended) = (Timeout::UNKNOWN, Ktime(0));
-        let mut stopped = false;
-        // The thread's last wait if a time-out ended it and the thread has hardly worked since then; otherwise
-        // `None`.
-        let mut last = None;
+        let mut search = TickSearch::new(self, thread);
         for stretch in timeline.of(thread) {
-            let length = stretch.length();
-            match stretch.doing {
-                Bucket::RunQueue { .. } | Bucket::Unknown => continue,
-                Bucket::OnCpu(_) => {
-                    between = between.saturating_add(length);
-                    stopped &= length < ENDING;
-                    last = last.filter(|_| length < ENDING);
-                    continue;
-                }
-                Bucket::Wait(Wait::Sleep) => {}
-                // A tracer can stop the task after the time-out, while the task is still in the system call. Such a
-                // stop is no wait of the loop but counts as time between two waits.
-                Bucket::Wait(_) => {
-                    between = between.saturating_add(length);
-                    continue;
-                }
-            }
-            let timed = TIMED.contains(&stretch.reason) && stretch.waker().is_timer();
-            let by = self.waker(thread, &stretch).filter(|_| !timed);
-            let process = |thread| self.graph.analysis.thread(thread).process;
-            // Whether this wait belongs to the loop. At the end of a process, the runtime of its language may also wait
-            // for the other threads. Such a wait has no time-out and does not belong to the loop.
-            let is_loops = reason == stretch.reason && stretch.timeout != Timeout::NONE;
-            stopped = is_loops && by.is_some_and(|by| process(by) == process(thread));
-            last = timed.then_some(stretch);
-            if timed {
-                timeouts.push(stretch.from);
-            }
-            // A wait with the loop's reason and time-out is part of the loop even if the wait is short. For example, a
-            // request came right after a tick, or a signal that ended the server came right after a tick.
-            let waits_again = stretch.reason == reason
-                && timeout.least().is_some()
-                && stretch.timeout.least() == timeout.least();
-            if !timed && !open.is_empty() && length < waited / SHORT && !waits_again {
-                between = between.saturating_add(length);
-                continue;
-            }
-            // After the last time-out, the thread woke or started another process. So the event loop had set the timer
-            // for this work, and the time-out was no tick.
-            if reason == Reason::Poll && self.woke_another(thread, ended, stretch.from) {
-                open.clear();
-            }
-            if timed {
-                ended = stretch.to;
-            }
-            // A wait that is not part of the loop counts like the work between two waits of the loop.
-            if !is_loops {
-                between = between.saturating_add(length);
-            }
-            if between > waited {
-                open.clear();
-            }
-            match (timed, is_loops || open.is_empty()) {
-                (true, true) => {
-                    open.push(stretch.from);
-                    (reason, waited, between) = (stretch.reason, length, 0);
-                    timeout = stretch.timeout;
-                }
-                (false, true) => {
-                    if by.is_some() {
-                        // Waits on the critical path are left out. The run went on because such a wait ended, and not
-                        // because of the thread that ended the loop's last wait.
-                        ticks.extend(
-                            open.iter()
-                                .copied()
-                                .filter(|from| !self.decides(thread, *from)),
-                        );
-                    }
-                    open.clear();
-                }
-                (_, false) => {}
-            }
+            search.see(stretch);
         }
-        if timeouts.len() >= PERIODIC
-            && (stopped || last.is_some_and(|last| self.is_joined(thread, &last)))
-        {
-            let is_beside = self.is_beside_work(thread, &timeouts);
-            let is_tick = |from: &Ktime| is_beside || !self.decides(thread, *from);
-            ticks.extend(timeouts.into_iter().filter(is_tick));
-        }
-        ticks
+        search.finish()
     }
 
     /// Whether a sleep of a thread that began at the given time is on the critical path.
@@ -227,5 +134,188 @@ impl Builder<'_> {
                 .filter(|stretch| self.waker(*other, stretch) == Some(thread))
         });
         waits.any(|wait| wait.length() <= last.length().saturating_mul(2))
+    }
+}
+
+/// The loop of waits in which a thread is, as far as its stretches have been seen.
+struct WaitLoop {
+    /// The beginnings of the loop's waits so far, all of which ended with a time-out. If another thread of the run ends
+    /// a later wait of the loop, these waits become ticks. Waits on the critical path never become ticks.
+    open: Vec<Ktime>,
+    reason: Reason,
+    /// The length in ns of the loop's last wait.
+    waited: u64,
+    /// The time in ns since the loop's last wait in which the thread did other things.
+    between: u64,
+    /// The time-out of the loop's last wait.
+    timeout: Timeout,
+}
+
+impl WaitLoop {
+    /// Whether a wait belongs to the loop. At the end of a process, the runtime of its language may also wait for the
+    /// other threads. Such a wait has no time-out and does not belong to the loop.
+    fn has(&self, wait: &Stretch) -> bool {
+        self.reason == wait.reason && wait.timeout != Timeout::NONE
+    }
+
+    /// Whether a wait has the loop's reason and time-out. Such a wait is part of the loop even if it is short. For
+    /// example, a request came right after a tick, or a signal that ended the server came right after a tick.
+    fn repeats(&self, wait: &Stretch) -> bool {
+        let least = self.timeout.least();
+        wait.reason == self.reason && least.is_some() && wait.timeout.least() == least
+    }
+
+    /// Whether a wait that no time-out ended is too short to belong to the loop.
+    fn skips(&self, wait: &Stretch) -> bool {
+        let is_short = wait.length() < self.waited / SHORT;
+        !self.open.is_empty() && is_short && !self.repeats(wait)
+    }
+
+    fn add_between(&mut self, ns: u64) {
+        self.between = self.between.saturating_add(ns);
+    }
+
+    /// Adds a wait that ended with a time-out.
+    fn add(&mut self, wait: &Stretch) {
+        self.open.push(wait.from);
+        self.reason = wait.reason;
+        self.waited = wait.length();
+        self.between = 0;
+        self.timeout = wait.timeout;
+    }
+}
+
+/// The search for a thread's ticks, stretch by stretch.
+struct TickSearch<'a, 'b> {
+    builder: &'a Builder<'b>,
+    thread: ThreadIx,
+    ticks: HashSet<Ktime>,
+    /// The beginnings of all waits that a time-out ended.
+    timeouts: Vec<Ktime>,
+    now: WaitLoop,
+    /// The time at which a time-out last ended a wait.
+    ended: Ktime,
+    /// Whether another thread of the process ended the thread's last wait, and the thread has hardly worked since then.
+    stopped: bool,
+    /// The thread's last wait if a time-out ended it and the thread has hardly worked since then; otherwise `None`.
+    last: Option<Stretch>,
+}
+
+impl<'a, 'b> TickSearch<'a, 'b> {
+    fn new(builder: &'a Builder<'b>, thread: ThreadIx) -> TickSearch<'a, 'b> {
+        TickSearch {
+            builder,
+            thread,
+            ticks: HashSet::new(),
+            timeouts: Vec::new(),
+            now: WaitLoop {
+                open: Vec::new(),
+                reason: Reason::Unknown,
+                waited: 0,
+                between: 0,
+                timeout: Timeout::UNKNOWN,
+            },
+            ended: Ktime(0),
+            stopped: false,
+            last: None,
+        }
+    }
+
+    /// Takes the next stretch of the thread's time into account.
+    fn see(&mut self, stretch: Stretch) {
+        let length = stretch.length();
+        match stretch.doing {
+            Bucket::RunQueue { .. } | Bucket::Unknown => {}
+            Bucket::OnCpu(_) => {
+                self.now.add_between(length);
+                self.stopped &= length < ENDING;
+                self.last = self.last.filter(|_| length < ENDING);
+            }
+            Bucket::Wait(Wait::Sleep) => self.see_sleep(stretch),
+            // A tracer can stop the task after the time-out, while the task is still in the system call. Such a stop is
+            // no wait of the loop but counts as time between two waits.
+            Bucket::Wait(_) => self.now.add_between(length),
+        }
+    }
+
+    fn see_sleep(&mut self, sleep: Stretch) {
+        let timed = TIMED.contains(&sleep.reason) && sleep.waker().is_timer();
+        let by = self.builder.waker(self.thread, &sleep).filter(|_| !timed);
+        let is_loops = self.now.has(&sleep);
+        self.stopped = is_loops && by.is_some_and(|by| self.is_of_process(by));
+        self.last = timed.then_some(sleep);
+        if timed {
+            self.timeouts.push(sleep.from);
+        } else if self.now.skips(&sleep) {
+            self.now.add_between(sleep.length());
+            return;
+        }
+        self.forget_timers_of_work(&sleep);
+        if timed {
+            self.ended = sleep.to;
+        }
+        // A wait that is not part of the loop counts like the work between two waits of the loop.
+        if !is_loops {
+            self.now.add_between(sleep.length());
+        }
+        if self.now.between > self.now.waited {
+            self.now.open.clear();
+        }
+        if !is_loops && !self.now.open.is_empty() {
+            return;
+        }
+        if timed {
+            self.now.add(&sleep);
+        } else {
+            self.end_loop(by.is_some());
+        }
+    }
+
+    /// Whether a thread belongs to the process of the searched thread.
+    fn is_of_process(&self, thread: ThreadIx) -> bool {
+        let process = |thread| self.builder.graph.analysis.thread(thread).process;
+        process(thread) == process(self.thread)
+    }
+
+    /// Forgets the waits of an event loop if the thread woke or started another process after the last time-out. The
+    /// event loop had then set the timer for this work, and the time-out was no tick.
+    fn forget_timers_of_work(&mut self, sleep: &Stretch) {
+        let is_poll = self.now.reason == Reason::Poll;
+        if is_poll
+            && self
+                .builder
+                .woke_another(self.thread, self.ended, sleep.from)
+        {
+            self.now.open.clear();
+        }
+    }
+
+    /// Ends the loop with a wait that no time-out ended. `is_woken` says that a thread of the run ended it.
+    fn end_loop(&mut self, is_woken: bool) {
+        let open = std::mem::take(&mut self.now.open);
+        if is_woken {
+            // Waits on the critical path are left out. The run went on because such a wait ended, and not because of
+            // the thread that ended the loop's last wait.
+            let (builder, thread) = (self.builder, self.thread);
+            let ticks = open.into_iter();
+            self.ticks
+                .extend(ticks.filter(|from| !builder.decides(thread, *from)));
+        }
+    }
+
+    /// The ticks of the thread. In a background thread that ends with its process, all time-outs are ticks.
+    fn finish(mut self) -> HashSet<Ktime> {
+        let (builder, thread) = (self.builder, self.thread);
+        let is_joined = || {
+            self.last
+                .is_some_and(|last| builder.is_joined(thread, &last))
+        };
+        if self.timeouts.len() >= PERIODIC && (self.stopped || is_joined()) {
+            let is_beside = builder.is_beside_work(thread, &self.timeouts);
+            let is_tick = |from: &Ktime| is_beside || !builder.decides(thread, *from);
+            let timeouts = self.timeouts.into_iter();
+            self.ticks.extend(timeouts.filter(is_tick));
+        }
+        self.ticks
     }
 }

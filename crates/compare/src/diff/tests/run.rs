@@ -34,7 +34,7 @@ fn the_path_of_a_process_has_no_unknown_time() {
         stream: tr_format::event::Stream::Cpu(tr_format::event::CpuId(cpu)),
         from: 400,
         most: 60,
-        cause: tr_format::event::LossCause::RingFull,
+        cause: tr_format::event::LossCause::BufferFull,
         counted: true,
     };
     let plan = Plan {

@@ -63,17 +63,17 @@ pub fn sched(slot: &wire::Slot, near: Ktime) -> Option<SchedEvent> {
 
 /// Converts a loss of scheduling events, which the BPF programs report in the buffer (slots) of a CPU.
 pub fn lost(cpu: CpuId, lost: &wire::Lost) -> LifeEvent {
-    ring_full(Stream::Cpu(cpu), lost.since, lost.until, lost.count)
+    buffer_full(Stream::Cpu(cpu), lost.since, lost.until, lost.count)
 }
 
 /// Makes the event for a loss of `count` events for which a buffer of the BPF programs had no room. The first event was
 /// lost at `since` and the last one at `until` (ns).
-pub fn ring_full(stream: Stream, since: u64, until: u64, count: u64) -> LifeEvent {
+pub fn buffer_full(stream: Stream, since: u64, until: u64, count: u64) -> LifeEvent {
     let lost = Lost {
         stream,
         count: Some(count),
         until: Ktime(until),
-        cause: LossCause::RingFull,
+        cause: LossCause::BufferFull,
     };
     recorder(Ktime(since), LifeKind::Lost(lost))
 }
@@ -128,7 +128,7 @@ pub fn life(record: &[u8], page: u64) -> Vec<LifeEvent> {
             let Some(event) = parse::<wire::LifeLost>(record) else {
                 return Vec::new();
             };
-            return vec![ring_full(
+            return vec![buffer_full(
                 Stream::Lifecycle,
                 head.time,
                 event.until,

@@ -21,13 +21,13 @@ pub fn unreported(
     for (cpu, account) in sched {
         if let Some((count, since, until)) = account.pending {
             let stream = Stream::Cpu(CpuId(cpu));
-            events.push(convert::ring_full(stream, since, until, count));
+            events.push(convert::buffer_full(stream, since, until, count));
         }
     }
     for (cpu, account) in life {
         let count = sink.lost_life(u32::from(cpu), account.lost);
         if let (1.., Some((_, since, until))) = (count, account.pending) {
-            events.push(convert::ring_full(Stream::Lifecycle, since, until, count));
+            events.push(convert::buffer_full(Stream::Lifecycle, since, until, count));
         }
     }
     // The kernel does not say when these losses happened: they may have happened at any time of the recording.

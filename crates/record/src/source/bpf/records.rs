@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use tr_bpf::{wire, Record};
 use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, Stream, Tid};
@@ -98,68 +99,11 @@ impl Drained for Records {
         for mapped in &self.mapped {
             to.mapped(mapped);
         }
-        let (mut totals, mut last) = (Dropped::default(), near);
-        let mut directories = HashMap::new();
-        let (mut joined, mut threads) = (Joined::default(), NamedThreads::default());
+        let mut lives = LifeWriter::new(near, self.page);
         for record in self.life_records() {
-            if let Some(sample) = convert::stack(record) {
-                to.stack(&sample)?;
-                continue;
-            }
-            if let Some(others) = convert::others(record) {
-                if let Some(event) = joined.take(&others) {
-                    to.life(Stream::Recorder, event)?;
-                }
-                continue;
-            }
-            if let Some((tid, directory)) = convert::directory(record) {
-                directories.insert(tid, directory);
-                continue;
-            }
-            if let Some(clock) = convert::clock(record) {
-                to.clock_of(clock);
-                continue;
-            }
-            for mut event in convert::life(record, u64::from(self.page)) {
-                match &mut event.kind {
-                    LifeKind::Exec(exec) => {
-                        exec.directory = directories.remove(&exec.tid).unwrap_or_default();
-                        if let Some(runner) = convert::runner(record) {
-                            to.runs(runner);
-                        }
-                    }
-                    LifeKind::Account(account) => {
-                        totals.tids.insert(account.tid);
-                        totals.events.push(event);
-                        continue;
-                    }
-                    LifeKind::Fork(fork) if totals.tids.contains(&fork.tid) => {
-                        totals.write(last.min(event.time), to)?;
-                    }
-                    _ => {}
-                }
-                if let LifeKind::Outsider(task) = &event.kind {
-                    if threads.take(event.time, task) {
-                        continue;
-                    }
-                }
-                last = last.max(event.time);
-                // Losses of any slots or ring, snapshots, and events about containers and servers are stored in the
-                // recorder's own stream.
-                let stream = match event.kind {
-                    LifeKind::Lost(_)
-                    | LifeKind::Snapshot(_)
-                    | LifeKind::Container(_)
-                    | LifeKind::Server(_) => Stream::Recorder,
-                    _ => Stream::Lifecycle,
-                };
-                to.life(stream, event)?;
-            }
+            lives.write(record, to)?;
         }
-        totals.write(last, to)?;
-        for event in joined.finish().chain(threads.finish()) {
-            to.life(Stream::Recorder, event)?;
-        }
+        lives.finish(to)?;
         for event in &self.own {
             to.life(Stream::Recorder, event.clone())?;
         }
@@ -167,6 +111,106 @@ impl Drained for Records {
             to.life(Stream::Recorder, convert::lost(*cpu, lost))?;
         }
         Ok(())
+    }
+}
+
+/// Passes the drained records of lifecycle events on as events. Some events are complete only with later records.
+struct LifeWriter {
+    /// The size of a page of memory in bytes.
+    page: u64,
+    /// The time of the latest event so far.
+    last: Ktime,
+    dropped: Dropped,
+    /// The working directories of execs whose own records follow.
+    directories: HashMap<Tid, Arc<[u8]>>,
+    joined: Joined,
+    threads: NamedThreads,
+}
+
+impl LifeWriter {
+    fn new(near: Ktime, page: u32) -> LifeWriter {
+        LifeWriter {
+            page: u64::from(page),
+            last: near,
+            dropped: Dropped::default(),
+            directories: HashMap::new(),
+            joined: Joined::default(),
+            threads: NamedThreads::default(),
+        }
+    }
+
+    fn write(&mut self, record: &[u8], to: &mut dyn Take) -> Result<(), Error> {
+        if let Some(sample) = convert::stack(record) {
+            return to.stack(&sample);
+        }
+        if let Some(others) = convert::others(record) {
+            return match self.joined.take(&others) {
+                Some(event) => to.life(Stream::Recorder, event),
+                None => Ok(()),
+            };
+        }
+        if let Some((tid, directory)) = convert::directory(record) {
+            self.directories.insert(tid, directory);
+            return Ok(());
+        }
+        if let Some(clock) = convert::clock(record) {
+            to.clock_of(clock);
+            return Ok(());
+        }
+        for event in convert::life(record, self.page) {
+            self.event(event, record, to)?;
+        }
+        Ok(())
+    }
+
+    /// Passes on an event of a record, or keeps it until later records complete it.
+    fn event(
+        &mut self,
+        mut event: LifeEvent,
+        record: &[u8],
+        to: &mut dyn Take,
+    ) -> Result<(), Error> {
+        match &mut event.kind {
+            LifeKind::Exec(exec) => {
+                exec.directory = self.directories.remove(&exec.tid).unwrap_or_default();
+                if let Some(runner) = convert::runner(record) {
+                    to.runs(runner);
+                }
+            }
+            LifeKind::Account(account) => {
+                self.dropped.tids.insert(account.tid);
+                self.dropped.events.push(event);
+                return Ok(());
+            }
+            LifeKind::Fork(fork) if self.dropped.tids.contains(&fork.tid) => {
+                self.dropped.write(self.last.min(event.time), to)?;
+            }
+            LifeKind::Outsider(task) if self.threads.take(event.time, task) => return Ok(()),
+            _ => {}
+        }
+        self.last = self.last.max(event.time);
+        to.life(stream(&event.kind), event)
+    }
+
+    /// Passes on the events that waited for later records.
+    fn finish(mut self, to: &mut dyn Take) -> Result<(), Error> {
+        self.dropped.write(self.last, to)?;
+        for event in self.joined.finish().chain(self.threads.finish()) {
+            to.life(Stream::Recorder, event)?;
+        }
+        Ok(())
+    }
+}
+
+/// The stream in which a lifecycle event is stored. Losses of any slots or ring, snapshots, and events about containers
+/// and servers are stored in the recorder's own stream.
+fn stream(kind: &LifeKind) -> Stream {
+    match kind {
+        LifeKind::Lost(_)
+        | LifeKind::Snapshot(_)
+        | LifeKind::Container(_)
+        | LifeKind::Server(_) => Stream::Recorder,
+        _ => Stream::Lifecycle,
     }
 }
 

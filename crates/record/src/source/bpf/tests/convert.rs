@@ -201,7 +201,7 @@ fn final_rename_and_loss() {
     };
     assert_eq!(rename, LifeKind::Rename(want));
     let lost = life(&record(wire::Kind::LIFE_LOST, &[70, 0, 4, 0], b""), 4096);
-    assert_eq!(lost, [ring_full(Stream::Lifecycle, 7, 70, 4)]);
+    assert_eq!(lost, [buffer_full(Stream::Lifecycle, 7, 70, 4)]);
 }
 
 #[test]

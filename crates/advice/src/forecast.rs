@@ -1,0 +1,136 @@
+//! Forecasts the time of a build without other tasks on its CPUs and without a CPU quota, as an interval.
+
+use tr_analyze::critical_path::{by_kind, TimeKind};
+use tr_analyze::share;
+
+use super::facts::BuildFacts;
+use super::machine::WithheldTime;
+use super::open::MUCH;
+
+/// The forecast of a build's time without the time that the machine withheld, in nanoseconds.
+pub(super) struct Forecast {
+    pub likely: u64,
+    pub at_least: u64,
+    pub at_most: u64,
+}
+
+/// The facts for which a forecast is less certain, each in nanoseconds. A fact that does not apply is 0 or `None`.
+pub(super) struct Doubts {
+    /// The simulated time of a build under a CPU quota. It may be less than the recorded time without the throttled
+    /// time.
+    pub simulated: Option<u64>,
+    /// Sleeps for which it is not proven that they are shorter on free CPUs.
+    pub guessed: u64,
+    /// Sleeps that are not on the critical path. A loop that checks for the end of some work sleeps less if that work
+    /// takes less time.
+    pub beside: u64,
+    /// Loops on the critical path that sleep and check for the end of some work.
+    pub polls: Option<Polls>,
+    /// The time in which a process of the build slept again and again while other tasks of the build got no CPU. A
+    /// process that sleeps until the work of such tasks is done would sleep less on free CPUs.
+    pub starved: u64,
+}
+
+/// What loops that sleep and check make uncertain. If the build's own work ends sooner, such a loop sleeps less often,
+/// and notices the end at most one sleep late. Both times are in nanoseconds.
+pub(super) struct Polls {
+    /// The least time in which the CPUs can do the work of the build.
+    pub soonest: u64,
+    pub late: u64,
+}
+
+impl Forecast {
+    pub fn of(facts: &BuildFacts<'_>, withheld: &WithheldTime, doubts: &Doubts) -> Forecast {
+        let lost = withheld.lost();
+        let likely = withheld.alone(facts);
+        // During some of the lost time, the CPUs ran tasks of the build that are not on the critical path. The build
+        // cannot take less time than its CPUs need for all of its work, so that time is the lower limit.
+        let likely = if lost > likely {
+            let soonest = facts.limits().map_or(0, |limits| limits.on(facts.cpus));
+            likely.max(soonest.min(facts.wall))
+        } else {
+            likely
+        };
+        let on_disks = by_kind(&facts.path.segments).of(TimeKind::Disk);
+        let error = errors(lost, likely, on_disks);
+        let simulated = doubts.simulated.map(|own| own - own / 10);
+        let soonest = doubts.polls.as_ref().map(|polls| polls.soonest);
+        let starved = if is_much(doubts.starved, facts.wall) {
+            doubts.starved
+        } else {
+            0
+        };
+        let least = [error.below, doubts.beside, starved].into_iter();
+        let least = least.map(|less| likely.saturating_sub(less));
+        let more = [
+            error.above,
+            doubts.guessed,
+            doubts.polls.as_ref().map_or(0, |polls| polls.late),
+        ];
+        let more = more.into_iter().fold(0, u64::saturating_add);
+        Forecast {
+            likely,
+            at_least: least
+                .chain(simulated)
+                .chain(soonest)
+                .min()
+                .unwrap_or(likely),
+            at_most: likely.saturating_add(more).min(facts.wall),
+        }
+    }
+}
+
+/// Whether a time is a tenth of the build's time or more, so that it makes a forecast uncertain.
+pub(super) fn is_much(ns: u64, wall: u64) -> bool {
+    ns.saturating_mul(MUCH) >= wall
+}
+
+/// The largest errors in nanoseconds of the forecast of a build's time without other tasks: how much less and how much
+/// more time the build may take.
+pub(super) struct Errors {
+    pub below: u64,
+    pub above: u64,
+}
+
+/// The errors of the forecast of a build's time (`alone`) without the time that it lost to other tasks (`lost`), both
+/// in nanoseconds. `on_disks` is the time in nanoseconds for which the critical path waited for disks. On a busy
+/// machine the build's own work takes longer, too, because caches and cores are shared. If no time was lost to other
+/// tasks, nothing is forecast. For four builds of docs/validation.md that ran with and without other tasks, an error of
+/// a tenth would cover two builds, and a fifth all of them. Three builds that lost more than half of their time at a
+/// load of 11 to 22 needed 28 to 55 % more CPU time there, and of 124 builds under a quota six that lost more than
+/// two thirds needed 43 to 53 % more (`waits.py`). Other tasks that take most of the time may use the disks, too,
+/// so the build may have no waits for disks without them.
+pub(super) fn errors(lost: u64, alone: u64, on_disks: u64) -> Errors {
+    let below = if lost > alone.saturating_mul(2) {
+        share(alone, 4, 10)
+    } else if lost > alone {
+        share(alone, 3, 10)
+    } else {
+        alone / 5
+    };
+    let disks = if lost > alone { on_disks } else { 0 };
+    Errors {
+        below: below.saturating_add(disks).min(lost),
+        above: (alone / 5).min(lost),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forecast_is_less_exact_the_more_others_took() {
+        for (lost, on_disks, below, above) in [
+            (0, 500, 0, 0),
+            (50, 500, 50, 50),
+            (900, 500, 200, 200),
+            (1_100, 0, 300, 200),
+            (2_100, 0, 400, 200),
+            (2_100, 500, 900, 200),
+        ] {
+            let got = errors(lost, 1_000, on_disks);
+            assert_eq!((got.below, got.above), (below, above), "{lost} {on_disks}");
+        }
+    }
+}

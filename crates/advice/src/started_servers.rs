@@ -1,0 +1,171 @@
+//! Finds the servers of a build that started up while a program napped, and the moment from which each of them waited for
+//! requests.
+
+use std::collections::BTreeSet;
+
+use tr_analyze::model::{ProcessIx, ThreadIx};
+use tr_analyze::timeline::{Actor, Bucket, Stretch, Timeline, Wait};
+use tr_format::event::{Ktime, Reason};
+
+use super::facts::BuildFacts;
+use super::nap::Nap;
+
+/// The longest time in nanoseconds between the start of a server and the first nap of the program that waits for it. A
+/// guess: in between the program only tries once whether the server answers.
+const SPAWNED: u64 = 1_000_000_000;
+/// The largest number of processes that are searched for servers. A bound of the work.
+const TASKS: usize = 200;
+/// The largest number of threads of a process, and of entries in a thread's timeline, that are searched. A bound of the
+/// work.
+const THREADS: usize = 50;
+const PARTS: usize = 1000;
+
+/// A server that started up while a program napped.
+pub(super) struct StartedServer {
+    pub start: Ktime,
+    /// The moment from which the server only waited for requests.
+    pub ready: Ktime,
+    /// The moment of the first request: the napping program, or a program that it had started, ended the wait.
+    pub asked: Ktime,
+    /// The times in which the server, or a program that started it, ran, waited for a CPU or waited for a disk before it
+    /// was ready. The times are sorted and may overlap.
+    busy: Vec<Busy>,
+}
+
+/// A time in which a server that starts up was busy.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Busy {
+    from: Ktime,
+    to: Ktime,
+    /// Whether the server waited for a CPU.
+    queued: bool,
+}
+
+impl StartedServer {
+    /// The time in nanoseconds from `from` to `to` in which the server was busy and not ready yet. `queued` says whether
+    /// the times count in which the server only waited for a CPU.
+    pub fn worked(&self, from: Ktime, to: Ktime, queued: bool) -> u64 {
+        let busy = self.busy.iter().filter(|busy| queued || !busy.queued);
+        let (mut until, mut sum) = (from, 0u64);
+        for busy in busy.take_while(|busy| busy.from < to) {
+            let end = busy.to.min(to);
+            sum = sum.saturating_add(end.since(busy.from.max(until)));
+            until = until.max(end);
+        }
+        sum
+    }
+}
+
+/// The servers that started shortly before or during the given naps, and that the napping programs or their
+/// descendants asked for something later. The naps are sorted by time.
+pub(super) fn started_servers(facts: &BuildFacts<'_>, slept: &[Nap]) -> Vec<StartedServer> {
+    let analysis = facts.analysis;
+    let (Some(first), Some(last), Some(timeline)) =
+        (slept.first(), slept.last(), &analysis.timeline)
+    else {
+        return Vec::new();
+    };
+    let groups = slept.iter().flat_map(|nap| [nap.by, nap.group]);
+    let own = groups.filter_map(|group| facts.execution(group));
+    let own: BTreeSet<ProcessIx> = own.map(|execution| execution.process).collect();
+    let begin = Ktime(first.from.0.saturating_sub(SPAWNED));
+    let all = analysis.process_ids().filter(|ix| {
+        let process = analysis.process(*ix);
+        let starts = process.start >= begin && process.start < last.to;
+        starts && facts.own.has(*ix) && !own.contains(ix)
+    });
+    let servers = all.take(TASKS).filter_map(|ix| {
+        // The server may be a child of the napping program itself. Its own processes are no clients.
+        let is_client = |thread: ThreadIx| {
+            let lineage = || analysis.lineage(analysis.thread(thread).process);
+            lineage().all(|other| other != ix) && lineage().any(|other| own.contains(&other))
+        };
+        let process = analysis.process(ix);
+        let threads = process.threads.iter().take(THREADS);
+        let asked = threads.filter_map(|thread| first_request(timeline, *thread, is_client));
+        let (ready, asked) = asked.min_by_key(|(_, asked)| *asked)?;
+        // A program such as npm may have started the server.
+        let starters = analysis.lineage(ix).take_while(|other| {
+            let process = analysis.process(*other);
+            !own.contains(other) && process.start >= begin
+        });
+        let threads = starters.flat_map(|other| &analysis.process(other).threads);
+        let threads = threads.take(THREADS);
+        let busy = threads.flat_map(|thread| busy(timeline, *thread, ready));
+        let mut busy: Vec<Busy> = busy.collect();
+        busy.sort_unstable();
+        Some(StartedServer {
+            start: process.start,
+            ready,
+            asked,
+            busy,
+        })
+    });
+    servers.collect()
+}
+
+/// The times until `ready` in which a thread ran, waited for a CPU, or waited for a disk.
+fn busy(timeline: &Timeline, thread: ThreadIx, ready: Ktime) -> impl Iterator<Item = Busy> + '_ {
+    let parts = timeline.of(thread).take(PARTS);
+    let parts = parts.take_while(move |part| part.from < ready);
+    parts.filter_map(move |part| {
+        let queued = matches!(part.doing, Bucket::RunQueue { .. });
+        let is_busy = matches!(
+            part.doing,
+            Bucket::OnCpu(_) | Bucket::Wait(Wait::Io | Wait::Blocked)
+        );
+        (queued || is_busy).then_some(Busy {
+            from: part.from,
+            to: part.to.min(ready),
+            queued,
+        })
+    })
+}
+
+/// The time from which a thread only waited, and the time at which a client ended this wait for the first time. Ticks of
+/// a server that looks at its timers from time to time belong to the wait.
+fn first_request(
+    timeline: &Timeline,
+    thread: ThreadIx,
+    is_client: impl Fn(ThreadIx) -> bool,
+) -> Option<(Ktime, Ktime)> {
+    let mut idle: Option<Idle> = None;
+    for part in timeline.of(thread).take(PARTS) {
+        if !matches!(part.doing, Bucket::Wait(_)) {
+            idle = idle.and_then(|idle| idle.after_work(part.length()));
+            continue;
+        }
+        let same = idle.filter(|idle| idle.reason == part.reason);
+        let from = same.map_or(part.from, |idle| idle.from);
+        match part.waker() {
+            Actor::Thread(by) if is_client(by) => return Some((from, part.to)),
+            waker => idle = waker.is_timer().then(|| Idle::of(&part, from)),
+        }
+    }
+    None
+}
+
+/// The time in which a thread waits for events and only looks at its timers in between.
+#[derive(Clone, Copy)]
+struct Idle {
+    from: Ktime,
+    reason: Reason,
+    /// The length of the last wait in nanoseconds, without the thread's work after the wait. If the thread works for
+    /// longer than it has waited, it is not idle.
+    rest: u64,
+}
+
+impl Idle {
+    fn of(wait: &Stretch, from: Ktime) -> Idle {
+        Idle {
+            from,
+            reason: wait.reason,
+            rest: wait.length(),
+        }
+    }
+
+    fn after_work(self, ns: u64) -> Option<Idle> {
+        let rest = self.rest.checked_sub(ns)?;
+        Some(Idle { rest, ..self })
+    }
+}
