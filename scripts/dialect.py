@@ -26,7 +26,7 @@ PATTERNS = {
     "tuple taken apart in arguments": re.compile(r"fn \w+[^{;]*?[(,]\s*\([a-z_, ]+\): \("),
 }
 # The crates with rules, their numbers, and the words of a doc comment that names a source, or shows that none is needed.
-RULES = re.compile(r"crates/(insight|predict|compare|import|analyze)/src/")
+RULES = re.compile(r"crates/(insight|failure|advice|placing|predict|compare|import|analyze)/src/")
 NUMBER = re.compile(r"((?:^///[^\n]*\n)*)^(?:pub(?:\([a-z]+\))? )?const \w+: ([^=]*) = ([^;\"]*\d[^;\"]*);", re.M)
 SOURCE = re.compile(
     r"[Mm]easured|Fitted|[Gg]uess|decision|\bbound\b|`\w+\.py`|\w\([1-8]\)|\.(go|[ch])\b|real (runs|times)|recorded builds|"

@@ -33,13 +33,16 @@ allow tr-programs tr-trace-format tr-text
 allow tr-analyze tr-programs tr-trace-format tr-text
 allow tr-text
 allow tr-insight tr-analyze tr-trace-format tr-text tr-programs
-allow tr-report tr-insight tr-analyze tr-trace-format tr-text tr-programs
-allow tr-compare tr-report tr-insight tr-analyze tr-trace-format tr-text tr-programs
-allow tr-predict tr-report tr-insight tr-analyze tr-trace-format tr-text tr-programs
-allow tr-export tr-import tr-insight tr-analyze tr-trace-format tr-text tr-programs
+allow tr-failure tr-insight tr-analyze tr-trace-format tr-text tr-programs
+allow tr-advice tr-insight tr-analyze tr-trace-format tr-text tr-programs
+allow tr-placing tr-insight tr-analyze tr-trace-format tr-text tr-programs
+allow tr-import tr-placing tr-insight tr-analyze tr-trace-format tr-text tr-programs
+allow tr-report tr-failure tr-advice tr-insight tr-analyze tr-trace-format tr-text tr-programs
+allow tr-compare tr-report tr-failure tr-advice tr-insight tr-analyze tr-trace-format tr-text tr-programs
+allow tr-predict tr-report tr-failure tr-advice tr-placing tr-insight tr-analyze tr-trace-format tr-text tr-programs
+allow tr-export tr-import tr-placing tr-advice tr-insight tr-analyze tr-trace-format tr-text tr-programs
 allow tr-mcp tr-text
-allow tr-import tr-insight tr-analyze tr-trace-format tr-text tr-programs
-for crate in format output redact symbols text programs analyze insight report compare predict export import mcp; do
+for crate in format output redact symbols text programs analyze insight failure advice placing report compare predict export import mcp; do
 	forbid "$(package "$crate")" '^libbpf'
 	grep -q '^#!\[forbid(unsafe_code)\]' "crates/$crate/src/lib.rs" || {
 		echo "layers: crates/$crate must forbid unsafe code" >&2
@@ -48,7 +51,7 @@ for crate in format output redact symbols text programs analyze insight report c
 done
 # Recordings are read away from Linux, too: the crates that read use nothing that one system alone has, but
 # behind cfg. Neither do they depend on what has.
-for crate in format redact text programs analyze insight report compare predict export import; do
+for crate in format redact text programs analyze insight failure advice placing report compare predict export import; do
 	forbid "$(package "$crate")" '^(nix|landlock|procfs) '
 	while IFS=: read -r file line _; do
 		before=$(sed -n "$((line > 3 ? line - 3 : 1)),${line}p" "$file")

@@ -7,8 +7,9 @@ use std::process::ExitCode;
 
 use tr_format::reader::Trace;
 use tr_import::Error;
-use tr_insight::imports::{self, Imports, ToolFile};
+use tr_insight::imports;
 use tr_insight::Recording;
+use tr_placing::ToolFile;
 use tr_text::escape;
 
 use crate::analysis::Use;
@@ -94,7 +95,7 @@ impl With {
 /// Adds the spans in other tools' files to a recording as steps, and prints on standard error how many of
 /// them fit nowhere in it.
 pub fn place(files: &[ToolFile], recording: &mut Recording) {
-    recording.imports = Imports::place(files, &recording.analysis);
+    recording.imports = tr_placing::place(files, &recording.analysis);
     for import in &recording.imports.files {
         if let Some(words) = imports::incomplete(import) {
             message!("--with {}", escape::text(words.as_bytes()));

@@ -243,16 +243,13 @@ fn names_of_programs_stand_in_the_table() {
     const ORDINARY: &str = "as command comm configure context cut diff free go id install join link make mix node paste script sleep snap \
                             sort stack stat task test time timeout tr tr-trace true type which";
     const ABOUT: [(&str, &str); 8] = [
-        ("crates/insight/src/advice/work/inputs.rs", "git"),
-        ("crates/insight/src/advice/wrappers.rs", "ccache sccache"),
+        ("crates/advice/src/work/inputs.rs", "git"),
+        ("crates/advice/src/wrappers.rs", "ccache sccache"),
         // The string "tar" is the end of an archiver's name here, as in `bsdtar`.
-        ("crates/insight/src/depends.rs", "tar"),
+        ("crates/advice/src/depends.rs", "tar"),
         // Here the name of a program says where imported data comes from, for example from pytest's report.
-        (
-            "crates/insight/src/imports/junit/schedule/workers.rs",
-            "pytest",
-        ),
-        ("crates/insight/src/imports/spans.rs", "clang"),
+        ("crates/placing/src/junit/schedule/workers.rs", "pytest"),
+        ("crates/placing/src/spans.rs", "clang"),
         ("crates/predict/src/shards/lists.rs", "pytest"),
         ("crates/report/src/reports/steps.rs", "pytest"),
         // Here, the string "sudo" names the recording method and not the program.
@@ -263,7 +260,8 @@ fn names_of_programs_stand_in_the_table() {
     assert!(names.contains("curl") && names.contains("gradlew") && names.contains("env"));
     let mut all = Vec::new();
     for krate in [
-        "analyze", "insight", "report", "compare", "predict", "export",
+        "analyze", "insight", "failure", "advice", "placing", "report", "compare", "predict",
+        "export",
     ] {
         files(&root().join("crates").join(krate).join("src"), &mut all);
     }
@@ -308,7 +306,8 @@ fn nothing_parses_what_it_printed() {
     ];
     let mut all = Vec::new();
     for name in [
-        "text", "insight", "report", "predict", "export", "compare", "mcp", "record",
+        "text", "insight", "failure", "advice", "placing", "report", "predict", "export",
+        "compare", "mcp", "record",
     ] {
         files(&root().join("crates").join(name).join("src"), &mut all);
     }

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use tr_analyze::{analyze, Analysis, Options};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
-use tr_insight::imports::{File, Imports, ToolFile};
 use tr_insight::steps::Steps;
+use tr_placing::{File, ToolFile};
 
 /// The file of another tool. The file has no time of modification, so the analysis cannot use such a time to find the
 /// file's place in the recording.
@@ -30,7 +30,7 @@ pub fn imports(data: &[u8]) {
     let Ok(Some(file)) = tr_import::read(data) else {
         return;
     };
-    let imports = Imports::place(&[tool_file(b"tests.xml", file)], &RECORDING);
+    let imports = tr_placing::place(&[tool_file(b"tests.xml", file)], &RECORDING);
     for span in &imports.spans {
         let process = RECORDING.process(span.process);
         assert!(process.start <= span.from && span.from <= span.to && span.to <= process.end);

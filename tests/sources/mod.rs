@@ -82,7 +82,7 @@ impl Sources {
             let begin = at;
             let header = take_header(lines, &mut at, indent);
             let Some(header) = header else { continue };
-            if header.starts_with("#[") {
+            if is_attribute(&header) {
                 of_tests = of_tests || header.starts_with("#[cfg(test)]");
                 continue;
             }
@@ -281,7 +281,7 @@ fn take_header(lines: &[&str], at: &mut usize, indent: usize) -> Option<String> 
         return None;
     }
     let mut header = text.to_owned();
-    if header.starts_with("#[") {
+    if is_attribute(&header) {
         return Some(header);
     }
     while !header.ends_with(['{', ';', '}', ',']) || is_open(&header) {
@@ -294,6 +294,11 @@ fn take_header(lines: &[&str], at: &mut usize, indent: usize) -> Option<String> 
         }
     }
     Some(header)
+}
+
+/// Whether a header is an attribute, of the next item or, as `#![forbid(unsafe_code)]`, of the whole file.
+fn is_attribute(header: &str) -> bool {
+    header.starts_with("#[") || header.starts_with("#![")
 }
 
 /// Whether a header continues in the next line, because a list of a `use`, of arguments or of a tuple's fields is open.

@@ -9,11 +9,11 @@ use quick_xml::events::{BytesStart, Event};
 use quick_xml::Reader;
 use tr_import::junit::{attributes, read, DEPTH, FORMAT};
 use tr_import::Error;
-use tr_insight::imports::junit::cases::CaseSteps;
 use tr_insight::parts::WallPart;
 use tr_insight::steps::{Step, StepIx, Steps};
 use tr_insight::verdicts::Verdicts;
 use tr_insight::Recording;
+use tr_placing::junit::cases::CaseSteps;
 use tr_text::escape::commands;
 use tr_text::units;
 

@@ -1,7 +1,7 @@
 //! Reads BitBake's buildstats: a directory for each recipe, and in it a file for each task with the times of
 //! the day at which the task began and ended (`buildstats.bbclass` of OpenEmbedded).
 
-use tr_insight::imports::spans::{Clock, Span, Spans};
+use tr_placing::spans::{Clock, Span, Spans};
 
 use crate::error::Error;
 use crate::limits::RECORDS;

@@ -2,8 +2,8 @@
 //! seconds since cargo's start, rounded to 10 ms.
 
 use serde::Deserialize;
-use tr_insight::imports::cargo::{Timings, Unit, UnitPart};
-use tr_insight::imports::ToolVersion;
+use tr_placing::cargo::{Timings, Unit, UnitPart};
+use tr_placing::ToolVersion;
 
 use crate::error::Error;
 

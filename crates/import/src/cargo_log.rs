@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use tr_insight::imports::cargo::{Timings, Unit, UnitPart};
-use tr_insight::imports::ToolVersion;
+use tr_placing::cargo::{Timings, Unit, UnitPart};
+use tr_placing::ToolVersion;
 
 use crate::cargo::{ns, MOST};
 use crate::error::Error;

@@ -10,8 +10,8 @@ use std::fmt;
 use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::Deserialize;
 use serde_json::Value;
-use tr_insight::imports::spans::{Clock, Span, Spans, WORD, WORDS};
-use tr_insight::imports::ToolVersion;
+use tr_placing::spans::{Clock, Span, Spans, WORD, WORDS};
+use tr_placing::ToolVersion;
 use tr_text::units;
 
 use crate::encoding;

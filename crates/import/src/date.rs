@@ -2,7 +2,7 @@
 //! `20261123T055400Z`, with a zone in brackets after it as RFC 9557 has it), RFC 1123 (`Mon, 23 Nov 2026
 //! 05:54:00 GMT`), and seconds or milliseconds since 1970.
 
-use tr_insight::imports::junit::Date;
+use tr_placing::junit::Date;
 use tr_text::units;
 
 /// A second in nanoseconds, the unit of all times here.

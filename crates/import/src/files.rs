@@ -4,8 +4,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use tr_insight::imports::spans::Spans;
-use tr_insight::imports::{File, ToolFile};
+use tr_placing::spans::Spans;
+use tr_placing::{File, ToolFile};
 
 use crate::error::Error;
 use crate::limits::FILE;

@@ -4,7 +4,7 @@
 use quick_xml::events::attributes::Attributes as XmlAttributes;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
-use tr_insight::imports::junit::{Attributes, Case, Report, Suite};
+use tr_placing::junit::{Attributes, Case, Report, Suite};
 
 use crate::date;
 use crate::error::Error;

@@ -1,5 +1,5 @@
 //! Parses other tools' files: the Chrome Trace Event format, OTLP, `.ninja_log`, `cargo build --timings` and
-//! `-Zbuild-analysis`, BitBake's buildstats, JUnit XML, and the jobs of a CI run. [`tr_insight::imports`]
+//! `-Zbuild-analysis`, BitBake's buildstats, JUnit XML, and the jobs of a CI run. [`tr_placing`]
 //! places their spans in a recording.
 //!
 //! The files are not trusted: every length and count has a limit, and an error names the place.
@@ -19,7 +19,7 @@ mod limits;
 mod ninja;
 pub mod otlp;
 
-use tr_insight::imports::File;
+use tr_placing::File;
 
 pub use error::Error;
 pub use files::{add, bytes, find, open, Files, ImportFile, Skipped};
@@ -31,7 +31,7 @@ type Reader = fn(&[u8]) -> Result<Option<File>, Error>;
 
 /// The functions that read files to import, each with the bytes with which such files begin. A
 /// further format is a further row here. If a tool's spans have names, times and perhaps a pid, its
-/// function returns [`spans::Spans`](tr_insight::imports::spans::Spans), which the crate `insight`
+/// function returns [`spans::Spans`](tr_placing::spans::Spans), which the crate `placing`
 /// places in a recording.
 const READERS: [(&[u8], Reader); 9] = [
     (ninja::MAGIC, |bytes| {

@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use tr_insight::imports::align::Span;
-use tr_insight::imports::ninja::{Edge, Log};
+use tr_placing::align::Span;
+use tr_placing::ninja::{Edge, Log};
 
 use crate::error::Error;
 use crate::limits::RECORDS;

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde::Deserialize;
 use serde_json::Value;
-use tr_insight::imports::spans::{Clock, Span, Spans, WORD, WORDS};
+use tr_placing::spans::{Clock, Span, Spans, WORD, WORDS};
 
 use crate::chrome::own_words;
 use crate::encoding;

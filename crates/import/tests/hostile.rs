@@ -10,7 +10,7 @@ use tr_analyze::{analyze, Analysis, Options};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_import::{read, Error};
-use tr_insight::imports::{File, Imports, ToolFile};
+use tr_placing::{File, ToolFile};
 
 const CLANG: &[u8] = include_bytes!("../../../fixtures/imports/main.json");
 const NINJA: &[u8] = include_bytes!("../../../fixtures/imports/.ninja_log");
@@ -39,7 +39,7 @@ static RECORDING: LazyLock<Analysis> = LazyLock::new(|| {
 /// Places the spans of a file in the recording. Verifies that each span lies within its process, and that the counts of
 /// the spans agree. Returns the number of placed spans.
 fn placed(file: File) -> u64 {
-    let imports = Imports::place(&[tool_file(b"tests.xml", file)], &RECORDING);
+    let imports = tr_placing::place(&[tool_file(b"tests.xml", file)], &RECORDING);
     for span in &imports.spans {
         let process = RECORDING.process(span.process);
         assert!(process.start <= span.from && span.from <= span.to && span.to <= process.end);

@@ -8,7 +8,7 @@ use tr_analyze::model::{Analysis, Doubt};
 use tr_format::event::{Clock, Ktime};
 use tr_format::meta::Summary;
 use tr_import::read;
-use tr_insight::imports::{Import, Imports};
+use tr_insight::imports::Import;
 
 use common::{recording, tool_file, Line, MS, REAL};
 
@@ -18,7 +18,7 @@ fn placed(name: &str, file: &str, analysis: Analysis) -> (String, Import) {
     let file = read(file.as_bytes())
         .expect("a file")
         .expect("of a known tool");
-    let imports = Imports::place(&[tool_file(name.as_bytes(), file)], &analysis);
+    let imports = tr_placing::place(&[tool_file(name.as_bytes(), file)], &analysis);
     let since = |time: Ktime| time.since(analysis.start) as f64 / MS as f64;
     let lines = imports.spans.iter().map(|span| {
         let name = String::from_utf8_lossy(&span.name);
@@ -317,7 +317,7 @@ fn with_clocks(lines: &[Line]) -> Analysis {
 /// The names of the tests, each with the reason why it has no figures, if there is one.
 fn doubts(file: &str, analysis: Analysis) -> Vec<(String, Option<Doubt>)> {
     let file = read(file.as_bytes()).expect("a file").expect("a report");
-    let imports = Imports::place(&[tool_file(b"out.xml", file)], &analysis);
+    let imports = tr_placing::place(&[tool_file(b"out.xml", file)], &analysis);
     let spans = imports.spans.iter();
     let named = spans.map(|span| (String::from_utf8_lossy(&span.name).into_owned(), span.doubt));
     named.collect()
@@ -557,7 +557,7 @@ fn a_process_of_bats_is_its_test_however_late_the_test_begins() {
     let report = "<testsuite name='t.bats' tests='2'><testcase classname='t.bats' name='a sleeps' time='0.300'/>\
                   <testcase classname='t.bats' name='short' time='0.300'/></testsuite>";
     let file = read(report.as_bytes()).unwrap().unwrap();
-    let imports = Imports::place(&[tool_file(b"out.xml", file)], &analysis);
+    let imports = tr_placing::place(&[tool_file(b"out.xml", file)], &analysis);
     let found = imports.spans.iter().filter(|span| span.process.0 > 0);
     let found: Vec<_> = found.map(|span| (span.process.0, span.doubt)).collect();
     // The test may have run at any time within its process.
@@ -585,7 +585,7 @@ fn programs_of_one_runner_are_its_tests_however_long_it_took_them_for() {
         cases.concat()
     );
     let file = read(report.as_bytes()).unwrap().unwrap();
-    let imports = Imports::place(&[tool_file(b"out.xml", file)], &analysis);
+    let imports = tr_placing::place(&[tool_file(b"out.xml", file)], &analysis);
     let found = imports.spans.iter().filter(|span| span.doubt.is_none());
     let found: Vec<_> = found.map(|span| (span.process.0, span.error)).collect();
     assert_eq!(found, [(1, 0), (2, 0)]);

@@ -6,7 +6,8 @@ use tr_analyze::{analyze, Analysis, Options};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_import::read;
-use tr_insight::imports::{Imports, ToolFile};
+use tr_insight::imports::Imports;
+use tr_placing::ToolFile;
 
 const MS: i64 = 1_000_000;
 
@@ -75,7 +76,7 @@ fn place(report: &str, written: Option<i64>, analysis: &Analysis) -> Imports {
         written,
         file: read(report.as_bytes()).unwrap().unwrap(),
     };
-    Imports::place(&[file], analysis)
+    tr_placing::place(&[file], analysis)
 }
 
 /// For each test of a report, whether the test's place in the recording is proven. Also asserts that the true time of
@@ -342,7 +343,7 @@ fn very_many_suites_cost_seconds() {
         file: read(text.as_bytes()).unwrap().unwrap(),
     }];
     let before = tr_sim::cpu_time::of_thread();
-    let imports = Imports::place(&files, &recording());
+    let imports = tr_placing::place(&files, &recording());
     let took = tr_sim::cpu_time::of_thread() - before;
     assert!(took.as_secs() < 60, "{took:?}");
     let note = imports.files[0].note.as_deref().unwrap_or_default();

@@ -10,7 +10,8 @@ use tr_format::event::Ktime;
 use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_import::read;
-use tr_insight::imports::{File, Import, Imports};
+use tr_insight::imports::Import;
+use tr_placing::File;
 
 use common::{recording, tool_file, MS, REAL};
 
@@ -25,7 +26,7 @@ impl Placed {
     fn new(analysis: Analysis, bytes: &[u8]) -> Placed {
         let file = read(bytes).unwrap().expect("of a known tool");
         let file = tool_file(b"trace.json", file);
-        let mut imports = Imports::place(&[file], &analysis);
+        let mut imports = tr_placing::place(&[file], &analysis);
         Placed {
             analysis,
             spans: imports.spans,
@@ -242,7 +243,7 @@ fn tasks_of_bitbake_are_their_scripts() {
     }
     assert_eq!(files.len(), 1);
     assert_eq!(files[0].path, b"stats");
-    let imports = Imports::place(&files, &analysis);
+    let imports = tr_placing::place(&files, &analysis);
     let mut places: Vec<(String, u32, bool)> = imports
         .spans
         .iter()

@@ -6,8 +6,9 @@ mod common;
 use tr_analyze::model::{Analysis, ProcessIx, Thread, ThreadIx};
 use tr_format::event::{Comm, Ktime, Tid};
 use tr_import::read;
-use tr_insight::imports::{Imports, ToolFile};
+use tr_insight::imports::Imports;
 use tr_insight::steps::Steps;
+use tr_placing::ToolFile;
 
 use common::{recording, MS, REAL};
 
@@ -40,7 +41,7 @@ fn place(tests: &[(&str, &str)], analysis: &Analysis) -> Imports {
         written: Some((REAL + 8_000 * MS) as i64),
         file: read(report.as_bytes()).unwrap().unwrap(),
     };
-    Imports::place(&[file], analysis)
+    tr_placing::place(&[file], analysis)
 }
 
 /// For each test that has a thread, the number of the thread, and its beginning and end in ms.

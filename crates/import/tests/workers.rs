@@ -7,7 +7,7 @@ use tr_format::event::Argv;
 use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_import::read;
-use tr_insight::imports::{Imports, ToolFile};
+use tr_placing::ToolFile;
 
 const MS: i64 = 1_000_000;
 
@@ -63,7 +63,7 @@ impl Case {
             file: read(report.as_bytes()).unwrap().unwrap(),
         };
         let meta = &self.analysis.meta;
-        let tests = Imports::place(&[file], &self.analysis).spans.into_iter();
+        let tests = tr_placing::place(&[file], &self.analysis).spans.into_iter();
         let tests = tests.filter(|span| span.result.is_some()).map(|span| {
             let name = String::from_utf8_lossy(&span.name).into_owned();
             let began = self.time(&name, "began") - meta.start_clock.real as i64;

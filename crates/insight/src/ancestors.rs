@@ -5,7 +5,7 @@ use tr_analyze::model::{Analysis, ProcessIx};
 
 /// Sorts all processes so that a parent comes before its children. The children of one parent are in the order of
 /// their starts.
-pub(crate) fn from_parents_to_children(analysis: &Analysis) -> Vec<ProcessIx> {
+pub fn from_parents_to_children(analysis: &Analysis) -> Vec<ProcessIx> {
     let mut order = Vec::with_capacity(analysis.processes.len());
     let roots = analysis.process_ids();
     for root in roots.filter(|ix| analysis.process(*ix).parent.is_none()) {

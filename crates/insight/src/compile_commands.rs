@@ -9,7 +9,7 @@ use tr_programs::compilation::{self, Call, Compilation, Entry};
 use tr_text::named;
 
 use crate::ancestors::down;
-use crate::failure::is_probe;
+use crate::roles::is_probe;
 
 /// The text with which the recorder replaces a secret in a command line.
 const MASK: &str = "***";

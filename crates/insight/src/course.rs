@@ -13,7 +13,7 @@ const SHORTEST: u64 = 2_000_000_000;
 
 /// Divides a recording into equal parts, one for each column of a chart over its time. Returns the beginning and the
 /// end of each part. The list is empty if the recording is too short.
-pub(crate) fn parts(analysis: &Analysis) -> Vec<(Ktime, Ktime)> {
+pub fn parts(analysis: &Analysis) -> Vec<(Ktime, Ktime)> {
     let wall = analysis.wall();
     if wall < SHORTEST {
         return Vec::new();

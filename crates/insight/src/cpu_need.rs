@@ -32,7 +32,7 @@ pub struct CpuNeed {
 impl CpuNeed {
     /// The need for CPUs of a build that, after a change, may use all available CPUs. Without that change, the tasks
     /// run as recorded, and fewer CPUs may be enough.
-    pub(crate) fn of_all(self) -> CpuNeed {
+    pub fn of_all(self) -> CpuNeed {
         CpuNeed {
             enough: self.available,
             on_enough: self.on_available,
@@ -42,7 +42,7 @@ impl CpuNeed {
 
     /// Computes the CPUs that a build needs. `available` is the number of CPUs that the build could use; `alone` is
     /// the result of simulating the build on these CPUs without other tasks.
-    pub(crate) fn of(available: u64, alone: &Done, schedule: &Schedule) -> Option<CpuNeed> {
+    pub fn of(available: u64, alone: &Done, schedule: &Schedule) -> Option<CpuNeed> {
         let own = alone.wall;
         let mut need = CpuNeed {
             available,

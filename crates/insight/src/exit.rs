@@ -149,7 +149,7 @@ pub fn cell(status: Option<u32>, alive: bool) -> Cell {
 }
 
 /// Whether COMMAND failed.
-pub(crate) fn command_failed(analysis: &Analysis) -> bool {
+pub fn command_failed(analysis: &Analysis) -> bool {
     let root = critical_path::root(analysis).ok();
     root.is_some_and(|root| failed(analysis.process(root).status))
 }

@@ -1,49 +1,17 @@
-//! Places the spans from files of other build tools under the recorded processes that did the work. The pids, times and
-//! command lines of processes show which process a span belongs to. The module also describes the imported files in
-//! words. A span that fits no process is only counted and never assigned by a guess.
+//! Describes the spans from files of other build tools that have a place in a recording, and the imported files, in
+//! words.
 
-pub mod align;
-pub mod cargo;
-pub mod junit;
-mod lookup;
-pub mod ninja;
-mod notes;
-pub mod spans;
 mod unplaced;
 
-use tr_analyze::model::{Analysis, Doubt, Imported};
-pub use tr_programs::versions::ToolVersion;
+use tr_analyze::model::{Doubt, Imported};
+use tr_programs::versions::ToolVersion;
 use tr_text::{escape, units};
 
-use lookup::Lookup;
-pub(crate) use lookup::TOLERATED;
 pub use unplaced::{TestCount, UnplacedTest};
 
-/// The largest number of spans that are taken from all imported files together. The limit bounds the work, because each
-/// span becomes a step in the reports.
-pub const SPANS: usize = 100_000;
-
-/// A parsed file of another tool (such as ninja or cargo) whose format is known.
-#[derive(Clone, Debug, PartialEq)]
-pub enum File {
-    /// A file in the Chrome Trace Event format, which clang's `-ftime-trace` uses, too, or in the OTLP format.
-    Spans(spans::Spans),
-    /// A log of ninja (`.ninja_log`).
-    Ninja(ninja::Log),
-    /// The HTML page that `cargo build --timings` writes.
-    Cargo(cargo::Timings),
-    Junit(junit::Report),
-}
-
-/// A parsed file of another tool, with the facts that the file system has about this file.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ToolFile {
-    pub path: Vec<u8>,
-    /// The time of the last write to the tool's file, in nanoseconds since 1970, if it is known. A copy of the file can
-    /// have a later time.
-    pub written: Option<i64>,
-    pub file: File,
-}
+/// The largest tolerated error of the place of a test or span is its length divided by this number: a tenth of the
+/// length. A decision: with a larger error, no figures (such as CPU time) are shown for the test or span.
+pub const TOLERATED: u64 = 10;
 
 /// The result of importing a file of another tool: the number of its spans, and how many of them have a place in the
 /// recording.
@@ -55,7 +23,7 @@ pub struct Import {
     pub placed: u64,
     /// The number of spans of the file that lie outside of the analyzed time.
     pub outside: u64,
-    /// The number of spans of the file that are left out because all files together have more than [`SPANS`].
+    /// The number of spans of the file that are left out because all files together have too many spans.
     pub left_out: u64,
     /// The number of the file's tests for which the recording shows no process and time, and how many of these tests
     /// failed.
@@ -75,47 +43,6 @@ pub struct Imports {
     pub spans: Vec<Imported>,
     /// The imported files, each with the numbers of its spans.
     pub files: Vec<Import>,
-}
-
-impl Imports {
-    /// Places the spans of imported files under the processes of a recording.
-    pub fn place(files: &[ToolFile], analysis: &Analysis) -> Imports {
-        let mut imports = Imports::default();
-        let lookup = Lookup::new(analysis);
-        for file in files {
-            let path = &file.path;
-            let mut placed = match &file.file {
-                File::Spans(spans) => spans.place(path, &lookup),
-                File::Ninja(log) => log.place(&lookup),
-                File::Cargo(timings) => timings.place(&lookup),
-                File::Junit(report) => report.place(path, file.written, &lookup),
-            };
-            let (unplaced, unplaced_failed) = match &file.file {
-                File::Junit(report) => report.tests_beside(&placed),
-                _ => Default::default(),
-            };
-            let room = SPANS.saturating_sub(imports.spans.len());
-            let count = placed.spans.len();
-            if count > room {
-                let length = |span: &Imported| std::cmp::Reverse(span.to.since(span.from));
-                placed.spans.sort_by_key(length);
-                placed.spans.truncate(room);
-            }
-            imports.files.push(Import {
-                file: path.as_slice().into(),
-                spans: placed.all,
-                placed: (placed.spans.len() as u64).saturating_sub(placed.parts),
-                outside: placed.outside,
-                left_out: count.saturating_sub(room) as u64,
-                unplaced,
-                unplaced_failed,
-                note: notes::text(&placed.notes),
-                tool: placed.tool,
-            });
-            imports.spans.append(&mut placed.spans);
-        }
-        imports
-    }
 }
 
 impl Imports {

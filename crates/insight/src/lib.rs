@@ -1,8 +1,7 @@
-//! Computes what a recording means, as typed values: what failed and why, the verdict on each step, the critical path,
-//! what to change, and which tasks used the time. Reports, exports and forecasts print these values.
+//! Computes the facts of a recording, as typed values: its steps and the verdict on each step, the critical path, and
+//! which tasks used the time. The search for failures, advice, reports, exports and forecasts begin with these values.
 #![forbid(unsafe_code)]
 
-pub mod advice;
 pub mod ancestors;
 pub mod audit;
 pub mod calls;
@@ -16,12 +15,10 @@ pub mod cpu_series;
 pub mod cpu_time;
 pub mod cpus;
 pub mod demands;
-pub mod depends;
 pub mod disk;
 pub mod disk_requests;
 pub mod executions;
 pub mod exit;
-pub mod failure;
 pub mod frames;
 pub mod functions;
 pub mod hist;
@@ -46,6 +43,7 @@ pub mod path;
 pub mod path_steps;
 pub mod query;
 pub mod recording;
+pub mod roles;
 pub mod servers;
 pub mod shares;
 pub mod size;

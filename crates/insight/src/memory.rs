@@ -21,7 +21,7 @@ pub(crate) fn evicts(reclaims: u64) -> bool {
 
 /// Whether the build was so short of memory that pages of files were evicted. If so, a later page fault on such a page
 /// reads the page from the file again.
-pub(crate) fn reads_again(analysis: &Analysis) -> bool {
+pub fn reads_again(analysis: &Analysis) -> bool {
     let reclaims = waits(analysis).filter_map(|wait| wait.reclaims);
     evicts(reclaims.fold(0, u64::saturating_add))
 }

@@ -13,7 +13,6 @@ use tr_format::counters::Counter;
 use tr_format::event::Ktime;
 use tr_format::meta::Scope;
 
-use crate::advice::BuildAdvice;
 use crate::cpu_need::{self, CpuNeed};
 use crate::exit;
 use crate::memory::{self, cgroup_peak, limit, of_machine, Resident};
@@ -72,15 +71,15 @@ pub struct MemoryNeed {
 
 impl RunnerSize {
     /// The size of runner that a job needs; `None` for a part of a recording, for the whole machine, or if nothing is
-    /// known.
-    pub fn new(view: &View<'_>, advice: &BuildAdvice) -> Option<RunnerSize> {
+    /// known. `cpus` is the number of CPUs that the simulated run needs, if there is one.
+    pub fn new(view: &View<'_>, cpus: Option<CpuNeed>) -> Option<RunnerSize> {
         let analysis = view.analysis;
         if !view.has_all() || !is_of_command(analysis) {
             return None;
         }
         let size = RunnerSize {
             memory: MemoryNeed::of(analysis),
-            cpus: advice.cpus.filter(|_| is_done(analysis)),
+            cpus: cpus.filter(|_| is_done(analysis)),
             disk: DiskNeed::of(analysis),
         };
         let is_known = size.memory.is_some() || size.cpus.is_some() || size.disk.is_some();

@@ -12,7 +12,7 @@ use crate::{exit, label};
 /// Whether a process runs the program `timeout`, and `timeout` ended its child process because the time limit had
 /// passed. In this case, `timeout` exits with a special status, or is killed itself, because it also sends SIGKILL to
 /// its own process group.
-pub(crate) fn timed_out(process: &Process) -> bool {
+pub fn timed_out(process: &Process) -> bool {
     if !label::program(process).is("timeout") {
         return false;
     }
@@ -24,7 +24,7 @@ pub(crate) fn timed_out(process: &Process) -> bool {
 
 /// The time in nanoseconds for which the last program of a process ran. If the process executed only one program, the
 /// time counts from the start of the process.
-pub(crate) fn ran(process: &Process) -> u64 {
+pub fn ran(process: &Process) -> u64 {
     match &*process.execs {
         [] | [_] => process.wall(),
         [.., last] => process.end.since(last.start),

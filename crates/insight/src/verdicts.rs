@@ -45,10 +45,10 @@ const SUITE: usize = 3;
 /// the work of finding these tasks.
 const NAMED: usize = 50;
 /// The largest number of tasks that a verdict names. A task with too little time ([`COUNTS`]) is never named.
-pub(crate) const NAMES: usize = 3;
+pub const NAMES: usize = 3;
 /// A verdict names a task if the task has at least a twentieth (1/`COUNTS`) of the time of all tasks in the verdict. A
 /// decision: a smaller part would not change what a reader does.
-pub(crate) const COUNTS: u64 = 20;
+pub const COUNTS: u64 = 20;
 
 /// The conclusion about the work or wait on which a step spent most of its wall time.
 #[derive(Clone, Debug, PartialEq, Eq)]

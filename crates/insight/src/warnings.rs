@@ -247,7 +247,7 @@ pub fn lost(analysis: &Analysis) -> String {
 }
 
 /// Whether the unknown part of a time is a hundredth of the whole or more, so that a warning is due.
-pub(crate) fn is_much(unknown: u64, whole: u64) -> bool {
+pub fn is_much(unknown: u64, whole: u64) -> bool {
     unknown.saturating_mul(100) >= whole.max(1)
 }
 

@@ -12,7 +12,7 @@ use tr_analyze::what_if::Without;
 
 use super::forecast::{NoForecast, Wanted};
 use super::shards::{by_cost, Costs};
-use tr_insight::advice::facts::BuildFacts;
+use tr_advice::facts::BuildFacts;
 use tr_insight::steps::{StepIx, Steps};
 use tr_programs::steps::StepKind;
 

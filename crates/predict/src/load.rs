@@ -17,7 +17,7 @@ use tr_analyze::schedule::{Effect, Machine, Schedule};
 use tr_analyze::share;
 use tr_format::event::{Ktime, Tgid};
 
-use tr_insight::advice::facts::BuildFacts;
+use tr_advice::facts::BuildFacts;
 use tr_insight::shares::CpuShares;
 
 /// The tasks outside of the recorded run that use CPUs beside it, as the simulation assumes them.

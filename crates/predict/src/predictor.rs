@@ -9,8 +9,8 @@ use tr_analyze::model::{Analysis, Basis, ProcessIx};
 use tr_analyze::schedule::{Changes, Done, Effect, Machine, Schedule, PERIOD};
 use tr_format::event::Ktime;
 
-use tr_insight::advice::facts::{BuildFacts, STRAY};
-use tr_insight::depends;
+use tr_advice::depends;
+use tr_advice::facts::{BuildFacts, STRAY};
 use tr_insight::size::{self, HeldMemory};
 use tr_insight::Recording;
 

@@ -11,8 +11,8 @@ use std::fmt::Write;
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::Analysis;
 
-use tr_insight::advice::{advise, Advice};
-use tr_insight::failure::{Failure, Failures};
+use tr_advice::{advise, Advice};
+use tr_failure::{Failure, Failures};
 use tr_insight::imports::TestCount;
 use tr_insight::path;
 use tr_insight::servers;
@@ -144,7 +144,7 @@ impl Summary {
         let combined = advised.combined(advice.len());
         let combined = combined.map(|combined| combined.text(advice.len()));
         let machine = advised.machines().cloned().collect();
-        let size = RunnerSize::new(view, &advised);
+        let size = RunnerSize::new(view, advised.cpus);
         let all = StepVerdicts::new(view.recording);
         let failures = Failures::new(view.recording, view.chosen, Some(&all));
         let fails = |step: &Step| failures.counts(step);

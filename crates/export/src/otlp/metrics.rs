@@ -7,9 +7,9 @@
 
 use std::io::{self, Write};
 
+use tr_advice::advise;
 use tr_analyze::model::Analysis;
 use tr_import::otlp::messages::KeyValue;
-use tr_insight::advice::advise;
 use tr_insight::ci::Ci;
 use tr_insight::job_figures::{self, job_figures, FigureUnit, JobFigure};
 use tr_insight::size::RunnerSize;
@@ -49,7 +49,7 @@ fn metrics(view: &View<'_>) -> Vec<Metric> {
     let analysis = view.analysis;
     let path = path::path_of(view).ok();
     let advised = path.map(|path| advise(view, &path)).unwrap_or_default();
-    let size = RunnerSize::new(view, &advised);
+    let size = RunnerSize::new(view, advised.cpus);
     let job = Job::new(analysis);
     let figures = job_figures(analysis, size.as_ref());
     let mut all: Vec<Metric> = figures

@@ -4,7 +4,7 @@
 use prost::bytes::Buf;
 use prost::encoding::{decode_key, decode_varint, skip_field, DecodeContext, WireType};
 use prost::{DecodeError, Message};
-use tr_insight::imports::spans::Spans;
+use tr_placing::spans::Spans;
 use tr_text::units;
 
 use super::messages::{Any, Resource, Span};

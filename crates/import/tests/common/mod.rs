@@ -3,7 +3,7 @@
 
 use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx, Thread, ThreadIx, Times};
 use tr_format::event::{Argv, Clock, Comm, Ktime, Tgid, Tid};
-use tr_insight::imports::{File, ToolFile};
+use tr_placing::{File, ToolFile};
 
 /// A process of a recording: its pid, its parent's index, its beginning and end in ms, and its command line, in which
 /// `~` stands for a space.

@@ -7,12 +7,12 @@ use tr_analyze::parallelism;
 use tr_analyze::programs::Groups;
 use tr_analyze::share;
 use tr_format::event::Ktime;
-use tr_insight::imports::junit::Report;
 use tr_insight::parts::WallPart;
 use tr_insight::steps::times::AllTimes;
 use tr_insight::steps::{StepIx, Steps};
 use tr_insight::verdicts::Verdicts;
 use tr_insight::Recording;
+use tr_placing::junit::Report;
 use tr_programs::program_name::ProgramName;
 
 /// The source from which the cost of a test is known.

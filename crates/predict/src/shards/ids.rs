@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 
-use tr_insight::imports::junit::cases::dotted;
-use tr_insight::imports::junit::{Case, Suite};
 use tr_insight::steps::Steps;
+use tr_placing::junit::cases::dotted;
+use tr_placing::junit::{Case, Suite};
 use tr_programs::steps::StepKind;
 
 /// The file-name extensions of test files. If a name in a JUnit report ends with one of them, it is

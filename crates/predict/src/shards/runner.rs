@@ -1,7 +1,7 @@
 //! Estimates the time that a test runner itself takes for each test and for each file, from the
 //! gaps in its JUnit report.
 
-use tr_insight::imports::junit::{Attributes, Report, Suite};
+use tr_placing::junit::{Attributes, Report, Suite};
 
 /// The mean time in ns that a test runner takes for each test of a suite in addition to the
 /// reported length of the test.

@@ -1,7 +1,7 @@
 //! Unit tests of plans that divide tests among machines.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use tr_insight::imports::junit::{Attributes, Case};
+use tr_placing::junit::{Attributes, Case};
 
 use super::*;
 
@@ -324,7 +324,7 @@ fn the_runners_own_time_is_shared_by_tests_and_files() {
         .map(|name| suite(name, &[(name, "x"), (name, "y")]));
     for (suite, second) in suites.iter_mut().zip(0..) {
         suite.attributes.length = Some(6_000_000);
-        suite.attributes.at = Some(tr_insight::imports::junit::Date {
+        suite.attributes.at = Some(tr_placing::junit::Date {
             local: second * 1_000_000_000,
             ahead: None,
             digit: 1_000_000,

@@ -8,7 +8,7 @@
 
 use tr_analyze::share;
 use tr_format::event::Ktime;
-use tr_insight::imports::junit::Suite;
+use tr_placing::junit::Suite;
 
 /// The time of a suite of tests in the recording, as far as its JUnit report shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

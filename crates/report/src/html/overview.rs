@@ -6,9 +6,9 @@ use tr_analyze::model::{self, Analysis};
 use tr_format::meta::Scope;
 
 use crate::ci;
-use tr_insight::advice::{programs, Advice, BuildVerdict};
+use tr_advice::{programs, Advice, BuildVerdict};
+use tr_failure::{Failure, Failures};
 use tr_insight::ci::Ci;
-use tr_insight::failure::{Failure, Failures};
 use tr_insight::imports::Imports;
 use tr_insight::shares::CpuShares;
 use tr_insight::{exit, versions, warnings, who};

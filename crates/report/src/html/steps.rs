@@ -9,7 +9,7 @@ use tr_analyze::model::{Analysis, ProcessIx};
 use tr_programs::steps::StepKind;
 
 use crate::html::digits::Digits;
-use tr_insight::failure::Failures;
+use tr_failure::Failures;
 use tr_insight::steps::times::{CoursePart, Fineness, StepTimes};
 use tr_insight::steps::{Step, StepTitle};
 use tr_insight::verdicts::{StepVerdict, StepVerdicts};

@@ -5,8 +5,7 @@ use tr_analyze::model::{Basis, ProcessIx};
 
 use crate::output::Report;
 use crate::size;
-use tr_insight::advice;
-use tr_insight::advice::{Advice, BuildAdvice};
+use tr_advice::{Advice, BuildAdvice};
 use tr_insight::path;
 use tr_insight::size::RunnerSize;
 use tr_insight::view::View;
@@ -33,7 +32,7 @@ impl<'a> AdviceReport<'a> {
         AdviceReport {
             view: *view,
             all: path::path_of(view)
-                .map(|path| advice::advise(view, &path))
+                .map(|path| tr_advice::advise(view, &path))
                 .unwrap_or_default(),
         }
     }
@@ -188,7 +187,7 @@ impl Report for AdviceReport<'_> {
                 "low_ns": combined.to.0,
                 "high_ns": combined.to.1,
             })),
-            "size": RunnerSize::new(&self.view, &self.all).map(|size| size::json(&size)),
+            "size": RunnerSize::new(&self.view, self.all.cpus).map(|size| size::json(&size)),
             "nothing": self.all.nothing.map(|(wall, bound)| json!({
                 "wall_ns": wall,
                 "at_least_ns": bound,

@@ -1,6 +1,6 @@
 //! The report on failed processes, steps and tests. The failure that explains COMMAND's own failure comes first.
 
-use tr_insight::failure::{Failure, Failures, PERHAPS};
+use tr_failure::{Failure, Failures, PERHAPS};
 use tr_insight::verdicts::StepVerdicts;
 use tr_insight::view::View;
 use tr_text::called::TR;

@@ -9,8 +9,8 @@ use tr_analyze::model::{Basis, ProcessIx, Times};
 
 use crate::encode::{self, ShownTimes, TimeColumn};
 use crate::output::Report;
+use tr_failure::Failures;
 use tr_insight::exit;
-use tr_insight::failure::Failures;
 use tr_insight::parts::WallPart;
 use tr_insight::path;
 use tr_insight::query::Sort;

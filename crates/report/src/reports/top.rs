@@ -13,7 +13,7 @@ use crate::output::Report;
 use crate::reports::{advice, critical_path, failed, path_shares};
 use crate::size;
 use crate::warnings;
-use tr_insight::advice::{advise, BuildAdvice};
+use tr_advice::{advise, BuildAdvice};
 use tr_insight::ci::Ci;
 use tr_insight::course;
 use tr_insight::exit;
@@ -106,7 +106,7 @@ impl Report for Top<'_> {
             advice: &advice,
             steps: &judged.steps,
             programs: self.programs(),
-            size: RunnerSize::new(&self.view, &advice),
+            size: RunnerSize::new(&self.view, advice.cpus),
         };
         failed::failed(&mut above, &self.view, &judged, style);
         advice::lines(&mut above, &advice, FIRST);

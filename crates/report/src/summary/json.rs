@@ -6,8 +6,8 @@ use tr_analyze::model::Analysis;
 
 use super::{Summary, TimedPart};
 use crate::size;
+use tr_failure::{Failure, ScriptLine};
 use tr_insight::exit::Exit;
-use tr_insight::failure::{Failure, ScriptLine};
 use tr_insight::imports::TestCount;
 use tr_insight::warnings;
 use tr_text::json::document;

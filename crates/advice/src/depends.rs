@@ -1,0 +1,406 @@
+//! Finds which jobs of a build need each other, by their command lines: a job needs another job if its command line
+//! names a file that the other job makes.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use tr_programs::changes;
+
+use tr_analyze::jobs::{Job, Tools};
+use tr_analyze::model::{Analysis, ProcessIx};
+use tr_analyze::schedule::{Plan, Planned};
+use tr_programs::job_tools::Starts;
+use tr_programs::program_name::ProgramName;
+use tr_programs::table;
+use tr_programs::table::utilities::{self, UtilityUse};
+use tr_programs::tools::{Family, Role};
+
+use crate::facts::{BuildFacts, Execution};
+
+/// The options and redirections after which a command line names a file that the command makes.
+const OUTPUT: &[&str] = &["-o", "-MF", "--output", ">", ">>", "--out-dir"];
+/// If at most this many jobs name a file that no job makes, the jobs still count as connected by the file. A guess:
+/// with a larger number, headers that only a few jobs share would connect these jobs.
+const RARE: usize = 3;
+
+/// The text that is put before the name of a Rust crate if the crate counts as an output of a job. The text
+/// distinguishes the name of a crate from the name of a file.
+const CRATE: &str = "crate ";
+const SCRIPT: &str = "script ";
+const RESULT: &str = "output of ";
+
+fn is_of_cargo(name: &str) -> bool {
+    [CRATE, SCRIPT, RESULT]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
+}
+
+#[derive(Default)]
+struct Files {
+    made: BTreeSet<String>,
+    named: BTreeSet<String>,
+    /// The largest CPU time in nanoseconds of a program's execution in the job, and the name of that program.
+    program: (u64, ProgramName),
+}
+
+/// The build tools of a recording, with the limits on the number of jobs that their arguments set.
+pub fn tools(facts: &BuildFacts<'_>) -> Tools {
+    let mut limits: BTreeMap<ProcessIx, Option<Option<u64>>> = BTreeMap::new();
+    for (group, execution) in facts.all() {
+        if let Some(known) = changes::known(&execution.program) {
+            let jobs = known.jobs(&facts.args(group));
+            // If a process executed several programs, the last one that sets a limit counts.
+            let limit = limits.entry(execution.process).or_default();
+            *limit = jobs.or(*limit);
+        }
+    }
+    Tools::new(facts.analysis, |process| {
+        limits.get(&process).copied().flatten()
+    })
+}
+
+/// The names of the build tools in a recording that start as many workers as there are CPUs, but whose jobs the
+/// recording does not show.
+pub fn follow(facts: &BuildFacts<'_>) -> BTreeSet<String> {
+    let name = |(group, execution): (_, &Execution)| {
+        let jobs = execution.program.tool()?.jobs?;
+        let follows = jobs.follows(&facts.args(group));
+        follows.then(|| execution.program.name().to_owned())
+    };
+    facts.all().filter_map(name).collect()
+}
+
+/// The largest number of ancestors of a process that are searched for jobs, to bound the work. In a chain of makes,
+/// several ancestors of a process can be jobs, and the process belongs to all of them.
+const DEEP: usize = 64;
+
+/// Three sets of the jobs that one job of a build needs: the jobs that are certainly needed, the jobs that are probably
+/// needed, and the jobs that are needed in the worst case.
+type After = [BTreeSet<ProcessIx>; 3];
+
+/// For each job that names files which other jobs make, the jobs that make these files.
+pub fn needs(facts: &BuildFacts<'_>) -> Vec<(ProcessIx, Vec<ProcessIx>)> {
+    let tools = tools(facts);
+    let jobs = tools.jobs.iter().zip(after(facts, &tools));
+    let jobs = jobs.map(|(job, [certain, ..])| (job.process, certain.into_iter().collect()));
+    jobs.filter(|(_, others): &(_, Vec<_>)| !others.is_empty())
+        .collect()
+}
+
+pub fn plan(facts: &BuildFacts<'_>, tools: &Tools) -> Plan {
+    let jobs = tools.jobs.iter().zip(after(facts, tools));
+    let planned = jobs.map(|(job, after)| Planned {
+        job: *job,
+        length: job.end.since(job.start),
+        after: after.map(|set| set.into_iter().collect()),
+    });
+    Plan::new(planned.collect(), tools.limits.clone())
+}
+
+fn after(facts: &BuildFacts<'_>, tools: &Tools) -> Vec<After> {
+    let mut files = files(facts, &tools.jobs);
+    let mut by_owner: BTreeMap<ProcessIx, Vec<usize>> = BTreeMap::new();
+    for (at, job) in tools.jobs.iter().enumerate() {
+        by_owner.entry(job.owner).or_default().push(at);
+    }
+    let mut after: Vec<After> = Vec::new();
+    after.resize_with(tools.jobs.len(), Default::default);
+    for (owner, jobs) in &by_owner {
+        match needs_of(facts.analysis, *owner) {
+            Needs::None => {}
+            Needs::Files => of_owner(tools, &files, jobs, &mut after),
+            Needs::Declared => {
+                without_scratch(&mut files, jobs);
+                of_owner(tools, &files, jobs, &mut after);
+                for at in jobs {
+                    if let Some([certain, likely, _]) = after.get_mut(*at) {
+                        certain.clear();
+                        likely.clear();
+                    }
+                }
+            }
+        }
+    }
+    after
+}
+
+/// The reason why the jobs of a build tool may need each other.
+enum Needs {
+    /// A job needs the jobs that make the files which its command line names.
+    Files,
+    /// The jobs are tests. The properties of a test, or a rule, declare which other jobs the test needs for certain.
+    /// Files that the test shares with other jobs show which of these jobs the test may need.
+    Declared,
+    /// No job needs another job, because the build tool has no way to declare that one job needs another.
+    None,
+}
+
+fn needs_of(analysis: &Analysis, owner: ProcessIx) -> Needs {
+    let tool = analysis.process(owner).tool();
+    let starts = tool.and_then(|tool| tool.jobs?.starts);
+    match starts {
+        Some(Starts::Listed) if tool.and_then(|tool| tool.role(None)) == Some(Role::Tests) => {
+            Needs::Declared
+        }
+        Some(Starts::Listed) => Needs::None,
+        _ => Needs::Files,
+    }
+}
+
+/// Shortens the lists of files of the jobs that are tests: a file that several tests make or remove is left out,
+/// because each test makes such a file only for itself.
+fn without_scratch(files: &mut [Files], jobs: &[usize]) {
+    let mut makers: BTreeMap<String, usize> = BTreeMap::new();
+    for files in jobs.iter().filter_map(|at| files.get(*at)) {
+        for name in &files.made {
+            *makers.entry(name.clone()).or_default() += 1;
+        }
+    }
+    let scratch = |name: &String| makers.get(name).is_some_and(|made| *made >= RARE);
+    for at in jobs {
+        if let Some(files) = files.get_mut(*at) {
+            files.made.retain(|name| !scratch(name));
+            files.named.retain(|name| !scratch(name));
+        }
+    }
+}
+
+fn of_owner(tools: &Tools, files: &[Files], jobs: &[usize], after: &mut [After]) {
+    let numbers = jobs
+        .iter()
+        .filter_map(|at| Some((tools.jobs.get(*at)?.process, *at)));
+    let numbers: HashMap<ProcessIx, usize> = numbers.collect();
+    let mut makers: HashMap<&str, Vec<&Job>> = HashMap::new();
+    let mut naming: HashMap<&str, Vec<&Job>> = HashMap::new();
+    for at in jobs {
+        let (Some(job), Some(its), Some(after)) =
+            (tools.jobs.get(*at), files.get(*at), after.get_mut(*at))
+        else {
+            continue;
+        };
+        let ended = |other: &&&Job| other.end <= job.start;
+        // Two compilations do not need each other, even if they have the same source.
+        let compiles = its.program.1.role() == Some(Role::Compiler);
+        let of = |process: &ProcessIx| numbers.get(process).and_then(|at| files.get(*at));
+        let other = |process: &ProcessIx| {
+            of(process).is_none_or(|of| !compiles || of.program.1 != its.program.1)
+        };
+        let [best, likely, worst] = after;
+        best.extend(job.needs);
+        for name in its.named.iter().chain(&its.made) {
+            let made = makers.get(name.as_str()).into_iter().flatten();
+            // Only the last job that made the file is needed: if that job depends on jobs that made the file earlier,
+            // that job itself waited for them.
+            best.extend(made.filter(ended).map(|job| job.process).next_back());
+            let named = naming.entry(name).or_default();
+            // The names that cargo's jobs add (crates, build scripts and their results) are not the names of files, and
+            // the job that makes them is known. So two jobs are not connected merely because both name the same crate,
+            // build script or result.
+            if named.len() < RARE && !is_of_cargo(name) {
+                likely.extend(
+                    named
+                        .iter()
+                        .filter(ended)
+                        .map(|job| job.process)
+                        .filter(other),
+                );
+            }
+            named.push(job);
+        }
+        for name in &its.made {
+            makers.entry(name).or_default().push(job);
+        }
+        likely.extend(best.iter());
+        worst.extend(likely.iter());
+        worst.extend(job.released.filter(other));
+    }
+}
+
+/// The files that each job of a build names, from the command lines of the job's process and its descendants.
+fn files(facts: &BuildFacts<'_>, jobs: &[Job]) -> Vec<Files> {
+    let of: HashMap<ProcessIx, usize> = jobs
+        .iter()
+        .zip(0..)
+        .map(|(job, at)| (job.process, at))
+        .collect();
+    let mut files: Vec<Files> = Vec::new();
+    files.resize_with(jobs.len(), Files::default);
+    for (group, execution) in facts.all() {
+        let args = facts.args(group);
+        let words: Vec<String> = words(&args);
+        for at in jobs_of(facts.analysis, &of, execution.process) {
+            if let Some(files) = files.get_mut(at) {
+                files.add(&words);
+                if execution.on_cpu >= files.program.0 {
+                    files.program = (execution.on_cpu, execution.program.clone());
+                }
+            }
+        }
+    }
+    files
+}
+
+/// The jobs to which a process of a build belongs. A process belongs to several jobs if one make runs inside another.
+fn jobs_of<'a>(
+    analysis: &'a Analysis,
+    of: &'a HashMap<ProcessIx, usize>,
+    process: ProcessIx,
+) -> impl Iterator<Item = usize> + 'a {
+    let chain = analysis.lineage(process).take(DEEP);
+    chain.filter_map(|ix| of.get(&ix).copied())
+}
+
+/// The words of a command line, including the words of a shell's command.
+fn words(args: &[&[u8]]) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut command = false;
+    for arg in args {
+        let arg = String::from_utf8_lossy(arg);
+        if command && arg.contains(char::is_whitespace) {
+            let apart = |c: char| c.is_whitespace() || matches!(c, ';' | '&' | '|' | '(' | ')');
+            let parts = arg.split(apart).filter(|part| !part.is_empty());
+            words.extend(parts.map(|part| part.trim_matches(['"', '\'']).to_owned()));
+        } else {
+            words.push(arg.to_string());
+        }
+        command = arg.starts_with('-') && !arg.starts_with("--") && arg.ends_with('c');
+    }
+    words
+}
+
+impl Files {
+    fn add(&mut self, words: &[String]) {
+        let path = words.first().map_or("", String::as_str);
+        let program = path.rsplit('/').next().unwrap_or(path);
+        let family = table::by_name(program).map(|tool| tool.family);
+        let by_cargo = words.iter().any(|word| word == "--out-dir");
+        if family == Some(Family::Rustc) && by_cargo {
+            return self.add_crate(words);
+        }
+        if family == Some(Family::BuildScript) {
+            return self.add_build_script(path);
+        }
+        // When go calls these tools, go names files relative to the directory of the package. So equal relative names
+        // in two calls do not mean the same file.
+        let relative = !matches!(program, "compile" | "asm" | "link" | "cgo" | "pack");
+        let makes_all = utilities::uses(program).contains(&UtilityUse::Maker);
+        let archiver = family == Some(Family::Archiver) || program.ends_with("tar");
+        let archives = archiver && words.len() > 2;
+        let mut made = false;
+        for (at, word) in words.iter().enumerate() {
+            let glued = ["-o", ">>", ">"]
+                .iter()
+                .find_map(|prefix| word.strip_prefix(prefix));
+            let output = OUTPUT.contains(&word.as_str());
+            let name = glued.filter(|_| !output).unwrap_or(word);
+            let name = name.trim_start_matches("./").trim_end_matches('/');
+            let archive = archives && at == 2;
+            let of_job = if relative {
+                !name.starts_with("/tmp/")
+            } else {
+                name.starts_with('/')
+            };
+            if !output && of_job && name.len() > 2 && !name.starts_with('-') {
+                let is_made = made || glued.is_some() || archive || (makes_all && at > 0);
+                match is_made {
+                    true => self.made.insert(name.to_owned()),
+                    // The path of the program itself is also a name of a needed file, because another job may have
+                    // built the program.
+                    false if at > 0 || word.contains('/') => self.named.insert(name.to_owned()),
+                    false => false,
+                };
+            }
+            made = output;
+        }
+    }
+
+    /// Adds the crate that a call of rustc by cargo makes, and the crates that it needs, to the files of a job. The
+    /// name of a crate with its hash identifies the crate, whichever of its files is named.
+    fn add_crate(&mut self, words: &[String]) {
+        let mut name = "";
+        let mut hash = "";
+        let mut directory = "";
+        for (word, next) in words.iter().zip(words.iter().skip(1)) {
+            match word.as_str() {
+                "--crate-name" => name = next,
+                "--out-dir" => directory = next,
+                "-C" => hash = next.strip_prefix("extra-filename=").unwrap_or(hash),
+                "--extern" => {
+                    let file = next.rsplit('/').next().unwrap_or(next);
+                    let file = file.strip_prefix("lib").unwrap_or(file);
+                    let file = file.split('.').next().unwrap_or(file);
+                    self.named.insert(format!("{CRATE}{file}"));
+                }
+                _ => {}
+            }
+        }
+        self.made.insert(format!("{CRATE}{name}{hash}"));
+        if name == "build_script_build" {
+            let of = directory.rsplit('/').next().unwrap_or(directory);
+            self.made.insert(format!("{SCRIPT}{of}"));
+        } else {
+            self.named.insert(format!("{RESULT}{name}"));
+        }
+    }
+
+    /// Adds a build script of cargo to the files of a job: the crate that it is compiled from, which is known from the
+    /// script's directory, and the result that the script makes.
+    fn add_build_script(&mut self, path: &str) {
+        let of = path.rsplit('/').nth(1).unwrap_or(path);
+        self.named.insert(format!("{SCRIPT}{of}"));
+        let name = of.rsplit_once('-').map_or(of, |(name, _)| name);
+        self.made
+            .insert(format!("{RESULT}{}", name.replace('-', "_")));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(line: &str) -> Files {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let mut files = Files::default();
+        files.add(&words);
+        files
+    }
+
+    fn needs(job: &str, other: &str) -> bool {
+        let made = files(other).made;
+        files(job).named.iter().any(|name| made.contains(name))
+    }
+
+    #[test]
+    fn crates_are_named_by_cargo() {
+        let of = |name: &str| {
+            format!("rustc --crate-name {name} --out-dir /t/deps -C extra-filename=-{name}1")
+        };
+        let user = of("x") + " --extern a=/t/deps/liba-a1.rmeta --extern proc_macro";
+        assert!(needs(&user, &of("a")));
+        assert!(!needs(&user, &of("b")));
+        let script =
+            "rustc --crate-name build_script_build --out-dir /t/build/a-b-3f -C extra-filename=-3f";
+        assert!(needs("/t/build/a-b-3f/build-script-build", script));
+        assert!(!needs("/t/build/a-b-4f/build-script-build", script));
+        assert!(needs(&of("a_b"), "/t/build/a-b-9a/build-script-build"));
+        // Relative names in calls of go's tools do not connect jobs, because they are relative to the directory of a
+        // package.
+        assert!(needs(
+            "link -o a /tmp/w/b001/_pkg_.a",
+            "compile -o /tmp/w/b001/_pkg_.a ./a.go"
+        ));
+        assert!(!needs("compile ./doc.go", "cp x doc.go"));
+        // A rustc that is not called by cargo is treated like other compilers.
+        assert!(needs(
+            "rustc -o main main.rs liba.rlib",
+            "rustc --crate-name a -o liba.rlib a.rs"
+        ));
+    }
+
+    #[test]
+    fn an_archive_is_made_by_any_archiver() {
+        for archiver in ["ar", "x86_64-linux-gnu-ar", "llvm-ar-15", "tar"] {
+            let archive = format!("{archiver} rcs liblua.a lapi.o");
+            assert!(needs("cc -o lua lua.o liblua.a", &archive), "{archiver}");
+        }
+        assert!(!needs("cc -o lua lua.o liblua.a", "nm -A liblua.a"));
+    }
+}

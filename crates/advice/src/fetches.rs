@@ -1,0 +1,303 @@
+//! Finds waits for the network on a build's critical path, and servers that did not answer.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tr_analyze::critical_path::{Segment, TimeKind};
+use tr_analyze::dns::Lookup;
+use tr_analyze::ending::WaitEnd;
+use tr_analyze::model::{Analysis, ProcessIx, ThreadIx};
+use tr_analyze::network::{self, Waited};
+use tr_analyze::programs::Group;
+use tr_analyze::timeline::Actor;
+use tr_analyze::what_if::Without;
+use tr_format::event::{Ktime, Reason};
+use tr_format::network::Address;
+use tr_programs::program_name::ProgramName;
+
+use super::candidate::{AdviceKind, Candidate, Certainty};
+use super::facts::BuildFacts;
+use tr_insight::label;
+use tr_insight::network::{Host, Remotes};
+use tr_text::phrase::Phrase;
+use tr_text::units;
+
+/// A bound of the work: at most this many DNS queries before a wait are searched for one without an answer. Likewise,
+/// at most this many connections are searched.
+const QUERIES: usize = 1000;
+
+/// A wait for the network on the critical path of a build.
+struct Fetch<'f> {
+    group: Group,
+    program: &'f ProgramName,
+    ns: u64,
+    /// The server that did not answer, if a time-out ended the wait for the network.
+    silent: Option<Silent>,
+}
+
+/// A server that did not answer until a time-out ended the wait for this answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Silent {
+    NameServer(Address),
+    Host(Host),
+    Unknown,
+}
+
+/// The waits for the network on the critical path, the latest first. A wait that ended by its time-out counts as
+/// unanswered only if the thread receives no answer later, because a program may call poll(2) repeatedly for one
+/// answer.
+fn fetched<'f>(facts: &'f BuildFacts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
+    let analysis = facts.analysis;
+    let among_themselves = network::among_themselves(analysis);
+    let timeline = analysis.timeline.as_ref();
+    let mut unanswered: BTreeMap<ProcessIx, Vec<&Lookup>> = BTreeMap::new();
+    for lookup in analysis
+        .network
+        .lookups
+        .iter()
+        .filter(|lookup| lookup.answered.is_none())
+    {
+        if let Some(thread) = lookup.thread {
+            let process = analysis.thread(thread).process;
+            unanswered.entry(process).or_default().push(lookup);
+        }
+    }
+    let segments: Vec<_> = facts.segments().collect();
+    let mut answered = answered_between_ticks(facts, &segments);
+    let segments = segments.iter().rev();
+    let segments = segments.filter(|(segment, ..)| segment.kind == TimeKind::Network);
+    let fetch = |((segment, group, _), waited): (&(&Segment, Option<Group>, Reason), &Waited)| {
+        let wait = timeline?.around(segment.thread, segment.from)?;
+        let late = wait.waker().is_timer();
+        let query = || {
+            let queries = unanswered.get(&waited.process)?;
+            let asked = queries.partition_point(|lookup| lookup.asked <= wait.to);
+            let mut last = queries.get(..asked)?.iter().rev().take(QUERIES);
+            last.find(|lookup| lookup.waited_until() >= wait.from)
+        };
+        let query = query().filter(|_| waited.connection.is_none());
+        let silent = match query {
+            _ if !late => None,
+            Some(query) => Some(Silent::NameServer(query.query.server)),
+            None if answered.contains(&segment.thread) => None,
+            None => Some(Host::waited(analysis, waited).map_or(Silent::Unknown, Silent::Host)),
+        };
+        if !late {
+            answered.insert(segment.thread);
+        }
+        let execution = facts.execution((*group)?)?;
+        // Connections between programs of the build, or to a server on this machine, do not count: nothing is fetched
+        // from the network.
+        let own = among_themselves.contains(&execution.process);
+        let near = silent.is_none() && waited.local;
+        // If the program's own time-out ended the wait, an answer is certainly missing. Then the wait counts even if
+        // the server belongs to the build or runs on this machine.
+        let unanswered = silent.is_some() && wait.waker() == Actor::Timeout { asked: true };
+        let counts = unanswered || !own && !near;
+        if !counts || has_connection_to_itself(analysis, waited.process, segment.from) {
+            return None;
+        }
+        Some(Fetch {
+            group: (*group)?,
+            program: &execution.program,
+            ns: segment.length(),
+            silent,
+        })
+    };
+    segments
+        .zip(waited.iter().rev())
+        .filter_map(fetch)
+        .collect()
+}
+
+/// If a timer ends at least this many waits of one thread, these ends count as ticks of a periodic timer and not as
+/// time-outs of requests. A guess: a program whose requests get no answer gives up sooner.
+const TICKS: usize = 10;
+
+/// The threads whose waits for the network a timer ended again and again, and that received answers in between. Such a
+/// timer sets the rate of a load generator, for example, and is no time-out of a request.
+fn answered_between_ticks(
+    facts: &BuildFacts<'_>,
+    segments: &[(&Segment, Option<Group>, Reason)],
+) -> BTreeSet<ThreadIx> {
+    let analysis = facts.analysis;
+    let Some(timeline) = &analysis.timeline else {
+        return BTreeSet::new();
+    };
+    let mut ticks: BTreeMap<ThreadIx, (usize, Ktime)> = BTreeMap::new();
+    for (segment, ..) in segments {
+        let is_tick = || {
+            let wait = timeline.around(segment.thread, segment.from);
+            wait.is_some_and(|wait| wait.waker().is_timer())
+        };
+        if segment.kind == TimeKind::Network && is_tick() {
+            let (count, _) = ticks.entry(segment.thread).or_insert((0, segment.to));
+            *count += 1;
+        }
+    }
+    let ticking = ticks.into_iter().filter(|(_, (count, _))| *count >= TICKS);
+    let is_answered = |(thread, (count, first)): &(ThreadIx, (usize, Ktime))| {
+        let own = analysis.thread(*thread).process;
+        let waits = timeline.since(*thread, *first).take(QUERIES * TICKS);
+        let answers = waits.filter(|wait| match analysis.wait_end(*thread, wait) {
+            WaitEnd::Packet => true,
+            WaitEnd::Task(Actor::Thread(by)) => analysis.thread(by).process != own,
+            _ => false,
+        });
+        answers.count() * 2 > *count
+    };
+    ticking
+        .filter(is_answered)
+        .map(|(thread, _)| thread)
+        .collect()
+}
+
+/// Whether a process has a connection to itself at the time `at`. If so, the event loop of the process wakes itself
+/// through this connection, perhaps after a timer, and does not wait for the network.
+fn has_connection_to_itself(analysis: &Analysis, process: ProcessIx, at: Ktime) -> bool {
+    let connections = &analysis.network.connections;
+    let is_of_process = |thread: Option<ThreadIx>| {
+        thread.is_some_and(|thread| analysis.thread(thread).process == process)
+    };
+    let mut open = connections.iter().take(QUERIES).filter(|connection| {
+        connection.begun <= at && connection.closed.is_none_or(|closed| closed >= at)
+    });
+    open.any(|connection| {
+        let peer = connection.peer.and_then(|peer| connections.get(peer));
+        is_of_process(connection.thread) && peer.is_some_and(|peer| is_of_process(peer.thread))
+    })
+}
+
+/// The shortest and the longest wait in ns on a connection inside this machine that count as waits for a delayed
+/// acknowledgement. Linux delays an acknowledgement by 40 to 200 ms (TCP_DELACK_MIN and TCP_DELACK_MAX of
+/// include/net/tcp.h), give or take a tick of 10 ms.
+const DELAYED: (u64, u64) = (30_000_000, 210_000_000);
+/// The least number of waits for delayed acknowledgements that get advice. A guess: fewer such waits may be chance.
+const DELAYS: usize = 5;
+
+/// Advice on data that TCP holds back in the sender until the receiver acknowledges the earlier data (Nagle's
+/// algorithm, RFC 896), while the receiver delays the acknowledgement. The proof is a wait on a connection inside this
+/// machine that a timer of the kernel ended: without the delay, the sender itself would have ended the wait.
+fn held_back(facts: &BuildFacts<'_>, waited: &[Waited]) -> Option<Candidate> {
+    let analysis = facts.analysis;
+    let timeline = analysis.timeline.as_ref()?;
+    let segments = facts.segments();
+    let waits = segments.filter(|(segment, ..)| segment.kind == TimeKind::Network);
+    let (mut groups, mut senders) = (BTreeSet::new(), BTreeSet::new());
+    let (mut count, mut sum) = (0usize, 0u64);
+    for ((segment, group, _), waited) in waits.zip(waited) {
+        let wait = timeline.around(segment.thread, segment.from);
+        let is_delay = wait.is_some_and(|wait| {
+            wait.waker() == Actor::SoftIrq
+                && (DELAYED.0..=DELAYED.1).contains(&wait.to.since(wait.from))
+        });
+        let (Some(group), true) = (group, is_delay && waited.local) else {
+            continue;
+        };
+        let connections = &analysis.network.connections;
+        let connection = waited.connection.and_then(|at| connections.get(at));
+        let peer = connection.and_then(|connection| connections.get(connection.peer?));
+        senders.extend(peer.and_then(|peer| peer.thread));
+        groups.insert(group);
+        count += 1;
+        sum = sum.saturating_add(segment.length());
+    }
+    if count < DELAYS {
+        return None;
+    }
+    let (name, s) = facts.names(*groups.first()?, groups.iter().copied());
+    let sender = senders.first().map_or("the other end".into(), |thread| {
+        label::phrase(analysis.process(analysis.thread(*thread).process))
+    });
+    Some(Candidate {
+        finding: Phrase::with([&name, &sender], |[name, sender]| {
+            format!(
+                "{name} wait{s} {}, {} times, for data of {sender}, which TCP holds back until a delayed acknowledgement",
+                units::time(sum),
+                units::count(count as u64)
+            )
+        }),
+        action: "send each message in one write, or set TCP_NODELAY".into(),
+        without: Without::own(
+            |kind, _| kind == TimeKind::Network,
+            Some(facts.set(groups.iter().copied())),
+        ),
+        cap: sum,
+        evidence: groups.into_iter().collect(),
+        ..Candidate::of(AdviceKind::Network)
+    })
+}
+
+pub(super) fn fetches(facts: &BuildFacts<'_>) -> Vec<Candidate> {
+    let waited = network::waited(facts.analysis, facts.path);
+    let mut by_program: BTreeMap<&ProgramName, Vec<Fetch<'_>>> = BTreeMap::new();
+    for fetch in fetched(facts, &waited) {
+        by_program.entry(fetch.program).or_default().push(fetch);
+    }
+    let candidate = |(program, fetches): (&ProgramName, Vec<Fetch<'_>>)| {
+        let sum = |silent: bool| -> u64 {
+            let counts = fetches
+                .iter()
+                .filter(|fetch| fetch.silent.is_some() || !silent);
+            counts.map(|fetch| fetch.ns).fold(0, u64::saturating_add)
+        };
+        let unsure = sum(true).saturating_mul(2) > sum(false);
+        let cap = sum(unsure);
+        let told = fetches
+            .iter()
+            .filter(|fetch| fetch.silent.is_some() || !unsure);
+        let groups: BTreeSet<Group> = told.map(|fetch| fetch.group).collect();
+        let (name, s) = facts.names(*groups.first()?, groups.iter().copied());
+        let time = units::time(cap);
+        let (finding, action) = if unsure {
+            let who: BTreeSet<Silent> = fetches.iter().filter_map(|fetch| fetch.silent).collect();
+            let (who, action) = silence(&who, &Remotes::new(facts.analysis, &waited));
+            (
+                Phrase::with([&name], |[name]| {
+                    format!("{name} wait{s} {time} without an answer from {who}")
+                }),
+                action,
+            )
+        } else {
+            (
+                Phrase::with([&name], |[name]| {
+                    format!("{name} wait{s} {time} for the network")
+                }),
+                "keep in a cache what it fetches".into(),
+            )
+        };
+        // Executions of the same program that are not on the critical path wait as well, so the change applies to all.
+        let all = facts
+            .all()
+            .filter(|(_, execution)| execution.program == *program);
+        Some(Candidate {
+            finding,
+            action,
+            without: Without::own(
+                |kind, _| kind == TimeKind::Network,
+                Some(facts.set(all.map(|(group, _)| group))),
+            ),
+            cap,
+            certainty: Certainty::unsure_if(unsure),
+            evidence: groups.into_iter().collect(),
+            ..Candidate::of(AdviceKind::Network)
+        })
+    };
+    let fetches = by_program.into_iter().filter_map(candidate);
+    fetches.chain(held_back(facts, &waited)).collect()
+}
+
+/// The words for the servers that did not answer, and the words for the change that is advised because of them.
+fn silence(who: &BTreeSet<Silent>, remotes: &Remotes) -> (String, String) {
+    let servers = who
+        .iter()
+        .all(|silent| matches!(silent, Silent::NameServer(_)));
+    let (who, why) = match who.first() {
+        Some(Silent::NameServer(server)) if who.len() == 1 => {
+            (format!("the name server {server}"), "it does not")
+        }
+        Some(Silent::Host(host)) if who.len() == 1 => (remotes.text(*host), "it does not"),
+        _ if servers => ("name servers".into(), "those of resolv.conf do not"),
+        _ => ("the network".into(), "the other ends do not"),
+    };
+    (who, format!("find out why {why} answer"))
+}

@@ -1,0 +1,128 @@
+//! Simulates a build without other tasks on its CPUs, as recorded and with proposed changes.
+
+use tr_analyze::critical_path::{NoPath, TimeKind};
+use tr_analyze::schedule::{Change, Changes, Done, Effect, Schedule};
+use tr_analyze::what_if::Without;
+
+use super::affinity::Affinity;
+use super::candidate::Candidate;
+use super::facts::BuildFacts;
+use super::jobs::{order_of_all, BuildJobs};
+use tr_insight::cpu_need::CpuNeed;
+
+/// The number of bits in a set of changes that are kept for changes which no rule proposes: to leave out the waits that
+/// have no proven cause, to leave out all sleeps, and to run at once those commands that no proposed change covers.
+pub(super) const OTHER_CHANGES: usize = 3;
+
+/// The simulation of a build without other tasks on its CPUs. All times are in nanoseconds.
+pub(super) struct Simulation {
+    schedule: Schedule,
+    /// The simulated run of the build without changes.
+    run: Done,
+    /// The simulated time of the build without changes.
+    pub own: u64,
+    /// The program that restricts the build to some of the machine's CPUs, if there is one.
+    pub affinity: Option<Affinity>,
+    /// The change that leaves out all waits whose cause the recording does not prove. The simulation assumes this
+    /// change together with a proposed change to find the most time that the proposed change saves.
+    pub unproven: Changes,
+    /// The change that leaves out all sleeps of the build, also the sleeps that are not on the critical path.
+    pub sleeps: Changes,
+    order: Changes,
+}
+
+impl Simulation {
+    /// Prepares the simulation of proposed changes. The change that `candidates[n]` proposes has the bit `1 << n` in a
+    /// set of changes.
+    pub fn of(
+        facts: &BuildFacts<'_>,
+        candidates: &[Candidate],
+        jobs: &BuildJobs<'_>,
+    ) -> Result<Simulation, NoPath> {
+        let changes = candidates.iter().map(Candidate::change);
+        let changes = changes.chain([without_unproven_waits(), without_sleeps()]);
+        let changes = changes.chain(order_of_all(facts, &jobs.orders));
+        let changes: Vec<Change> = changes.collect();
+        let unproven: Changes = 1 << candidates.len();
+        let schedule = Schedule::new(facts.analysis, facts.path, &facts.groups, &changes)?;
+        let run = schedule.alone();
+        let own = run.wall;
+        Ok(Simulation {
+            affinity: Affinity::of(facts, &schedule, own),
+            schedule,
+            run,
+            own,
+            unproven,
+            sleeps: unproven << 1,
+            order: unproven << 2,
+        })
+    }
+
+    /// The simulated time of the build on the CPUs to which it restricts itself.
+    pub fn own_as_restricted(&self) -> u64 {
+        let affinity = self.affinity.as_ref();
+        affinity.map_or(self.own, |affinity| affinity.own)
+    }
+
+    /// The time that a set of changes saves.
+    pub fn saved(&self, changes: Changes, effect: Effect) -> u64 {
+        let with_changes = self.schedule.wall(changes, effect);
+        self.own.saturating_sub(with_changes)
+    }
+
+    /// The most time that the build saves if it has no sleeps at all, neither on the critical path nor elsewhere.
+    pub fn saved_without_sleeps(&self) -> u64 {
+        self.saved(self.sleeps, Effect::Best)
+    }
+
+    /// The most time that the build saves if the commands that ran one after the other run at once.
+    pub fn saved_by_order(&self) -> u64 {
+        self.saved(self.order, Effect::Best)
+    }
+
+    /// Whether the simulation has all waits of the critical path. The simulation leaves out waits that it takes for
+    /// waits of a thread in the background. The threads of some runtimes, such as Go's, hand their waits to each other,
+    /// so they look like threads in the background.
+    pub fn has_all_waits(&self, facts: &BuildFacts<'_>) -> bool {
+        is_near(self.own, facts.worked)
+    }
+
+    /// The CPUs that the build needs. `alone` is the time that the build takes without other tasks, as the verdict
+    /// shows it. If the simulated time is much shorter, the simulation lacks waits and cannot show how many CPUs are
+    /// enough. If the simulated time is much longer, the verdict assumes fewer sleeps than the simulation. In both
+    /// cases the result is `None`.
+    pub fn cpu_need(&self, facts: &BuildFacts<'_>, alone: u64) -> Option<CpuNeed> {
+        if is_near(self.own, alone) && is_near(alone, self.own) {
+            CpuNeed::of(facts.cpus, &self.run, &self.schedule)
+        } else {
+            None
+        }
+    }
+}
+
+/// Whether a time is at least four fifths of another one.
+fn is_near(time: u64, other: u64) -> bool {
+    time.saturating_mul(5) >= other.saturating_mul(4)
+}
+
+fn without_unproven_waits() -> Change {
+    let is_unproven = |kind: TimeKind, _| {
+        matches!(
+            kind,
+            TimeKind::Terminal | TimeKind::Outside | TimeKind::Unknown | TimeKind::SleepOrBlocked
+        )
+    };
+    Change {
+        time: Without::own(is_unproven, None),
+        remains: (0, 1000),
+        jobs: Vec::new(),
+    }
+}
+
+fn without_sleeps() -> Change {
+    Change {
+        time: Without::own(|kind, _| kind == TimeKind::Sleep, None),
+        remains: (0, 1000),
+        jobs: Vec::new(),
+    }
+}

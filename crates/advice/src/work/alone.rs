@@ -1,0 +1,191 @@
+//! Which single execution of a program runs on the critical path while no other task of the build can run? Advises how
+//! to start such a program earlier, or to divide its work.
+
+use tr_analyze::programs::Group;
+use tr_analyze::what_if::Without;
+use tr_programs::tools::Role;
+use tr_text::phrase::Phrase;
+use tr_text::units;
+
+use super::last::{starts_last, starts_last_of_pool, LateStart};
+use crate::candidate::{AdviceKind, AffectedWork, Candidate};
+use crate::facts::{on_cpu, BuildFacts, Execution};
+
+/// The divisor of the critical path's time without waits for a CPU: a single task that runs alone for a tenth of this
+/// time or more gets advice. In every build, some tasks run alone for a shorter time, for example while a program
+/// starts. Measured by `validate.py`: an eighth left out the demo's serial link, 1.4 s of 12 s; with a tenth 40 of 41
+/// lines were right.
+const ALONE: u64 = 10;
+/// The shortest time in nanoseconds for which a task must run alone to get advice. A guess: a shorter time is the start
+/// of a program or the end of a build, which nobody changes.
+const BRIEF: u64 = 300_000_000;
+
+pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
+    let all = facts.all();
+    all.filter_map(|(group, execution)| candidate(facts, group, execution))
+        .collect()
+}
+
+/// The change that is advised for a program that runs alone.
+struct Remedy {
+    kind: AdviceKind,
+    finding: Phrase,
+    action: &'static str,
+    /// The most time in nanoseconds that the remedy saves.
+    cap: u64,
+    work: AffectedWork,
+}
+
+/// Advice on one execution of a program, if it runs alone for long enough.
+fn candidate(facts: &BuildFacts<'_>, group: Group, execution: &Execution) -> Option<Candidate> {
+    let alone = facts.alone(group);
+    if alone < BRIEF
+        || alone.saturating_mul(ALONE) < facts.worked
+        || is_runner(facts, group) && !beside_workers(facts, group, execution)
+        || has_peers(facts, group)
+        || facts.measures_by_clock(group)
+    {
+        return None;
+    }
+    let set = facts.set([group]);
+    let most = facts.on_path(&set, on_cpu).min(alone);
+    let remedy = if let Some(late) = late_start(facts, group, execution) {
+        start_first(facts, group, &late, most)
+    } else if is_runner(facts, group) {
+        start_longest_test_first(facts, group, alone, most)
+    } else {
+        divide(facts, group, execution, alone, most)
+    };
+    Some(Candidate {
+        finding: remedy.finding,
+        action: remedy.action.into(),
+        without: Without::work(set),
+        cap: remedy.cap,
+        work: remedy.work,
+        evidence: vec![group],
+        ..Candidate::of(remedy.kind)
+    })
+}
+
+fn is_runner(facts: &BuildFacts<'_>, group: Group) -> bool {
+    facts.role(group) == Some(Role::Tests)
+}
+
+/// The late start of an execution, if this execution is the longest of all compilations by one compiler, or the longest
+/// of several jobs that a program runs at once.
+fn late_start(facts: &BuildFacts<'_>, group: Group, execution: &Execution) -> Option<LateStart> {
+    match facts.role(group) {
+        Some(Role::Compiler) => {
+            starts_last(facts, group, |other| other.program == execution.program)
+        }
+        Some(Role::Tests) => None,
+        _ => starts_last_of_pool(facts, group, execution),
+    }
+}
+
+/// The remedy for a job that starts late. `most` is the time in nanoseconds for which the job runs alone on the
+/// critical path.
+fn start_first(facts: &BuildFacts<'_>, group: Group, late: &LateStart, most: u64) -> Remedy {
+    Remedy {
+        kind: AdviceKind::Last,
+        finding: Phrase::with([&facts.name(group)], |[name]| {
+            format!(
+                "{name}, the longest, starts {} late",
+                units::time(late.after)
+            )
+        }),
+        action: "start it first, or split it",
+        cap: late.gain.min(most),
+        work: AffectedWork::Remains,
+    }
+}
+
+/// The remedy for a worker of a test runner that still tests when the other workers have ended. `alone` is the time for
+/// which it runs alone, and `most` the part of this time on the critical path, both in nanoseconds.
+fn start_longest_test_first(facts: &BuildFacts<'_>, group: Group, alone: u64, most: u64) -> Remedy {
+    Remedy {
+        kind: AdviceKind::Last,
+        finding: Phrase::with([&facts.name(group)], |[name]| {
+            format!("{name} tests alone for {}", units::time(alone))
+        }),
+        action: "start its longest test first, or split it",
+        cap: most - most / facts.cpus,
+        work: AffectedWork::Remains,
+    }
+}
+
+/// The remedy for a program of which it is not known how it could run beside others. `alone` is the time for which it
+/// runs alone, and `most` the part of this time on the critical path, both in nanoseconds.
+fn divide(
+    facts: &BuildFacts<'_>,
+    group: Group,
+    execution: &Execution,
+    alone: u64,
+    most: u64,
+) -> Remedy {
+    // The parts of the work need as much CPU time together as the undivided work, so on `cpus` CPUs one part in `cpus`
+    // of the time remains.
+    let divided = most - most / facts.cpus;
+    let (action, cap, work) = match facts.role(group) {
+        Some(Role::Compiler) => (
+            "split it, or start it earlier, if it needs no result of the work before",
+            most,
+            AffectedWork::Remains,
+        ),
+        Some(Role::Shell) => ("do less in the shell", most, AffectedWork::LeftOut),
+        // If a program does nearly the whole work of the build, its work can only be divided and not be left out. This
+        // does not apply to programs with a known role, such as build tools.
+        None if is_whole(facts, execution) => (
+            "divide its work among the CPUs, if its parts are independent",
+            divided,
+            AffectedWork::Remains,
+        ),
+        _ => (
+            "split it, if its parts are independent",
+            divided,
+            AffectedWork::LeftOut,
+        ),
+    };
+    Remedy {
+        kind: AdviceKind::Alone,
+        finding: Phrase::with([&facts.name(group)], |[name]| {
+            format!("{name} runs alone for {}", units::time(alone))
+        }),
+        action,
+        cap,
+        work,
+    }
+}
+
+/// Whether an execution is COMMAND itself, or has at least nineteen twentieths of the CPU time of COMMAND and all its
+/// descendants.
+fn is_whole(facts: &BuildFacts<'_>, execution: &Execution) -> bool {
+    let all = facts.analysis.process(facts.path.process).tree.times.on_cpu;
+    let rest = all.saturating_sub(execution.on_cpu);
+    execution.process == facts.path.process || rest.saturating_mul(20) <= all
+}
+
+/// Whether an execution of a program is one of several workers that a test runner has at the same time.
+fn beside_workers(facts: &BuildFacts<'_>, group: Group, execution: &Execution) -> bool {
+    facts.all().any(|(other, worker)| {
+        other != group
+            && (&worker.program, worker.owner) == (&execution.program, execution.owner)
+            && worker.start < execution.end
+            && execution.start < worker.end
+    })
+}
+
+/// Whether at least two other executions of the same file used about as much CPU time. Jobs of about equal size are no
+/// problem by themselves; only the number of jobs at once can be wrong.
+fn has_peers(facts: &BuildFacts<'_>, group: Group) -> bool {
+    let own = facts
+        .execution(group)
+        .map_or(0, |execution| execution.on_cpu);
+    let file = facts.file(group);
+    let peers = facts.all().filter(|(other, execution)| {
+        *other != group
+            && execution.on_cpu.saturating_mul(3) >= own.saturating_mul(2)
+            && facts.file(*other) == file
+    });
+    !file.is_empty() && peers.count() >= 2
+}

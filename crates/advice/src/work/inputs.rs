@@ -1,0 +1,237 @@
+//! Did two equal executions of a program have equal inputs? The recording has no contents of files, so this looks for
+//! signs that the inputs differ: pipes, programs that change files, and checks whose results decide about repetitions.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use tr_analyze::model::ProcessIx;
+use tr_analyze::programs::Group;
+use tr_analyze::timeline::Actor;
+use tr_format::event::{Ktime, Reason};
+use tr_programs::program_name::ProgramName;
+use tr_programs::table::utilities::UtilityUse;
+
+use crate::facts::BuildFacts;
+use tr_insight::exit;
+
+/// The largest number of programs that ran between two equal executions and are examined for changes of files. This
+/// bounds the work for a forged file with thousands of programs.
+const EDITS: usize = 1000;
+/// The least CPU time in ns for which an execution that repeats another one gets advice. A guess: avoiding a shorter
+/// execution costs as much as repeating it.
+pub(super) const REPEATED: u64 = 20_000_000;
+/// The largest number of ancestors of an execution that are searched for the program that started it. A compiler is
+/// fewer levels below its build tool. This bounds the work.
+pub(super) const ABOVE: usize = 8;
+/// The longest time in ns between the starts of two programs of one pipe. A guess: a shell starts them within some
+/// milliseconds, and later on a busy machine.
+const PIPE: u64 = 50_000_000;
+
+/// The signs in a recording that equal executions of a program had different inputs.
+pub(super) struct Inputs<'f, 'a> {
+    facts: &'f BuildFacts<'a>,
+    edits: Vec<Edit<'f>>,
+    /// The result of [`questions`]. This result is computed only if it is needed, because most builds repeat nothing.
+    questions: OnceCell<BTreeMap<Group, Vec<Ktime>>>,
+}
+
+impl<'f, 'a> Inputs<'f, 'a> {
+    pub fn new(facts: &'f BuildFacts<'a>) -> Inputs<'f, 'a> {
+        Inputs {
+            facts,
+            edits: edits(facts),
+            questions: OnceCell::new(),
+        }
+    }
+
+    /// Whether an execution of a program may read its input from a pipe, so that its arguments do not name the input.
+    pub fn may_come_from_a_pipe(&self, group: Group) -> bool {
+        is_in_a_pipe(self.facts, group) || reads_a_pipe(self.facts, group)
+    }
+
+    /// Whether something happened between two equal executions by which the inputs of the later one may differ.
+    pub fn may_differ(&self, first: Group, again: Group) -> bool {
+        let questions = || self.questions.get_or_init(|| questions(self.facts));
+        is_edited(self.facts, &self.edits, first, again)
+            || is_asked_between(self.facts, questions(), first, again)
+    }
+}
+
+/// Whether an execution of a program may be a part of a shell's pipe: a sibling started at nearly the same time, and
+/// both lived at once.
+fn is_in_a_pipe(facts: &BuildFacts<'_>, group: Group) -> bool {
+    let owner = facts.owner(group).filter(|owner| facts.is_shell(*owner));
+    let (Some(shell), Some(execution)) = (
+        owner.and_then(|owner| facts.execution(owner)),
+        facts.execution(group),
+    ) else {
+        return false;
+    };
+    let own = facts.analysis.process(execution.process);
+    let siblings = &facts.analysis.process(shell.process).children;
+    // The siblings are sorted by their starts, so the nearby ones are found by binary search.
+    let start = |ix: &ProcessIx| facts.analysis.process(*ix).start;
+    let first = siblings.partition_point(|ix| start(ix).0.saturating_add(PIPE) < own.start.0);
+    let near = siblings.get(first..).unwrap_or_default().iter();
+    let mut near = near.take_while(|ix| start(ix).since(own.start) < PIPE);
+    near.any(|ix| {
+        let other = facts.analysis.process(*ix);
+        *ix != execution.process && other.start < own.end && own.start < other.end
+    })
+}
+
+/// Whether an execution of a program waited for data from a pipe whose other end no descendant of the execution has. If
+/// so, it is not known whether the execution has the same input as another one.
+fn reads_a_pipe(facts: &BuildFacts<'_>, group: Group) -> bool {
+    let analysis = facts.analysis;
+    let (Some(timeline), Some(execution)) = (&analysis.timeline, facts.execution(group)) else {
+        return false;
+    };
+    let is_own = |process| {
+        analysis
+            .lineage(process)
+            .any(|above| above == execution.process)
+    };
+    let threads = &analysis.process(execution.process).threads;
+    threads.iter().any(|thread| {
+        let stretches = timeline.since(*thread, execution.start);
+        let mut stretches = stretches.take_while(|stretch| stretch.from < execution.end);
+        stretches.any(|stretch| {
+            let by_others = match stretch.waker() {
+                Actor::Thread(waker) => !is_own(analysis.thread(waker).process),
+                _ => true,
+            };
+            stretch.reason == Reason::PipeRead && by_others
+        })
+    })
+}
+
+/// An execution of a program that changes the files named by its arguments, such as `sed -i`.
+struct Edit<'f> {
+    from: Ktime,
+    args: Vec<&'f [u8]>,
+    /// Whether the program may change files that its arguments do not name, such as `git checkout`.
+    any: bool,
+}
+
+/// The executions of programs that change files named by their arguments, such as `sed -i`, `cp`, `git checkout` and
+/// `patch`.
+fn edits<'f>(facts: &'f BuildFacts<'_>) -> Vec<Edit<'f>> {
+    let edits = facts.all().filter_map(|(group, execution)| {
+        let args = facts.args(group);
+        let edit = Edit {
+            from: execution.start,
+            args: args.get(1..).unwrap_or_default().to_vec(),
+            any: execution.program.name() == "git",
+        };
+        execution.program.edits(&edit.args).then_some(edit)
+    });
+    let mut edits: Vec<Edit<'f>> = edits.collect();
+    edits.sort_by_key(|edit| edit.from);
+    edits
+}
+
+/// Whether, between two equal executions of a program, another program changed a file that is named by the arguments of
+/// that program and of the later execution. A program that may change files which its arguments do not name, such as
+/// `git checkout`, may have changed any file.
+fn is_edited(facts: &BuildFacts<'_>, edits: &[Edit<'_>], first: Group, again: Group) -> bool {
+    let start = |group| facts.execution(group).map(|execution| execution.start);
+    let (Some(from), Some(to)) = (start(first), start(again)) else {
+        return false;
+    };
+    let args = facts.args(again);
+    let files = args.get(1..).unwrap_or_default();
+    let base = |arg: &[u8]| arg.rsplit(|byte| *byte == b'/').next().map(<[u8]>::to_vec);
+    let names: BTreeSet<Vec<u8>> = files
+        .iter()
+        .filter(|arg| !arg.starts_with(b"-"))
+        .filter_map(|arg| base(arg))
+        .collect();
+    let between = edits.partition_point(|edit| edit.from < from);
+    let between = edits.get(between..).unwrap_or_default();
+    let mut between = between.iter().take_while(|edit| edit.from < to).take(EDITS);
+    between.any(|edit| {
+        let mut files = edit.args.iter().filter(|arg| !arg.starts_with(b"-"));
+        // A program may get a file's name without the ending: `pdflatex book` reads book.aux. So names without their
+        // endings are compared, too.
+        let stem = |name: &[u8]| {
+            name.rsplitn(2, |byte| *byte == b'.')
+                .last()
+                .map(<[u8]>::to_vec)
+        };
+        let names_one = |arg: &&[u8]| {
+            let name = base(arg).unwrap_or_default();
+            names.contains(&name) || stem(&name).is_some_and(|stem| names.contains(&stem))
+        };
+        edit.any || files.any(names_one)
+    })
+}
+
+/// Whether a program compares two files. Scripts use the exit status of such a program to decide whether a result is
+/// stable.
+fn compares(program: &ProgramName) -> bool {
+    program.uses().contains(&UtilityUse::Compare) || program.has_verb("git", "diff")
+}
+
+/// For each execution of a program, the sorted ends of the programs that it started and whose exit statuses may decide
+/// whether the execution repeats other programs. These are programs that compare files, and command lines that ran
+/// several times until their result (success or failure) changed.
+fn questions(facts: &BuildFacts<'_>) -> BTreeMap<Group, Vec<Ktime>> {
+    let mut asked: BTreeMap<Group, Vec<Ktime>> = BTreeMap::new();
+    // The ends of equal command lines of one program, each with whether it failed.
+    type Ends = Vec<(Ktime, bool)>;
+    let mut equal: BTreeMap<(Group, Vec<&[u8]>), Ends> = BTreeMap::new();
+    for (group, execution) in facts.all() {
+        let (Some(owner), Some(exec)) = (execution.owner, facts.exec(group)) else {
+            continue;
+        };
+        if compares(&execution.program) {
+            asked.entry(owner).or_default().push(execution.end);
+        } else if !exec.argv.truncated() && execution.on_cpu < REPEATED {
+            let failed = exit::failed(facts.analysis.process(execution.process).status);
+            let ends = equal.entry((owner, facts.args(group))).or_default();
+            ends.push((execution.end, failed));
+        }
+    }
+    for ((owner, _), mut ends) in equal {
+        ends.sort_unstable();
+        let Some(((_, last), before)) = ends.split_last() else {
+            continue;
+        };
+        let changes = !before.is_empty() && before.iter().all(|(_, failed)| failed != last);
+        if changes {
+            let times = asked.entry(owner).or_default();
+            times.extend(ends.iter().map(|(end, _)| *end));
+        }
+    }
+    for times in asked.values_mut() {
+        times.sort_unstable();
+    }
+    asked
+}
+
+/// Whether a program that started two equal executions, directly or through others, ran a check between them whose
+/// result may decide how often it repeats them (see [`questions`]).
+fn is_asked_between(
+    facts: &BuildFacts<'_>,
+    questions: &BTreeMap<Group, Vec<Ktime>>,
+    first: Group,
+    again: Group,
+) -> bool {
+    let (from, to) = match (facts.execution(first), facts.execution(again)) {
+        (Some(first), Some(again)) => (first.end, again.start),
+        _ => return false,
+    };
+    let above = |group: Group| {
+        let owners = std::iter::successors(facts.owner(group), |owner| facts.owner(*owner));
+        owners.take(ABOVE)
+    };
+    let above_first: Vec<Group> = above(first).collect();
+    above(again)
+        .filter(|owner| above_first.contains(owner))
+        .any(|owner| {
+            let times = questions.get(&owner).map(Vec::as_slice).unwrap_or_default();
+            let next = times.get(times.partition_point(|at| *at < from));
+            next.is_some_and(|at| *at <= to)
+        })
+}

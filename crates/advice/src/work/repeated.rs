@@ -1,0 +1,181 @@
+//! Does a program do the same work twice? Advises to keep the result of executions with equal command lines, about
+//! equal CPU time, and equal inputs as far as they are known.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tr_analyze::programs::Group;
+use tr_analyze::schedule::MOST;
+use tr_analyze::what_if::Without;
+use tr_programs::program_name::ProgramName;
+use tr_programs::tools::Role;
+use tr_text::phrase::Phrase;
+use tr_text::units;
+
+use super::inputs::{Inputs, ABOVE, REPEATED};
+use crate::candidate::{AdviceKind, Candidate, Certainty};
+use crate::directories::{Directories, Directory};
+use crate::facts::{BuildFacts, Execution};
+use tr_insight::normal::{argument, Paths};
+
+/// A call of a program: the program, the parts of its arguments that are equal in all runs of one build, and its
+/// working directory. Executions with equal calls may repeat work.
+type Call = (ProgramName, Vec<String>, Directory);
+
+/// The executions of one program that repeat the work of earlier ones.
+#[derive(Default)]
+struct Again {
+    groups: Vec<Group>,
+    /// The CPU time in ns of the executions that repeat work.
+    sum: u64,
+    /// The pairs of different build tools that started the first execution and a later one; `None` stands for
+    /// repetitions without such a pair.
+    builds: BTreeSet<Option<(Group, Group)>>,
+}
+
+pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
+    let inputs = Inputs::new(facts);
+    let mut by_program: BTreeMap<ProgramName, Again> = BTreeMap::new();
+    for ((program, ..), equal) in equal_executions(facts, &inputs) {
+        let again = by_program.entry(program).or_default();
+        again.add(facts, &inputs, &equal);
+    }
+    // Each proposed change needs memory for a set of all executions of programs, so the number of changes is limited: a
+    // forged file may have thousands of programs.
+    let mut by_program: Vec<(ProgramName, Again)> = by_program.into_iter().collect();
+    by_program.sort_by_key(|(_, again)| std::cmp::Reverse(again.sum));
+    by_program.truncate(MOST);
+    let candidates = by_program.into_iter();
+    candidates
+        .filter_map(|(program, again)| again.candidate(facts, &program))
+        .collect()
+}
+
+/// The executions of programs that could repeat work, by their calls, in the order of their starts. Each has its CPU
+/// time in nanoseconds.
+fn equal_executions(
+    facts: &BuildFacts<'_>,
+    inputs: &Inputs<'_, '_>,
+) -> BTreeMap<Call, Vec<(Group, u64)>> {
+    let cwd = String::from_utf8_lossy(&facts.analysis.meta.cwd);
+    let directories = Directories::new(facts);
+    let tried_again = facts.groups_of(facts.tried_again());
+    let tried_again = facts.below(&tried_again);
+    let mut equal: BTreeMap<Call, Vec<(Group, u64)>> = BTreeMap::new();
+    for (group, execution) in facts.all() {
+        let Some(exec) = facts.exec(group) else {
+            continue;
+        };
+        if execution.on_cpu < REPEATED
+            || !exec.ended
+            || exec.argv.truncated()
+            || tried_again.get(group as usize) == Some(&true)
+            || !may_repeat(execution, || inputs.may_come_from_a_pipe(group))
+        {
+            continue;
+        }
+        let args = facts.args(group).into_iter();
+        let args: Vec<String> = args
+            .map(|arg| argument(arg, &cwd, &[], Paths::Whole))
+            .collect();
+        // A configure script overwrites the same file for each test.
+        if args.iter().any(|arg| arg.contains("conftest")) || args.len() < 2 {
+            continue;
+        }
+        let directory = directories.of(execution, exec);
+        let call = (execution.program.clone(), args, directory);
+        let of = equal.entry(call).or_default();
+        of.push((group, exec.times.on_cpu));
+    }
+    equal
+}
+
+/// Whether a program with an equal command line may do equal work. `is_piped` says whether the input of the program may
+/// come from a pipe; the input of a compiler is in files.
+fn may_repeat(execution: &Execution, is_piped: impl Fn() -> bool) -> bool {
+    if execution.program.converges() {
+        return false;
+    }
+    match execution.program.role() {
+        Some(Role::Shell | Role::Jobs | Role::Tests) => false,
+        Some(Role::Compiler) => true,
+        _ => !is_piped(),
+    }
+}
+
+impl Again {
+    /// Adds the executions that repeat the first one of some equal executions, which are in the order of their starts
+    /// and have their CPU times in nanoseconds.
+    fn add(&mut self, facts: &BuildFacts<'_>, inputs: &Inputs<'_, '_>, equal: &[(Group, u64)]) {
+        let Some(((first_group, first), again)) = equal.split_first() else {
+            return;
+        };
+        // A different CPU time means different work, because the input files may differ. Equal executions at the same
+        // time are workers of one program and repeat nothing.
+        let end = facts.execution(*first_group).map(|execution| execution.end);
+        let alike = again.iter().filter(|(group, cpu)| {
+            cpu.saturating_mul(2) <= first.saturating_mul(3)
+                && first.saturating_mul(2) <= cpu.saturating_mul(3)
+                && facts.execution(*group).map(|execution| execution.start) >= end
+                && !inputs.may_differ(*first_group, *group)
+        });
+        for (group, cpu) in alike {
+            self.groups.push(*group);
+            self.sum = self.sum.saturating_add(*cpu);
+            let tools = builds_of(facts, *first_group).zip(builds_of(facts, *group));
+            self.builds
+                .insert(tools.filter(|(first, second)| first != second));
+        }
+    }
+
+    fn candidate(self, facts: &BuildFacts<'_>, program: &ProgramName) -> Option<Candidate> {
+        let first = self.groups.first()?;
+        let compiler = program.role() == Some(Role::Compiler);
+        let (name, s) = facts.names(*first, self.groups.iter().copied());
+        let work = units::time(self.sum);
+        let builds: Vec<_> = self.builds.into_iter().collect();
+        let (finding, again) = match builds.as_slice() {
+            [Some((earlier, later))] if compiler => {
+                let (earlier, later) = (facts.label(*earlier), facts.label(*later));
+                (
+                    Phrase::with([&name], |[name]| {
+                        format!("{later} compiles again what {earlier} compiled: {name}, {work}")
+                    }),
+                    "find out why it is out of date, or ",
+                )
+            }
+            _ => {
+                let finding =
+                    Phrase::with([&name], |[name]| format!("{name} repeat{s} {work} of work"));
+                (finding, "")
+            }
+        };
+        Some(Candidate {
+            finding,
+            action: if compiler {
+                format!("{again}use a compiler cache (ccache, sccache)")
+            } else {
+                "do it once and keep the result, if its inputs are the same".into()
+            },
+            // The recording does not contain the files that programs read and write, so only for compilers the work is
+            // surely repeated.
+            certainty: Certainty::unsure_if(!compiler),
+            without: Without::work(facts.set(self.groups.iter().copied())),
+            cap: self.sum,
+            evidence: self.groups,
+            ..Candidate::of(AdviceKind::Repeated)
+        })
+    }
+}
+
+/// The build tool that started an execution, directly or through others.
+fn builds_of(facts: &BuildFacts<'_>, group: Group) -> Option<Group> {
+    let mut above = facts.owner(group);
+    for _ in 0..ABOVE {
+        let owner = above?;
+        if facts.role(owner) == Some(Role::Jobs) {
+            return Some(owner);
+        }
+        above = facts.owner(owner);
+    }
+    None
+}

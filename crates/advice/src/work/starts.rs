@@ -1,0 +1,178 @@
+//! Do programs start so often that their starts take much of the time? Advises to do the work of many short executions,
+//! or of many executions that take the time of a start each, in one call.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use tr_analyze::critical_path::TimeKind;
+use tr_analyze::model::ProcessIx;
+use tr_analyze::programs::Group;
+use tr_analyze::schedule::MOST;
+use tr_analyze::what_if::Without;
+use tr_format::event::Reason;
+use tr_programs::program_name::ProgramName;
+use tr_programs::tools::Role;
+use tr_text::phrase::Phrase;
+use tr_text::units;
+
+use crate::candidate::{AdviceKind, Candidate, Certainty};
+use crate::facts::BuildFacts;
+use crate::quartiles::Quartiles;
+
+/// The least number of executions of a program for which advice is given to do their work in one call, and the longest
+/// mean wall time of these executions in ns. A guess: with fewer or longer executions, one call for all of them would
+/// save little.
+const SHORT: (u64, u64) = (100, 20_000_000);
+/// The least number of executions of a program that takes the same CPU time for each of its files, and the longest such
+/// CPU time in ns, which is then the time of the program's start. A guess: the start of a runtime takes 20 to 100 ms.
+const START_UP: (usize, u64) = (10, 120_000_000);
+/// Like [`START_UP`], for programs whose runtime compiles itself at each start. A guess: javac needs 0.9 s for a file
+/// of a few lines, and a large source file takes other times than its neighbours.
+const WARM_UP: (usize, u64) = (3, 3_000_000_000);
+
+pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
+    let mut all = short(facts);
+    all.extend(start_ups(facts));
+    all
+}
+
+/// How long a process lived while its main thread did not wait for a CPU, in nanoseconds.
+fn own_length(facts: &BuildFacts<'_>, process: ProcessIx) -> u64 {
+    let process = facts.analysis.process(process);
+    let main = process.threads.first();
+    let waited = main.map_or(0, |main| facts.analysis.thread(*main).times.run_queue);
+    process.wall().saturating_sub(waited)
+}
+
+/// Advice on many executions of one short program by one process, whose work one call could do.
+fn short(facts: &BuildFacts<'_>) -> Vec<Candidate> {
+    let mut by_owner: BTreeMap<(Group, &ProgramName), Vec<Group>> = BTreeMap::new();
+    for (group, execution) in facts.all() {
+        if let Some(owner) = execution.owner {
+            by_owner
+                .entry((owner, &execution.program))
+                .or_default()
+                .push(group);
+        }
+    }
+    let candidate = |((owner, program), groups): ((Group, &ProgramName), Vec<Group>)| {
+        let (least, longest) = SHORT;
+        let processes = groups.iter().filter_map(|group| facts.execution(*group));
+        let processes: BTreeSet<ProcessIx> = processes.map(|execution| execution.process).collect();
+        // On a busy machine each of these processes waits for a CPU for longer than it otherwise lives, so these waits
+        // are left out.
+        let sum = processes
+            .iter()
+            .map(|ix| own_length(facts, *ix))
+            .fold(0, u64::saturating_add);
+        let count = (processes.len() as u64).max(1);
+        let sleeps = program.is("sleep");
+        if count < least || sum / count > longest || sleeps {
+            return None;
+        }
+        // A shell that starts the programs would not need its own time either, so its time counts, too.
+        let shell = facts.execution(owner)?;
+        let shell = shell.program.role().is_none_or(|role| role == Role::Shell);
+        let set = facts.set(groups.iter().copied().chain(shell.then_some(owner)));
+        let time = facts.on_path(&set, |kind, _| kind != TimeKind::Sleep);
+        let name = facts.name(owner);
+        Some(Candidate {
+            finding: Phrase::with([&name], |[name]| {
+                format!(
+                    "{name} starts {program} {} times, {} each",
+                    units::count(count),
+                    units::time(sum / count)
+                )
+            }),
+            action: "do it in one program".into(),
+            without: Without::own(|kind, _| kind != TimeKind::Sleep, Some(set)),
+            cap: time,
+            evidence: groups,
+            ..Candidate::of(AdviceKind::Short)
+        })
+    };
+    by_owner.into_iter().filter_map(candidate).collect()
+}
+
+/// Advice on a program that a script starts for each of many files, and that takes the same CPU time for each of them.
+fn start_ups(facts: &BuildFacts<'_>) -> Vec<Candidate> {
+    type Own = fn(TimeKind, Reason) -> bool;
+    let mut by_owner: BTreeMap<(Group, &ProgramName), BTreeMap<ProcessIx, Group>> = BTreeMap::new();
+    for (group, execution) in facts.all() {
+        let warms_up = execution.program.warms_up();
+        let starts = |owner: &Group| warms_up || facts.is_shell(*owner);
+        if let Some(owner) = execution.owner.filter(starts) {
+            if execution.exec.is_some() && (warms_up || facts.role(group).is_none()) {
+                let all = by_owner.entry((owner, &execution.program)).or_default();
+                all.insert(execution.process, group);
+            }
+        }
+    }
+    let on_cpu = |group: &Group| {
+        facts
+            .execution(*group)
+            .map_or(0, |execution| execution.on_cpu)
+    };
+    // Each proposed change needs memory for a set of all executions of programs, so the number of changes is limited: a
+    // forged file may have thousands of scripts.
+    let mut all: Vec<((Group, &ProgramName), Vec<Group>)> = by_owner
+        .into_iter()
+        .map(|(key, processes)| (key, processes.into_values().collect()))
+        .collect();
+    all.sort_by_key(|(_, groups)| Reverse(groups.iter().map(on_cpu).fold(0, u64::saturating_add)));
+    all.truncate(MOST);
+    let candidate = |((owner, program), groups): ((Group, &ProgramName), Vec<Group>)| {
+        let warms_up = program.warms_up();
+        let (least, longest) = if warms_up { WARM_UP } else { START_UP };
+        let lines: BTreeSet<Vec<&[u8]>> = groups.iter().map(|group| facts.args(*group)).collect();
+        let has_children = |group: &Group| {
+            let process = facts.process(*group);
+            process.is_some_and(|process| !process.children.is_empty())
+        };
+        let works = groups.iter().filter_map(|group| facts.execution(*group));
+        let mut works: Vec<u64> = works.map(|execution| execution.on_cpu).collect();
+        works.sort_unstable();
+        let count = works.len();
+        let Quartiles { lower, upper } = Quartiles::of_sorted(&works)?;
+        let is_short = (SHORT.1 / 2..longest).contains(&upper);
+        let is_equal = lower.saturating_mul(4) >= upper.saturating_mul(3);
+        // Executions with equal command lines are repeated work, which other advice covers.
+        let differ = lines.len() * 2 > count;
+        if count < least || !is_short || !is_equal || !differ || groups.iter().any(has_children) {
+            return None;
+        }
+        let set = facts.set(groups.iter().copied());
+        // The threads of one program also wait for CPUs that other threads of the program use, so waits for a CPU count
+        // here. The simulation knows which of these waits are for CPUs of other tasks.
+        let time = facts.on_path(&set, |_, _| true);
+        let asleep = facts.on_path(&set, |kind, _| kind == TimeKind::Sleep);
+        // Sleeps that take less than half of the time are naps of a starting runtime, which the change saves as well.
+        let (without, time): (Own, u64) = if asleep.saturating_mul(2) > time {
+            (|kind, _| kind != TimeKind::Sleep, time - asleep)
+        } else {
+            (|_, _| true, time)
+        };
+        let each = works.iter().copied().fold(0, u64::saturating_add) / count as u64;
+        let name = facts.name(owner);
+        Some(Candidate {
+            finding: Phrase::with([&name], |[name]| {
+                format!(
+                    "{name} starts {program} {} times, {} of CPU time each whatever its arguments are",
+                    units::count(count as u64),
+                    units::time(each)
+                )
+            }),
+            action: if warms_up {
+                "give all files to one call, if none needs another one's result".into()
+            } else {
+                "start it once for all, if it takes several".into()
+            },
+            without: Without::own(without, Some(set)),
+            cap: time.saturating_sub(time / count as u64),
+            certainty: Certainty::Unsure,
+            evidence: groups,
+            ..Candidate::of(AdviceKind::Short)
+        })
+    };
+    all.into_iter().filter_map(candidate).collect()
+}

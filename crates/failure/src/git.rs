@@ -1,0 +1,48 @@
+//! Connects the processes of a git push to a repository on the same machine, so that a hook that failed explains why
+//! the push failed. If a hook refuses the push, git's server process still ends successfully, and only the client
+//! process fails.
+
+use tr_analyze::model::{Process, ProcessIx};
+
+use super::finder::Finder;
+use super::passes::fails;
+use tr_insight::label;
+
+/// Two limits that bound the search: at most `BETWEEN` processes between git's client and its server, and at most
+/// `NEAR` children of the client.
+const BETWEEN: usize = 2;
+const NEAR: usize = 16;
+
+impl Finder<'_> {
+    /// The client process of git that started this server process and failed although the server succeeded.
+    pub(super) fn client(&self, server: ProcessIx) -> Option<ProcessIx> {
+        if !is_server(self.analysis.process(server)) {
+            return None;
+        }
+        let mut above = self.analysis.ancestors(server).take(BETWEEN + 1);
+        above.find(|ix| is_client(self.analysis.process(*ix)))
+    }
+
+    /// The server process of git that the given client process started and that succeeded.
+    pub(super) fn server_of_git(&self, client: ProcessIx) -> Option<ProcessIx> {
+        let process = self.analysis.process(client);
+        if !is_client(process) {
+            return None;
+        }
+        let children = process.children.iter().take(NEAR);
+        let inside = children.clone().flat_map(|ix| {
+            let child = self.analysis.process(*ix);
+            child.children.iter().take(BETWEEN)
+        });
+        let mut all = children.chain(inside).copied();
+        all.find(|ix| is_server(self.analysis.process(*ix)))
+    }
+}
+
+fn is_client(process: &Process) -> bool {
+    fails(process) && label::program(process).is_push()
+}
+
+fn is_server(process: &Process) -> bool {
+    process.status == Some(0) && label::program(process).takes_pushes(&process.argv)
+}
