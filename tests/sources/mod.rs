@@ -296,7 +296,7 @@ fn take_header(lines: &[&str], at: &mut usize, indent: usize) -> Option<String> 
     Some(header)
 }
 
-/// Whether a header is an attribute, of the next item or, as `#![forbid(unsafe_code)]`, of the whole file.
+/// Whether a header is an attribute, of an item or, as `#![forbid(unsafe_code)]`, of the whole file.
 fn is_attribute(header: &str) -> bool {
     header.starts_with("#[") || header.starts_with("#![")
 }

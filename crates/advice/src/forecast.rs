@@ -33,8 +33,8 @@ pub(super) struct Doubts {
     pub in_turn: u64,
 }
 
-/// What loops that sleep and check make uncertain. If the build's own work ends sooner, such a loop sleeps less often,
-/// and notices the end at most one sleep late. Both times are in nanoseconds.
+/// The part of a forecast that loops which sleep and check make uncertain. If the build's own work ends sooner, such a
+/// loop sleeps less often, and notices the end at most one sleep late. Both times are in nanoseconds.
 pub(super) struct Polls {
     /// The least time in which the CPUs can do the work of the build.
     pub soonest: u64,

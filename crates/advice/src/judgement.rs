@@ -111,7 +111,8 @@ pub(super) fn verdict(
     })
 }
 
-/// What the advised loops that sleep and check make uncertain; `None` if no advice is about such a loop.
+/// The part of the forecast that the advised loops which sleep and check make uncertain; `None` if no advice is about
+/// such a loop.
 fn polls(facts: &BuildFacts<'_>, changes: &[Advice]) -> Result<Option<Polls>, NoPath> {
     let polls = changes
         .iter()
@@ -124,7 +125,7 @@ fn polls(facts: &BuildFacts<'_>, changes: &[Advice]) -> Result<Option<Polls>, No
 }
 
 impl Blame {
-    /// Who is to blame for the build's time as far as the lines of advice show it. `machine` says whether the machine
+    /// Decides who is to blame for the build's time, as far as the lines of advice show it. `machine` says whether the machine
     /// withheld much time.
     fn by_advice(machine: bool, lines: &AdviceLines) -> Blame {
         let is_alone = |line: &Advice| line.kind == AdviceKind::Alone;
