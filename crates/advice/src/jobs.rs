@@ -503,6 +503,13 @@ fn of_rows(facts: &BuildFacts<'_>, program: &ProgramName, rows: &[Row]) -> Optio
             .filter(|_| !first.inherits && !first.by_load)
             .map(|known| known.change(facts.cpus))
             .filter(|action| !action.is_empty())
+            .map(|action| {
+                if kind == AdviceKind::Tests {
+                    format!("{action}, if they are independent")
+                } else {
+                    action
+                }
+            })
             .unwrap_or_else(|| {
                 if first.by_load {
                     OF_LOAD.into()
@@ -517,7 +524,10 @@ fn of_rows(facts: &BuildFacts<'_>, program: &ProgramName, rows: &[Row]) -> Optio
         jobs: rows.iter().map(|row| row.jobs).collect(),
         demand: CpuDemand::of_jobs(rows.iter().all(|row| row.mostly_wait), first.number),
         work: AffectedWork::Remains,
-        certainty: Certainty::unsure_if(rows.iter().any(|row| row.unsure)),
+        // Tests may use the same files or ports, which no recording shows.
+        certainty: Certainty::unsure_if(
+            kind == AdviceKind::Tests || rows.iter().any(|row| row.unsure),
+        ),
         evidence: all().collect(),
         ..Candidate::of(kind)
     })

@@ -52,7 +52,8 @@ pub(super) fn starts_last(
 
 /// Like [`starts_last`], for a job of a program that runs several jobs at once and is neither a shell nor a build tool.
 /// The job must not be a step that has to come after all others. The proof is that another job still ran when the job
-/// started, and that most of the other jobs also started while another job ran.
+/// started, and that most of the other jobs also started while another job ran. A test needs no other test, so of a test
+/// runner's jobs it is enough that most ran beside another one.
 pub(super) fn starts_last_of_pool(
     facts: &BuildFacts<'_>,
     group: Group,
@@ -77,10 +78,56 @@ pub(super) fn starts_last_of_pool(
     let jobs = facts
         .all()
         .filter(|(other, job)| job.owner == Some(owner) && facts.file(*other) == file);
-    let jobs: Vec<_> = jobs.map(|(_, job)| (job.start, job.end)).collect();
-    let is_beside = |start: Ktime| jobs.iter().any(|(from, to)| *from < start && start < *to);
-    let beside = jobs.iter().filter(|(start, _)| is_beside(*start)).count();
-    let is_pool = is_beside(own.start) && beside * 2 > jobs.len();
+    let mut jobs: Vec<(Ktime, Ktime)> = jobs.map(|(_, job)| (job.start, job.end)).collect();
+    jobs.sort_unstable();
+    let is_pool = if role == Some(Role::Tests) {
+        overlapping(&jobs) * 2 > jobs.len()
+    } else {
+        let is_beside = jobs
+            .iter()
+            .any(|(from, to)| *from < own.start && own.start < *to);
+        is_beside && started_beside(&jobs).filter(|beside| *beside).count() * 2 > jobs.len()
+    };
     let is_job = |job: &Execution| job.owner == Some(owner);
     starts_last(facts, group, is_job).filter(|_| is_pool && !file.is_empty())
+}
+
+/// For each job, given by its start and its end in the order of the starts, whether it started while another one ran.
+fn started_beside(jobs: &[(Ktime, Ktime)]) -> impl Iterator<Item = bool> + '_ {
+    let mut until = Ktime(0);
+    jobs.iter().map(move |(start, end)| {
+        let beside = *start < until;
+        until = until.max(*end);
+        beside
+    })
+}
+
+/// The number of jobs that ran at the same time as another one. The jobs are given as for [`started_beside`].
+fn overlapping(jobs: &[(Ktime, Ktime)]) -> usize {
+    let next = jobs.iter().skip(1).map(|(start, _)| Some(*start));
+    let next = next.chain([None]);
+    let all = jobs.iter().zip(started_beside(jobs)).zip(next);
+    let overlaps =
+        all.filter(|(((_, end), beside), next)| *beside || next.is_some_and(|next| next < *end));
+    overlaps.count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_that_ran_at_the_same_time_overlap() {
+        let jobs = |times: &[(u64, u64)]| -> Vec<(Ktime, Ktime)> {
+            let jobs = times.iter().map(|(from, to)| (Ktime(*from), Ktime(*to)));
+            jobs.collect()
+        };
+        // Two workers take the next two jobs at the same moment, and then the last job alone.
+        let pairs = jobs(&[(0, 10), (1, 10), (10, 20), (11, 20), (20, 60)]);
+        assert_eq!(overlapping(&pairs), 4);
+        assert_eq!(started_beside(&pairs).filter(|beside| *beside).count(), 2);
+        let serial = jobs(&[(0, 10), (10, 20), (20, 60)]);
+        assert_eq!(overlapping(&serial), 0);
+        assert_eq!(overlapping(&[]), 0);
+    }
 }
