@@ -425,7 +425,7 @@ fn what_was_not_judged_is_named() {
         ),
         (
             "busy-steps",
-            "both",
+            "perhaps-both",
             "jobs",
             "less on free CPUs: give it -j2, if they are targets of their own)",
         ),

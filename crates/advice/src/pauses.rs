@@ -202,9 +202,9 @@ impl Pauses {
 pub(super) fn ends_by_signal(facts: &BuildFacts<'_>, process: ProcessIx) -> bool {
     let status = facts.analysis.process(process).status;
     let signal = status.and_then(ended_by);
-    signal.is_some_and(|signal| is_for(signal, Purpose::Order))
+    signal.is_some_and(|signal| is_for(signal, Purpose::Outside))
         || exit::killed_by(status).is_some()
-        || facts.analysis.ends_after_signal(process)
+        || status == Some(0) && facts.analysis.ends_after_signal(process)
 }
 
 /// Whether the thread spent most of the given sleeps in calls that waited for a descriptor or a lock until a time-out.
