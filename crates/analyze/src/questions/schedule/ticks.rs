@@ -68,17 +68,23 @@ impl Builder<'_> {
     /// sleep on the critical path to its last one. Then the thread is in the background. It is on the path only because
     /// another thread finally waited for its end. `from` has the beginnings of the thread's sleeps.
     fn is_beside_work(&self, thread: ThreadIx, from: &[Ktime]) -> bool {
+        let mut decisive = from.iter().filter(|from| self.decides(thread, **from));
+        match (decisive.next(), decisive.next_back()) {
+            (Some(first), Some(last)) => self.others_work(thread, *first, *last),
+            _ => true,
+        }
+    }
+
+    /// Whether the other threads of a thread's process together worked for more than half of the time between two
+    /// moments.
+    fn others_work(&self, thread: ThreadIx, first: Ktime, last: Ktime) -> bool {
         let analysis = self.graph.analysis;
         let timeline = &self.graph.timeline;
-        let mut decisive = from.iter().filter(|from| self.decides(thread, **from));
-        let (Some(first), Some(last)) = (decisive.next(), decisive.next_back()) else {
-            return true;
-        };
         let own = &analysis.process(analysis.thread(thread).process).threads;
         let others = own.iter().filter(|other| **other != thread).take(MOST);
         let works = others.flat_map(|other| {
-            let parts = timeline.since(*other, *first).take(PARTS);
-            let parts = parts.take_while(|part| part.from < *last);
+            let parts = timeline.since(*other, first).take(PARTS);
+            let parts = parts.take_while(|part| part.from < last);
             parts.map(|part| (*other, part))
         });
         let mut sum = 0u64;
@@ -89,11 +95,11 @@ impl Builder<'_> {
             }
             self.looks.set(looks - 1);
             if self.is_work(other, &work) {
-                let length = work.to.min(*last).since(work.from.max(*first));
+                let length = work.to.min(last).since(work.from.max(first));
                 sum = sum.saturating_add(length);
             }
         }
-        sum.saturating_mul(2) > last.since(*first)
+        sum.saturating_mul(2) > last.since(first)
     }
 
     /// Whether a thread is not idle in a part of its time: it runs, waits for a CPU, or waits for a disk or for another
@@ -303,14 +309,28 @@ impl<'a, 'b> TickSearch<'a, 'b> {
         }
     }
 
-    /// The ticks of the thread. In a background thread that ends with its process, all time-outs are ticks.
+    /// Whether none of the time-outs is on the critical path, and the other threads of the process work meanwhile. A
+    /// runtime has such threads, which look after the others.
+    fn looks_after_others(&self) -> bool {
+        let (builder, thread) = (self.builder, self.thread);
+        let mut timeouts = self.timeouts.iter();
+        let (Some(first), Some(last)) = (timeouts.next(), timeouts.next_back()) else {
+            return false;
+        };
+        let decides = |from: &Ktime| builder.decides(thread, *from);
+        !self.timeouts.iter().any(decides) && builder.others_work(thread, *first, *last)
+    }
+
+    /// The ticks of the thread. In a background thread that ends with its process, or that looks after other threads,
+    /// all time-outs are ticks.
     fn finish(mut self) -> HashSet<Ktime> {
         let (builder, thread) = (self.builder, self.thread);
         let is_joined = || {
             self.last
                 .is_some_and(|last| builder.is_joined(thread, &last))
         };
-        if self.timeouts.len() >= PERIODIC && (self.stopped || is_joined()) {
+        let is_background = || self.stopped || is_joined() || self.looks_after_others();
+        if self.timeouts.len() >= PERIODIC && is_background() {
             let is_beside = builder.is_beside_work(thread, &self.timeouts);
             let is_tick = |from: &Ktime| is_beside || !builder.decides(thread, *from);
             let timeouts = self.timeouts.into_iter();
