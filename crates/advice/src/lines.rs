@@ -16,7 +16,8 @@ pub(super) struct AdviceLines {
     pub changes: Vec<Advice>,
     /// The most time that all advised changes save together.
     pub together: u64,
-    /// The sum of the gains of the changes that `together` counts, without the gain of more CPUs.
+    /// The sum of the gains of the changes that `together` counts, except the gain of using more of the machine's CPUs,
+    /// which `together` counts, too.
     sum: u64,
     /// The forecasts of the build's time with the first two advised changes together, with the first three, and so on.
     pub combined: Vec<Combined>,
@@ -115,7 +116,8 @@ impl Together {
                 combined: combined(simulation, alone, counted),
             }
         } else {
-            // The simulation lacks some waits, but no change alone saves more than all together.
+            // The simulation lacks some waits, so it may find a gain for all changes together that is smaller than the
+            // gain of a single change. But no change alone saves more than all changes together.
             Together {
                 sum,
                 most: gains().fold(most, u64::max),
