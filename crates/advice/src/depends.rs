@@ -126,9 +126,9 @@ fn after(facts: &BuildFacts<'_>, tools: &Tools) -> Vec<After> {
 enum Needs {
     /// A job needs the jobs that make the files which its command line names.
     Files,
-    /// The jobs are tests. Only the test's properties in the configuration of the test runner declare which other jobs
-    /// the test needs for certain. Files that the test shares with other jobs show only which of these jobs the test
-    /// may need.
+    /// The jobs are tests. A property of the test (ctest) or a rule (prove) declares which other jobs the test needs
+    /// for certain, and the recording has neither. Files that the test shares with other jobs show only which of these
+    /// jobs the test may need.
     Declared,
     /// No job needs another job, because the build tool has no way to declare that one job needs another.
     None,

@@ -126,7 +126,7 @@ fn polls(facts: &BuildFacts<'_>, changes: &[Advice]) -> Result<Option<Polls>, No
 }
 
 impl Blame {
-    /// Decides who is to blame for the build's time, as far as the lines of advice show it. `machine` says whether the machine
+    /// Decides from the lines of advice who is to blame for the build's time. `machine` says whether the machine
     /// withheld much time.
     fn by_advice(machine: bool, lines: &AdviceLines) -> Blame {
         let is_alone = |line: &Advice| line.kind == AdviceKind::Alone;

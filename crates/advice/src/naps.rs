@@ -608,7 +608,7 @@ fn of_naps(
             let tries = slept.len() >= TRIES && sleepers.len() == 1;
             let awaited = tries.then(|| polls::awaited_work(facts, &slept, longest));
             let awaited = awaited.flatten().map(|ix| facts.analysis.process(ix));
-            // An early wake-up may cut a sleep into parts, and `count` leaves out short parts.
+            // An early wake-up may cut a sleep into several parts, so `count` leaves out the short parts.
             let count = naps.iter().map(|naps| naps.count).sum();
             let (time, times) = (units::time(sum), times(count));
             let needed = asked_work(facts, &slept).saturating_add(starting(facts, &slept));
@@ -674,7 +674,8 @@ impl Naps {
         let checks = interval(facts, &long);
         Naps {
             count: long.len(),
-            // For loops that check, the waits of the awaited work are added later (`WithheldTime::add_polled`).
+            // For loops that check for the end of some work, the time for which that work waited for a CPU is added
+            // later (`WithheldTime::add_polled`).
             superfluous: if checks.is_some() {
                 Superfluous::default()
             } else {

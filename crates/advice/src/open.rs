@@ -145,8 +145,8 @@ fn is_release(analysis: &Analysis, segment: &Segment) -> bool {
     is_command && segment.from == thread.start && segment.kind == TimeKind::Outside
 }
 
-/// Describes waits of one kind that no rule of advice has judged, as an open point of the verdict. `waits` has the waits
-/// of each task that slept or that ended the waits, and `ns` is the length of all these waits.
+/// Describes waits of one kind that no rule of advice has judged, as an open point of the verdict. `waits` has the
+/// waits by task (the task that slept, or else the task that ended the waits), and `ns` is the length of all waits.
 fn of_kind(kind: OpenKind, ns: u64, waits: &BTreeMap<Option<WaitTask>, Wait>) -> OpenPoint {
     let longest = waits.values().max_by_key(|wait| wait.ns);
     let longest = longest.and_then(|wait| Some((wait.name.as_deref()?, wait)));

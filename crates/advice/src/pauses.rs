@@ -298,8 +298,8 @@ fn is_helped_after(facts: &BuildFacts<'_>, nap: &Nap) -> bool {
     })
 }
 
-/// Whether before most of the sleeps, but after the previous sleep, a connection that the process had opened failed, or
-/// a child of the process failed.
+/// Whether most of the sleeps came after a failed try: since the previous sleep, a connection that the process had
+/// opened, or a child of the process, had failed.
 fn follow_failures(facts: &BuildFacts<'_>, process: ProcessIx, slept: &[Nap]) -> bool {
     let analysis = facts.analysis;
     let connections = analysis.network.connections.iter().take(TRIES);

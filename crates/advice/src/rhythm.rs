@@ -56,7 +56,8 @@ pub(super) fn is_paced(slept: &[Nap]) -> bool {
     let mean = whole / (slept.len() as u64 - 1);
     let rate = (SECOND + mean / 2).checked_div(mean).unwrap_or(0);
     let period = SECOND.checked_div(rate).unwrap_or(0);
-    // Naps that are shorter than a millisecond all end near a moment of a timetable.
+    // If the naps are shorter than the time between two moments of a timetable, each nap ends near a moment by chance.
+    // So a timetable counts only if its moments are at most as far apart as the ends of the naps.
     let grids = [TIMETABLE, period].into_iter();
     let mut grids = grids.filter(|grid| (TIMETABLE..=mean + mean / 100).contains(grid));
     grids.any(|grid| end_on_grid(slept, grid))

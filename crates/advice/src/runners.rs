@@ -113,8 +113,9 @@ fn slowest_test(facts: &BuildFacts<'_>) -> Option<Candidate> {
     })
 }
 
-/// The shortest time in nanoseconds in which tests can run on `cpus` CPUs, if they take `time` one after the other.
-/// `each` is the time in nanoseconds that the process which distributes the tests needs for one test.
+/// The shortest time in nanoseconds in which tests can run on `cpus` CPUs, if the tests take `time` one after the
+/// other. `told` has the number of the tests and the length of the longest one. `each` is the time in nanoseconds that
+/// the process which distributes the tests needs for one test.
 fn at_once_least(time: u64, cpus: u64, told: TestTimes, each: u64) -> u64 {
     let handed = told.count.saturating_mul(each);
     (time / cpus.max(1)).max(told.longest).max(handed).min(time)

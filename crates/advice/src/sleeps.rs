@@ -5,7 +5,7 @@ use super::facts::BuildFacts;
 use super::nap::Superfluous;
 use super::{machine, naps};
 
-/// The sleeps on the critical path whose reason is known.
+/// The sleeps on the critical path for which it is known what the program waits for.
 pub(super) struct KnownSleeps {
     /// For each segment of the path, whether it is a sleep in a loop that sleeps and checks for the end of other work.
     pub polled: Vec<bool>,

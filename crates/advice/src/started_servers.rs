@@ -1,5 +1,5 @@
-//! Finds the servers of a build that started up while a program napped, and the moment from which each of them waited for
-//! requests.
+//! Finds the servers of a build that started up while a program napped, and for each server the moment from which the
+//! server waited for requests.
 
 use std::collections::BTreeSet;
 
@@ -43,8 +43,8 @@ struct Busy {
 }
 
 impl StartedServer {
-    /// The time in nanoseconds from `from` to `to` in which the server was busy and not ready yet. `queued` says whether
-    /// the times count in which the server only waited for a CPU.
+    /// The time in nanoseconds from `from` to `to` in which the server was busy and not ready yet. If `queued` is true,
+    /// the times in which the server only waited for a CPU count, too.
     pub fn worked(&self, from: Ktime, to: Ktime, queued: bool) -> u64 {
         let busy = self.busy.iter().filter(|busy| queued || !busy.queued);
         let (mut until, mut sum) = (from, 0u64);
@@ -124,8 +124,9 @@ fn busy(timeline: &Timeline, thread: ThreadIx, ready: Ktime) -> impl Iterator<It
     })
 }
 
-/// The time from which a thread only waited, and the time at which a client ended this wait for the first time. Ticks of
-/// a server that looks at its timers from time to time belong to the wait.
+/// The time from which a thread of a server only waited for requests, and the time at which a client ended such a wait
+/// for the first time. If the thread looks at its timers from time to time while it waits, this still counts as one
+/// wait.
 fn first_request(
     timeline: &Timeline,
     thread: ThreadIx,

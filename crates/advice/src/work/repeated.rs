@@ -27,8 +27,8 @@ struct Again {
     groups: Vec<Group>,
     /// The CPU time in ns of the executions that repeat work.
     sum: u64,
-    /// The pairs of different build tools that started the first execution and a later one; `None` stands for
-    /// repetitions without such a pair.
+    /// For repetitions in which two different build tools started the two executions: the tool that started the first
+    /// execution, and the tool that started the later one. `None` stands for all other repetitions.
     builds: BTreeSet<Option<(Group, Group)>>,
 }
 
