@@ -27,8 +27,8 @@ const ASKED: u64 = 1_000_000;
 const FEW: usize = 3;
 /// The largest number of processes that are searched for awaited work. A bound of the work.
 const TASKS: usize = 200;
-/// The shortest nap that is compared with the work of other threads takes the build's time divided by this number. A
-/// bound of the work.
+/// The build's time divided by this number is the length of the shortest nap that is compared with the work of other
+/// threads. A bound of the work: shorter naps are not compared.
 const LONG_NAP: u64 = 1000;
 /// The largest number of threads of a process that are searched for awaited work. A bound of the work.
 const THREADS: usize = 50;
@@ -257,8 +257,9 @@ fn asked_parts(facts: &BuildFacts<'_>, nap: &Nap) -> Vec<Vec<Stretch>> {
     works.collect()
 }
 
-/// A server of the build that starts up during the naps of its client: it becomes ready in the last nap or just before
-/// it, and the client, or a program that the client started, asks it after that nap.
+/// A server of the build that starts up during the naps of its client. The server becomes ready in the last nap or just
+/// before that nap. After the last nap, the client, or a program that the client started, sends a request to the
+/// server.
 fn of_starting(facts: &BuildFacts<'_>, slept: &[Nap]) -> Option<Awaited> {
     let [first, .., before, last] = slept else {
         return None;
@@ -283,8 +284,9 @@ fn of_starting(facts: &BuildFacts<'_>, slept: &[Nap]) -> Option<Awaited> {
 pub(super) fn starting(facts: &BuildFacts<'_>, slept: &[Nap]) -> u64 {
     let servers = started_servers(facts, slept);
     let needed = servers.iter().filter(|server| {
-        // The first nap that ended after the server became ready. If the program napped again before its request, it
-        // did not nap for this server, unless it started the next server in between.
+        // The first nap that ended after the server became ready. If the program napped once more between that nap and
+        // its request to the server, the program did not nap for this server. This does not apply if another server was
+        // started between the two naps.
         let noticed = slept.partition_point(|nap| nap.to < server.ready);
         let Some(nap) = slept.get(noticed) else {
             return true;
@@ -297,8 +299,8 @@ pub(super) fn starting(facts: &BuildFacts<'_>, slept: &[Nap]) -> u64 {
         server.asked >= nap.to && slept.get(noticed + 1).is_none_or(is_next)
     });
     let needed: Vec<&StartedServer> = needed.collect();
-    // A loop that sleeps and checks ends when the server is ready, so waits of the server for a CPU make its sleeps
-    // longer. One or two sleeps are as long on free CPUs.
+    // A loop that sleeps and checks ends when the server is ready, so the loop sleeps for longer if the server waits
+    // for a CPU. One or two sleeps are no such loop, and take as long on free CPUs as on busy ones.
     let queued = slept.len() >= LOOP;
     let needed = slept.iter().map(|nap| {
         let worked = needed

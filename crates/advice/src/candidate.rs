@@ -166,8 +166,8 @@ pub(crate) struct Candidate {
     /// The most time in nanoseconds that the proposed change can save, as the rule that proposes the change states it.
     pub(super) cap: u64,
     /// The part of the removed sleeps that would not occur if no other tasks used the build's CPUs: the program slept
-    /// again and again until work ended, and that work waited for a CPU. The proposed change does not save the proven
-    /// share of this part.
+    /// again and again until some work ended, and that work waited for a CPU. As far as this is proven
+    /// (`Superfluous::proven`), the part does not count for the gain of the proposed change.
     pub(super) superfluous: Superfluous,
     /// The jobs that the proposed change runs at once. The time that these jobs take remains in the simulation.
     pub(super) jobs: Vec<Jobs>,

@@ -12,8 +12,9 @@ use super::facts::BuildFacts;
 
 /// The largest number of entries in a thread's timeline that are searched for sleeps. This bounds the work.
 const PARTS: usize = 100_000;
-/// If a program looks at least this many times during one job whether the job has ended, its sleeps in between get no
-/// advice of their own. A guess: of fewer sleeps, the last one takes a tenth of the job's length or more.
+/// If a program looks at least this many times during one job whether the job has ended, the program's sleeps in
+/// between get no advice of their own. A guess: with fewer sleeps, each sleep takes a tenth of the job's length or
+/// more, so the program may notice the end of the job that much too late.
 const OFTEN: usize = 10;
 
 /// Among the programs whose jobs the proposed changes run at once, those that look again and again whether their jobs
@@ -25,7 +26,7 @@ pub(super) struct Checkers {
 
 impl Checkers {
     /// Adds the programs that started the jobs of a proposed change, if one of these programs looks again and again
-    /// whether its jobs have ended. Returns whether one of them does.
+    /// whether its jobs have ended. Returns whether the programs were added.
     pub fn add(&mut self, facts: &BuildFacts<'_>, candidate: &Candidate) -> bool {
         let checks = checks_for_jobs(facts, candidate);
         if checks {
@@ -35,8 +36,9 @@ impl Checkers {
         checks
     }
 
-    /// Whether a proposed change is about the sleeps of one of these programs. The sleeps end when the program's jobs
-    /// end, so removing the sleeps is no change of its own.
+    /// Whether a proposed change is about the sleeps of one of the programs in `self`, which look again and again
+    /// whether their jobs have ended. The sleeps end when the program's jobs end, so removing the sleeps is no change
+    /// of its own.
     pub fn sleep_in(&self, facts: &BuildFacts<'_>, candidate: &Candidate) -> bool {
         let is_checker = |group: &Group| {
             let execution = facts.execution(*group);

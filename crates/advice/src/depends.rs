@@ -126,8 +126,9 @@ fn after(facts: &BuildFacts<'_>, tools: &Tools) -> Vec<After> {
 enum Needs {
     /// A job needs the jobs that make the files which its command line names.
     Files,
-    /// The jobs are tests. The properties of a test, or a rule, declare which other jobs the test needs for certain.
-    /// Files that the test shares with other jobs show which of these jobs the test may need.
+    /// The jobs are tests. A property of the test (ctest) or a rule (prove) declares which other jobs the test needs
+    /// for certain, and the recording has neither. Files that the test shares with other jobs show only which of these
+    /// jobs the test may need.
     Declared,
     /// No job needs another job, because the build tool has no way to declare that one job needs another.
     None,
@@ -312,8 +313,8 @@ impl Files {
         }
     }
 
-    /// Adds the crate that a call of rustc by cargo makes, and the crates that it needs, to the files of a job. The
-    /// name of a crate with its hash identifies the crate, whichever of its files is named.
+    /// Adds the crate that a call of rustc by cargo makes, and the crates that the call needs, to the files of a job.
+    /// Each crate is added by its name with its hash, because a call may name any one of the files of a crate.
     fn add_crate(&mut self, words: &[String]) {
         let mut name = "";
         let mut hash = "";

@@ -265,7 +265,8 @@ pub(super) fn fetches(facts: &BuildFacts<'_>) -> Vec<Candidate> {
                 "keep in a cache what it fetches".into(),
             )
         };
-        // Executions of the same program that are not on the critical path wait as well, so the change applies to all.
+        // Executions of the same program that are not on the critical path wait as well, so the change applies to all
+        // executions of the program.
         let all = facts
             .all()
             .filter(|(_, execution)| execution.program == *program);

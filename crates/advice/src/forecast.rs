@@ -14,7 +14,8 @@ pub(super) struct Forecast {
     pub at_most: u64,
 }
 
-/// The facts for which a forecast is less certain, each in nanoseconds. A fact that does not apply is 0 or `None`.
+/// The facts that make a forecast less certain, each as a time in nanoseconds. A fact that does not apply is 0 or
+/// `None`.
 pub(super) struct Doubts {
     /// The simulated time of a build under a CPU quota. It may be less than the recorded time without the throttled
     /// time.
@@ -95,14 +96,15 @@ pub(super) struct Errors {
     pub above: u64,
 }
 
-/// The errors of the forecast of a build's time (`alone`) without the time that it lost to other tasks (`lost`), both
-/// in nanoseconds. `on_disks` is the time in nanoseconds for which the critical path waited for disks. On a busy
+/// The errors of the forecast of a build's time (`alone`) without the time that the build lost to other tasks (`lost`),
+/// both in nanoseconds. `on_disks` is the time in nanoseconds for which the critical path waited for disks. On a busy
 /// machine the build's own work takes longer, too, because caches and cores are shared. If no time was lost to other
-/// tasks, nothing is forecast. For four builds of docs/validation.md that ran with and without other tasks, an error of
-/// a tenth would cover two builds, and a fifth all of them. Three builds that lost more than half of their time at a
-/// load of 11 to 22 needed 28 to 55 % more CPU time there, and of 124 builds under a quota six that lost more than
-/// two thirds needed 43 to 53 % more (`waits.py`). Other tasks that take most of the time may use the disks, too,
-/// so the build may have no waits for disks without them.
+/// tasks, nothing is forecast, and the errors are 0. For four builds of docs/validation.md that ran with and without
+/// other tasks, an error of a tenth would cover the times of two builds, and an error of a fifth the times of all four.
+/// Larger errors occurred, too (`waits.py`). Three builds lost more than half of their time at a load of 11 to 22, and
+/// needed 28 to 55 % more CPU time than without the load. Of 124 builds under a CPU quota, six lost more than two
+/// thirds of their time, and needed 43 to 53 % more CPU time. Other tasks that take most of the time may use the disks,
+/// too, so without other tasks the build may have no waits for disks.
 pub(super) fn errors(lost: u64, alone: u64, on_disks: u64) -> Errors {
     let below = if lost > alone.saturating_mul(2) {
         share(alone, 4, 10)

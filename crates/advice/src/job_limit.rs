@@ -52,7 +52,8 @@ pub(super) fn told_makes(facts: &BuildFacts<'_>) -> Vec<Option<Option<u64>>> {
     })
 }
 
-/// The limit on the number of jobs that the tool `owner` runs at once. `told` is the result of [`told_makes`].
+/// The limit on the number of jobs that the tool `owner` runs at once. `told` is the result of [`told_makes`]: for each
+/// execution of a program, the number of jobs that the nearest make allows.
 pub(super) fn limit(facts: &BuildFacts<'_>, owner: Group, told: &[Option<Option<u64>>]) -> Limit {
     let known = |group: Group| changes::known(&facts.execution(group)?.program);
     let Some(own) = known(owner) else {

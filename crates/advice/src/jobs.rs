@@ -131,8 +131,9 @@ fn is_one_command(facts: &BuildFacts<'_>, jobs: &[Job]) -> bool {
 }
 
 /// Whether the commands of a script have to stay in order, because each command changes what the next one reads. This
-/// is so in two cases: all commands change a repository, or all commands are build tools in one directory, and one of
-/// these runs without a target and therefore makes files that the others need.
+/// is so in two cases. Either all commands change a repository, or all commands are build tools in one directory and at
+/// least one of these tools runs without a target. A tool without a target makes everything, also the files that the
+/// other tools need.
 fn is_ordered(facts: &BuildFacts<'_>, owner: Group, program: &ProgramName, jobs: &[Job]) -> bool {
     if !facts.is_shell(owner) {
         return false;
@@ -221,7 +222,8 @@ fn independent(facts: &BuildFacts<'_>, mut children: Vec<NamedJob<'_>>) -> Vec<V
             }
         }
     }
-    // A repeated command may need the result of its earlier run, so each command line is kept once.
+    // A repeated command may need the result of its earlier run, and then the two cannot run at once. So of several
+    // jobs with the same command line only the first one is kept.
     for part in &mut parts {
         let mut seen = BTreeSet::new();
         part.retain(|job| command(facts, job).is_none_or(|command| seen.insert(command)));
@@ -297,8 +299,8 @@ impl Order {
         })
     }
 
-    /// The advice to run several of these commands at once. If the tool has an option for the number of jobs, the
-    /// advice is to use that option, although the steps of the tool may need each other.
+    /// The advice to run several commands of this sequence at once. If the tool that started the commands has an option
+    /// for the number of jobs, the advice is to use that option, although the steps of the tool may need each other.
     fn candidate(&self, facts: &BuildFacts<'_>) -> Option<Candidate> {
         if !self.takes_jobs {
             return self.of_checks(facts);
@@ -417,7 +419,8 @@ fn row(facts: &BuildFacts<'_>, owner: Group, limit: Limit, mut jobs: Vec<Job>) -
         .iter()
         .map(|job| job.on_cpu)
         .fold(0, u64::saturating_add);
-    // Without other tasks on the CPUs, the build does not have the time in which its tasks had no CPU.
+    // If no other tasks used the CPUs, tasks of the build would not have to wait without a CPU. So the time in which
+    // tasks of the build wanted a CPU and none of them had one is subtracted.
     let starved = starved_within(facts, from, until).min(length);
     let own = length - starved;
     let groups: Vec<Group> = jobs.iter().map(|job| job.group).collect();
@@ -427,7 +430,8 @@ fn row(facts: &BuildFacts<'_>, owner: Group, limit: Limit, mut jobs: Vec<Job>) -
         .filter(|group| *group != slowest.group);
     let mostly_wait = work.saturating_mul(2) < own;
     let longest = slowest.to.since(slowest.from);
-    // While a job waits, other tasks of the build may want a CPU, so that time does not make the job longer.
+    // While a job waits, other tasks of the build may be the ones that want a CPU. So if the jobs mostly wait, the time
+    // in which tasks of the build got no CPU is not subtracted from the length of the jobs.
     let (own, longest) = if mostly_wait {
         (length, longest)
     } else {

@@ -68,7 +68,8 @@ pub(super) fn verdict(
     let likely = Forecast::of(facts, withheld, &doubts).likely;
     let blame = Blame::by_advice(machine, lines);
     let blame = blame.with_open(&findings.points, facts.wall.saturating_sub(likely));
-    // If the build's time is its own, nothing makes its loops longer.
+    // If only the build's code is to blame, the machine did not make the build's loops of sleeps longer. Then these
+    // loops do not make the forecast uncertain.
     if blame != Blame::Code {
         doubts.polls = polls(facts, changes)?;
     }
@@ -97,8 +98,8 @@ pub(super) fn verdict(
         changes: saved.unwrap_or(0),
         unless_meant: own_changes(changes).all(|line| line.unless_meant),
         bound: findings.bound,
-        // A wait longer than the build's own time is not shown: other tasks cause a part of such a wait, for example if
-        // a loop checks for the end of work that they slow down.
+        // Waits that take longer than the build's own time are not shown, because other tasks cause a part of such
+        // waits. An example is a loop that checks for the end of some work, while other tasks slow down that work.
         mostly: waits(facts, findings.bound.unwrap_or(0)).filter(|mostly| mostly.ns <= likely),
         waits: if waited <= likely && waited > likely / 2 {
             waited
@@ -111,8 +112,8 @@ pub(super) fn verdict(
     })
 }
 
-/// The part of the forecast that the advised loops which sleep and check make uncertain; `None` if no advice is about
-/// such a loop.
+/// The part of the forecast that is uncertain because of loops which sleep and check, as far as the advised changes are
+/// about such loops; `None` if no advice is about such a loop.
 fn polls(facts: &BuildFacts<'_>, changes: &[Advice]) -> Result<Option<Polls>, NoPath> {
     let polls = changes
         .iter()
@@ -125,7 +126,7 @@ fn polls(facts: &BuildFacts<'_>, changes: &[Advice]) -> Result<Option<Polls>, No
 }
 
 impl Blame {
-    /// Decides who is to blame for the build's time, as far as the lines of advice show it. `machine` says whether the machine
+    /// Decides from the lines of advice who is to blame for the build's time. `machine` says whether the machine
     /// withheld much time.
     fn by_advice(machine: bool, lines: &AdviceLines) -> Blame {
         let is_alone = |line: &Advice| line.kind == AdviceKind::Alone;
@@ -153,7 +154,9 @@ impl Blame {
     }
 
     /// Takes into account that tasks of the build got no CPU for much time while a process slept that perhaps waited
-    /// for their work.
+    /// for the work of these tasks. `saves` says whether the advised changes save time. A verdict that blames only the
+    /// code is changed: if `saves` is true, the new verdict blames the code and the machine; otherwise it blames the
+    /// machine and perhaps also the code.
     fn with_starved(self, saves: bool) -> Blame {
         match self {
             Blame::Code if saves => Blame::Both,

@@ -16,7 +16,8 @@ pub(super) struct AdviceLines {
     pub changes: Vec<Advice>,
     /// The most time that all advised changes save together.
     pub together: u64,
-    /// The sum of the gains of the changes that `together` counts, without the gain of more CPUs.
+    /// The sum of the gains of the changes that `together` counts, except the gain of using more of the machine's CPUs,
+    /// which `together` counts, too.
     sum: u64,
     /// The forecasts of the build's time with the first two advised changes together, with the first three, and so on.
     pub combined: Vec<Combined>,
@@ -58,8 +59,8 @@ impl AdviceLines {
         self.changes.truncate(MOST);
     }
 
-    /// The most time that all advised changes save together; `None` if the build's authors can make none of the changes
-    /// whose gains the verdict counts.
+    /// The most time that all advised changes save together; `None` if there is no advised change that counts. Changes
+    /// by the administrator of the machine and advice on work that runs alone do not count.
     pub fn saved(&self) -> Option<u64> {
         self.has_own.then_some(self.together)
     }
@@ -98,7 +99,7 @@ impl Together {
         kept: &[DistinctAdvice],
         alone: u64,
     ) -> Together {
-        // Perhaps work that runs alone can neither be divided nor left out, so the common gain does not count advice on
+        // Work that runs alone can perhaps neither be divided nor left out, so the common gain does not count advice on
         // such work.
         let is_counted = |kept: &DistinctAdvice| kept.advice.kind != AdviceKind::Alone;
         let counted = kept.get(..kept.partition_point(is_counted));
@@ -115,7 +116,8 @@ impl Together {
                 combined: combined(simulation, alone, counted),
             }
         } else {
-            // The simulation lacks some waits, but no change alone saves more than all together.
+            // The simulation lacks some waits, so it may find a gain for all changes together that is smaller than the
+            // gain of a single change. But no change alone saves more than all changes together.
             Together {
                 sum,
                 most: gains().fold(most, u64::max),
@@ -125,7 +127,7 @@ impl Together {
     }
 }
 
-/// The advised changes of the build itself whose gains the verdict counts. Perhaps work that runs alone can neither be
+/// The advised changes of the build itself whose gains the verdict counts. Work that runs alone can perhaps neither be
 /// divided nor left out, so advice on such work is left out.
 pub(super) fn own_changes(changes: &[Advice]) -> impl Iterator<Item = &Advice> {
     let is_own = |advice: &&Advice| !advice.kind.is_machine() && advice.kind != AdviceKind::Alone;

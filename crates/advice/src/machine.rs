@@ -76,7 +76,8 @@ impl WithheldTime {
         // More CPU time saves at most the difference between the recorded and the simulated time.
         let lost = starved.min(facts.wall.saturating_sub(own));
         // The kernel sums up the throttled time of all CPUs, but the critical path waits for only one CPU at a time. So
-        // only a share of the sum counts: the path's share of all CPU time that the build wanted and did not get.
+        // the sum is multiplied by a share: the time for which the path waited for a CPU (`starved`), divided by the
+        // CPU time that all tasks of the build wanted and did not get (`wanted`).
         let throttled = share(all, starved, wanted).min(lost);
         let taken = all.max(starved).saturating_mul(CONTENDED) >= facts.wall;
         let container = container(facts, all);
@@ -112,10 +113,10 @@ impl WithheldTime {
         facts.wall.saturating_sub(self.lost())
     }
 
-    /// Adds to the time that the machine withheld the sleeps of loops that checked for some work, if that work itself
-    /// waited for a CPU: the build could not shorten such sleeps. `naps` marks each segment of the critical path that
-    /// is a sleep of such a loop. `superfluous` is the time in nanoseconds by which waiting work made other sleeps
-    /// longer.
+    /// Counts more time as withheld by the machine: the sleeps of loops that checked for the end of some work, as far
+    /// as that work itself waited for a CPU. The build could not shorten such sleeps. `naps` marks each segment of the
+    /// critical path that is a sleep of such a loop. `superfluous` is the time in nanoseconds by which waiting work
+    /// made other sleeps longer.
     pub fn add_polled(&mut self, facts: &BuildFacts<'_>, naps: &[bool], superfluous: u64) {
         let starved = starved_meanwhile(facts, naps).saturating_add(superfluous);
         let left = facts
@@ -178,7 +179,8 @@ impl WithheldTime {
                 without("on an idle machine", others),
                 others,
             ),
-            // If only one of the two causes were removed, the other one would take more, so one line covers both.
+            // If only one of the two causes (a CPU quota and other tasks) were removed, the other cause would take more
+            // time from the build. So one line of advice covers both causes.
             (true, true) => (
                 AdviceKind::Throttled,
                 format!(

@@ -39,10 +39,10 @@ pub(super) fn sum<'s>(slept: impl IntoIterator<Item = &'s Nap>) -> u64 {
 /// had no CPU for a part of its time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Superfluous {
-    /// The time in nanoseconds by which the naps are longer.
+    /// The time in nanoseconds by which the naps are longer than on free CPUs.
     pub ns: u64,
-    /// The part of `ns` for which it is not proven that the work takes less time on free CPUs: a server that starts up
-    /// may also work for a time that it measures itself.
+    /// The part of `ns` for which it is not proven that the naps are shorter on free CPUs. For example, a server that
+    /// starts up may work for a time that it measures by a clock, and then starts no sooner on free CPUs.
     pub guessed: u64,
 }
 
@@ -54,7 +54,7 @@ impl Superfluous {
         }
     }
 
-    /// The part of the time for which it is proven that the naps are longer, in nanoseconds.
+    /// The part of `ns` for which it is proven that the naps are shorter on free CPUs, in nanoseconds.
     pub fn proven(self) -> u64 {
         self.ns.saturating_sub(self.guessed)
     }

@@ -51,11 +51,13 @@ pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             .filter(|next| next.kind == TimeKind::RunQueue && next.thread == segment.thread);
         let process = facts.analysis.thread(segment.thread).process;
         let (process, at) = sleeper(facts.analysis, process, segment.from);
-        // A program that gives up after a sleep waited for something else, unless the sleep is one of several pauses
-        // between the program's tries. If the build went on after that, the wait still cost time.
+        // If a program fails right after a sleep, the program gave up, so the sleep was really a wait for something
+        // else. This is not so if the program slept before: then the sleep is one of several pauses between tries. If
+        // the build did not fail, the wait cost time all the same, so the wait counts as a sleep, too.
         let is_pause = by_process.contains_key(&process) || !failed;
         let gave_up = || killed::gave_up(facts.analysis, segment.thread, segment.from);
-        // The thread waits for something else, and an alarm signal only ends that wait, so this is no sleep.
+        // A thread in a call without a time-out waits for something else than a timer. An alarm signal then only ends
+        // that wait, so the wait is no sleep.
         if killed::has_no_timeout(reason) || !is_pause && gave_up() {
             continue;
         }
@@ -103,7 +105,7 @@ pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         }
         if let Some(child) = given_up(facts, process, &slept) {
             gives_up = true;
-            // A process that failed gets no advice, because the sleeps of the process are not the cause of its failure.
+            // A process that failed gets no advice on its sleeps, because the sleeps are not the cause of the failure.
             if !exit::failed(facts.analysis.process(process).status) {
                 abandoned.extend(until_kill(facts, &slept, child));
             }
@@ -343,7 +345,8 @@ pub(super) fn sleeps_beside(facts: &BuildFacts<'_>) -> Option<SleepsBeside> {
 /// time, and then the sleeps decide how long the build takes.
 fn off_path(facts: &BuildFacts<'_>) -> Option<Candidate> {
     let beside = sleeps_beside(facts)?;
-    // A loop of sleeps may check for work that takes less time on free CPUs, which is not judged here.
+    // A loop of sleeps may check for the end of work that takes less time on free CPUs. Such loops are not judged here,
+    // so they get no advice.
     let is_loop = beside.longest.saturating_mul(LOOPS) <= beside.ns;
     if beside.longest <= RUNTIMES || is_loop {
         return None;
@@ -388,9 +391,10 @@ const LONGER: u64 = 4;
 const BESIDE: (usize, usize) = (200, 10_000);
 
 /// Advice on the sleeps of one process together with the sleeps of another process at the same time. For example,
-/// removing only the sleeps of a client that tries again and again saves nothing while its server still sleeps. The
-/// change that `alone` proposes also leaves out the sleeps of threads that only look after working threads of their
-/// processes meanwhile.
+/// removing only the sleeps of a client that tries again and again saves nothing while its server still sleeps. `alone`
+/// is the advice on the sleeps of the first process only. This function extends the change that `alone` proposes: the
+/// change then also removes the sleeps of threads that, during the same time, only look from time to time after the
+/// working threads of their processes.
 fn with_sleeps_beside(
     facts: &BuildFacts<'_>,
     naps: &[Naps],
@@ -404,13 +408,14 @@ fn with_sleeps_beside(
         slept.iter().map(|nap| nap.from).min()?,
         slept.iter().map(|nap| nap.to).max()?,
     );
-    // A program that only waits for its last timer waits for no other process.
+    // If the program ended right after its last sleep, it only waited for its last timer and for no other process.
     let own_naps: Vec<Nap> = slept.iter().map(|nap| **nap).collect();
     if Pauses::of(facts, &own_naps).is_last() {
         return None;
     }
     let own: BTreeSet<Group> = slept.iter().flat_map(|nap| [nap.group, nap.by]).collect();
-    // The ancestors of a process wait for the process, and the process does not wait for its ancestors.
+    // The sleeps of the ancestors are not considered: the ancestors of a process wait for the process, but the process
+    // does not wait for its ancestors.
     let processes = own.iter().filter_map(|group| facts.execution(*group));
     let above: BTreeSet<ProcessIx> = processes
         .flat_map(|execution| facts.analysis.lineage(execution.process))
@@ -426,7 +431,9 @@ fn with_sleeps_beside(
     for group in groups {
         found.add(facts, group, from, to);
     }
-    // The sleeper goes on earlier only if these threads do not hold back the work of their processes.
+    // In some processes, a thread only sleeps and looks from time to time after the working threads (`ticks`). The
+    // sleeper goes on earlier only if such threads do not hold back the work of their processes, so their sleeps are
+    // removed, too.
     let removed = alone.without.of.as_deref().unwrap_or_default();
     let removed = (0..).zip(removed).filter(|(_, is_in)| **is_in);
     let removed: BTreeSet<Group> = removed.map(|(group, _)| group).collect();
@@ -442,8 +449,8 @@ fn with_sleeps_beside(
     if sum(slept.iter().copied()).saturating_mul(2) < to.since(from) {
         return None;
     }
-    // Sleeps of another process count only if they take at least half of the time, because shorter ones do not decide
-    // how long this process sleeps.
+    // Sleeps of another process count only if they take at least half of the time from the first to the last nap,
+    // because shorter sleeps do not decide how long the napping process sleeps.
     if longest.ns.saturating_mul(2) < to.since(from) {
         return None;
     }
@@ -476,7 +483,7 @@ fn with_sleeps_beside(
     })
 }
 
-/// Sleeps of processes that a timer ended.
+/// Sleeps that were ended by a timer, for each process that decided to sleep.
 #[derive(Default)]
 struct FoundSleeps {
     by_sleeper: BTreeMap<ProcessIx, Beside>,
@@ -587,7 +594,8 @@ fn of_naps(
                 } else {
                     units::range(least, most)
                 };
-                // Much shorter sleeps do not belong to the loop, so `count` leaves them out.
+                // Sleeps that are much shorter than the longest one do not belong to the loop, so `count` leaves such
+                // sleeps out.
                 let count = naps.iter().map(|naps| naps.count).sum();
                 Phrase::with([&name], |[name]| {
                     format!("{name} check{s} every {interval}{}", times(count))
@@ -600,7 +608,7 @@ fn of_naps(
             let tries = slept.len() >= TRIES && sleepers.len() == 1;
             let awaited = tries.then(|| polls::awaited_work(facts, &slept, longest));
             let awaited = awaited.flatten().map(|ix| facts.analysis.process(ix));
-            // An early wake-up may cut a sleep into parts, and `count` leaves out short parts.
+            // An early wake-up may cut a sleep into several parts, so `count` leaves out the short parts.
             let count = naps.iter().map(|naps| naps.count).sum();
             let (time, times) = (units::time(sum), times(count));
             let needed = asked_work(facts, &slept).saturating_add(starting(facts, &slept));
@@ -666,7 +674,8 @@ impl Naps {
         let checks = interval(facts, &long);
         Naps {
             count: long.len(),
-            // For loops that check, the waits of the awaited work are added later (`WithheldTime::add_polled`).
+            // For loops that check for the end of some work, the time for which that work waited for a CPU is added
+            // later (`WithheldTime::add_polled`).
             superfluous: if checks.is_some() {
                 Superfluous::default()
             } else {
@@ -698,10 +707,10 @@ fn is_tools(facts: &BuildFacts<'_>, slept: &Nap) -> bool {
 }
 
 /// The child of `process` for which it is proven that `process` repeatedly checked whether the child had ended, and
-/// finally killed the child; `None` if there is no such child. Other children between the sleeps are a counter-proof,
-/// and so are equal sleeps in a process that succeeds. If another child starts or ends between the last sleep and the
-/// kill, the process waited for that child, and only stops a server at the end. `slept` has the sleeps of the process
-/// in order.
+/// finally killed the child; `None` if there is no such child. The proof fails if `process` started other children
+/// between the sleeps. If `process` succeeded, the proof also fails in two other cases: all sleeps are equally long, or
+/// another child started or ended between the last sleep and the kill. In the last case `process` waited for that other
+/// child, and only stopped a server at the end. `slept` has the sleeps of the process in order.
 fn given_up<'a>(facts: &BuildFacts<'a>, process: ProcessIx, slept: &[Nap]) -> Option<&'a Process> {
     let longest = slept.iter().map(Nap::length).max().unwrap_or(0);
     let shortest = slept.iter().map(Nap::length).min().unwrap_or(0);
@@ -747,9 +756,10 @@ fn lives(slept: &[Nap], start: Ktime, end: Ktime) -> bool {
     inside * 2 > slept.len()
 }
 
-/// For each execution of a program, whether the proposed change removes its sleeps. The change removes the sleeps of
-/// each execution that slept on the critical path. The change also removes the sleeps of other executions of the same
-/// program, if the program that decided on the sleeps is the same, too.
+/// For each execution of a program, whether the proposed change removes the sleeps of this execution. The change
+/// removes the sleeps of each execution that slept on the critical path. The change also removes the sleeps of other
+/// executions of the same program, if the program that decided on the sleeps is also the same as on the critical path.
+/// Executions that `of_others` selects are reported by another line of advice and are left out.
 fn sleeping(
     facts: &BuildFacts<'_>,
     slept: &[Nap],

@@ -25,8 +25,9 @@ use tr_text::units;
 /// tenth or more of the critical path's time without waits for a CPU. The other open points use this divisor, too. A
 /// guess, and a promise to readers: "no change is known" leaves less than a tenth unexplained.
 pub(super) const MUCH: u64 = 10;
-/// The divisor that decides when one kind of unjudged wait is named: if the waits of this kind take a fifth or more of
-/// the time of all unjudged waits. A guess that keeps the list of open points short.
+/// The divisor that decides which kinds of waits are named as open points, among the waits that no rule of advice has
+/// judged: a kind is named if its waits take a fifth or more of the time of all these waits. A guess that keeps the
+/// list of open points short.
 const PART: u64 = 5;
 
 impl OpenKind {
@@ -98,7 +99,7 @@ pub(super) fn waits(facts: &BuildFacts<'_>, covered: &[bool], polled: &[bool]) -
         .collect()
 }
 
-/// The task to which an unjudged wait belongs.
+/// The task that an unjudged wait (a wait that no rule of advice has judged) belongs to.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum WaitTask {
     /// The program that slept.
@@ -126,26 +127,26 @@ fn outsider(outsider: &Outsider) -> (WaitTask, String) {
     (WaitTask::Outsider(comm), who::comm(&comm))
 }
 
-/// The unjudged waits of one kind that belong to one task.
+/// The waits of one kind that belong to one task and that no rule of advice has judged.
 struct Wait {
     /// The name of the task for people, if there is a task.
     name: Option<String>,
-    /// The length in nanoseconds of all these waits together.
+    /// The length in nanoseconds of all waits of this kind and task together.
     ns: u64,
-    /// The part of this length, in nanoseconds, that the task slept in loops that check for other tasks.
+    /// The time in nanoseconds, as a part of `ns`, that the task slept in loops that check for other tasks.
     polled: u64,
 }
 
-/// Whether a segment of the critical path is the wait at the start of COMMAND's process for the recorder, which lets
-/// COMMAND begin once the recording has begun.
+/// Whether a segment of the critical path is the wait at the start of the recorded command: the command's process waits
+/// for the recorder, which lets the command begin once the recording has begun.
 fn is_release(analysis: &Analysis, segment: &Segment) -> bool {
     let thread = analysis.thread(segment.thread);
     let is_command = Some(analysis.process(thread.process).pid) == analysis.meta.root;
     is_command && segment.from == thread.start && segment.kind == TimeKind::Outside
 }
 
-/// Describes waits of one kind that no rule of advice has judged, as an open point of the verdict. `waits` has the waits
-/// of each task that slept or that ended the waits, and `ns` is the length of all these waits.
+/// Describes waits of one kind that no rule of advice has judged, as an open point of the verdict. `waits` has the
+/// waits by task (the task that slept, or else the task that ended the waits), and `ns` is the length of all waits.
 fn of_kind(kind: OpenKind, ns: u64, waits: &BTreeMap<Option<WaitTask>, Wait>) -> OpenPoint {
     let longest = waits.values().max_by_key(|wait| wait.ns);
     let longest = longest.and_then(|wait| Some((wait.name.as_deref()?, wait)));
@@ -213,7 +214,8 @@ pub(super) fn one_by_one(
     jobs: &OneByOne<'_>,
     own: u64,
 ) -> Option<OpenPoint> {
-    // If other tasks use the CPUs, too, or if there is a CPU quota, the jobs take longer than on CPUs of their own.
+    // If other tasks use the CPUs, too, or if there is a CPU quota, the jobs take longer than on CPUs of their own. So
+    // the recorded gain is scaled to the build's time on CPUs of its own (`own`).
     let most = share(jobs.most, own.min(facts.wall), facts.wall);
     if most.saturating_mul(MUCH) < own {
         return None;
@@ -245,8 +247,8 @@ const HALF: u64 = 2;
 /// executions, one may differ by chance.
 const ALIKE: usize = 8;
 
-/// The open point of the verdict (a part of the build that no rule has judged) for many jobs of one program at once
-/// whose CPU times differ. Jobs that wait for each other by spinning have such CPU times.
+/// The open point of the verdict (a part of the build that no rule has judged) for jobs of one program, if many of
+/// these jobs ran at once and their CPU times differ. Jobs that wait for each other by spinning have such CPU times.
 pub(super) fn crowd(facts: &BuildFacts<'_>) -> Option<OpenPoint> {
     let cpus = usize::try_from(facts.cpus).unwrap_or(usize::MAX);
     let (mut crowded, mut most) = (0u64, 0usize);
@@ -337,7 +339,8 @@ pub(super) fn measurement(facts: &BuildFacts<'_>, own: &Measurement) -> OpenPoin
 /// but the sleeps do not. `most` is the time that the build would save without any sleep, and `own` is the build's time
 /// if no other tasks use its CPUs, both in nanoseconds.
 pub(super) fn sleeps_beside(facts: &BuildFacts<'_>, most: u64, own: u64) -> Option<OpenPoint> {
-    // Most of these sleeps are on the path itself, so they are an open point of their own.
+    // If more than half of the time `most` may come from sleeps on the critical path itself, these sleeps are an open
+    // point of their own, and no other point is needed.
     let on_path = by_kind(&facts.path.segments).of(TimeKind::Sleep);
     if most.saturating_mul(MUCH) < own || most == 0 || on_path.saturating_mul(2) > most {
         return None;

@@ -175,7 +175,7 @@ impl Pauses {
         }
     }
 
-    /// The action of a line of advice.
+    /// The words of a line of advice that say what to do about the sleeps.
     pub fn action(self) -> &'static str {
         match self {
             Pauses::AfterTries => "find out why they fail, or sleep for less",
@@ -244,7 +244,8 @@ fn nothing_runs(facts: &BuildFacts<'_>, slept: &[Nap]) -> bool {
         for part in parts.take_while(|part| part.from < last.to) {
             let nap = slept.partition_point(|nap| nap.to <= part.from);
             let is_within = slept.get(nap).is_some_and(|nap| nap.from < part.to);
-            // A process that sleeps as well may be what the program waits for.
+            // A process that sleeps until a timer ends the sleep is not idle, because the program may wait for that
+            // process.
             let is_idle = matches!(part.doing, Bucket::Wait(_))
                 && !analysis.wait_end(*thread, &part).is_timer();
             if is_within && !is_idle {
@@ -258,8 +259,9 @@ fn nothing_runs(facts: &BuildFacts<'_>, slept: &[Nap]) -> bool {
     beside.next().is_none()
 }
 
-/// Whether the parent of the sleeping process ended the process's wait before the given sleep, and then waited for the
-/// end of a child. This is how a script sends a signal and waits until the process has ended.
+/// Whether the parent of the sleeping process ended a wait of this process shortly before the given sleep, and then
+/// waited for the end of a child during the sleep. A script does so if it sends a signal to a process and waits until
+/// the process has ended.
 fn is_woken_by_parent(facts: &BuildFacts<'_>, nap: &Nap) -> bool {
     let analysis = facts.analysis;
     let process = analysis.process(analysis.thread(nap.thread).process);
@@ -279,8 +281,8 @@ fn is_woken_by_parent(facts: &BuildFacts<'_>, nap: &Nap) -> bool {
     by_parent && waiting.is_some_and(|wait| wait.reason == Reason::Child)
 }
 
-/// Whether another process ends a wait of the sleeping thread after the given sleep. If so, the sleep was not the last
-/// thing that the thread waited for.
+/// Whether, after the given sleep, the sleeping thread waits again and another process ends that later wait. If so, the
+/// sleep was not the last thing that the thread waited for.
 fn is_helped_after(facts: &BuildFacts<'_>, nap: &Nap) -> bool {
     let (analysis, process) = (facts.analysis, facts.analysis.thread(nap.thread).process);
     let timeline = analysis.timeline.iter();
@@ -296,8 +298,8 @@ fn is_helped_after(facts: &BuildFacts<'_>, nap: &Nap) -> bool {
     })
 }
 
-/// Whether before most of the sleeps, but after the previous sleep, a connection that the process had opened failed, or
-/// a child of the process failed.
+/// Whether most of the sleeps came after a failed try: since the previous sleep, a connection that the process had
+/// opened, or a child of the process, had failed.
 fn follow_failures(facts: &BuildFacts<'_>, process: ProcessIx, slept: &[Nap]) -> bool {
     let analysis = facts.analysis;
     let connections = analysis.network.connections.iter().take(TRIES);

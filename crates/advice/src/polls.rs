@@ -22,10 +22,10 @@ const PARTS: usize = 10_000;
 /// smaller limit, a loop on a busy machine, where caches are cold, would be taken for single sleeps. The script
 /// `waits.py` tests the rule that uses this limit, also beside two busy loops.
 const WORK: u64 = 10_000_000;
-/// The divisor of the length of a loop that sleeps until another process has started up. A wait of that process counts
-/// as long if it takes more than a hundredth of the loop, and the first long wait ends the start-up. A guess: a server
-/// that reads its own files at its start waits for a shorter time. The script `waits.py` tests the rule that uses this
-/// limit.
+/// The divisor of the length of a loop that sleeps until another process has started up. If a wait of that process
+/// takes more than a hundredth of the loop's length, the wait is a long one, and the first long wait ends the start-up.
+/// A guess: a server that reads its own files at its start waits for a shorter time. The script `waits.py` tests the
+/// rule that uses this limit.
 pub(super) const LONG_WAIT: u64 = 100;
 
 /// The number of loops in which a process sleeps and checks for the work of a child. `None` if most of the sleeps in
@@ -109,9 +109,9 @@ pub(super) fn awaited_work(
     })
 }
 
-/// For the end of each segment of the critical path, the time in ns on the path up to that end, without waits for a CPU
-/// and unknown time. Waits for a CPU are left out because on a busy machine a loop waits for a CPU after each sleep,
-/// for longer than it sleeps.
+/// For the end of each segment of the critical path, the time in ns on the path up to that end. Waits for a CPU and
+/// unknown time do not count. Waits for a CPU are left out because on a busy machine a loop waits for a CPU after each
+/// sleep, and this wait takes longer than the sleep.
 struct Worked(Vec<(Ktime, u64)>);
 
 impl Worked {
@@ -127,8 +127,8 @@ impl Worked {
         Worked(ends.collect())
     }
 
-    /// The time in ns on the critical path between `from` and `to` without waits for a CPU and unknown time. Each
-    /// segment that ends between the two times counts as a whole.
+    /// The time in ns on the critical path between `from` and `to`. Waits for a CPU and unknown time do not count. Each
+    /// segment that ends between `from` and `to` counts as a whole.
     fn between(&self, from: Ktime, to: Ktime) -> u64 {
         let until = |time| {
             let ended = self.0.partition_point(|(end, _)| *end <= time);
@@ -193,7 +193,8 @@ impl<'f> Evidence<'f> {
             let begin = series
                 .partition_point(|nap| nap.to <= child.start)
                 .max(taken);
-            // The loop notices the end of the child only when it has a CPU again, so `ran` is compared and not `to`.
+            // The loop notices the end of the child only when the sleeper has a CPU again (`ran`). So the end of the
+            // child is compared with `ran`, and not with the end of the sleep (`to`).
             let end = series.partition_point(|nap| nap.ran < child.end);
             let noticed = if end + 1 == series.len() || turns.contains(&end) {
                 Some(end)
@@ -254,8 +255,9 @@ impl<'f> Evidence<'f> {
         if child.threads.first().is_some_and(is_idle) {
             return true;
         }
-        // Otherwise the child must run only during the last sleep and the check before that sleep. The first sleep does
-        // not count, because the child may still start then.
+        // The child's main thread did not become idle at the end of the sleeps. So the child must run only during the
+        // last sleep and the check before that sleep. The first sleep does not count, because the child may still start
+        // during the first sleep.
         let since = if child.start > first.from {
             child.start
         } else {

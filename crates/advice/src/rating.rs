@@ -17,8 +17,9 @@ use super::facts::BuildFacts;
 use super::machine::WithheldTime;
 use super::simulation::Simulation;
 
-/// The divisor of the build's own time for gains that always have a line of advice: a fifth. A guess: other tasks of
-/// the machine make waits longer, but not by so much.
+/// A change that saves at least the build's own time divided by this number (a fifth) always gets a line of advice. A
+/// guess: other tasks of the machine make waits longer, but not by so much that a gain of this size is due to other
+/// tasks alone.
 const FIFTH: u64 = 5;
 
 /// The proposed changes that save enough for a line of advice.
@@ -89,8 +90,8 @@ pub(super) fn rated(
     Ok(rated)
 }
 
-/// The most time in nanoseconds that a change which only divides or moves work saves: the CPUs still need the time for
-/// all work. `own` is the simulated time of the build without changes.
+/// The most time in nanoseconds that a change can save if it only divides or moves work: the CPUs still need the time
+/// for all work of the build. `own` is the simulated time of the build without changes.
 fn spare(facts: &BuildFacts<'_>, candidates: &[Candidate], own: u64) -> Result<u64, NoPath> {
     if candidates.iter().any(remains) {
         let work = facts.limits()?.work;
@@ -132,7 +133,8 @@ impl Gains<'_> {
     /// find this time.
     fn at_most(&self, candidate: &Candidate, changes: Changes) -> u64 {
         let is_sleep = matches!(candidate.kind, AdviceKind::Sleep | AdviceKind::Poll);
-        // The simulation may lack the waits of a runtime's threads, but the rule knows how long they slept.
+        // The simulation may lack the waits of a runtime's threads, but the rule that proposes the change knows how
+        // long these threads slept.
         let simulation_lacks_it = is_sleep
             && !self.simulation.has_all_waits(self.facts)
             && has_threads(self.facts, candidate);
@@ -195,7 +197,7 @@ fn of_builds(facts: &BuildFacts<'_>, candidate: &Candidate) -> bool {
 /// A proposed change with its gain.
 pub(super) struct RatedCandidate {
     pub gain: Gain,
-    /// The changes that a simulation assumes for the most that the proposed change saves.
+    /// The changes that the simulation makes at once to find the most time that the proposed change saves.
     pub changes: Changes,
     pub candidate: Candidate,
 }
@@ -203,7 +205,7 @@ pub(super) struct RatedCandidate {
 /// An advised change whose time no more specific change explains.
 pub(super) struct DistinctAdvice {
     pub advice: Advice,
-    /// The changes that a simulation assumes for the most that the advised change saves.
+    /// The changes that the simulation makes at once to find the most time that the advised change saves.
     pub changes: Changes,
 }
 
@@ -216,8 +218,9 @@ pub(super) struct Distinct {
 
 impl Distinct {
     /// Limits the gains to the time `alone` that the build takes if no other tasks use its CPUs. `guessed` is the time
-    /// of sleeps that may be a part of the build's time as well. Both times are in nanoseconds. The simulated time,
-    /// from which the gains follow, is longer than this limit if threads of a program wait for each other's CPUs.
+    /// of sleeps that may or may not belong to the build's own time, so the largest gains may exceed `alone` by
+    /// `guessed`. Both times are in nanoseconds. A limit is needed because the gains follow from the simulated time,
+    /// which is longer than `alone` if threads of a program wait for CPUs that other threads of the same program use.
     pub fn limit_gains(&mut self, alone: u64, guessed: u64) {
         let longest = alone.saturating_add(guessed);
         for DistinctAdvice { advice, .. } in &mut self.advice {

@@ -11,13 +11,13 @@ const BEATS: usize = 10;
 /// that sleeps for a fixed time again and again, the lengths are more regular than the ends.
 const REGULAR: u64 = 4;
 
-/// The shortest time in nanoseconds by which the ends of two naps of one length drift from a rhythm, because of the
-/// work between them and the delay of a timer. A guess: a task of real-time priority that only reads a clock needs 15
-/// µs.
+/// The shortest time in nanoseconds by which the end of a nap drifts from a rhythm with each further nap, if all naps
+/// have one length. The reasons for the drift are the work between the naps and the delay of the timer. A guess: a task
+/// of real-time priority that only reads a clock needs 15 µs.
 const DRIFT: u64 = 15_000;
-/// The time in nanoseconds between two moments at which a program that follows a timetable acts. A guess: the timetable
-/// has whole milliseconds. Runtimes that wait for whole milliseconds wait for the rest of a nap with a time-out of one
-/// millisecond, which ends after two at the latest.
+/// The time in nanoseconds between two moments at which a program that follows a timetable acts. A guess: the moments
+/// of a timetable are whole milliseconds. Some runtimes divide a nap into two waits: the first one takes whole
+/// milliseconds, and the second one has a time-out of one millisecond and takes at most two milliseconds.
 const TIMETABLE: u64 = 1_000_000;
 
 /// Whether a nap has at least a tenth of the length of the longest one. A shorter nap has another purpose than the
@@ -51,11 +51,13 @@ pub(super) fn is_paced(slept: &[Nap]) -> bool {
     let whole = first
         .zip(last)
         .map_or(0, |(first, last)| last.to.since(first.to));
-    // The number of naps in a second, as a whole number, because a program that keeps a rate has such a number.
+    // The number of naps in a second (`rate`) is rounded to a whole number, because a program that keeps a rate acts a
+    // whole number of times in each second.
     let mean = whole / (slept.len() as u64 - 1);
     let rate = (SECOND + mean / 2).checked_div(mean).unwrap_or(0);
     let period = SECOND.checked_div(rate).unwrap_or(0);
-    // Naps that are shorter than a millisecond all end near a moment of a timetable.
+    // If the naps are shorter than the time between two moments of a timetable, each nap ends near a moment by chance.
+    // So a timetable counts only if its moments are at most as far apart as the ends of the naps.
     let grids = [TIMETABLE, period].into_iter();
     let mut grids = grids.filter(|grid| (TIMETABLE..=mean + mean / 100).contains(grid));
     grids.any(|grid| end_on_grid(slept, grid))
@@ -83,8 +85,9 @@ fn joined(slept: &[Nap]) -> Vec<Nap> {
 
 /// Whether four fifths of the naps end about a multiple of `grid` nanoseconds apart.
 fn end_on_grid(slept: &[Nap], grid: u64) -> bool {
-    // The more naps of one length there are, the farther their ends drift from any rhythm: two thirds of that drift
-    // hold fewer than four fifths of the ends. The timers of some runtimes are late by as much as a millisecond.
+    // The more naps of one length there are, the farther their ends drift from any rhythm. If the ends are spread over
+    // the whole drift, a window of two thirds of the drift contains fewer than four fifths of the ends. The timers of
+    // some runtimes are late by as much as a millisecond.
     let drift = DRIFT.saturating_mul(slept.len() as u64);
     let width = (drift / 3).min(grid / 10).saturating_mul(2);
     let Some(first) = slept.first() else {
@@ -142,7 +145,7 @@ mod tests {
             };
             (0..20).map(nap).collect()
         };
-        // A program that keeps a rate of 100: the work before each nap takes 10 to 16.
+        // A program that keeps a rate: a nap ends every 100 ns, and the work before each nap takes 10 to 16 ns.
         let rate = naps(|n| (n * 100 + 10 + n * 5 % 7, (n + 1) * 100));
         let pause = naps(|n| {
             let from = n * 113 + n * 5 % 7;
@@ -163,8 +166,8 @@ mod tests {
             (at(n) + 200_000, at(n + 1))
         });
         assert!(is_paced(&replay));
-        // Go waits for whole milliseconds until a tick of 10 ms, and then for a millisecond; answers come 1.0 to 1.9 ms
-        // after a tick.
+        // Go sleeps until a tick of 10 ms in two parts: first for whole milliseconds, and then for about one more
+        // millisecond. Each pair of sleeps begins when an answer comes, 1.0 to 1.9 ms after the previous tick.
         let split = (0..400u64).flat_map(|n| {
             let answered = n * 10_000_000 + 1_000_000 + n * 7 % 10 * 100_000;
             let nap = |from: u64, length: u64| Nap {

@@ -55,11 +55,12 @@ const SLOW: u64 = 5;
 /// The divisor of the critical path's time without waits for a CPU: the slowest test gets advice if it takes a tenth of
 /// that time or more. A guess: advice on a shorter test gains less than other lines.
 const DOMINATES: u64 = 10;
-/// The largest width in columns, for people, of a test's name in a line of advice.
+/// The largest width of a test's name in the text of a line of advice, in columns of the terminal.
 const TEST: usize = 48;
 
 /// Advice on the slowest test in a test runner's result file, if this test is much longer than the others and long
-/// enough to decide the build's time. If it is not proven when the test ran, only its length is used.
+/// enough to decide the build's time. If it is not proven at which time the test ran, only the length of the test is
+/// used.
 fn slowest_test(facts: &BuildFacts<'_>) -> Option<Candidate> {
     let imported = facts.recording.imports.spans.iter();
     // Only entries with a result are single tests; a suite of tests has no result.
@@ -112,8 +113,9 @@ fn slowest_test(facts: &BuildFacts<'_>) -> Option<Candidate> {
     })
 }
 
-/// The shortest time in nanoseconds in which tests can run on `cpus` CPUs, if they take `time` one after the other.
-/// `each` is the time in nanoseconds that the process which distributes the tests needs for one test.
+/// The shortest time in nanoseconds in which tests can run on `cpus` CPUs, if the tests take `time` one after the
+/// other. `told` has the number of the tests and the length of the longest one. `each` is the time in nanoseconds that
+/// the process which distributes the tests needs for one test.
 fn at_once_least(time: u64, cpus: u64, told: TestTimes, each: u64) -> u64 {
     let handed = told.count.saturating_mul(each);
     (time / cpus.max(1)).max(told.longest).max(handed).min(time)

@@ -5,11 +5,12 @@ use super::facts::BuildFacts;
 use super::nap::Superfluous;
 use super::{machine, naps};
 
-/// The sleeps on the critical path whose reason is known.
+/// The sleeps on the critical path for which it is known what the program waits for.
 pub(super) struct KnownSleeps {
     /// For each segment of the path, whether it is a sleep in a loop that sleeps and checks for the end of other work.
     pub polled: Vec<bool>,
-    /// For each segment of the path, whether it is a sleep for which the awaited work is known.
+    /// For each segment of the path, whether the segment is a sleep for which it is known what work the program waits
+    /// for.
     awaited: Vec<bool>,
     /// The time by which the sleeps are longer than they would be on free CPUs.
     pub superfluous: Superfluous,
@@ -53,7 +54,8 @@ fn polled(facts: &BuildFacts<'_>, candidates: &[Candidate]) -> Vec<bool> {
     polled
 }
 
-/// For each segment of the critical path, whether it is a sleep for which the awaited work is known.
+/// For each segment of the critical path, whether the segment is a sleep for which it is known what work the program
+/// waits for.
 fn awaited(facts: &BuildFacts<'_>, candidates: &[Candidate], polled: &[bool]) -> Vec<bool> {
     let mut awaited = polled.to_vec();
     let lasted = candidates

@@ -30,13 +30,13 @@ pub(super) type NamedJob<'f> = (&'f ProgramName, Job);
 /// The jobs that one execution of a program started.
 pub(super) struct StartedJobs<'f> {
     pub owner: Group,
-    /// The limit on the number of jobs that the owner runs at once.
+    /// The limit on the number of jobs that this execution of a program (`owner`) runs at once.
     pub limit: Limit,
-    /// The jobs in the order of their executions of programs.
+    /// The jobs, ordered by the number of the execution (`group`) with which each job begins.
     pub jobs: Vec<NamedJob<'f>>,
 }
 
-/// The jobs of all executions of programs that started some, in the order of these executions.
+/// The jobs of each execution of a program that started at least one job, in the order of these executions.
 pub(super) fn started_jobs<'f>(facts: &'f BuildFacts<'_>) -> Vec<StartedJobs<'f>> {
     let told = told_makes(facts);
     let all = children(facts).into_iter();

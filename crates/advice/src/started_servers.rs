@@ -1,5 +1,5 @@
-//! Finds the servers of a build that started up while a program napped, and the moment from which each of them waited for
-//! requests.
+//! Finds the servers of a build that started up while a program napped, and for each server the moment from which the
+//! server waited for requests.
 
 use std::collections::BTreeSet;
 
@@ -25,10 +25,11 @@ pub(super) struct StartedServer {
     pub start: Ktime,
     /// The moment from which the server only waited for requests.
     pub ready: Ktime,
-    /// The moment of the first request: the napping program, or a program that it had started, ended the wait.
+    /// The moment of the first request: the napping program, or a program that the napping program had started, ended
+    /// the server's wait for requests.
     pub asked: Ktime,
-    /// The times in which the server, or a program that started it, ran, waited for a CPU or waited for a disk before it
-    /// was ready. The times are sorted and may overlap.
+    /// The times before the server was ready in which one of these ran, waited for a CPU or waited for a disk: the
+    /// server, or a program that had started the server. The times are sorted and may overlap.
     busy: Vec<Busy>,
 }
 
@@ -42,8 +43,8 @@ struct Busy {
 }
 
 impl StartedServer {
-    /// The time in nanoseconds from `from` to `to` in which the server was busy and not ready yet. `queued` says whether
-    /// the times count in which the server only waited for a CPU.
+    /// The time in nanoseconds from `from` to `to` in which the server was busy and not ready yet. If `queued` is true,
+    /// the times in which the server only waited for a CPU count, too.
     pub fn worked(&self, from: Ktime, to: Ktime, queued: bool) -> u64 {
         let busy = self.busy.iter().filter(|busy| queued || !busy.queued);
         let (mut until, mut sum) = (from, 0u64);
@@ -75,7 +76,8 @@ pub(super) fn started_servers(facts: &BuildFacts<'_>, slept: &[Nap]) -> Vec<Star
         starts && facts.own.has(*ix) && !own.contains(ix)
     });
     let servers = all.take(TASKS).filter_map(|ix| {
-        // The server may be a child of the napping program itself. Its own processes are no clients.
+        // The server may be a child of the napping program itself. Processes of the server are no clients of the
+        // server.
         let is_client = |thread: ThreadIx| {
             let lineage = || analysis.lineage(analysis.thread(thread).process);
             lineage().all(|other| other != ix) && lineage().any(|other| own.contains(&other))
@@ -122,8 +124,9 @@ fn busy(timeline: &Timeline, thread: ThreadIx, ready: Ktime) -> impl Iterator<It
     })
 }
 
-/// The time from which a thread only waited, and the time at which a client ended this wait for the first time. Ticks of
-/// a server that looks at its timers from time to time belong to the wait.
+/// The time from which a thread of a server only waited for requests, and the time at which a client ended such a wait
+/// for the first time. If the thread looks at its timers from time to time while it waits, this still counts as one
+/// wait.
 fn first_request(
     timeline: &Timeline,
     thread: ThreadIx,
@@ -150,8 +153,8 @@ fn first_request(
 struct Idle {
     from: Ktime,
     reason: Reason,
-    /// The length of the last wait in nanoseconds, without the thread's work after the wait. If the thread works for
-    /// longer than it has waited, it is not idle.
+    /// The length in nanoseconds of the last wait, minus the time for which the thread worked after that wait. A thread
+    /// that works for longer than the last wait is no longer idle.
     rest: u64,
 }
 

@@ -1,5 +1,5 @@
-//! Finds by how much sleeps would be longer on free CPUs because the program set their timers before other work. If that
-//! work takes less time, the program waits longer for the rest of the timer's time.
+//! Finds by how much sleeps would be longer on free CPUs. This concerns programs that set the timer of a sleep and then
+//! do other work: if the work takes less time, the program waits longer for the rest of the timer's time.
 
 use std::collections::BTreeMap;
 

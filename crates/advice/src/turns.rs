@@ -11,8 +11,8 @@ use tr_format::event::Reason;
 
 use super::facts::BuildFacts;
 
-/// The least number of waits of each of two threads that the other one ended, if the threads take turns. A guess: two
-/// threads that wait for each other less often lose little time by it.
+/// The number of waits that decides whether two threads take turns: each thread must have at least this many waits that
+/// the other thread ended. A guess: two threads that wait for each other less often lose little time by these waits.
 const TURNS: usize = 100;
 /// The largest number of threads, and of entries in the timeline of a thread, that are searched. A bound of the work.
 const THREADS: usize = 50;

@@ -61,7 +61,8 @@ impl Judged<'_> {
         open::sleeps_beside(facts, most, self.simulation.own)
     }
 
-    /// The order of commands and the jobs that ran one after the other, if no advice says how the tasks could run.
+    /// The open points of the verdict (parts of the build that no rule has judged) for the order of commands and for
+    /// jobs that ran one after the other. The list is empty if some advice says how all tasks of the build could run.
     fn order(&self, facts: &BuildFacts<'_>) -> Vec<OpenPoint> {
         if self.changes.iter().any(is_about_all) {
             return Vec::new();

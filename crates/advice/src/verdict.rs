@@ -73,7 +73,7 @@ pub struct BuildVerdict {
     pub names: Vec<(String, u64)>,
     /// The time in nanoseconds that the critical path lost because of a CPU quota.
     pub quota: u64,
-    /// The container that the CPU quota belongs to; `None` if the quota belongs to COMMAND's cgroup.
+    /// The container that the CPU quota belongs to; `None` if the quota belongs to the cgroup of the recorded command.
     pub quota_of: Option<String>,
     /// The CPU time in nanoseconds that the hypervisor took from the machine; 0 if this time is short.
     pub stolen: u64,
@@ -92,7 +92,7 @@ pub struct BuildVerdict {
     pub(super) waits: u64,
     /// The parts of the build's time that no rule has judged (the open points).
     pub open: Vec<OpenPoint>,
-    /// Whether COMMAND failed. The verdict says nothing about the failure.
+    /// Whether the recorded command failed. The verdict says nothing about the failure.
     pub(super) failed: bool,
     pub(super) cpus: u64,
 }
@@ -106,7 +106,8 @@ pub(super) struct Mostly {
     /// The time in nanoseconds that the build waited for the cause of most of its waiting.
     pub ns: u64,
     pub outside: bool,
-    /// The kind of the open point that covers the time of this cause; `None` if a rule of advice has judged this time.
+    /// The kind of the open point (a part of the build that no rule has judged) that covers the waits for this cause;
+    /// `None` if a rule of advice has judged these waits.
     pub open: Option<OpenKind>,
 }
 
@@ -260,8 +261,9 @@ impl BuildVerdict {
         if not_judged.fold(0, u64::saturating_add) > self.alone / 2 {
             return format!("{alone} of its own, mostly waits that are not judged");
         }
-        // The bound holds only for the recorded order and number of jobs, and for work that ends when it is done, so
-        // the bound is not shown if one of these is an open point of the verdict, which no rule has judged.
+        // The bound holds only for the recorded number of jobs, only for their recorded order, and not for programs
+        // that measure for a set time. So the bound is not shown if one of these three is an open point of the verdict
+        // (a part of the build that no rule has judged).
         let as_recorded = [OpenKind::Jobs, OpenKind::Order, OpenKind::Measurement];
         let bound = self
             .bound

@@ -94,8 +94,9 @@ fn disk(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             }
         }
         let (sum, longest) = facts.longest(&by_group)?;
-        // A worker of the kernel that ends the waits may itself have waited for a CPU. Requests to disks account for no
-        // more time than they took.
+        // A worker of the kernel that ends the waits may itself have waited for a CPU, so such waits are not proven to
+        // be waits for a disk. No advice is given if most of the waiting time is of this kind and all requests to disks
+        // together took less than half of the waiting time.
         if unproven.saturating_mul(2) > sum && sum > requests.saturating_mul(2) {
             return None;
         }

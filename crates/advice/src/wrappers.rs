@@ -283,7 +283,8 @@ fn without(
     finding: impl FnOnce(String) -> String,
 ) -> Candidate {
     let set = facts.set(groups.iter().copied());
-    // A sleep of such a program is intended, or another line of advice is about this sleep.
+    // If a program that only starts other programs sleeps, the sleep is intended, or another line of advice is about
+    // the sleep. So sleeps do not count here.
     let is_own = |kind: TimeKind, _| !matches!(kind, TimeKind::RunQueue | TimeKind::Sleep);
     let time = facts.on_path(&set, is_own);
     Candidate {

@@ -11,10 +11,10 @@ use super::last::{starts_last, starts_last_of_pool, LateStart};
 use crate::candidate::{AdviceKind, AffectedWork, Candidate};
 use crate::facts::{on_cpu, BuildFacts, Execution};
 
-/// The divisor of the critical path's time without waits for a CPU: a single task that runs alone for a tenth of this
-/// time or more gets advice. In every build, some tasks run alone for a shorter time, for example while a program
-/// starts. Measured by `validate.py`: an eighth left out the demo's serial link, 1.4 s of 12 s; with a tenth 40 of 41
-/// lines were right.
+/// The divisor of the critical path's time without waits for a CPU: a single task gets advice if it runs alone for a
+/// tenth of this time or more. In every build, some tasks run alone for a shorter time, for example while a program
+/// starts. Measured by `validate.py`: with an eighth, the serial link of the demo (1.4 s of 12 s) got no advice; with a
+/// tenth, 40 of 41 lines of advice were right.
 const ALONE: u64 = 10;
 /// The shortest time in nanoseconds for which a task must run alone to get advice. A guess: a shorter time is the start
 /// of a program or the end of a build, which nobody changes.
@@ -101,7 +101,8 @@ fn start_first(facts: &BuildFacts<'_>, group: Group, late: &LateStart, most: u64
 }
 
 /// The remedy for a worker of a test runner that still tests when the other workers have ended. `alone` is the time for
-/// which it runs alone, and `most` the part of this time on the critical path, both in nanoseconds.
+/// which the worker runs alone, and `most` is the part of this time on the critical path. Both times are in
+/// nanoseconds.
 fn start_longest_test_first(facts: &BuildFacts<'_>, group: Group, alone: u64, most: u64) -> Remedy {
     Remedy {
         kind: AdviceKind::Last,
@@ -133,8 +134,8 @@ fn divide(
             AffectedWork::Remains,
         ),
         Some(Role::Shell) => ("do less in the shell", most, AffectedWork::LeftOut),
-        // If a program does nearly the whole work of the build, its work can only be divided and not be left out. This
-        // does not apply to programs with a known role, such as build tools.
+        // If a program does nearly the whole work of the build, the work can only be divided and not be left out.
+        // Programs with a known role, such as build tools, are not treated in this way.
         None if is_whole(facts, execution) => (
             "divide its work among the CPUs, if its parts are independent",
             divided,
@@ -157,8 +158,8 @@ fn divide(
     }
 }
 
-/// Whether an execution is COMMAND itself, or has at least nineteen twentieths of the CPU time of COMMAND and all its
-/// descendants.
+/// Whether an execution belongs to the process of the recorded command, or has at least nineteen twentieths of the CPU
+/// time of the recorded command and all its descendants.
 fn is_whole(facts: &BuildFacts<'_>, execution: &Execution) -> bool {
     let all = facts.analysis.process(facts.path.process).tree.times.on_cpu;
     let rest = all.saturating_sub(execution.on_cpu);

@@ -1,5 +1,6 @@
-//! Did two equal executions of a program have equal inputs? The recording has no contents of files, so this looks for
-//! signs that the inputs differ: pipes, programs that change files, and checks whose results decide about repetitions.
+//! Did two equal executions of a program have equal inputs? The recording has no contents of files, so this module
+//! looks for signs that the inputs differ: pipes, programs that change files, and checks whose results decide about
+//! repetitions.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -173,9 +174,10 @@ fn compares(program: &ProgramName) -> bool {
     program.uses().contains(&UtilityUse::Compare) || program.has_verb("git", "diff")
 }
 
-/// For each execution of a program, the sorted ends of the programs that it started and whose exit statuses may decide
-/// whether the execution repeats other programs. These are programs that compare files, and command lines that ran
-/// several times until their result (success or failure) changed.
+/// For each execution of a program, the sorted times at which checks of this execution ended. A check is a program that
+/// the execution started, and whose exit status may decide whether the execution repeats other programs. Programs that
+/// compare files count as checks. A command line that ran several times until the result (success or failure) changed
+/// also counts as a check.
 fn questions(facts: &BuildFacts<'_>) -> BTreeMap<Group, Vec<Ktime>> {
     let mut asked: BTreeMap<Group, Vec<Ktime>> = BTreeMap::new();
     // The ends of equal command lines of one program, each with whether it failed.
@@ -210,8 +212,8 @@ fn questions(facts: &BuildFacts<'_>) -> BTreeMap<Group, Vec<Ktime>> {
     asked
 }
 
-/// Whether a program that started two equal executions, directly or through others, ran a check between them whose
-/// result may decide how often it repeats them (see [`questions`]).
+/// Whether a program that started two equal executions, directly or through others, ran a check between these
+/// executions. The result of the check may decide how often the program repeats the executions (see [`questions`]).
 fn is_asked_between(
     facts: &BuildFacts<'_>,
     questions: &BTreeMap<Group, Vec<Ktime>>,

@@ -86,7 +86,8 @@ fn phase(facts: &BuildFacts<'_>, role: Role, kind: AdviceKind) -> Vec<Candidate>
         let without = if kind == AdviceKind::Install && !has_downloads(facts, &below) {
             Without::own(is_no_wait_for_servers, Some(below))
         } else if slept.saturating_mul(2) > whole {
-            // A phase that mostly sleeps has no results that are worth keeping, but sleeps to look at.
+            // If a phase mostly sleeps, keeping its results saves little, and other advice is about its sleeps. So the
+            // sleeps are not counted here.
             Without::own(|kind, _| kind != TimeKind::Sleep, Some(below))
         } else {
             Without::own(|_, _| true, Some(below))

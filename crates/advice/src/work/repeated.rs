@@ -27,8 +27,8 @@ struct Again {
     groups: Vec<Group>,
     /// The CPU time in ns of the executions that repeat work.
     sum: u64,
-    /// The pairs of different build tools that started the first execution and a later one; `None` stands for
-    /// repetitions without such a pair.
+    /// For repetitions in which two different build tools started the two executions: the tool that started the first
+    /// execution, and the tool that started the later one. `None` stands for all other repetitions.
     builds: BTreeSet<Option<(Group, Group)>>,
 }
 
@@ -77,7 +77,8 @@ fn equal_executions(
         let args: Vec<String> = args
             .map(|arg| argument(arg, &cwd, &[], Paths::Whole))
             .collect();
-        // A configure script overwrites the same file for each test.
+        // A configure script overwrites the same file (conftest) for each test, so equal command lines have different
+        // inputs.
         if args.iter().any(|arg| arg.contains("conftest")) || args.len() < 2 {
             continue;
         }
@@ -109,8 +110,8 @@ impl Again {
         let Some(((first_group, first), again)) = equal.split_first() else {
             return;
         };
-        // A different CPU time means different work, because the input files may differ. Equal executions at the same
-        // time are workers of one program and repeat nothing.
+        // If the CPU times differ much, the executions did different work, because the contents of their input files
+        // may differ. Equal executions that run at the same time are workers of one program and repeat nothing.
         let end = facts.execution(*first_group).map(|execution| execution.end);
         let alike = again.iter().filter(|(group, cpu)| {
             cpu.saturating_mul(2) <= first.saturating_mul(3)

@@ -1,5 +1,5 @@
-//! Do programs start so often that their starts take much of the time? Advises to do the work of many short executions,
-//! or of many executions that take the time of a start each, in one call.
+//! Do programs start so often that their starts take much of the time? Advises to do the work of many executions in one
+//! call, if each execution is short, or if the start takes most of the time of each execution.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +27,7 @@ const SHORT: (u64, u64) = (100, 20_000_000);
 /// CPU time in ns, which is then the time of the program's start. A guess: the start of a runtime takes 20 to 100 ms.
 const START_UP: (usize, u64) = (10, 120_000_000);
 /// Like [`START_UP`], for programs whose runtime compiles itself at each start. A guess: javac needs 0.9 s for a file
-/// of a few lines, and a large source file takes other times than its neighbours.
+/// of a few lines, and the time for a large source file differs from the times for other files.
 const WARM_UP: (usize, u64) = (3, 3_000_000_000);
 
 pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
@@ -44,7 +44,8 @@ fn own_length(facts: &BuildFacts<'_>, process: ProcessIx) -> u64 {
     process.wall().saturating_sub(waited)
 }
 
-/// Advice on many executions of one short program by one process, whose work one call could do.
+/// Advice on many short executions of one program that were started by one process. A single call of a program could do
+/// the work of all these executions.
 fn short(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let mut by_owner: BTreeMap<(Group, &ProgramName), Vec<Group>> = BTreeMap::new();
     for (group, execution) in facts.all() {
@@ -70,7 +71,8 @@ fn short(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         if count < least || sum / count > longest || sleeps {
             return None;
         }
-        // A shell that starts the programs would not need its own time either, so its time counts, too.
+        // If one program did the work of all these executions, a shell that starts them would not need its own time any
+        // more. So the shell's time counts, too.
         let shell = facts.execution(owner)?;
         let shell = shell.program.role().is_none_or(|role| role == Role::Shell);
         let set = facts.set(groups.iter().copied().chain(shell.then_some(owner)));
@@ -146,7 +148,8 @@ fn start_ups(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         // here. The simulation knows which of these waits are for CPUs of other tasks.
         let time = facts.on_path(&set, |_, _| true);
         let asleep = facts.on_path(&set, |kind, _| kind == TimeKind::Sleep);
-        // Sleeps that take less than half of the time are naps of a starting runtime, which the change saves as well.
+        // If sleeps take less than half of the time, they are naps of a starting runtime. The change saves such naps as
+        // well, so they are left out of the recorded time together with the work.
         let (without, time): (Own, u64) = if asleep.saturating_mul(2) > time {
             (|kind, _| kind != TimeKind::Sleep, time - asleep)
         } else {
