@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::critical_path::TimeKind;
+use tr_analyze::ending::WaitEnd;
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::programs::Group;
 use tr_analyze::stopped;
@@ -16,6 +17,7 @@ use super::facts::BuildFacts;
 use super::nap::LOOP;
 use tr_insight::timeout::{ran, timed_out};
 use tr_insight::{exit, label};
+use tr_programs::program_name::ProgramName;
 use tr_text::phrase::Phrase;
 use tr_text::units;
 
@@ -36,77 +38,172 @@ const SIGKILL: u32 = 9;
 /// kills because of this time-out. A guess: in this time the parent has to get a CPU, and the child has to exit.
 const KILLED: u64 = 100_000_000;
 
-/// Advice on a process that sends a signal to another process, waits in vain for that process to end, and finally kills
-/// that process. Each proposed change is returned with the waiting process. The first signal counts as proven if the
-/// waiting process woke the other process, and then slept again and again until the kill.
-pub(super) fn killed_after_grace(facts: &BuildFacts<'_>) -> Vec<(ProcessIx, Candidate)> {
-    let analysis = facts.analysis;
+/// Processes that were killed some time after a first signal.
+pub(super) struct Graces {
+    /// The processes that sent the signals and waited in between.
+    pub waiting: BTreeSet<ProcessIx>,
+    pub candidates: Vec<Candidate>,
+}
+
+/// A process that another one killed some time after a first signal.
+struct Grace {
+    by: ProcessIx,
+    /// The execution of the process that waited, at the time of the kill.
+    owner: Group,
+    killed: ProcessIx,
+    /// The time in nanoseconds from the first signal to the end of the killed process.
+    length: u64,
+    /// The part of `length` in nanoseconds that the critical path waited.
+    cap: u64,
+    groups: Vec<Group>,
+}
+
+/// Advice on processes that send a signal to another process, wait in vain for that process to end, and finally kill
+/// that process. The first signal counts as proven if the waiting process woke the other process, and then slept again
+/// and again until the kill.
+pub(super) fn killed_after_grace(facts: &BuildFacts<'_>) -> Graces {
     let all = facts.all().map(|(_, execution)| execution.process);
     let all: BTreeSet<ProcessIx> = all.collect();
-    let killed = all.into_iter().filter(|ix| {
-        let status = analysis.process(*ix).status;
-        exit::killed_by(status) == Some(SIGKILL)
+    let mut waiting = BTreeSet::new();
+    let mut by_program: BTreeMap<&ProgramName, Vec<Grace>> = BTreeMap::new();
+    for grace in all.into_iter().filter_map(|ix| grace(facts, ix)) {
+        waiting.insert(grace.by);
+        let process = facts.analysis.process(grace.killed);
+        let killed = facts.groups.at(grace.killed, process.start);
+        let killed = killed.and_then(|group| facts.execution(group));
+        if let Some(killed) = killed {
+            by_program.entry(&killed.program).or_default().push(grace);
+        }
+    }
+    let candidates = by_program.into_iter();
+    Graces {
+        waiting,
+        candidates: candidates
+            .filter_map(|(_, graces)| of_graces(facts, graces))
+            .collect(),
+    }
+}
+
+/// The advice on processes of one program that were killed some time after a first signal.
+fn of_graces(facts: &BuildFacts<'_>, graces: Vec<Grace>) -> Option<Candidate> {
+    let first = graces.first()?;
+    let sum = |of: fn(&Grace) -> u64| graces.iter().map(of).fold(0, u64::saturating_add);
+    let time = units::time(sum(|grace| grace.length));
+    let cap = sum(|grace| grace.cap);
+    let (owner, s) = facts.names(first.owner, graces.iter().map(|grace| grace.owner));
+    let killed = label::phrase(facts.analysis.process(first.killed));
+    let finding = Phrase::with([&owner, &killed], |[owner, killed]| {
+        format!("{owner} wait{s} {time} for the end of {killed}, and kill{s} it")
     });
-    let candidate = |ix: ProcessIx| {
-        let timeline = analysis.timeline.as_ref()?;
-        let killed = analysis.process(ix);
-        let sender = stopped::sender(analysis, ix).filter(|sender| sender.is_proven)?;
-        let by = analysis.process(sender.process);
-        if timed_out(by) {
-            return None;
-        }
-        let sleeps = by.children.iter().copied();
-        let sleeps = sleeps.filter(|child| label::program(analysis.process(*child)).is("sleep"));
-        let sleeps: BTreeSet<ProcessIx> = sleeps.collect();
-        let first = sleeps.iter().map(|child| analysis.process(*child).start);
-        let first = first.min()?;
-        let is_signal = |part: &Stretch| {
-            let Actor::Thread(waker) = part.waker() else {
-                return false;
+    let groups: BTreeSet<Group> = graces.into_iter().flat_map(|grace| grace.groups).collect();
+    Some(Candidate {
+        finding,
+        action: "find out why the first signal does not end it".into(),
+        without: Without::own(is_wait, Some(facts.set(groups.iter().copied()))),
+        cap,
+        certainty: Certainty::Unsure,
+        evidence: groups.into_iter().collect(),
+        ..Candidate::of(AdviceKind::Sleep)
+    })
+}
+
+/// The grace of a process that SIGKILL ended, if the process that killed it had sent it a signal before.
+fn grace(facts: &BuildFacts<'_>, ix: ProcessIx) -> Option<Grace> {
+    let analysis = facts.analysis;
+    let killed = analysis.process(ix);
+    if exit::killed_by(killed.status) != Some(SIGKILL) {
+        return None;
+    }
+    let sender = stopped::sender(analysis, ix).filter(|sender| sender.is_proven)?;
+    let by = analysis.process(sender.process);
+    if timed_out(by) {
+        return None;
+    }
+    let sleeps = by.children.iter().copied();
+    let sleeps = sleeps.filter(|child| label::program(analysis.process(*child)).is("sleep"));
+    let sleeps: BTreeSet<ProcessIx> = sleeps.collect();
+    let of_children = sleeps.iter().map(|child| {
+        let sleep = analysis.process(*child);
+        (sleep.start, sleep.end)
+    });
+    let mut naps: Vec<(Ktime, Ktime)> = of_children.chain(own_naps(facts, by)).collect();
+    naps.sort_unstable();
+    // A shell that starts sleep(1) wakes another process by nothing but a signal.
+    let by_shell = !sleeps.is_empty();
+    let from = signals(facts, killed, sender.process, by_shell).find(|signal| {
+        let until = naps.iter();
+        let until = until.filter(|(from, to)| from >= signal && *to <= killed.end);
+        let lengths = until.clone().map(|(from, to)| to.since(*from));
+        let slept = lengths.fold(0, u64::saturating_add);
+        until.count() >= LOOP && slept.saturating_mul(2) > killed.end.since(*signal)
+    })?;
+    let own = [ix, sender.process].into_iter().chain(sleeps);
+    let own: BTreeSet<ProcessIx> = own.collect();
+    let segments = facts.path.segments.iter().filter(|segment| {
+        let is_own = own.contains(&analysis.thread(segment.thread).process);
+        is_wait(segment.kind, Reason::Unknown)
+            && is_own
+            && segment.to > from
+            && segment.from < killed.end
+    });
+    let lengths = segments.map(|segment| segment.to.min(killed.end).since(segment.from.max(from)));
+    Some(Grace {
+        by: sender.process,
+        owner: facts.groups.at(sender.process, killed.end)?,
+        killed: ix,
+        length: killed.end.since(from),
+        cap: lengths.fold(0, u64::saturating_add),
+        groups: facts.groups_of(&own),
+    })
+}
+
+/// The times in which the first thread of a process slept until a timer expired.
+fn own_naps<'f>(
+    facts: &'f BuildFacts<'_>,
+    process: &Process,
+) -> impl Iterator<Item = (Ktime, Ktime)> + 'f {
+    let thread = process.threads.first().copied();
+    let timeline = facts.analysis.timeline.as_ref();
+    let parts = thread.zip(timeline).into_iter();
+    let parts = parts.flat_map(move |(thread, timeline)| {
+        let parts = timeline.of(thread).take(PARTS);
+        parts.filter(move |part| {
+            matches!(part.doing, Bucket::Wait(_))
+                && facts.analysis.wait_end(thread, part).is_timer()
+        })
+    });
+    parts.map(|part| (part.from, part.to))
+}
+
+/// The times at which one process ended waits of another one by a signal. The waits are in the order of the threads of
+/// `to`, and of their beginnings. `is_surely` says that `by` can end waits only by signals. Otherwise only waits count
+/// that nothing but a signal can end, and waits for a child that another task than a child ended.
+fn signals<'f>(
+    facts: &'f BuildFacts<'_>,
+    to: &'f Process,
+    by: ProcessIx,
+    is_surely: bool,
+) -> impl Iterator<Item = Ktime> + 'f {
+    let analysis = facts.analysis;
+    let threads = to.threads.iter().take(THREADS);
+    let parts = threads.flat_map(move |thread| {
+        let timeline = analysis.timeline.iter();
+        let parts = timeline.flat_map(|timeline| timeline.of(*thread).take(PARTS));
+        let parts = parts.take_while(|part| part.to < to.end);
+        parts.filter(move |part| {
+            let is_by = match part.waker() {
+                Actor::Thread(waker) => analysis.thread(waker).process == by,
+                _ => false,
             };
-            analysis.thread(waker).process == sender.process
-        };
-        let parts = killed.threads.iter().take(THREADS).flat_map(|thread| {
-            let parts = timeline.since(*thread, by.start).take(PARTS);
-            parts.take_while(|part| part.from < first)
-        });
-        let signals = parts.filter(is_signal).map(|part| part.to);
-        let from = signals.filter(|at| *at >= by.start && *at <= first).min()?;
-        if sleeps.len() < LOOP {
-            return None;
-        }
-        let own = [ix, sender.process].into_iter().chain(sleeps);
-        let own: BTreeSet<ProcessIx> = own.collect();
-        let segments = facts.path.segments.iter().filter(|segment| {
-            let is_own = own.contains(&analysis.thread(segment.thread).process);
-            is_wait(segment.kind, Reason::Unknown)
-                && is_own
-                && segment.to > from
-                && segment.from < killed.end
-        });
-        let lengths =
-            segments.map(|segment| segment.to.min(killed.end).since(segment.from.max(from)));
-        let cap = lengths.fold(0, u64::saturating_add);
-        let owner = facts.groups.at(sender.process, killed.end)?;
-        let groups = facts.groups_of(&own);
-        let candidate = Candidate {
-            finding: Phrase::with(
-                [&facts.name(owner), &label::phrase(killed)],
-                |[owner, killed_name]| {
-                    let time = units::time(killed.end.since(from));
-                    format!("{owner} waits {time} for the end of {killed_name}, and kills it")
-                },
-            ),
-            action: "find out why the first signal does not end it".into(),
-            without: Without::own(is_wait, Some(facts.set(groups.iter().copied()))),
-            cap,
-            certainty: Certainty::Unsure,
-            evidence: groups,
-            ..Candidate::of(AdviceKind::Sleep)
-        };
-        Some((sender.process, candidate))
-    };
-    killed.filter_map(candidate).collect()
+            let is_signal = || match analysis.wait_end(*thread, part) {
+                WaitEnd::Signal(_) => true,
+                WaitEnd::Task(_) => part.reason == Reason::Child,
+                _ => false,
+            };
+            matches!(part.doing, Bucket::Wait(_)) && is_by && (is_surely || is_signal())
+        })
+    });
+    parts.map(|part| part.to)
 }
 
 /// Advice on a process that waits for a child with a time-out, and kills the child when the time-out ends the wait. The

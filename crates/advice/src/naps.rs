@@ -95,7 +95,7 @@ pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let mut abandoned = Vec::new();
     let mut stopping = Vec::new();
     for (process, slept) in by_process {
-        let waits_for_end = graces.iter().any(|(by, _)| *by == process);
+        let waits_for_end = graces.waiting.contains(&process);
         if timed_out(facts.analysis.process(process)) || waits_for_end {
             continue;
         }
@@ -167,7 +167,7 @@ pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     candidates.extend(abandoned);
     candidates.extend(given_up_at_once(facts));
     candidates.extend(ended_by_limit(facts));
-    candidates.extend(graces.into_iter().map(|(_, candidate)| candidate));
+    candidates.extend(graces.candidates);
     candidates
 }
 

@@ -152,7 +152,9 @@ impl Again {
         };
         Some(Candidate {
             finding,
-            action: if compiler {
+            action: if compiler && link_at_once(facts, &self.groups) {
+                format!("{again}build it once and keep the result")
+            } else if compiler {
                 format!("{again}use a compiler cache (ccache, sccache)")
             } else {
                 "do it once and keep the result, if its inputs are the same".into()
@@ -166,6 +168,26 @@ impl Again {
             ..Candidate::of(AdviceKind::Repeated)
         })
     }
+}
+
+/// Whether most of the given compilations are of calls that compile and link at once, such as `gcc -o tool tool.c`.
+/// Compiler caches leave such calls alone (ccache's manual, "called_for_link").
+fn link_at_once(facts: &BuildFacts<'_>, compilations: &[Group]) -> bool {
+    let linkers = facts.all().map(|(group, _)| group);
+    let linkers = linkers.filter(|group| facts.role(*group) == Some(Role::Linker));
+    // gcc starts collect2, which starts ld.
+    let drivers: BTreeSet<Group> = linkers
+        .filter_map(|linker| facts.owner(linker))
+        .flat_map(|owner| [Some(owner), facts.owner(owner)])
+        .flatten()
+        .collect();
+    let of_driver = |group: &&Group| {
+        let driver = facts.owner(**group);
+        driver.is_some_and(|driver| {
+            facts.role(driver) == Some(Role::Compiler) && drivers.contains(&driver)
+        })
+    };
+    compilations.iter().filter(of_driver).count() * 2 > compilations.len()
 }
 
 /// The build tool that started an execution, directly or through others.

@@ -601,6 +601,40 @@ fn a_time_out_after_which_a_child_is_killed_is_named() {
     );
 }
 
+/// COMMAND signals a shell that waits for its child, and asks 20 times whether the shell has ended. The shell handles the
+/// signal only after its child, so COMMAND kills it in the end. If COMMAND never signaled the shell, the naps have another
+/// purpose.
+#[test]
+fn naps_between_a_signal_and_a_kill_are_a_grace() {
+    for is_signaled in [true, false] {
+        let mut hand = command(1_500);
+        starts(&mut hand, 10, 2, 11, 1);
+        becomes_on(&mut hand, 1, 11, 3, "/bin/bash launch.sh");
+        hand.fork(1, 4 * MS, 11, 12, 12)
+            .first_waking(1, 4 * MS + 1, 11, 12, false)
+            .switch(2, 4 * MS + 2, 0, RUNNING, 12);
+        sleeps(&mut hand, (12, 2), 6, (Reason::Poll, SLEEPS));
+        sleeps(&mut hand, (11, 1), 7, (Reason::Child, SLEEPS));
+        if is_signaled {
+            wakes(&mut hand, 10, 20, (11, 1));
+            sleeps(&mut hand, (11, 1), 21, (Reason::Child, SLEEPS));
+        }
+        for nap in 0..20 {
+            naps(&mut hand, (10, 0), 25 + 51 * nap, 75 + 51 * nap);
+        }
+        wakes(&mut hand, 10, 1_046, (11, 1));
+        ends(&mut hand, (11, 1), 1_047, KILL);
+        hand.waking(0, 1_048 * MS, 11, 10);
+        ends(&mut hand, (10, 0), 1_050, 0);
+        let text = advice(&analyzed(&hand));
+        assert_eq!(
+            text.contains("for the end of launch.sh, and kills it: find out why the first"),
+            is_signaled,
+            "{text}"
+        );
+    }
+}
+
 /// Two tasks of a build take turns on a CPU, because `taskset` allows the build only this one CPU.
 #[test]
 fn a_given_cpu_is_judged() {
