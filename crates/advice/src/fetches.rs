@@ -15,7 +15,7 @@ use tr_format::network::Address;
 use tr_programs::program_name::ProgramName;
 
 use super::candidate::{AdviceKind, Candidate, Certainty};
-use super::facts::BuildFacts;
+use super::facts::{add, BuildFacts};
 use tr_insight::label;
 use tr_insight::network::{Host, Remotes};
 use tr_text::phrase::Phrase;
@@ -149,6 +149,22 @@ fn answered_between_ticks(
         .filter(is_answered)
         .map(|(thread, _)| thread)
         .collect()
+}
+
+/// The program whose timer set the rate of its requests ([`answered_between_ticks`]) for the longest time on the critical
+/// path, and the time in nanoseconds for which all such timers ended waits.
+pub(super) fn ticking(facts: &BuildFacts<'_>) -> Option<(Group, u64)> {
+    let segments: Vec<_> = facts.segments().collect();
+    let ticking = answered_between_ticks(facts, &segments);
+    let mut by_group: BTreeMap<Group, u64> = BTreeMap::new();
+    for (segment, group, _) in segments {
+        let is_tick = segment.kind == TimeKind::Network && ticking.contains(&segment.thread);
+        if let Some(group) = group.filter(|_| is_tick) {
+            add(&mut by_group, group, segment.length());
+        }
+    }
+    let (sum, longest) = facts.longest(&by_group)?;
+    Some((longest, sum))
 }
 
 /// Whether a process has a connection to itself at the time `at`. If so, the event loop of the process wakes itself

@@ -4,6 +4,7 @@ use tr_analyze::critical_path::{NoPath, Segment, TimeKind};
 
 use super::candidate::{Advice, AdviceKind};
 use super::facts::BuildFacts;
+use super::fetches;
 use super::forecast::{is_much, Doubts, Forecast, Polls};
 use super::lines::{own_changes, AdviceLines};
 use super::machine::WithheldTime;
@@ -177,6 +178,17 @@ fn waits(facts: &BuildFacts<'_>, bound: u64) -> Option<Mostly> {
     let shares = path::shares(facts.analysis, &groups, facts.path);
     let mut known = shares.into_iter();
     let longest = known.find(|wait| is_known_wait(wait.part.kind, wait.by.as_deref()))?;
+    let is_network = longest.part.kind == TimeKind::Network;
+    let ticking = is_network.then(|| fetches::ticking(facts)).flatten();
+    let ticking = ticking.filter(|(_, ns)| ns.saturating_mul(2) > longest.time);
+    if let Some((group, _)) = ticking.filter(|_| longest.time > half) {
+        return Some(Mostly {
+            outside: false,
+            name: format!("timers of {}", facts.name(group).short()),
+            ns: longest.time,
+            open: OpenKind::of(TimeKind::Sleep),
+        });
+    }
     let outside = longest
         .by
         .filter(|_| longest.part.kind == TimeKind::Outside);

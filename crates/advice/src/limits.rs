@@ -68,8 +68,10 @@ pub(super) fn killed_after_grace(facts: &BuildFacts<'_>) -> Graces {
     let mut by_program: BTreeMap<&ProgramName, Vec<Grace>> = BTreeMap::new();
     for grace in all.into_iter().filter_map(|ix| grace(facts, ix)) {
         waiting.insert(grace.by);
-        let process = facts.analysis.process(grace.killed);
-        let killed = facts.groups.at(grace.killed, process.start);
+        let end = facts.analysis.process(grace.killed).end;
+        let killed = facts
+            .groups
+            .at(grace.killed, Ktime(end.0.saturating_sub(1)));
         let killed = killed.and_then(|group| facts.execution(group));
         if let Some(killed) = killed {
             by_program.entry(&killed.program).or_default().push(grace);

@@ -8,6 +8,7 @@ use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::programs::{sleeper, Group};
 use tr_analyze::schedule::MOST;
 use tr_analyze::share;
+use tr_analyze::status::{is_crash, ALARM};
 use tr_analyze::timeline::{Actor, Bucket, Stretch, Wait};
 use tr_analyze::what_if::Without;
 use tr_format::event::{Ktime, Reason};
@@ -35,11 +36,16 @@ const TRIES: usize = 8;
 /// Nobody can change such sleeps (Go's `sysmon` doubles its sleeps up to 10 ms, runtime/proc.go).
 const RUNTIMES: u64 = 12_000_000;
 
+/// The longest time in nanoseconds from the last segment of a process on the critical path to the end of the process. A
+/// guess: the kernel ends a small process within a millisecond.
+const EXITS: u64 = 1_000_000;
+
 /// Advice on sleeps on the critical path, as one proposed change for each program that decided to sleep.
 pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let mut by_process: BTreeMap<ProcessIx, Vec<Nap>> = BTreeMap::new();
     let mut works = false;
     let failed = exit::command_failed(facts.analysis);
+    let until_kill_from = idle_until_kill(facts);
     let mut segments = facts.segments().peekable();
     while let Some((segment, group, reason)) = segments.next() {
         let (TimeKind::Sleep, Some(group)) = (segment.kind, group) else {
@@ -70,7 +76,10 @@ pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             to: segment.to,
             ran: queued.map_or(segment.to, |queued| queued.to),
         };
-        if is_beside_work(facts, &slept) || facts.measures_by_clock(by) {
+        let is_idle = until_kill_from
+            .get(&process)
+            .is_some_and(|from| slept.from >= *from);
+        if is_idle || is_beside_work(facts, &slept) || facts.measures_by_clock(by) {
             works = true;
         } else if !is_tools(facts, &slept) {
             by_process.entry(process).or_default().push(slept);
@@ -169,6 +178,27 @@ pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     candidates.extend(ended_by_limit(facts));
     candidates.extend(graces.candidates);
     candidates
+}
+
+/// The processes that another process ended by a signal, each with the time from which the critical path contains nothing
+/// but this process until its end. An idle server looks at its timers in this time. The sender of the signal, and not
+/// these sleeps, decided when the server ended.
+fn idle_until_kill(facts: &BuildFacts<'_>) -> BTreeMap<ProcessIx, Ktime> {
+    let process = |segment: &Segment| facts.analysis.thread(segment.thread).process;
+    let stays = facts
+        .path
+        .segments
+        .chunk_by(|one, next| process(one) == process(next));
+    let stays = stays.filter_map(|stay| Some((stay.first()?, stay.last()?)));
+    let until_end = stays.filter_map(|(first, last)| {
+        let ix = process(first);
+        let process = facts.analysis.process(ix);
+        let signal = exit::killed_by(process.status);
+        let is_killed = signal.is_some_and(|signal| !is_crash(signal) && signal != ALARM);
+        let is_end = Ktime(last.to.0.saturating_add(EXITS)) >= process.end;
+        (is_killed && is_end).then_some((ix, first.from))
+    });
+    until_end.collect()
 }
 
 /// For each segment of the critical path, whether it is a sleep of a build tool itself, between its checks for ended

@@ -560,6 +560,10 @@ fn ticks_between_answers_are_no_silence() {
             is_silent,
             "{ticks}: {text}"
         );
+        assert!(
+            !text.contains("mostly wait for 10.0.0.9") || is_silent,
+            "{text}"
+        );
     }
 }
 

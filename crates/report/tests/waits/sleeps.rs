@@ -635,6 +635,32 @@ fn naps_between_a_signal_and_a_kill_are_a_grace() {
     }
 }
 
+/// COMMAND ends an idle server, whose timer expires just then, so that no waking shows the signal. The critical path
+/// leads through the server's ticks, but COMMAND decided when the server ended.
+#[test]
+fn ticks_of_a_server_before_it_is_killed_cost_nothing() {
+    for status in [TERM, 0] {
+        let mut hand = command(1_500);
+        starts(&mut hand, 10, 2, 11, 1);
+        becomes_on(&mut hand, 1, 11, 3, "/w/server");
+        sleeps(&mut hand, (10, 0), 5, (Reason::Child, SLEEPS));
+        for tick in 0..4 {
+            let from = 10 + 260 * tick;
+            polls(&mut hand, (11, 1), from, 250);
+            wakes(&mut hand, 0, from + 250, (11, 1));
+        }
+        hand.exit(1, 1_042 * MS, 11, 11, true);
+        super::has_status(&mut hand, status);
+        hand.waking(0, 1_042 * MS + 1, 11, 10)
+            .switch(0, 1_042 * MS + 2, 0, RUNNING, 10)
+            .switch(1, 1_042 * MS + 3, 11, DEAD, 0)
+            .last(1, 1_042 * MS + 4, 11);
+        ends(&mut hand, (10, 0), 1_050, 0);
+        let text = advice(&analyzed(&hand));
+        assert_eq!(text.contains("server waits 1.00 s"), status == 0, "{text}");
+    }
+}
+
 /// Two tasks of a build take turns on a CPU, because `taskset` allows the build only this one CPU.
 #[test]
 fn a_given_cpu_is_judged() {
