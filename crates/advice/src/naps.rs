@@ -8,7 +8,7 @@ use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::programs::{sleeper, Group};
 use tr_analyze::schedule::MOST;
 use tr_analyze::share;
-use tr_analyze::status::{is_crash, ALARM};
+use tr_analyze::status::{is_for, Purpose};
 use tr_analyze::timeline::{Actor, Bucket, Stretch, Wait};
 use tr_analyze::what_if::Without;
 use tr_format::event::{Ktime, Reason};
@@ -36,9 +36,9 @@ const TRIES: usize = 8;
 /// Nobody can change such sleeps (Go's `sysmon` doubles its sleeps up to 10 ms, runtime/proc.go).
 const RUNTIMES: u64 = 12_000_000;
 
-/// The longest time in nanoseconds from the last segment of a process on the critical path to the end of the process. A
-/// guess: the kernel ends a small process within a millisecond.
-const EXITS: u64 = 1_000_000;
+/// The longest time in nanoseconds from the last segment of a process on the critical path to the end of the process, or
+/// from this end to the moment when its parent is woken. A guess: the kernel ends a small process within two milliseconds.
+const EXITS: u64 = 2_000_000;
 
 /// Advice on sleeps on the critical path, as one proposed change for each program that decided to sleep.
 pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
@@ -181,7 +181,7 @@ pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
 }
 
 /// The processes that another process ended by a signal, each with the time from which the critical path contains nothing
-/// but this process until its end. An idle server looks at its timers in this time. The sender of the signal, and not
+/// but this process until its end, if the process wakes no other one in this time. An idle server looks at its timers in this time. The sender of the signal, and not
 /// these sleeps, decided when the server ended.
 fn idle_until_kill(facts: &BuildFacts<'_>) -> BTreeMap<ProcessIx, Ktime> {
     let process = |segment: &Segment| facts.analysis.thread(segment.thread).process;
@@ -194,11 +194,37 @@ fn idle_until_kill(facts: &BuildFacts<'_>) -> BTreeMap<ProcessIx, Ktime> {
         let ix = process(first);
         let process = facts.analysis.process(ix);
         let signal = exit::killed_by(process.status);
-        let is_killed = signal.is_some_and(|signal| !is_crash(signal) && signal != ALARM);
+        let is_killed = signal.is_some_and(|signal| is_for(signal, Purpose::Outside));
         let is_end = Ktime(last.to.0.saturating_add(EXITS)) >= process.end;
-        (is_killed && is_end).then_some((ix, first.from))
+        let is_idle = || !wakes_others(facts, ix, first.from, process.end);
+        (is_killed && is_end && is_idle()).then_some((ix, first.from))
     });
     until_end.collect()
+}
+
+/// Whether a process ends a wait of another process between `from` and its own end at `end`. The wait for its end does
+/// not count.
+fn wakes_others(facts: &BuildFacts<'_>, ix: ProcessIx, from: Ktime, end: Ktime) -> bool {
+    let analysis = facts.analysis;
+    let Some(timeline) = &analysis.timeline else {
+        return false;
+    };
+    let is_beside = |other: &ProcessIx| {
+        let process = analysis.process(*other);
+        *other != ix && process.start < end && process.end > from
+    };
+    let others = analysis.process_ids().filter(is_beside).take(BESIDE.0);
+    let mut threads = others.flat_map(|other| &analysis.process(other).threads);
+    threads.any(|thread| {
+        let waits = timeline.since(*thread, from).take(BESIDE.1);
+        let mut waits = waits.take_while(|wait| wait.to.0.saturating_add(EXITS) < end.0);
+        waits.any(|wait| match wait.waker() {
+            Actor::Thread(by) => {
+                matches!(wait.doing, Bucket::Wait(_)) && analysis.thread(by).process == ix
+            }
+            _ => false,
+        })
+    })
 }
 
 /// For each segment of the critical path, whether it is a sleep of a build tool itself, between its checks for ended
