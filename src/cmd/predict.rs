@@ -173,14 +173,28 @@ fn plans() -> impl TypedValueParser<Value = shards::Format> {
 const PLAN: FileKind = FileKind {
     name: "a plan of shards",
     is: |bytes| {
-        let is_number = bytes.first().is_some_and(u8::is_ascii_digit);
         let is_costs = output::has(bytes, "\"tr.shards/1\"") || output::has(bytes, "::");
-        is_number || output::is_json(bytes) && is_costs
+        output::is_json(bytes) && is_costs || is_list_of_shards(bytes)
     },
 };
 
-fn number(text: &str, (least, most): (f64, f64)) -> Result<f64, String> {
-    let number: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+/// Whether each whole line at the beginning of a file has the number of a shard, a blank and a test.
+fn is_list_of_shards(beginning: &[u8]) -> bool {
+    let is_line = |line: &[u8]| {
+        let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        digits > 0 && line.get(digits) == Some(&b' ') && line.len() > digits + 1
+    };
+    let mut lines: Vec<&[u8]> = beginning.split(|byte| *byte == b'\n').collect();
+    // The last line may be cut; after the last newline there is none.
+    lines.pop();
+    !lines.is_empty() && lines.into_iter().all(is_line)
+}
+
+fn number(text: &str, limits: (f64, f64)) -> Result<f64, String> {
+    within(text.parse().map_err(|_| "not a number".to_owned())?, limits)
+}
+
+fn within(number: f64, (least, most): (f64, f64)) -> Result<f64, String> {
     if number >= least && number <= most {
         Ok(number)
     } else {
@@ -197,8 +211,7 @@ fn price(text: &str) -> Result<f64, String> {
 }
 
 fn quota(text: &str) -> Result<f64, String> {
-    let percent = args::percent(text)?;
-    number(&percent.to_string(), (1.0, 1e6))
+    within(args::percent(text)?, (1.0, 1e6))
 }
 
 fn faster(text: &str) -> Result<(String, f64), String> {
@@ -355,5 +368,34 @@ fn plan(args: &Args, recording: &Recording, files: &[ToolFile]) -> Result<Option
         Ok(Some(plan))
     } else {
         Err(code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_replaces_no_other_file() {
+        for (beginning, is_plan) in [
+            (
+                &b"1 tests/test_a.py::test_x\n2 tests/test_b.py::test_y\n"[..],
+                true,
+            ),
+            (b"1 -run '^(TestA|TestB)$' ./pkg\n12 -run", true),
+            (b"{\"schema\": \"tr.shards/1\"}", true),
+            (b"2026-11-30,ok,12\n2026-12-01,ok,13\n", false),
+            (b"1\n2\n3\n", false),
+            (b"1 apple\nand more\n", false),
+            (b"12345", false),
+            (b"", false),
+        ] {
+            assert_eq!(
+                (PLAN.is)(beginning),
+                is_plan,
+                "{}",
+                beginning.escape_ascii()
+            );
+        }
     }
 }
