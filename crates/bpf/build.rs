@@ -1,4 +1,5 @@
-//! Compiles the BPF programs, and generates their skeleton and the list of the types that they use.
+//! Compiles the BPF programs, and generates their skeleton (the Rust code to load them) and the list of the types that
+//! they use.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

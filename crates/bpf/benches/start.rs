@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use nix::time::{clock_gettime, ClockId};
 use tr_bpf::{Programs, Settings, Tracer};
 
-/// A phase of a start: its wall time, and the CPU time that all threads of this process, and the kernel for them, took.
+/// A phase of a start of the BPF programs: its wall time, and the CPU time that this process used in it (all threads,
+/// in user mode and in the kernel).
 #[derive(Clone, Copy)]
 struct Phase {
     name: &'static str,
@@ -18,7 +19,7 @@ struct Phase {
     cpu: Duration,
 }
 
-/// The phases of one start, in the order in which they ended.
+/// The phases of one start of the BPF programs, in the order in which the phases ended.
 #[derive(Default)]
 struct Phases(Vec<Phase>);
 

@@ -188,7 +188,7 @@ impl Kernel {
     /// kernel lacks, because it is older than 5.8 or was built without the feature.
     pub fn detect() -> Result<Kernel, Error> {
         let refused = || Error::Refused(Refusal::find().unwrap_or(Refusal::NoBtf));
-        // /proc is checked as well, because the recorder needs it.
+        // Besides the file with the BTF, /proc is checked, because the recorder needs /proc.
         for needed in ["/proc/self", BTF] {
             if !std::path::Path::new(needed).exists() {
                 return Err(refused());
@@ -401,8 +401,8 @@ mod tests {
                 raw.push(place(tracepoint).unwrap_or_else(|| panic!("no row of {tracepoint}")));
             }
         }
-        // The list has only programs of the kind `raw_tp` so far. The programs on system calls are of the kind
-        // `tp_btf`, so their tracepoints are added.
+        // The list has only programs of the kind `raw_tp` so far. The programs on system calls are of the other kind,
+        // `tp_btf`, so the tracepoints of these programs are added.
         let typed = ["sys_exit", "sys_enter"].map(|name| place(name).unwrap());
         raw.extend(typed);
         raw.sort_unstable();

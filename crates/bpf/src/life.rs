@@ -11,7 +11,8 @@ use nix::unistd::{sysconf, SysconfVar};
 /// The ring buffer of lifecycle records in mapped memory. The memory outlives the BPF programs.
 #[derive(Debug)]
 pub struct LifeRing {
-    /// The mapped page of the ring buffer that begins with the position up to which the reader has read.
+    /// The mapped page of the ring buffer that the reader writes. The page begins with the position up to which the
+    /// reader has read.
     consumer: MmapRaw,
     /// The mapped pages of the ring buffer that the BPF programs write. The first page begins with the programs'
     /// position. The data pages follow, mapped twice in a row, so that a record that wraps around the end of the ring

@@ -20,8 +20,8 @@ const EACH: &str = "life_ring";
 struct Map {
     name: &'static str,
     key: u32,
-    /// The size in bytes of a value of the BPF map; `None` if it differs between recordings, because the loader or the
-    /// number of variables determines it.
+    /// The size in bytes of a value of the BPF map; `None` if the size differs between recordings, because the settings
+    /// or the number of variables determine it.
     value: Option<u32>,
 }
 
@@ -136,7 +136,8 @@ fn memory(info: &bpf_map_info) -> u64 {
         [info.key_size, info.value_size].map(|size| u64::from(size).next_multiple_of(8));
     match info.type_ {
         BPF_MAP_TYPE_RINGBUF => entries,
-        // A map of this type has no memory at first: the kernel allocates an entry when a task gets one.
+        // A map of this type has no memory at first: the kernel allocates an entry when a program stores the first
+        // value for a task.
         BPF_MAP_TYPE_TASK_STORAGE => 0,
         BPF_MAP_TYPE_HASH | BPF_MAP_TYPE_LRU_HASH => {
             // This cannot overflow, because the number of entries and the size of a bucket have 32 bits.

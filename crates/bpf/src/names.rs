@@ -1,15 +1,16 @@
-//! The names of processes that have a role in running containers (daemons, runtimes, clients), or that serve
-//! the machine and not a build.
+//! The names of processes that manage containers (daemons, runtimes, clients), or that serve the machine and not a
+//! build.
 
 /// The size in bytes of a task's name in the kernel (16), with the 0 at its end.
 const COMM: usize = 16;
 
-/// The role of a process in running containers, or as a server of the machine (`enum part` in names.bpf.h).
+/// The role of a process (`enum part` in names.bpf.h): it manages containers as a daemon, a runtime or a client, or it
+/// serves the machine.
 #[derive(Clone, Copy)]
 enum ProcessRole {
     /// The process is a daemon that starts containers for clients.
     Daemon = 1,
-    /// The process is a runtime, which is executed for each container.
+    /// The process is a container's runtime (such as runc), which is executed for each container.
     Runtime = 2,
     /// The process is a client that sends requests to a daemon.
     Client = 3,
@@ -17,8 +18,8 @@ enum ProcessRole {
     System = 4,
 }
 
-/// For each role in running containers, the names of its processes as the kernel has them, cut after 15 bytes. For
-/// podman the daemon is podman itself (podman-system-service).
+/// For each role of a process, the names of the processes with this role, as the kernel has them: cut after 15 bytes.
+/// For podman the daemon is podman itself (podman-system-service).
 const NAMES: [(ProcessRole, &str); 6] = [
     (ProcessRole::Daemon, "dockerd,containerd,podman,buildkitd"),
     (

@@ -44,9 +44,10 @@ pub struct Programs {
     /// The descriptors of the BPF programs, in the order of [`TRACEPOINTS`]; empty if another process has loaded
     /// them.
     pub(crate) programs: Vec<OwnedFd>,
-    /// Whether all BPF programs are of the kind `raw_tp`, because the kernel refused programs of the kind `tp_btf`.
+    /// Whether all BPF programs are of the kind `raw_tp` (raw tracepoint), because the kernel refused programs of the
+    /// kind `tp_btf` (tracepoint with type information).
     pub(crate) raw: bool,
-    /// Whether recorded stacks contain the addresses of their frames in the kernel.
+    /// Whether recorded call stacks contain kernel addresses.
     pub(crate) kernel_shown: bool,
     /// Whether recorded wake-ups show whether an interrupt caused them.
     pub(crate) irq_known: bool,
@@ -56,10 +57,9 @@ pub struct Programs {
 /// descriptors ([`Programs`]) needs to know them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
-    /// Whether all attached BPF programs are of the kind `raw_tp`.
+    /// Whether all attached BPF programs are of the kind `raw_tp` (raw tracepoint).
     pub raw: bool,
-    /// Whether recorded stacks contain the addresses of their frames in the kernel, see
-    /// [`crate::Tracer::shows_kernel`].
+    /// Whether recorded call stacks contain kernel addresses, see [`crate::Tracer::shows_kernel`].
     pub kernel_shown: bool,
     /// Whether recorded wake-ups show whether an interrupt caused them.
     pub irq_known: bool,
@@ -140,11 +140,12 @@ impl Programs {
             plan.attach()
         };
         attach(false, &large).or_else(|refused| {
-            // The maps of the first attempt are not used again: BPF programs that were attached in this attempt may
-            // have written to the maps.
+            // The maps of the first attempt to attach are not used again: BPF programs that were attached in this
+            // attempt may have written to the maps.
             let large = Large::create(settings).ok();
             let programs = large.and_then(|large| attach(true, &large).ok());
-            // If both attempts fail, the first error is returned, because it has the actual reason.
+            // If both attempts to attach fail, the error of the first one is returned, because it has the actual
+            // reason.
             programs.ok_or(refused)
         })
     }
@@ -156,9 +157,10 @@ struct Plan<'a> {
     kernel: &'a Kernel,
     settings: &'a Settings,
     large: &'a Large,
-    /// Whether all BPF programs are to be of the kind `raw_tp`, and not `tp_btf`.
+    /// Whether all BPF programs are to be of the kind `raw_tp` (raw tracepoint), and not `tp_btf` (tracepoint with type
+    /// information).
     raw: bool,
-    /// Whether recorded stacks are to contain the addresses of their frames in the kernel.
+    /// Whether recorded call stacks are to contain kernel addresses.
     kernel_shown: bool,
 }
 
@@ -196,8 +198,8 @@ impl Plan<'_> {
             .update_batch(&keys, &values, count, any, any);
         updated.map_err(failed("set the names of daemons and servers"))?;
         let programs = self.programs(&skel, &loaded)?;
-        // libbpf has mapped this map for writing, and the kernel freezes no map with such a mapping. Dropping the
-        // skeleton removes the mapping.
+        // libbpf has mapped the map of the programs' output variables for writing, and the kernel freezes no map that
+        // is mapped in this way. Dropping the skeleton removes the mapping.
         drop(skel);
         // SAFETY: this is a system call on an open descriptor.
         match unsafe { bpf_map_freeze(programs.output.as_raw_fd()) } {
@@ -294,8 +296,8 @@ impl Programs {
             None
         };
         let links: Vec<OwnedFd> = rest.collect();
-        // The number of links varies, because a kernel can lack some tracepoints. A light recording has the fewest
-        // links.
+        // The number of links (attached tracepoints) varies, because a kernel can lack some tracepoints. A recording
+        // without scheduling events (light) has the fewest links.
         let fewest = TRACEPOINTS
             .iter()
             .filter(|tracepoint| tracepoint.recordings != Recordings::Full)
@@ -341,7 +343,8 @@ impl Programs {
     }
 }
 
-/// The tracepoints for which there are two BPF programs, one of the kind `tp_btf` and one of the kind `raw_tp`.
+/// The tracepoints for which there are two BPF programs, one of the kind `tp_btf` (tracepoint with type information)
+/// and one of the kind `raw_tp` (raw tracepoint).
 const TYPED: [&str; 2] = ["sched_waking", "sched_switch"];
 
 /// The index of a BPF program's tracepoint in [`TRACEPOINTS`]; `None` if no tracepoint of the list calls the program.
@@ -362,8 +365,8 @@ fn kernel_shown() -> Option<bool> {
 }
 
 impl Plan<'_> {
-    /// Opens the compiled object of the BPF programs and makes all settings that precede loading. `types` is the path
-    /// of the kernel's BTF for libbpf.
+    /// Opens the compiled object of the BPF programs, and sets everything that has to be set before the programs are
+    /// loaded. `types` is the path of the kernel's BTF for libbpf.
     fn open<'a>(
         self,
         storage: &'a mut MaybeUninit<OpenObject>,
@@ -459,8 +462,8 @@ impl Plan<'_> {
             settings.containers as u32
         };
         rodata.servers = settings.servers && !settings.all;
-        // Even in the loader, which sudo runs, this is the user who called sudo: the loader has given up root's
-        // rights before.
+        // Even in the loader (the process that sudo runs), this is the user who called sudo: the loader has given up
+        // root's rights before.
         let user = nix::unistd::getuid();
         rodata.servers_uid = if user.is_root() {
             u32::MAX

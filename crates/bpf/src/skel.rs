@@ -1,4 +1,4 @@
-//! The skeleton of the BPF programs, which is generated from their object.
+//! The skeleton of the BPF programs: the Rust code to open and load them, generated from their compiled object.
 #![allow(unused_imports, clippy::all, clippy::pedantic, clippy::restriction)]
 
 include!(concat!(env!("OUT_DIR"), "/tracer.skel.rs"));
@@ -7,9 +7,9 @@ thread_local! {
     static USUAL: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// Runs `open`, in which this thread opens the compiled object of the BPF programs. With `usual` it
-/// gets the object that is compiled for the usual settings, otherwise the one for all settings. Returns
-/// the result of `open`.
+/// Runs `open`, in which this thread opens the compiled object of the BPF programs, and returns the result of `open`.
+/// If `usual` is true, the thread gets the object that is compiled for the most common settings of a recording,
+/// otherwise the object for all settings.
 pub(crate) fn with_object<T>(usual: bool, open: impl FnOnce() -> T) -> T {
     USUAL.set(usual);
     let opened = open();

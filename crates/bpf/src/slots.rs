@@ -34,7 +34,7 @@ pub enum Record<'a> {
 #[derive(Debug)]
 pub struct Slots {
     slots: MmapRaw,
-    /// The number of slots for scheduling events that each CPU has, a power of two.
+    /// The number of slots (places for one scheduling event) that each CPU has, a power of two.
     count: u64,
     /// The CPUs that have slots for scheduling events, in the order of their regions in memory.
     cpus: Vec<Cpu>,
@@ -114,7 +114,7 @@ impl Slots {
             while cpu.tail < end {
                 let step = (cpu.tail + STEP).min(end);
                 let full = self.step(region, cpu, step, &mut sink);
-                // The slots that were read are cleared, so the CPU may write to them again.
+                // The slots that were read are set to 0 (empty), so the CPU may write to them again.
                 let [tail, _] = shared.progress(cpu.number);
                 tail.store(cpu.tail, Ordering::Release);
                 if !full {

@@ -91,7 +91,8 @@ const COMMON: &[(u8, &[c_long])] = &[
         &[libc::SYS_splice, libc::SYS_tee, libc::SYS_vmsplice],
     ),
     (
-        // The second flag marks calls that synchronize only the file whose descriptor is their first argument.
+        // The flag REASON_WRITE here marks calls that synchronize only the file whose descriptor is their first
+        // argument.
         SYNC | REASON_WRITE,
         &[libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_syncfs],
     ),

@@ -112,10 +112,11 @@ impl Tracer {
     }
 
     /// Passes all records that the BPF programs have written to `receive`. The lifecycle records come first, because
-    /// they explain the others.
+    /// they explain the other records.
     pub fn consume(&mut self, mut receive: impl FnMut(Record<'_>)) {
         self.life.consume(|record| receive(Record::Life(record)));
-        // The samples come after the execs of the programs whose stacks they contain.
+        // The stack samples are passed after the execs, because a stack belongs to the program that was executed
+        // before.
         if let Some(samples) = &mut self.samples {
             samples.consume(|record| receive(Record::Life(record)));
         }
@@ -459,7 +460,8 @@ impl Tracer {
         self.helper.is_some()
     }
 
-    /// Whether all BPF programs are of the kind `raw_tp`, because the kernel refused programs of the kind `tp_btf`.
+    /// Whether all BPF programs are of the kind `raw_tp` (raw tracepoint), because the kernel refused programs of the
+    /// kind `tp_btf` (tracepoint with type information).
     pub fn is_raw(&self) -> bool {
         self.programs.raw
     }

@@ -192,7 +192,7 @@ wire! {
     }
     /// A record of a loss: the number of lifecycle events of one CPU that have been lost since the start.
     LifeLost = "wire_life_lost" { head: Head, until: u64, count: u64 }
-    /// A living task with its state and figures, as the iterator over the tasks shows it.
+    /// A living task with its ids, its name, its state and its CPU time, as the iterator over the tasks shows them.
     Snapshot = "wire_snapshot" {
         time: u64, start_time: u64, cgroup: u64, sum_exec_runtime: u64, tid: u32, tgid: u32,
         parent_tgid: u32, ns_tid: u32, seen_tid: u32, state: u16, on_cpu: u8, kthread: u8,
@@ -207,7 +207,7 @@ wire! {
     End = "wire_end" {
         head: Head, total: Total, status: u32, group_dead: u32, max_rss_pages: u64, task: Snapshot,
     }
-    /// The kernel's final figures of a task that has ended.
+    /// The kernel's last totals of a task that has ended: the times that it spent on CPUs and in run queues.
     TotalLast = "wire_last" { head: Head, total: Total }
     /// A task has come into the cgroup whose tasks are recorded. The arguments of its program follow this struct in
     /// the record.
@@ -322,7 +322,8 @@ pub struct Lost {
 
 /// The largest number of bits that a task id has (`PID_MAX_LIMIT` in include/linux/threads.h).
 const TID_BITS: u32 = 22;
-/// The number of bits in the word `when` of a slot that are below the event's time.
+/// The number of low bits of a slot's word `when` that do not belong to the event's time. The time is in the bits above
+/// them.
 const TIME_SHIFT: u32 = 15;
 
 impl Slot {

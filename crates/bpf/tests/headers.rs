@@ -12,7 +12,7 @@ use libbpf_rs::libbpf_sys::API_HEADERS;
 
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/bpf");
 
-/// The names of the headers, and the names of the headers that each one includes.
+/// The names of the BPF programs' headers, and the names of the headers that each of them includes.
 fn includes() -> BTreeMap<String, BTreeSet<String>> {
     let mut headers = BTreeMap::new();
     for entry in fs::read_dir(SOURCES).unwrap() {

@@ -67,7 +67,7 @@ fn storm(stop: &Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
     threads
 }
 
-/// The events of one CPU's ring that the test has received.
+/// The events of one CPU, either scheduling or lifecycle events, that the test has received.
 #[derive(Debug, Default)]
 struct Seen {
     recorded: u64,
@@ -78,8 +78,8 @@ struct Seen {
     disorder: u64,
 }
 
-/// Records the load with rings of this size, which are emptied after each `pause`, and compares the received events
-/// with the counts of the BPF programs. Returns the number of lost events.
+/// Records a workload with many events in rings of `ring` bytes, which are emptied after each `pause`, and compares the
+/// received events with the counts of the BPF programs. Returns the number of lost events.
 fn run(ring: u32, pause: Duration) -> Result<u64, Failed> {
     let mut tracer = Tracer::start(&settings(ring))?;
     let mut all = All::default();
@@ -190,8 +190,8 @@ fn see_life(life: &mut BTreeMap<u16, Seen>, record: &[u8]) {
     }
 }
 
-/// Records all CPUs except the last one from the start, and runs a load on the last one. Returns the last CPU's events,
-/// its reported losses, and the counts of the BPF programs.
+/// Records all CPUs except the last one from the start, and runs short processes on the last one. Returns the last
+/// CPU's events, its reported losses, and the counts of the BPF programs.
 fn latecomer(later_cpus: Option<u32>) -> Result<(Seen, CpuAccount), Failed> {
     let last = u16::try_from(common::cpus() - 1)?;
     let settings = Settings {
@@ -250,7 +250,7 @@ fn sampled() -> Result<(), Failed> {
         ..settings(1 << 16)
     };
     let mut tracer = Tracer::start(&settings)?;
-    // Runs a load on the last CPU, and returns the number of stack samples from that CPU.
+    // Runs a program on the last CPU, and returns the number of stack samples from that CPU.
     let load = |tracer: &mut Tracer| -> Result<u64, Failed> {
         let mut load = std::process::Command::new("taskset");
         load.args([
@@ -395,7 +395,7 @@ fn no_storage() -> Result<(), Failed> {
     let after = counts(&tracer);
     for (before, after) in before.into_iter().zip(after) {
         let lost = after - before;
-        // Besides those of the rounds, a few more calls and waits are lost at the start and the end of the thread.
+        // Each round of the thread loses a call and a wait. A few more are lost at the start and the end of the thread.
         ensure((ROUNDS..ROUNDS + 40).contains(&lost), || {
             format!("{before} to {after}")
         })?;
@@ -405,7 +405,7 @@ fn no_storage() -> Result<(), Failed> {
 
 /// Tests that the verifier follows few instructions, because 100,000 of them take 50 ms of each recording's start.
 fn quick() -> Result<(), Failed> {
-    // The settings do not request a count of all events, so the object that is compiled for the usual settings is
+    // The settings do not request a count of all events, so the object that is compiled for the most common settings is
     // loaded.
     let settings = Settings {
         all: false,

@@ -122,7 +122,7 @@ impl Sleeper {
         let (send, tids) = channel();
         let thread = std::thread::spawn(move || {
             send.send(tid()).expect("a receiver");
-            // The recording begins during this sleep.
+            // The test starts its recording while this thread sleeps here.
             std::thread::sleep(Duration::from_millis(300));
             sleep();
         });
@@ -315,7 +315,7 @@ const MILLISECONDS_3: u8 = 49;
 const NO_LIMIT: u8 = 1;
 const SOME: u8 = 2;
 
-/// The time-out of a call as a relative time.
+/// A time-out of `ms` milliseconds as a relative time, counted from the call.
 fn after(ms: i64) -> libc::timespec {
     libc::timespec {
         tv_sec: ms / 1000,
@@ -334,7 +334,7 @@ fn deadline(ms: i64) -> libc::timespec {
     now
 }
 
-/// A system call with up to six arguments.
+/// Makes a system call with up to six arguments.
 fn call(number: libc::c_long, arguments: [usize; 6]) {
     let [a, b, c, d, e, f] = arguments;
     // SAFETY: the arguments are numbers, or pointers to values that outlive the call.

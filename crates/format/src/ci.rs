@@ -375,8 +375,8 @@ fn plain<'a>(
     get: impl Fn(&str) -> Option<&'a str>,
 ) -> String {
     let short = match (system.name, name) {
-        // For a job without a matrix, the second name says nothing, because Azure repeats the name of the job or sets
-        // `__default`. So the second name is removed.
+        // For a job without a matrix, the second name (SYSTEM_JOBNAME) says nothing, because Azure repeats the name of
+        // the job there or sets `__default`. So the second name is removed.
         (AZURE, "job") => value
             .split_once(' ')
             .filter(|(job, leg)| job == leg || *leg == "__default")

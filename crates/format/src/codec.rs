@@ -72,7 +72,7 @@ pub const COLUMNS: usize = COLUMN_NAMES.len();
 pub enum Text {
     /// The kind of texts that are names of tasks.
     Comm,
-    /// The kind of texts that are paths, or names in marks.
+    /// The kind of texts that are paths, or the names of marks (named moments and spans).
     Path,
     /// The kind of texts that are names of disks, in events about requests to disks. This kind and all kinds after it
     /// have columns of their own, because an older reader skips the events with such texts. If the texts were among the
@@ -197,7 +197,7 @@ pub struct FrameState {
     /// The processes and names of the unrecorded tasks that recent events of kind [`Others`](crate::event::Others)
     /// named, the most recent first.
     pub others: Vec<(Tgid, Comm)>,
-    /// The time at which the task of the last snapshot event was started, in ns.
+    /// The start time in ns of the task in the last snapshot event, which shows the state of a living task.
     pub start: u64,
     /// The figures in the exit events of tasks, by the task's id: run time, voluntary and involuntary switches,
     /// delays. The tasks' final events are stored as increases of these figures.

@@ -13,13 +13,14 @@ named! {
     /// The reason why the process of a container's runtime is recorded or not recorded.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub enum Evidence {
-        /// The runtime's process is recorded because it is a descendant of a recorded task.
+        /// The process of the container's runtime (such as runc) is recorded because it is a descendant of a recorded
+        /// task.
         #[default]
         Descendant = "descendant",
         /// The container is recorded because a daemon has sent the container's id to a recorded client.
         Told = "told",
-        /// The container is recorded because a daemon has answered a recorded client, and no other client of a
-        /// daemon was known. Only earlier versions recorded such containers.
+        /// The container is recorded because a daemon has answered a recorded client, and no other process was known as
+        /// a client of a daemon. Only earlier versions recorded such containers.
         Only = "only",
         /// The container is recorded because a daemon has answered a recorded client, although the container can
         /// belong to another client. Only earlier versions recorded such containers.
@@ -42,7 +43,8 @@ impl Evidence {
         Evidence::ALL.get(number as usize).copied()
     }
 
-    /// Whether the container may belong to another client, because no daemon has named its client.
+    /// Whether the container may belong to another client than the recorded one, because no daemon has named the client
+    /// that requested the container.
     pub fn is_inferred(self) -> bool {
         matches!(
             self,

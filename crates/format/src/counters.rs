@@ -39,7 +39,7 @@ macro_rules! counters {
 pub enum Unit {
     /// The values of the counter are totals of time in ns.
     Time,
-    /// The counter's values are totals without a unit.
+    /// The counter's values are total numbers (of periods, for example) and have no unit.
     Count,
     /// The counter's values are current amounts in bytes.
     Bytes,

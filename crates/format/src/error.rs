@@ -67,7 +67,7 @@ fn looks(found: &[u8]) -> String {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The frame does not begin with the mark of a frame.
+    /// The frame does not begin with the four bytes with which every frame begins.
     #[error("no frame begins here")]
     Sync,
     /// A checksum that is stored in the file differs from the checksum of the bytes that it protects.

@@ -137,8 +137,8 @@ macro_rules! kinds {
         pub(crate) const KINDS: [(u8, &str); [$($number),*].len()] = [$(($number, $name)),*];
 
         impl LifeKind {
-            /// The number by which traces store this kind of lifecycle event. Marks have two numbers: this one if they
-            /// have only a name, and another one (`Mark::MORE`) otherwise.
+            /// The number by which traces store this kind of lifecycle event. Marks (named moments or spans) have two
+            /// numbers: this one if they have only a name, and another one (`Mark::MORE`) otherwise.
             pub(crate) fn number(&self) -> u8 {
                 match self {
                     $(LifeKind::$variant { .. } => $number,)*
@@ -218,7 +218,8 @@ kinds! {
     Exec(it: Exec) = 2, "exec", Ring;
     /// A task begins to exit. It may still run until its last switch-out.
     Exit(it: Exit) = 3, "exit", Ring;
-    /// A dead task was switched out for the last time. The event has the kernel's final figures for the task.
+    /// A dead task was switched out for the last time. The event has the task's final CPU time, context switches and
+    /// times off CPU, as the kernel counted them.
     Final(it: Final) = 4, "final", Ring;
     /// A task got another name (comm), other than by exec.
     Rename(it: Rename) = 5, "rename", Ring;
@@ -238,7 +239,7 @@ kinds! {
     Watermark = 11, "progress", Recorder;
     /// A user or a program has named a moment, or the beginning or the end of a span.
     Mark(it: Mark) = 12, "mark", Recorder;
-    /// The times and switches of a task so far, as the kernel counts them.
+    /// The CPU time, the run-queue time and the number of switches of a task so far, as the kernel counts them.
     Account(it: Account) = 13, "account", Ring;
     /// The recorder no longer follows a task, so that the task's later events are not recorded.
     Detached(it: Detached) = 14, "detached", Ring;
@@ -271,11 +272,11 @@ kinds! {
     DnsAnswer(it: Box<DnsAnswer>) = 28, "dns_answer", Ring;
     /// A task waits for another disk than in its previous wait for block I/O.
     DiskWait(it: Box<DiskWait>) = 29, "disk_wait", Ring;
-    /// The recorder has found a file that contains frames of sampled stacks.
+    /// The recorder has found a file whose code occurs in sampled call stacks.
     Module(it: Box<Module>) = 30, "module", Recorder;
     /// The stack of a task was sampled.
     Sample(it: Box<Sample>) = 32, "sample", Recorder;
-    /// The event has the functions that a frame of a sampled stack is in.
+    /// The event names the functions in which a frame of a sampled call stack is.
     Symbol(it: Symbol) = 33, "symbol", Recorder;
     /// A task waits in fsync for another file than before.
     SyncFile(it: Box<SyncFile>) = 34, "sync_file", Ring;

@@ -39,7 +39,8 @@ pub mod kind {
     pub const SUMMARY: u8 = 4;
     /// The frame type of the index of the trace. A long index has several frames.
     pub const INDEX: u8 = 5;
-    /// The frame type for how the original trace ended. Only a trace made by `tr recover` has such a frame.
+    /// The type of the frame that says how the original trace ended. Only a trace made by `tr recover` has such a
+    /// frame.
     pub const CUT: u8 = 6;
 }
 
@@ -53,7 +54,7 @@ pub struct Header {
     /// The number of the stream whose events the frame holds: the CPU's number for scheduling events, otherwise 0
     /// for lifecycle events and 1 for the recorder's events.
     pub stream: u16,
-    /// The number of the frame among the frames of the same type and stream, counted from 0.
+    /// The number of the frame among the frames with the same type and the same stream number, counted from 0.
     pub seq: u64,
     /// The length of the frame's payload in bytes.
     pub payload: u64,
@@ -324,7 +325,7 @@ pub struct FrameInfo {
     pub number: u64,
     /// The stream of events (of a CPU, for example) that the frame belongs to.
     pub stream: Stream,
-    /// The number of the frame among the frames of its stream, counted from 0.
+    /// The number of the frame among the frames of its stream (of one CPU, for example), counted from 0.
     pub seq: u64,
     /// The offset of the frame in the file, in bytes.
     pub offset: u64,

@@ -94,9 +94,9 @@ named! {
         Dns = "DNS queries",
         /// The disk that a recorded task waits for.
         DiskWaits = "the disks that tasks wait for",
-        /// The stacks of recorded tasks that run on a CPU.
+        /// The sampled call stacks of recorded tasks that run on a CPU.
         Stacks = "stacks",
-        /// The stacks of recorded tasks that wait.
+        /// The call stacks of recorded tasks that wait.
         OffCpuStacks = "stacks",
     }
 }
@@ -211,7 +211,7 @@ impl Metadata {
     }
 }
 
-/// The method by which a recording was made, and how it recorded each kind of fact.
+/// The method by which a recording was made, and how each kind of fact was recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// The method by which `tr` recorded.
@@ -243,9 +243,10 @@ named! {
         /// The fact was recorded by events whose time stamps come from the kernel.
         #[default]
         Kernel = "kernel",
-        /// The fact was recorded by events whose time stamps the recorder took when it learned of them.
+        /// The fact was recorded by events that the recorder stamped with the time at which the recorder learned of
+        /// them.
         Recorder = "recorder",
-        /// The fact comes from the kernel's totals for each task.
+        /// The fact comes from the total times that the kernel counts for each task.
         Totals = "totals",
         /// The fact comes from samples, so that an event between two samples may be missing.
         Sampled = "sampled",

@@ -21,7 +21,7 @@ pub struct Others {
     /// The CPU time of the unrecorded tasks that have no share of their own in `shares`, in µs.
     pub rest_us: u64,
     /// The unrecorded tasks that had the CPU for the longest times. The first share is that of the task which had the
-    /// CPU when the waits began, unless that share was small.
+    /// CPU when the recorded tasks began to wait, unless that share was small.
     pub shares: Vec<Share>,
 }
 

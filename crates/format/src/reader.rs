@@ -218,7 +218,8 @@ impl Trace {
     }
 
     fn skipped(&self) -> MutexGuard<'_, BTreeMap<u64, Unknown>> {
-        // The map is usable even if another thread panicked while it held the lock: no entry is ever partial.
+        // The map of skipped parts is usable even if another thread panicked while it held the lock: no entry of the
+        // map is ever incomplete.
         self.skipped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -18,7 +18,7 @@ pub struct Lost {
     pub count: Option<u64>,
     /// The time of the last lost event.
     pub until: Ktime,
-    /// The reason why the events of the stream were lost.
+    /// The reason why the events of this stream were lost.
     pub cause: LossCause,
 }
 
@@ -42,8 +42,8 @@ impl Stored for Lost {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[non_exhaustive]
 pub enum LossCause {
-    /// Events were lost because a buffer between the kernel and the recorder was full: the slots of a CPU, or the ring of
-    /// lifecycle events.
+    /// Events were lost because a buffer between the kernel and the recorder was full: the slots of a CPU, or the ring
+    /// of lifecycle events.
     #[default]
     BufferFull,
     /// Events were lost because the kernel skipped a BPF program that was already running on the same CPU.
@@ -106,18 +106,18 @@ pub struct Mark {
     /// An id that distinguishes marked spans with equal names; empty if it is not given.
     #[serde(serialize_with = "show::given")]
     pub id: Box<[u8]>,
-    /// The id of the process that set the mark, in the process's own pid namespace.
+    /// The id of the process that set the mark (a named moment or span), in the process's own pid namespace.
     pub pid: Option<Tid>,
-    /// The id of the thread that set the mark, in the thread's own pid namespace.
+    /// The id of the thread that set the mark (a named moment or span), in the thread's own pid namespace.
     pub tid: Option<Tid>,
 }
 
 impl Mark {
-    /// The number of the event kind for marks that have only a name. Other marks have the number `MORE`.
+    /// The number of the event kind for marks that have only a name (of a moment). Other marks have the number `MORE`.
     pub(crate) const PLAIN: u8 = 12;
     pub(crate) const MORE: u8 = 17;
 
-    /// Whether the mark has only a name: it names a moment, and all other fields are empty.
+    /// Whether the mark has only a name: the mark names a moment and no span, and all other fields are empty.
     pub(crate) fn is_plain(&self) -> bool {
         let plain = Mark {
             name: self.name.clone(),

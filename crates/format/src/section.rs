@@ -123,7 +123,8 @@ impl Section for Summary {
         fields.field((5, "recorder_ns"), &mut self.cost.recorder_ns)?;
         fields.field((6, "bpf_ns"), &mut self.cost.bpf_ns)?;
         fields.field((7, "setup_ns"), &mut self.cost.setup_ns)?;
-        // The numbers are in the order of `Events::by_kind`. An empty list stands for a summary without a tally.
+        // The numbers are in the order of `Events::by_kind`. An empty list stands for a summary without a tally (the
+        // numbers of events).
         let mut events: Vec<u64> = self
             .tally
             .iter()

@@ -102,7 +102,8 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// The number of the whole sampled stack, including the outer part from the earlier stack; 0 if there is none.
+    /// The number of the whole sampled stack, which includes the frames of the earlier stack `base`; 0 if the sampled
+    /// stack has no frames.
     pub fn stack(&self) -> u32 {
         match u32::try_from(self.frames.len()) {
             Ok(0) | Err(_) => self.base,

@@ -91,7 +91,7 @@ impl Events {
     }
 }
 
-/// The figures about the events of a complete trace that its summary contains.
+/// The numbers and times that the summary of a complete trace gives about the events of the trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// The numbers of the trace's events, by kind.
@@ -102,17 +102,17 @@ pub struct Tally {
     /// time in the stream. For example, the times 100, 130, 110 have a step back of 20 ns. The recorder's own events
     /// are not counted, because some of them are about the past.
     pub largest_inversion: u64,
-    /// The longest delay in ns from the stamp of an event to its commit in the slots or the ring, as [`CommitDelay`]
-    /// finds it.
+    /// The longest commit delay in ns: from the time stamp of an event until the event was committed to the slots or
+    /// the ring, as [`CommitDelay`] finds it.
     pub commit_delay: u64,
-    /// The number of lost events in each stream, as far as it is known.
+    /// The number of lost events in each stream (of each CPU, for example), as far as it is known.
     pub lost: BTreeMap<Stream, u64>,
     /// The times for which the machine was suspended, as the readings of its clocks show.
     pub suspends: Vec<Suspend>,
 }
 
 impl Tally {
-    /// Adds the tally of the next part of the same recording to this tally.
+    /// Adds the tally (numbers and times of events) of the next part of the same recording to this tally.
     pub fn add(&mut self, other: &Tally) {
         self.events.add(&other.events);
         self.frames = self.frames.saturating_add(other.frames);
@@ -130,11 +130,11 @@ impl Tally {
 /// stops in a suspend; `CLOCK_BOOTTIME` does not. The recorder reads both clocks every ten seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suspend {
-    /// The last reading of the clocks before the machine was suspended.
+    /// The time of the last reading of the clocks before the machine was suspended.
     pub since: Ktime,
-    /// The first reading of the clocks after the machine was suspended.
+    /// The time of the first reading of the clocks after the machine was suspended.
     pub until: Ktime,
-    /// The length of all suspends between the two readings together, in ns.
+    /// The length of all suspends between these two readings of the clocks together, in ns.
     pub asleep: u64,
 }
 
@@ -169,25 +169,25 @@ pub struct CommitDelay {
 }
 
 impl CommitDelay {
-    /// Takes the stream and the times of the trace's next frame into account, which may prove a longer commit
-    /// delay.
+    /// Examines the stream and the times of the trace's next frame, which may prove a longer commit delay (from an
+    /// event's stamp to its commit).
     pub fn frame(&mut self, frame: &FrameInfo) {
         if frame.events > 0 {
             self.block(frame.stream, frame.min);
         }
     }
 
-    /// Takes the stream and the smallest time in ns of the trace's next frame into account, which may prove a
-    /// longer commit delay.
+    /// Examines the stream and the smallest time in ns of the trace's next frame, which may prove a longer commit delay
+    /// (from an event's stamp to its commit).
     pub(crate) fn block(&mut self, stream: Stream, min: Ktime) {
-        // The recorder stamps some of its own events with times in the past, so they prove no delay.
+        // The recorder stamps some of its own events with times in the past, so they prove no commit delay.
         if stream != Stream::Recorder {
             self.longest = self.longest.max(self.watermark.since(min));
         }
     }
 
-    /// Takes an event of the recorder into account. Only a watermark matters: all events that were committed before its
-    /// time are in earlier frames.
+    /// Examines an event of the recorder. Only a watermark matters, because all events that were committed before the
+    /// time of the watermark are in earlier frames.
     pub fn event(&mut self, event: &LifeEvent) {
         if event.kind == LifeKind::Watermark {
             self.watermark = self.watermark.max(event.time);
@@ -207,14 +207,15 @@ impl CommitDelay {
 pub struct Counting {
     tally: Tally,
     delay: CommitDelay,
-    /// The largest time of an event in each stream so far, in ns.
+    /// The largest time in ns that an event of each stream (of each CPU, for example) has had so far.
     largest: BTreeMap<Stream, u64>,
     /// The last reading of the machine's clocks: `CLOCK_MONOTONIC` in ns, and `CLOCK_BOOTTIME` in ns.
     clocks: (Ktime, u64),
 }
 
 impl Counting {
-    /// Begins to count a trace that starts with these readings of the clocks.
+    /// Begins to compute the tally of a trace. `start` and `clock` are the readings of the clocks at the beginning of
+    /// the trace.
     pub fn new(start: Ktime, clock: Clock) -> Counting {
         Counting {
             tally: Tally::default(),
@@ -224,15 +225,15 @@ impl Counting {
         }
     }
 
-    /// Takes a block of scheduling events with these times, in ns, into account.
+    /// Adds the facts about a block of scheduling events to the tally. `times` are the times of the events in ns.
     pub fn sched(&mut self, stream: Stream, times: &[u64]) {
         self.block(stream, times.iter().copied());
         let min = times.iter().copied().min().unwrap_or(0);
         self.delay.block(stream, Ktime(min));
     }
 
-    /// Takes a block of lifecycle events or of the recorder's own events into account. `min` is the smallest time
-    /// of an event of the block, in ns.
+    /// Adds the facts about a block of lifecycle events, or of the recorder's own events, to the tally. `min` is the
+    /// smallest time of an event of the block, in ns.
     pub fn life(&mut self, stream: Stream, events: &[LifeEvent], min: u64) {
         let of_ring = events.iter().filter(|event| event.kind.is_from_the_ring());
         self.block(stream, of_ring.map(|event| event.time.0));

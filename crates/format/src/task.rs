@@ -74,7 +74,7 @@ pub struct Exec {
     pub directory: Arc<[u8]>,
 }
 
-/// Whether a text of an event is empty, which means that it is not known.
+/// Whether a text of an event is empty, which means that the text is not known.
 fn is_unknown(text: &Arc<[u8]>) -> bool {
     text.is_empty()
 }
@@ -114,9 +114,11 @@ pub struct Delays {
     pub swap: Option<u64>,
 }
 
-/// The columns in which the three delays of an event of kind [`Exit`] are stored.
+/// The columns for the three delays of an event of kind [`Exit`]: the times in run queues, in waits for block I/O and
+/// in waits for swap.
 const EXIT_DELAYS: [Col; 3] = [Col::RunDelay, Col::BlockDelay, Col::SwapDelay];
-/// The columns in which the three delays of an event of kind [`Final`] are stored.
+/// The columns for the three delays of an event of kind [`Final`]: the times in run queues, in waits for block I/O and
+/// in waits for swap.
 const FINAL_DELAYS: [Col; 3] = [
     Col::FinalRunDelay,
     Col::FinalBlockDelay,
@@ -241,8 +243,8 @@ impl Stored for Exit {
     }
 }
 
-/// A dead task was switched out for the last time. The event has the kernel's final and exact figures for
-/// the task.
+/// A dead task was switched out for the last time. The event has the exact and final CPU time, context switches and
+/// times off CPU of the task, as the kernel counted them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Final {
     /// The dead task that was switched out.
@@ -440,9 +442,9 @@ impl Stored for Outsider {
 /// scheduling events writes these totals at an exec, at the task's end, and at intervals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Account {
-    /// The task whose totals the event gives.
+    /// The task whose total times the event gives.
     pub tid: Tid,
-    /// The process of the task whose totals the event gives.
+    /// The process of the task whose total times the event gives.
     pub tgid: Tgid,
     /// The total CPU time of the task at the event's time, in ns.
     pub sum_exec_runtime: u64,
@@ -475,8 +477,8 @@ impl Stored for Account {
             &mut self.slices,
             switches,
         )?;
-        // If this event lacks a total, the earlier value is kept, so that the next event can be stored as the increase
-        // from it.
+        // If this event lacks one of the task's totals, the earlier value of this total is kept, so that the next event
+        // can be stored as the increase from it.
         let totals = [
             self.sum_exec_runtime,
             self.run_delay.unwrap_or(delay),

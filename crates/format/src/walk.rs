@@ -172,7 +172,7 @@ pub struct WalkResult {
     pub rows: Vec<Row>,
     /// The damaged parts of the trace, in file order.
     pub damage: Vec<Damage>,
-    /// The losses of events that the damaged parts have caused, in the order of time.
+    /// The losses of events that the damaged parts of the trace have caused, in the order of time.
     pub gaps: Vec<LifeEvent>,
     /// How the trace file ends: completely, or truncated.
     pub end: End,
@@ -191,7 +191,7 @@ fn search(
 ) -> Result<Option<u64>, Error> {
     let finder = memmem::Finder::new(&SYNC);
     while offset < source.len() {
-        // The pieces overlap, so that no header is cut in two.
+        // The searched pieces of the file overlap, so that no frame header is cut in two.
         let piece = source.at(offset, PIECE + 5 + limits::HEADER)?;
         for at in finder.find_iter(&piece) {
             if at as u64 >= PIECE {
@@ -494,8 +494,9 @@ impl Walk<'_> {
         gaps.extend(headers.filter_map(gap_of));
     }
 
-    /// Derives the losses of events in a damaged trace without an intact index. Each frame has a number in the file and
-    /// a number in its stream. Lost frames show as gaps in both sequences of numbers.
+    /// Derives the losses of events in a damaged trace without an intact index. Each frame has a number in the file,
+    /// and a number among the frames of its stream (of a CPU, for example). Lost frames show as gaps in both sequences
+    /// of numbers.
     fn gaps_by_sequence(&self, meta: &Metadata, gaps: &mut Vec<LifeEvent>) {
         gaps.extend(self.torn.iter().filter_map(gap_of));
         let mut known: Vec<&Header> = self.rows.iter().map(|row| &row.header).collect();
@@ -539,8 +540,8 @@ impl Walk<'_> {
     }
 }
 
-/// Whether the rows of the trace's index cover the file from the first frame on, without a gap in the numbers of
-/// the frames of each stream.
+/// Whether the rows of the trace's index cover the file from the first frame on. The numbers of the frames of each
+/// stream (of each CPU, for example) must have no gap.
 fn index_fits(rows: &[Row]) -> bool {
     let mut offset = frame::FILE_HEADER;
     let mut seqs: HashMap<(u8, u16), u64> = HashMap::new();

@@ -78,8 +78,8 @@ struct Output<W> {
 }
 
 impl<W: Write> Output<W> {
-    /// Writes one frame of the trace. `header` has the frame's type, stream, number of events and times; the other
-    /// fields are filled in.
+    /// Writes one frame of the trace. `header` has the frame's type, stream number, number of events and times; this
+    /// function fills in the other fields of the header.
     fn frame(&mut self, mut header: Header, payload: &[u8]) -> Result<(), Error> {
         let number = self.written.frames;
         error::within(
@@ -310,7 +310,8 @@ impl<W: Write> Writer<W> {
             tally: Some(tally),
             ..Summary::clone(summary)
         };
-        // The summary was masked before, and the added tally has no texts, so the result needs no mask.
+        // The summary was masked before, and the added tally (numbers of events) has no texts, so the result needs no
+        // mask.
         let body = section::put_section(Masked::trusted(stored));
         self.put_last(kind::SUMMARY, summary.end.0, body)?;
         self.close()
@@ -343,7 +344,8 @@ impl<W: Write> Writer<W> {
             body.map_err(|fault| fault.at(self.out.written.frames, self.out.written.bytes))?;
         self.payload.clear();
         self.packer.pack(&[&body], LEVEL, &mut self.payload)?;
-        // If the last frames of a stream are damaged, a reader takes the time in this header as the end of the loss.
+        // If the last frames of a stream are damaged, a reader takes the time in the header of the summary's frame as
+        // the end of the loss.
         let header = Header {
             kind,
             min: time,

@@ -77,12 +77,12 @@ impl Packer {
         Ok(())
     }
 
-    /// Pads the compressed form of a frame's body to `least` bytes with empty blocks. Returns whether the padded form
-    /// is still shorter than `least`.
+    /// Pads the compressed form of a frame's body to `least` bytes with empty zstd blocks. Returns whether the padded
+    /// form is still shorter than `least`.
     fn pad(&mut self, least: usize) -> bool {
         let missing = least.saturating_sub(self.buffer.len());
         // All data was flushed before the end, so the zstd frame ends with an empty block. More empty blocks are
-        // inserted before it.
+        // inserted before that block.
         let end = self.buffer.len().saturating_sub(EMPTY_BLOCK.len());
         if missing > 0 && self.buffer.get(end..) == Some(&LAST_BLOCK[..]) {
             self.buffer.truncate(end);
@@ -96,8 +96,8 @@ impl Packer {
 
     fn compress(&mut self, parts: &[&[u8]], len: usize, level: i32) -> Result<(), usize> {
         self.buffer.clear();
-        // Each part ends a block, which `compress_bound` does not expect, so room is added for the headers of these
-        // blocks (three bytes each).
+        // Each part ends a zstd block, which `compress_bound` does not expect, so room is added for the headers of
+        // these blocks (three bytes each).
         let bound = zstd_safe::compress_bound(len) + 16 * parts.len();
         self.buffer.reserve(bound);
         self.zstd.reset(ResetDirective::SessionOnly)?;
@@ -115,7 +115,7 @@ impl Packer {
         }
         match self.zstd.end_stream(&mut out)? {
             0 => Ok(()),
-            // Never happens, because the buffer has room for the largest possible result.
+            // This case never happens, because the buffer has room for the largest possible result.
             left => Err(left),
         }
     }

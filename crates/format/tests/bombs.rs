@@ -183,7 +183,8 @@ fn bombs() -> Vec<(&'static str, Vec<u8>)> {
             };
             add(out, id, header(99, 1, 0, 0), &noise(22 * rows as usize));
             let summary = out.len();
-            // The body of the summary: the end of the recording, and a tally of 15 numbers that are 0.
+            // The body of the summary: the end of the recording, and a tally (numbers of events) of 15 numbers that are
+            // 0.
             let body = [&[1, 1, 0, 8, 16, 15], &[0; 15][..]].concat();
             add(
                 out,

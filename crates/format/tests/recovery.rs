@@ -190,7 +190,7 @@ fn flip_every_byte() {
                 End::Complete => assert!(damage.iter().any(|damage| near(damage.offset)), "{what}"),
                 End::Truncated { offset, .. } => assert!(near(*offset), "{what}"),
             }
-            // Every missing event must lie in a reported loss of its stream.
+            // Every missing event must lie within the times of a loss that is reported for its stream.
             for (_, (stream, lost)) in missing {
                 let time = |event: &Event| match event {
                     Event::Sched(event) => event.time.0,
@@ -375,7 +375,7 @@ fn what_a_later_minor_version_adds_anywhere_is_passed_over() {
     };
     assert_eq!(trace.unknown(), of(1, 0, 2));
     let mut events = Vec::new();
-    // The frame is read twice, but its unknown parts must count only once.
+    // The frame is read twice, but its parts that this version does not know must count only once.
     for _ in 0..2 {
         trace.read_life(&trace.frames()[0], &mut events).unwrap();
         let known = LifeEvent {

@@ -19,7 +19,7 @@ use tr_format::source::Source;
 use tr_format::stack::{Function, Symbol};
 use tr_format::writer::Writer;
 
-/// Reads all events of one stream of a trace.
+/// Reads all events of one stream of a trace, for example of one CPU.
 fn read(trace: &Trace, stream: Stream) -> Vec<Event> {
     let mut all = Vec::new();
     let (mut block, mut events) = (SchedBlock::default(), Vec::new());

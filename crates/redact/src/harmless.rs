@@ -4,7 +4,7 @@
 /// Words that are never a secret, even as the value of an option such as `--password`.
 #[rustfmt::skip]
 const HARMLESS_VALUES: [&str; 110] = [
-    // The words are states, kinds and roles.
+    // The following words name states, kinds and roles.
     "expired", "missing", "invalid", "valid", "revoked", "empty", "unknown", "changed", "rotated", "refreshed",
     "failed", "passed", "skipped", "skip", "error", "denied", "granted", "allowed", "forbidden", "unauthorized",
     "authenticated", "anonymous", "unused", "updated", "deleted", "created", "found", "not", "set", "value", "string",

@@ -26,7 +26,7 @@ const SECRET_LAST: [&str; 11] = [
     "cred", "pat", "puk", "jwt", "passw", "userpin", "hmac", "pass", "auth", "otp", "pw",
 ];
 
-/// Letters before `pass` that form another word, so that the name does not stand for a secret:
+/// Letters that form a harmless word with the `pass` that follows them, so that the name does not stand for a secret:
 /// `bypass`, `lowpass`.
 #[rustfmt::skip]
 const NO_OWNERS: [&str; 27] = [

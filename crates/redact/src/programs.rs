@@ -34,7 +34,7 @@ pub enum SecretPlace {
     /// The word of the command line contains a secret, which extends from this byte to the word's
     /// end.
     From(usize),
-    /// The next word of the command line is a secret or, if a character is given, its part after
+    /// The secret is the next word of the command line or, if a character is given, the part of the next word after
     /// that character.
     Next(Option<u8>),
 }
@@ -161,8 +161,8 @@ impl<'a> Options<'a> {
         while let Some(word) = words.next_if(|word| !word.first) {
             let redirected = word.text.strip_prefix(b"1").unwrap_or(word.text);
             let file = match redirected.strip_prefix(b">") {
-                // After a bare `>`, the next word is the file, unless that word begins a new command. In `>&2` it does:
-                // the words are split at the `&`.
+                // After a bare `>`, the next word is the file, unless that word begins a new command. In `>&2`, the
+                // next word (`2`) begins a new command, because the words are split at the `&`.
                 Some(b"") | Some(b">") => words
                     .peek()
                     .filter(|next| !next.first)
@@ -174,8 +174,8 @@ impl<'a> Options<'a> {
                 return false;
             }
         }
-        // If the output is piped to tee or sudo, it may end in a file, because sudo may run tee. Only the name of the
-        // command after the pipe is examined.
+        // If the output is piped to tee or sudo, the output may be written to a file, because sudo may run tee. Only
+        // the name of the command after the pipe is examined.
         !words
             .next()
             .is_some_and(|next| matches!(next.text, b"tee" | b"sudo"))

@@ -42,8 +42,8 @@ pub struct Read<'a> {
     port: &'a [u8],
     /// The words of the present command, followed by the words of later commands on the same line.
     line: &'a [Word<'a>],
-    /// The number of words without a leading `-` that were read since the word that signs in or creates an account. The
-    /// name of the account follows that word, and the password may follow the name.
+    /// The number of words without a leading `-` that were read since the word that signs in (such as `login`) or
+    /// creates an account. The name of the account follows that word, and the password may follow the name.
     account: Option<usize>,
 }
 
@@ -183,7 +183,7 @@ impl<'a> Read<'a> {
         !port.is_empty() && port != option && matches!(option, b"-p" | b"-P")
     }
 
-    /// Whether a word of the command signs in or creates an account.
+    /// Whether a word of the command, such as `login`, signs in or creates an account.
     pub fn has_account(&self) -> bool {
         self.account.is_some()
     }

@@ -149,12 +149,13 @@ enum Place {
     /// The URL's path triggers a deployment. Such a path also contains an identifier that is no
     /// secret.
     Deploy,
-    /// The URL's path is about something else, or leads to a file in a repository.
+    /// The URL's path leads neither to a webhook nor to a deployment, or leads to a file in a repository.
     Other,
 }
 
 impl Place {
-    /// Finds out what a URL's path is about from its first 16 segments.
+    /// Finds out from the first 16 segments of a URL's path whether the path leads to a webhook, a deployment or
+    /// something else.
     fn of(path: &[u8]) -> Place {
         let mut place = Place::Other;
         for segment in path.split(|b| *b == b'/').take(16) {

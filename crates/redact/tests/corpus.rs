@@ -198,7 +198,7 @@ fn secrets_in_scripts_are_masked() {
     }
 }
 
-/// Prints those lines of a list that are wrong, and returns their number.
+/// Prints those lines of a list for which the rules gave a wrong result, and returns the number of these lines.
 fn judged(list: usize, all: usize, wrong: &[String], what: &str) -> usize {
     let lines = wrong.join("\n");
     println!("list {list}: {} of {all} {what}:\n{lines}", wrong.len());

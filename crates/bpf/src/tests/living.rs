@@ -21,7 +21,7 @@ fn the_maps_are_those_of_the_programs() {
         .map(|map| {
             let name = map.name().to_string_lossy().into_owned();
             let variables = name.contains('.');
-            // The loader creates this map itself, under a name of its own.
+            // `Large::create` creates this map without libbpf's skeleton, under a name of its own.
             let name = name.replace(".data.followed", "followed");
             let value = (!variables).then_some(map.value_size());
             (name, map.key_size(), value)

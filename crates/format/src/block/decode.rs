@@ -232,12 +232,12 @@ fn next(parts: &mut [Iter<u8>; PARTS], part: usize) -> u8 {
 /// columns follow from the classes.
 struct Classes<'a> {
     numbers: &'a [u8],
-    /// The number of symbols in the block's column of reasons for sleeps.
+    /// The number of symbols (bytes that stand for reasons) in the block's column of reasons for sleeps.
     sleeps: u64,
     /// The number of symbols (bytes that stand for tasks) in each of the four parts of the block's column of tasks.
     named: Lengths,
-    /// The number of symbols in each part of the column that stores the distances between the times of consecutive
-    /// events.
+    /// The number of symbols (bytes) in each part of the column that stores the distances between the times of
+    /// consecutive events.
     all: Lengths,
 }
 

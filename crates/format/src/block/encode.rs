@@ -24,8 +24,8 @@ const BUSY: usize = BLOCK_EVENTS;
 /// result that is 2 % smaller.
 const BUSY_LEVEL: i32 = 1;
 
-/// Encodes blocks of scheduling events. It reuses its buffers, and the clock quantum that it found in earlier
-/// blocks.
+/// Encodes blocks of scheduling events. The encoder reuses its buffers, and the clock quantum (the time between two
+/// ticks of the clock) that it found in earlier blocks.
 #[derive(Debug, Default)]
 pub struct Encoder {
     clock: Clock,
@@ -33,9 +33,9 @@ pub struct Encoder {
     tasks: Tasks,
     /// The index of each task that the block has named so far, by the id of the task.
     indices: FxHashMap<u32, u16>,
-    /// The block's column of event classes, with one number for each event.
+    /// The block's column of event classes (flags and task state), with one number for each event.
     classes: Vec<u8>,
-    /// The event classes that have no number in the block yet, and so are stored in full.
+    /// The event classes (flags and task state) that have no number in the block yet, and so are stored in full.
     given: Vec<u8>,
     reasons: Vec<u8>,
     /// The column of the time-outs of the block's sleeps. If all of these time-outs are unknown, the block has no such
@@ -44,8 +44,8 @@ pub struct Encoder {
     any_timeout: bool,
     symbols: Column,
     steps: Column,
-    /// The symbols in the column of tasks that stand for a task's index and not for a recent task. Each entry has the
-    /// part of the column, the position of the symbol in that part, and the index. When the block is complete,
+    /// The symbols (bytes) in the column of tasks that stand for a task's index and not for a recent task. Each entry
+    /// has the part of the column, the position of the symbol in that part, and the index. When the block is complete,
     /// `far_bits` adds the high bits of the index to the symbol.
     far: Vec<(usize, usize, u16)>,
     low: BitWriter,
@@ -75,10 +75,10 @@ impl Column {
 /// Assigns numbers to the event classes (flags and task state) of a scheduling block.
 #[derive(Debug, Default)]
 struct Numbers {
-    /// The event classes that have a number in the block. The position of a class is its number.
+    /// The event classes (flags and task state) that have a number in the block. The position of a class is its number.
     known: Vec<Class>,
-    /// A cache of the event classes that were looked up last, with their numbers, indexed by a hash of the
-    /// class.
+    /// A cache of the event classes (flags and task state) that were looked up last, with their numbers, indexed by a
+    /// hash of the class.
     quick: [(Class, u8); 32],
 }
 
@@ -93,8 +93,8 @@ impl Numbers {
         self.quick = [(COMMON[0], 0); 32];
     }
 
-    /// The number of an event class in a scheduling block. A class that is new in the block gets the next number, but
-    /// the result is `None`, because its first occurrence must be stored in full.
+    /// The number of an event class (flags and task state) in a scheduling block. A class that is new in the block gets
+    /// the next number, but the result is `None`, because its first occurrence must be stored in full.
     #[inline(always)]
     #[allow(clippy::indexing_slicing)] // The remainder of 32 is an index of `quick`.
     fn find(&mut self, class: Class) -> Option<u8> {
@@ -178,7 +178,8 @@ impl Encoder {
         Ok(())
     }
 
-    /// Fills the columns of event classes, of reasons for sleeps and of tasks from the events of a block.
+    /// Fills the columns of event classes (flags and task state), of reasons for sleeps and of tasks from the events of
+    /// a block.
     fn events(&mut self, block: &Open, first: u32) {
         self.numbers.reset();
         self.tasks.reset();
@@ -284,8 +285,8 @@ impl Encoder {
         (symbol, at)
     }
 
-    /// Adds the high bits of each task's index to the byte that names the task. The low bits are stored separately.
-    /// Returns the number of low bits.
+    /// Adds the high bits of each task's index in the block to the byte that names the task. The low bits are stored
+    /// separately. Returns the number of low bits.
     fn far_bits(&mut self) -> u32 {
         let bits = far_bits(self.tasks.count());
         for (part, place, index) in &self.far {

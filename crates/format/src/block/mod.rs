@@ -61,16 +61,16 @@ pub const COMMON: [Class; 34] = [
     (flag::PREEMPT, 0x0002),
     (0, 0x0004),
 ];
-/// The symbol for an event class that is new in the block and is therefore stored in full. The class gets the next free
-/// number of the block.
+/// The symbol (a byte of the column of event classes) for a class that is new in the block and is therefore stored in
+/// full. The class gets the next free number of the block.
 const OTHER: u8 = COMMON.len() as u8;
 
-/// The symbol for a sleep that has the predicted reason. Any other symbol in the column of reasons is the number of the
-/// sleep's reason plus 1.
+/// The symbol (a byte of the column of reasons) for a sleep that has the predicted reason. Any other symbol in this
+/// column is the number of the sleep's reason plus 1.
 const PREDICTED: u8 = 0;
 
-/// The symbol for a sleep that has the predicted time-out. Any other symbol in the column of time-outs is the stored
-/// number of the sleep's time-out plus 1.
+/// The symbol (a byte of the column of time-outs) for a sleep that has the predicted time-out. Any other symbol in this
+/// column is the stored number of the sleep's time-out plus 1.
 const SAME_TIMEOUT: u8 = 0;
 
 /// The bit that is set if a block has a column of time-outs. The lower bits of the same byte say how many low bits of a
@@ -83,16 +83,17 @@ fn to_idle(flags: u8) -> bool {
     flags & (flag::WAKING | IDLE) == IDLE
 }
 
-/// The symbol for a task that is new in the block. The block then stores the id of the task, too.
+/// The symbol (a byte of the column of tasks) for a task that is new in the block. The block then stores the id of the
+/// task, too.
 const NEW: u8 = 0;
-/// The symbol for the task that the waker is expected to wake. Only wakings have this symbol, and the block then does
-/// not store which task is woken.
+/// The symbol (a byte of the column of tasks) for the task that the waker is expected to wake. Only wakings have this
+/// symbol, and the block then does not store which task is woken.
 const EXPECTED: u8 = 1;
-/// The symbol for the most recent task of a block. The symbols after it stand for the other recent tasks, from the most
-/// to the least recent one.
+/// The symbol (a byte of the column of tasks) for the most recent task of a block. The symbols after it stand for the
+/// other recent tasks, from the most to the least recent one.
 const RANK: u8 = 2;
-/// The first of the symbols for tasks that are not among the recent tasks of a block. Such a symbol is this number plus
-/// the high bits of the task's index in the block.
+/// The first of the symbols (bytes of the column of tasks) for tasks that are not among the recent tasks of a block.
+/// Such a symbol is this number plus the high bits of the task's index in the block.
 const FAR: u8 = RANK + tasks::RANKS as u8;
 
 /// The number of parts into which a block divides its column of tasks, and its column of steps between times.

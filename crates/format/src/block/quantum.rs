@@ -7,9 +7,10 @@
 //! The coder is lossless: where times leave the grid of multiples (because the kernel adjusts its clock, or a
 //! stream has an inversion), a time in ns begins a new grid.
 
-/// A clock quantum of 1 ns, in the unit 2^-32 ns. Every time is a multiple of this quantum.
+/// A clock quantum (time between two ticks of a clock) of 1 ns, in the unit 2^-32 ns. Every time is a multiple of this
+/// quantum.
 pub const NANOSECOND: u64 = 1 << 32;
-/// The longest clock quantum that is considered: 1 µs, in the unit 2^-32 ns.
+/// The longest clock quantum (time between two ticks of a clock) that is considered: 1 µs, in the unit 2^-32 ns.
 pub const LONGEST: u64 = 1000 << 32;
 
 /// A time that is this many ns or more after the beginning of a grid (a sequence of equally spaced times) cannot belong
@@ -24,12 +25,14 @@ pub fn offset(k: u64, quantum: u64, phase: u16) -> u64 {
     ((u128::from(k) * u128::from(quantum) + (u128::from(phase) << 16)) >> 32) as u64
 }
 
-/// The times of a block of scheduling events as multiples of a clock quantum.
+/// The times of a block of scheduling events as multiples of a clock quantum, the time between two ticks of the clock.
 #[derive(Debug, Default)]
 pub struct Grid {
-    /// The clock quantum of the block's grids, in the unit 2^-32 ns.
+    /// The clock quantum, which is the spacing of the block's grids (sequences of equally spaced times), in the unit
+    /// 2^-32 ns.
     pub quantum: u64,
-    /// The distance of each event's time from the beginning of the grid on which it lies, in clock quanta.
+    /// For each event, the distance of its time from the beginning of its grid (a sequence of equally spaced times), in
+    /// clock quanta.
     pub k: Vec<u64>,
     /// The events that begin a new grid of times: the index of each, and its phase, the fraction of a nanosecond by
     /// which the grid begins after the event's time. The first grid is not in the list: it begins at the block's
@@ -73,8 +76,8 @@ impl Grid {
         self.end(low);
     }
 
-    /// Sets the phase of the last grid of times to `low`, the smallest phase that fits all times of this grid. The
-    /// phase is the fraction of a nanosecond at which the grid begins, in 2^-16 ns.
+    /// Sets the phase of the last grid (a sequence of equally spaced times) to `low`, the smallest phase that fits all
+    /// times of this grid. The phase is the fraction of a nanosecond at which the grid begins, in 2^-16 ns.
     fn end(&mut self, low: i64) {
         let phase = self
             .begins
@@ -86,32 +89,35 @@ impl Grid {
 
 /// One nanosecond in the unit of clock quanta, 2^-32 ns.
 const UNIT: f64 = NANOSECOND as f64;
-/// The largest and the smallest number of steps (distances between consecutive times) from which a clock quantum is
-/// estimated.
+/// The largest and the smallest number of steps (distances between consecutive times) from which the clock quantum (the
+/// time between two ticks) is estimated.
 const SAMPLE: (usize, usize) = (192, 32);
-/// The longest step between two times that is used to estimate a clock quantum, in ns. The duration of the search is
-/// proportional to this length.
+/// The longest step (distance between consecutive times) in ns that is used to estimate the clock quantum, which is the
+/// time between two ticks. The duration of the search is proportional to this length.
 const LONGEST_STEP: u64 = if cfg!(fuzzing) { 1 << 8 } else { 1 << 12 };
-/// The range in ns in which the clock quantum of a recording is searched. A shorter quantum saves little.
+/// The range in ns in which the clock quantum of a recording (the time between two ticks) is searched. A shorter
+/// quantum saves little space.
 const QUANTA: (f64, f64) = (3.0, 128.0);
-/// The number of failed searches for a recording's clock quantum after which the quantum is set to 1 ns.
+/// The number of failed searches for a recording's clock quantum (the time between two ticks of its clock) after which
+/// the quantum is set to 1 ns.
 const TRIES: u32 = 8;
 
-/// Estimates the clock quantum of a recording, and expresses times in it.
+/// Estimates the clock quantum of a recording (the time between two ticks of its clock), and expresses times as
+/// multiples of the quantum.
 #[derive(Debug, Default)]
 pub struct Clock {
     quantum: Option<f64>,
     searches: u32,
-    /// The times of the last encoded block, in clock quanta.
+    /// The times of the last encoded block, as multiples of the clock quantum.
     pub grid: Grid,
 }
 
 impl Clock {
-    /// Returns the times of a block in clock quanta. If the times leave the grid of the estimated quantum, this
-    /// method fits the quantum to the block; if that fails too, it searches for a quantum again.
+    /// Returns the times of a block as multiples of the clock quantum. If the times do not fit the estimated quantum,
+    /// this method fits the quantum to the block; if that fails too, this method searches for a quantum again.
     pub fn grid(&mut self, times: &[u64], min: u64) -> &Grid {
-        // A quantum is accepted if it needs at most one new grid for 16 events: a new grid costs about as many bits as
-        // counting quanta saves for 16 times.
+        // A quantum is accepted if the times need at most one new grid (sequence of equally spaced times) for 16
+        // events: a new grid costs about as many bits as counting quanta saves for 16 times.
         let bad = times.len() / 16;
         if let Some(quantum) = self.quantum {
             if self.fitted(times, min, quantum) <= bad {
@@ -129,8 +135,9 @@ impl Clock {
         &self.grid
     }
 
-    /// Divides the times of a block into grids of the clock quantum, or of a quantum that is fitted to the
-    /// times if that needs fewer grids. Returns the number of grids besides the first.
+    /// Divides the times of a block into grids (sequences of equally spaced times). The spacing is the clock quantum,
+    /// or a quantum that is fitted to the times if that needs fewer grids. Returns the number of grids besides the
+    /// first.
     fn fitted(&mut self, times: &[u64], min: u64, quantum: f64) -> usize {
         let mut begins = self.try_quantum(times, min, quantum);
         let mut best = quantum;
@@ -143,24 +150,24 @@ impl Clock {
                 self.try_quantum(times, min, quantum);
             }
         }
-        // A short block gives a worse estimate than the blocks before it, so it does not replace the estimate of the
-        // quantum.
+        // A short block gives a worse estimate of the clock quantum than the blocks before it, so the estimate of a
+        // short block does not replace the earlier one.
         if self.quantum.is_none() || times.len() >= SAMPLE.1 {
             self.quantum = Some(best);
         }
         begins
     }
 
-    /// Divides the times of a block into grids of this clock quantum, in ns. Returns the number of grids
-    /// besides the first.
+    /// Divides the times of a block into grids (sequences of equally spaced times) with this clock quantum, in ns, as
+    /// the spacing. Returns the number of grids besides the first.
     fn try_quantum(&mut self, times: &[u64], min: u64, quantum: f64) -> usize {
         let quantum = ((quantum * UNIT) as u64).clamp(NANOSECOND, LONGEST);
         self.grid.cut(times, min, quantum);
         self.grid.begins.len()
     }
 
-    /// Searches for a clock quantum such that every step between the given times is a multiple of the quantum, apart
-    /// from the rounding of the times to whole ns.
+    /// Searches for a clock quantum (time between two ticks) such that every step between the given times is a multiple
+    /// of the quantum, apart from the rounding of the times to whole ns.
     fn search(&mut self, times: &[u64]) -> Option<f64> {
         let mut steps: Vec<u64> = steps(times).filter(|step| *step < LONGEST_STEP).collect();
         if steps.len() < SAMPLE.1 {
@@ -211,8 +218,9 @@ fn misses(sample: &[f64], quantum: f64, best: f64) -> f64 {
     (start + rest.iter().map(off).sum::<f64>()) * 4.0 / sample.len() as f64
 }
 
-/// Fits a clock quantum to the times of a block. It starts from an estimate that is good enough to count the
-/// quanta of short distances; each longer distance then improves the estimate enough for the next one.
+/// Fits a clock quantum (time between two ticks) to the times of a block. The fit starts from an estimate that is good
+/// enough to count the quanta of short distances; each longer distance then improves the estimate enough for the next
+/// one.
 fn fit(times: &[u64], mut quantum: f64) -> f64 {
     let every = times.len().div_ceil(256).max(1);
     let spans = (0..u64::BITS).map(|bits| 1usize << bits);
@@ -231,8 +239,8 @@ fn fit(times: &[u64], mut quantum: f64) -> f64 {
             quantum = product / squares;
         }
     }
-    // Finally, the quantum becomes the slope of the straight line that fits all times best (time over the number of
-    // quanta).
+    // Finally, the clock quantum becomes the slope of the straight line that fits all times best. The line shows the
+    // time over the number of quanta.
     let first = times.first().copied().unwrap_or(0);
     let (mut k, mut last) = (0.0, first);
     let (mut n, mut sum_k, mut sum_t, mut sum_kk, mut sum_kt) = (0.0, 0.0, 0.0, 0.0, 0.0);
@@ -242,7 +250,8 @@ fn fit(times: &[u64], mut quantum: f64) -> f64 {
         }
         k += ((time - last) as f64 / quantum).round();
         last = *time;
-        // Only the small difference from the estimated time is summed up, so that f64 is exact enough.
+        // Only the small difference between the time and its estimate (`k` quanta) is summed up, so that f64 is exact
+        // enough.
         let t = (time - first) as f64 - k * quantum;
         (n, sum_k, sum_t) = (n + 1.0, sum_k + k, sum_t + t);
         (sum_kk, sum_kt) = (sum_kk + k * k, sum_kt + k * t);

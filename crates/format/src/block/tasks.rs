@@ -45,8 +45,8 @@ struct Task {
 #[derive(Debug)]
 pub struct Tasks {
     tasks: Vec<Task>,
-    /// For each event class (the index), the reason for the block's last sleep that began with an event of this class.
-    /// Both the class and the reason are given by their numbers.
+    /// For each event class (flags and task state), the reason for the block's last sleep that began with an event of
+    /// this class. The index is the number of the class, and the value is the number of the reason.
     reasons: [u8; 256],
     /// For each reason for a sleep (the index), the stored number of the time-out of the block's last sleep with this
     /// reason.
@@ -129,7 +129,8 @@ impl Tasks {
         }
     }
 
-    /// Records a task's switch-out into a sleep, for later predictions. `class` is the number of the event's class.
+    /// Records a task's switch-out into a sleep, for later predictions. `class` is the number of the event's class (its
+    /// flags and task state).
     #[inline(always)]
     #[allow(clippy::indexing_slicing)] // Both indices are bytes, and both arrays have 256 elements.
     pub fn slept(&mut self, at: u16, class: u8, sleep: Sleep) {
@@ -194,14 +195,14 @@ impl Recent {
         Some(zero.trailing_zeros() as usize / 4)
     }
 
-    /// The index in the block of the recent task with this rank.
+    /// The index in the block of the recent task with this rank (0 for the most recent task).
     #[inline(always)]
     pub fn at(&self, rank: usize) -> u16 {
         self.places[(self.order >> (4 * rank % 64) & 15) as usize]
     }
 
-    /// Puts the task with the index `at` at the front of the list, as the most recent one. The task that had the rank
-    /// `rank` is removed, unless it is the same task.
+    /// Puts the task with the index `at` at the front of the list of recent tasks, as the most recent one. The task
+    /// that had the rank `rank` is removed, unless it is the same task.
     #[inline(always)]
     pub fn put(&mut self, rank: usize, at: u16) {
         let shift = 4 * rank % 64;

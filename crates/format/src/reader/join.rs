@@ -55,7 +55,7 @@ impl fmt::Display for NotNext {
 
 impl Trace {
     /// Appends the next part of the same rotated recording. The events between both parts are recorded as lost in every
-    /// stream.
+    /// stream (of each CPU, for example).
     ///
     /// # Errors
     /// `next` belongs to another recording, or begins before this trace ends.
@@ -161,8 +161,8 @@ fn is_one_recording(one: &Metadata, other: &Metadata) -> bool {
     is_one_boot && same(one) == same(other)
 }
 
-/// Joins the summaries of two parts of a recording: the result has the end of the last part, and the sums of both
-/// parts.
+/// Joins the summaries of two parts of a recording: the result has the end of the last part, and adds up the numbers of
+/// events, the costs and the withheld times of both parts.
 fn joined(before: Summary, last: Summary) -> Summary {
     let tally = before.tally.zip(last.tally).map(|(mut all, tally)| {
         all.add(&tally);

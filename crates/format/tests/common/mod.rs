@@ -809,8 +809,8 @@ pub fn sched(start: u64, events: usize, tasks: u64, dice: &mut Dice) -> Vec<Sche
     all
 }
 
-/// The events of a whole recording. In each of `rounds` rounds, every stream gets some events, and a `None` then stands
-/// for a flush of the writer.
+/// The events of a whole recording. In each of `rounds` rounds, every stream (of a CPU, for example) gets some events,
+/// and a `None` then stands for a flush of the writer.
 pub fn recording(rounds: u64, events: usize) -> Vec<Option<Item>> {
     let mut dice = Dice(rounds);
     let mut all = Vec::new();
@@ -864,7 +864,7 @@ pub fn write(items: &[Option<Item>]) -> Vec<u8> {
     bytes
 }
 
-/// The events of a recording that belong to one stream, in their order.
+/// The events of a recording that belong to one stream (of a CPU, for example), in their order.
 pub fn of(items: &[Option<Item>], stream: Stream) -> Vec<Event> {
     items
         .iter()

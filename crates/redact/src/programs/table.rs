@@ -69,7 +69,7 @@ pub(super) struct Rule {
     pub places: Vec<Place>,
     /// The program's options whose value is no secret.
     pub values: Vec<&'static str>,
-    /// The program's options that are named like a secret, but whose value is none.
+    /// The program's options that are named like a secret, but whose value is no secret.
     pub names: Vec<&'static str>,
     /// The program's options whose value is text for people, such as a commit message.
     pub texts: Vec<&'static str>,
