@@ -16,8 +16,8 @@ use crate::size::SizeLimit;
 use crate::source::{recorder, Source};
 
 /// The interval between two regular batches of events for the writing thread. The source of events is drained twice in
-/// this time ([`DRAIN_EVERY`](crate::source::DRAIN_EVERY)). If a program sets a mark without a time, the mark gets the
-/// time of the batch that contains it.
+/// this time ([`DRAIN_EVERY`](crate::source::DRAIN_EVERY)). If a program sets a mark (names a moment) without giving a
+/// time, the mark gets the time of the batch that contains it.
 const BATCH_EVERY: Duration = Duration::from_millis(700);
 /// The longest interval between two flushes of the trace file. Each flush ends the blocks of events in the file, and
 /// each new block repeats names and tables: with an interval of 0.7 s the files of three builds are 9 to 12 % longer.
@@ -109,8 +109,8 @@ impl Collector {
         let waiting = waiting.map_or(0, |batch| batch.events.bytes());
         let reached = limit.is_reached(size.expected(waiting + self.source.waiting().0));
         if reached && !size.is_known() {
-            // The limit may be reached, but only a flush shows how small the events become in the file. So the next
-            // batch and the next flush are due now, and the recording goes on until then.
+            // The trace file may have reached the limit of its size, but only a flush shows how small the events become
+            // in the file. So the next batch and the next flush are due now, and the recording goes on until then.
             let now = Instant::now();
             (self.next_batch, self.next_flush) = (now, now);
             return false;

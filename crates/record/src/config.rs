@@ -118,8 +118,8 @@ pub struct Limits {
     pub duration: Option<Duration>,
     /// The largest size of the trace file in bytes; `None` if there is no limit.
     pub size: Option<u64>,
-    /// The memory in bytes that all slots and rings of the BPF programs get together; `None` if the number of CPUs
-    /// decides it.
+    /// The memory in bytes that all buffers (slots and rings) of the BPF programs get together; `None` if the number of
+    /// CPUs decides it.
     pub buffer: Option<u64>,
 }
 
@@ -163,7 +163,7 @@ impl FactSettings {
 /// one of the limits is set.
 #[derive(Clone, Copy, Debug)]
 pub struct Rotation {
-    /// The longest time that a part of the recording covers.
+    /// The longest time that a part of a rotated recording covers; `None` if there is no such limit.
     pub every: Option<Duration>,
     /// The size in bytes of a part's file at which the part ends. The file then becomes a little larger, because the
     /// blocks of events that are still open at that time are written to it as well.

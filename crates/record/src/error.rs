@@ -20,7 +20,7 @@ pub enum Error {
     Sudo(#[from] SudoRefusal),
     #[error("cannot trace with ptrace: {0}")]
     Ptrace(nix::errno::Errno),
-    /// The directory `/proc` is missing, or has no totals of tasks (`/proc/PID/schedstat`).
+    /// The directory `/proc` is missing, or has no totals of the run times of tasks (`/proc/PID/schedstat`).
     #[error("cannot record by ptrace: /proc/PID/schedstat cannot be read")]
     NoTotals,
     #[error("--all, --pid, --cgroup and --cpu need --method bpf or sudo")]

@@ -84,8 +84,8 @@ impl LastEvents {
 }
 
 /// Sends the last events of a trace file to the writer, and looks up the functions of the recorded stacks. If no stacks
-/// are recorded, the events are not sent but returned with the result. The file begins at `start`. `summary` is the
-/// summary that the caller writes to the file later.
+/// are recorded, the events are not sent but returned with the result. `start` is the time at which the recording, or
+/// the part of it in this file, began. `summary` is the summary that the caller writes to the file later.
 pub(crate) fn write_events(
     config: &Config,
     last: LastBatches,

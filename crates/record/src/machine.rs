@@ -24,7 +24,8 @@ pub struct Sampler {
     files: Vec<Open>,
     /// The CPU time that the recorder had used at the start of the recording, in ns.
     recorder: u64,
-    /// The file system whose free space is part of the samples; `None` if it is on another machine.
+    /// The file system whose free space is part of the samples of the machine's counters; `None` if the file system is
+    /// on another machine.
     disk: Option<FreeSpace>,
     /// The last sample of the machine's counters.
     last: Counters,

@@ -6,7 +6,8 @@ use tr_format::event::LifeKind;
 use tr_format::network::ConnectionId;
 use tr_redact::addresses::Addresses;
 
-/// The TCP connections that are not closed yet, with their numbers in the trace, and the masks of addresses.
+/// The TCP connections that are not closed yet, with their numbers in the trace, and the masks that replace the
+/// internet addresses.
 ///
 /// The BPF programs identify a connection by a number that does not show the order in which connections began, so each
 /// connection gets a new number here. The events of one socket come in their order, because the BPF programs run under

@@ -38,7 +38,8 @@ const NO_READER: Duration = Duration::from_millis(250);
 /// that is full for days reports three losses a second.
 const LOSSES: usize = 16;
 
-/// The events and marks that are sent to the writing thread in one message.
+/// The events that are sent to the writing thread in one message, and the lines of marks (named moments) that programs
+/// have written.
 pub struct Batch {
     /// The events that the batch has from the source.
     pub events: Box<dyn Drained>,
@@ -54,13 +55,14 @@ pub struct Batch {
     pub marks: Lines,
 }
 
-/// Lines of the file of marks (`$TR_MARKS`) that were read together.
+/// Lines that were read together from the file (`$TR_MARKS`) to which programs write marks, one a line.
 pub struct Lines {
-    /// The text of whole lines of the file of marks.
+    /// The text of whole lines of the file to which programs write marks.
     pub lines: Vec<u8>,
-    /// The time at which the lines of the file of marks were read; for the last lines, the end of the recording.
+    /// The time at which these lines of the file of marks (written by programs) were read; for the last lines, the end
+    /// of the recording.
     pub time: Ktime,
-    /// The number of bytes of the file of marks that are not read because of a limit.
+    /// The number of bytes that are not read, because of a limit, from the file to which programs write marks.
     pub unread: u64,
 }
 
@@ -429,8 +431,8 @@ impl State {
             self.store(Stream::Recorder, event.clone())?;
         }
         self.marks(&batch.marks)?;
-        // The marks in a regular batch were read after the processes in that batch ended, so the clocks of these
-        // processes are not needed any more.
+        // The marks (named moments) in a regular batch were read after the processes in that batch ended. So the time
+        // offsets by which the marks of these processes are converted are not needed any more.
         if batch.due {
             self.marks.clocks.forget_ended();
         }

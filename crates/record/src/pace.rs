@@ -6,33 +6,36 @@
 
 use std::time::{Duration, Instant};
 
-/// The shortest interval between two samples of the counters. Samples are taken when the source of events is
+/// The shortest interval between two samples of the machine's counters. Samples are taken when the source of events is
 /// drained.
 const LEAST: Duration = Duration::from_secs(1);
-/// The longest interval between two samples of the counters, however small the file is.
+/// The longest interval between two samples of the machine's counters (of CPU time, memory and the like), however small
+/// the trace file is.
 const LONGEST: Duration = Duration::from_secs(30);
 /// The approximate size that an event of a sample (for the counters or for a disk) takes in the file, in bytes: 71 to
 /// 92 in four builds. Most of these sizes were measured while other programs used the disk as well.
 const EVENT: u64 = 95;
-/// The samples may take the file's size divided by this number, which is 2.5 %. Events about the disks that tasks wait
-/// for take 0.4 to 0.7 % more in a build, so that all facts about the machine take about 3 %.
+/// The samples of the machine's counters may take the trace file's size divided by this number, which is 2.5 %. Events
+/// about the disks that tasks wait for take 0.4 to 0.7 % more in a build, so that all facts about the machine take
+/// about 3 %.
 const PART: u64 = 40;
 
 /// Decides when the next sample of the machine's counters is due.
 #[derive(Debug)]
 pub struct Pace {
-    /// The next time at which the recorder checks whether a sample is due, by the clock and the size of the file.
+    /// The next time at which the recorder checks whether a sample of the machine's counters is due, by the clock and
+    /// the size of the file.
     next: Instant,
     last: Instant,
-    /// The approximate number of bytes that all samples take in the file so far.
+    /// The approximate number of bytes that all samples of the machine's counters take in the trace file so far.
     spent: u64,
-    /// The approximate number of bytes that the last sample took in the file.
+    /// The approximate number of bytes that the last sample of the machine's counters took in the trace file.
     cost: u64,
 }
 
 impl Pace {
-    /// The pace of samples in a recording that begins at `now` with a sample. Another sample is taken at the end of the
-    /// recording, and its size is counted as used from the start.
+    /// The pace of samples of the machine's counters in a recording that begins at `now` with a sample. Another sample
+    /// is taken at the end of the recording, and its size is counted as used from the start.
     pub fn new(now: Instant) -> Pace {
         Pace {
             next: now + LEAST,
@@ -57,7 +60,7 @@ impl Pace {
         self.spent + self.cost <= file / PART || now.duration_since(self.last) >= LONGEST
     }
 
-    /// Notes that a sample was taken at the time `now` and that it has this number of events.
+    /// Notes that a sample of the machine's counters was taken at the time `now` and that it has this number of events.
     pub fn taken(&mut self, now: Instant, events: usize) {
         self.cost = EVENT.saturating_mul(events as u64);
         self.spent = self.spent.saturating_add(self.cost);
@@ -69,8 +72,8 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// The number of samples that are taken in a recording of this many seconds whose file grows by this many bytes a
-    /// second. Each sample has three events.
+    /// The number of samples of the machine's counters in a recording of this many seconds whose file grows by this
+    /// many bytes a second. Each sample has three events.
     fn samples(seconds: u64, bytes: u64) -> u64 {
         let begin = Instant::now();
         let mut pace = Pace::new(begin);
@@ -87,12 +90,12 @@ mod tests {
 
     #[test]
     fn samples_have_their_part_of_the_file() {
-        // In a large file a sample is taken each second, except in the first one.
+        // For a large file the machine's counters are sampled each second, except in the first one.
         assert!((58..=60).contains(&samples(60, 100_000)));
-        // The file grows to 120 kB, of which samples may take 2.5 %, which is 3,000 bytes. The samples at the start
-        // and at the end are included.
+        // The file grows to 120 kB, of which samples of the machine's counters may take 2.5 %, which is 3,000 bytes.
+        // The samples at the start and at the end are included.
         assert!((9..=11).contains(&samples(60, 2000)));
-        // In a tiny file samples are taken only every 30 s, which is the longest interval.
+        // For a tiny file the machine's counters are sampled only every 30 s, which is the longest interval.
         assert!((1..=2).contains(&samples(60, 10)));
         assert_eq!(samples(20, 10), 0);
     }

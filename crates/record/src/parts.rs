@@ -13,17 +13,20 @@ use crate::output::{Outcome, Tally};
 /// The shortest time that a part of a rotated recording covers. The names of the files contain the second at which the
 /// part begins, so two parts must not begin in the same second.
 const LEAST: Duration = Duration::from_millis(1500);
-/// The longest wait between two attempts to open the file of the next part, after an attempt has failed.
+/// The longest wait between two attempts to open the file of the next part of a rotated recording, after an attempt has
+/// failed.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// The interval between two checks whether the output has accepted the end of the previous part.
+/// The interval between two checks whether the output has accepted the end of the file of the previous part of a
+/// rotated recording.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A part of a recording whose file lacks its end. The file can be read like that of a recorder that was killed.
+/// A part of a rotated recording whose file lacks its end. The file can be read like that of a recorder that was
+/// killed.
 #[derive(Debug)]
 pub struct Cut {
     pub file: Target,
-    /// The error of the write that failed; `None` if no write failed, but the recorder stopped waiting for an output that
-    /// blocked.
+    /// The error of the write that failed; `None` if no write failed, but the recorder stopped waiting for an output
+    /// that blocked.
     pub error: Option<tr_format::Error>,
 }
 
@@ -31,9 +34,9 @@ pub struct Cut {
 #[derive(Clone, Debug)]
 pub struct WrittenParts {
     pub count: u64,
-    /// The file of the first part of the recording.
+    /// The file of the first part of the recording that `--rotate` has divided.
     pub first: Target,
-    /// The file of the last part of the recording.
+    /// The file of the last part of the recording that `--rotate` has divided.
     pub last: Target,
 }
 
@@ -41,26 +44,27 @@ pub struct WrittenParts {
 #[derive(Debug)]
 pub struct Parts {
     rotation: Rotation,
-    /// The time at which the part that is being written began.
+    /// The time at which the present part of the rotated recording, which is being written, began.
     begun: Instant,
-    /// The time before which the part that is being written does not end.
+    /// The earliest time at which the present part of the rotated recording may end.
     not_before: Instant,
-    /// The time between two attempts to open the file of the next part; `None` if the last attempt succeeded.
+    /// The time between two attempts to open the file of the next part of the recording; `None` if the last attempt
+    /// succeeded.
     refused: Option<Duration>,
-    /// The thread that writes the end of the previous part; `None` if there is none.
+    /// The thread that writes the end of the file of the previous part of the recording; `None` if there is none.
     closing: Option<JoinHandle<Outcome>>,
-    /// The sums of the counts of events, losses and bytes over all complete parts.
+    /// The sums of the counts of events, losses and bytes over all complete parts of the rotated recording.
     sum: Tally,
-    /// The file of the part of the recording before the one that is being written.
+    /// The file of the part of the rotated recording before the present one.
     before: Target,
     /// The first of the earlier parts of the recording whose file lacks its end; `None` if the files of all earlier
     /// parts are complete.
     cut: Option<Cut>,
-    /// The number of parts of the recording so far.
+    /// The number of parts, each with a file, into which `--rotate` has divided the recording so far.
     pub count: u64,
-    /// The file of the first part of the recording.
+    /// The file of the first part of the recording that `--rotate` divides.
     first: Target,
-    /// The file of the part of the recording that is being written.
+    /// The file of the present part of the rotated recording, which is being written.
     pub file: Target,
 }
 
@@ -92,8 +96,8 @@ impl Parts {
         }
     }
 
-    /// Whether the part that is being written, whose file has `written` bytes, has to end now. It does not end before the
-    /// previous part is closed, so that at most two parts are open.
+    /// Whether the present part of the rotated recording, whose file has `written` bytes, has to end now. It does not
+    /// end before the previous part is closed, so that at most two parts are open.
     pub fn is_due(&self, written: u64) -> bool {
         let age = self.begun.elapsed();
         let Rotation { every, size, .. } = self.rotation;
@@ -103,13 +107,14 @@ impl Parts {
         full && Instant::now() >= self.not_before && closed
     }
 
-    /// Continues the present part for a short time (`LEAST`), because the source of events cannot end the part now.
+    /// Continues the present part of the rotated recording for a short time (`LEAST`), because the source of events
+    /// cannot end the part now.
     pub fn postpone(&mut self) {
         self.not_before = Instant::now() + LEAST;
     }
 
-    /// Notes that the file of the next part cannot be opened. The next attempt follows after twice the previous wait.
-    /// Returns whether this is the first failure: only the first one is recorded as an event.
+    /// Notes that the file of the next part of the recording cannot be opened. The next attempt follows after twice the
+    /// previous wait. Returns whether this is the first failure: only the first one is recorded as an event.
     pub fn refuse(&mut self) -> bool {
         let wait = self.refused.map_or(LEAST, |wait| (wait * 2).min(PATIENCE));
         self.not_before = Instant::now() + wait;

@@ -30,8 +30,9 @@ pub fn totals(id: Id) -> Option<Totals> {
     totals_in(&schedstat(id)?)
 }
 
-/// The totals of a task that is a zombie. They can still grow when waitpid(2) for the zombie would already succeed,
-/// until the zombie leaves its CPU for the last time. So they are read until two reads agree, at most four times.
+/// The totals (run time, time in run queues, number of time slices) of a task that is a zombie. They can still grow
+/// when waitpid(2) for the zombie would already succeed, until the zombie leaves its CPU for the last time. So they are
+/// read until two reads agree, at most four times.
 pub fn final_totals(id: Id) -> Option<Totals> {
     let file = schedstat(id)?;
     let mut totals = totals_in(&file);
@@ -49,8 +50,8 @@ fn schedstat(id: Id) -> Option<File> {
     File::open(format!("/proc/{id}/schedstat")).ok()
 }
 
-/// Reads a task's totals from its open file `schedstat`. Each read from the beginning of the file gets a new text from
-/// the kernel.
+/// Reads a task's totals (run time, time in run queues, number of time slices) from its open file `schedstat`. Each
+/// read from the beginning of the file gets a new text from the kernel.
 fn totals_in(file: &File) -> Option<Totals> {
     let mut text = [0; 80];
     let len = file.read_at(&mut text, 0).ok()?;

@@ -306,8 +306,8 @@ impl Scripts {
 
     /// The recorded scripts, in the order of their paths, and the number of scripts for which there was no room.
     pub fn take(&mut self) -> (Vec<RecordedScript>, u64) {
-        // The files in `pending` were not in the kernel's cache when they were looked for. They may be there now, if a
-        // script has executed them since.
+        // The files in `pending` were not in the kernel's cache of paths when they were looked for. They may be there
+        // now, if a script has executed them since.
         if let Some(finder) = self.finder {
             for (time, wanted) in std::mem::take(&mut self.pending) {
                 self.see(finder, time, &wanted);

@@ -57,7 +57,7 @@ pub struct Report {
     pub not_executed: Option<Errno>,
     /// The limit of `--timeout` or `--stall` that has ended COMMAND; `None` if none has.
     pub limit: Option<HangLimit>,
-    /// How many events are in the trace file, and how many were lost.
+    /// The number of events in the trace file, and the number of events that were lost.
     pub tally: Tally,
     /// The error of the write that cut the trace file short, if a write failed.
     pub output_error: Option<tr_format::Error>,
@@ -82,7 +82,7 @@ pub struct Report {
     pub refusals: Vec<Error>,
     /// The facts that were requested but that this method does not record, with the reasons.
     pub unmet: Vec<Missing>,
-    /// The reason why programs could not set marks; `None` if they could.
+    /// The reason why programs could not set marks (named moments); `None` if they could.
     pub no_marks: Option<String>,
     /// The result of the search for the functions of recorded stacks; `None` if there was no search.
     pub symbols: Option<Search>,
@@ -187,8 +187,8 @@ fn plan(config: &Config) -> Plan {
     }
 }
 
-/// Creates the file for the marks of programs, if there is a COMMAND. Without this file the recording lacks only the
-/// marks.
+/// Creates the file to which programs write marks (named moments), if there is a COMMAND. Without this file the
+/// recording lacks only the marks.
 ///
 /// # Errors
 /// The reason why the file could not be created, in words.
@@ -252,13 +252,13 @@ pub fn program(config: &Config) -> Result<Option<Program>, Error> {
     Ok(Some(program.map_err(Error::Command)?))
 }
 
-/// The files of a recording that were opened before it begins: the output and the file of marks.
+/// The files of a recording that were opened before it begins: the output, and the file to which programs write marks.
 struct Opened {
     destination: Destination,
     /// The name of the recording's output.
     file: Target,
-    /// The file to which programs write marks, or the reason why it could not be created. The file is `None` if there
-    /// is no COMMAND.
+    /// The file to which programs write marks (named moments), or the reason why it could not be created. The file is
+    /// `None` if there is no COMMAND.
     marks: Result<Option<Marks>, String>,
 }
 
@@ -272,7 +272,7 @@ struct Session {
     method: Method,
     refusals: Vec<Error>,
     unmet: Vec<Missing>,
-    /// The reason why programs cannot set marks; `None` if they can.
+    /// The reason why programs cannot set marks (named moments); `None` if they can.
     no_marks: Option<String>,
     before: Before,
     /// The part of the recording that is being written; without `--rotate`, the whole recording.
@@ -289,12 +289,14 @@ struct RecordingPart {
     before: Before,
 }
 
-/// The times in ns that the recorder spent before a recording, or before a part of a rotated one, began.
+/// The CPU times and the setup time, in ns, that were spent before a recording, or before a part of a rotated
+/// recording, began.
 #[derive(Clone, Copy)]
 struct Before {
-    /// The CPU time that the recorder had used before the recording or the part began, in ns.
+    /// The CPU time in ns that the recorder had used before the recording, or this part of a rotated recording, began.
     recorder: u64,
-    /// The CPU time that the BPF programs had used before the recording or the part began, in ns.
+    /// The CPU time in ns that the BPF programs had used before the recording, or this part of a rotated recording,
+    /// began.
     kernel: u64,
     /// The time from the start of `tr` to the release of COMMAND, in ns. Only the first part has it.
     setup: u64,
@@ -689,7 +691,8 @@ impl LastCommand<'_> {
         self.waited = waited.ok();
     }
 
-    /// The facts about a recording that its limit of size, in bytes, has ended, after COMMAND has ended, too.
+    /// The facts about the end of a recording that was ended by its limit of size (in bytes). They are collected after
+    /// COMMAND has ended, too.
     fn after_limit(&self, limit: u64) -> Full {
         Full {
             limit,

@@ -53,8 +53,9 @@ impl Size {
         let before = self.written.swap(bytes, Ordering::Relaxed);
         self.open.fetch_sub(memory, Ordering::Relaxed);
         let all = self.closed.fetch_add(memory, Ordering::Relaxed) + memory;
-        // The events since the last flush can shrink less than the earlier events. So two rates are computed, for all
-        // events and for the events since the last flush, and the higher rate is kept.
+        // The events since the last flush can shrink less than the earlier events when they are written. So two rates
+        // of bytes in the file to bytes in memory are computed, for all events and for the events since the last flush,
+        // and the higher rate is kept.
         let rate = rate(bytes, all).max(rate(bytes - before.min(bytes), memory));
         self.rate.store(rate, Ordering::Relaxed);
     }

@@ -64,7 +64,7 @@ impl Stall {
         !(self.signalled && self.is_long()) && since.elapsed() < LIMIT
     }
 
-    /// Whether the wait for the output has lasted for [`LONG`].
+    /// Whether the wait for the output has lasted for at least the time [`LONG`].
     pub fn is_long(&self) -> bool {
         self.since.elapsed() >= LONG
     }

@@ -2,8 +2,9 @@
 
 use tr_format::event::{Ktime, LifeEvent, SchedEvent};
 
-/// A receiver of the recorded events, in the order in which they were drained from the slots and rings. Secrets in the
-/// events are already masked. The thread that writes the trace calls the watcher, so the watcher must not block.
+/// A receiver of the recorded events, in the order in which they were drained from the BPF programs' buffers (slots and
+/// rings). Secrets in the events are already masked. The thread that writes the trace calls the watcher, so the watcher
+/// must not block.
 pub trait Watcher: Send {
     fn sched(&mut self, event: &SchedEvent);
     fn life(&mut self, event: &LifeEvent);

@@ -1,8 +1,8 @@
 //! Writes a simulated recording to a file, for benchmarks of whole programs.
 //!
-//! `cargo run --release -p tr-sim --example trace -- WORLD CPUS EVENTS FILE [SEED]`,
-//! WORLD being make (many short processes), build (each with about a thousand
-//! events), hackbench, pipe, pool (20,000 threads), short, or marks (two processes, which set EVENTS marks).
+//! `cargo run --release -p tr-sim --example trace -- WORLD CPUS EVENTS FILE [SEED]`, WORLD being make (many short
+//! processes), build (each with about a thousand events), hackbench, pipe, pool (20,000 threads), short, or marks (two
+//! processes, which set EVENTS marks, that is, name EVENTS moments).
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use tr_sim::config::{Config, Follow};
 use tr_sim::recording::Recording;
 use tr_sim::scenario;
 
-/// The number of events of the processes that set marks, without the marks.
+/// The number of events besides the marks (named moments) in the simulated world whose processes set marks.
 const EVENTS_BESIDE_MARKS: u64 = 20_000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     // A simulated make waits for its processes only at its end, so it needs very many pids.
     config.kernel.pid_max = 1 << 22;
-    // The simulated recorder writes a watermark each second.
+    // The simulated recorder writes each second a watermark, which says that all earlier events are in the file.
     config.progress = 1_000_000_000;
     if is_marks {
         let marks = std::mem::replace(&mut config.max_events, EVENTS_BESIDE_MARKS);

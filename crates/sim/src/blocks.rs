@@ -34,15 +34,16 @@ pub struct Block {
 /// stream always keep their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Blocks come in the order in which a recorder writes them: each block when it is full, and
-    /// all open blocks before each watermark.
+    /// Blocks come in the order in which a recorder writes them: each block when it is full, and all open blocks before
+    /// each watermark (an event that says that all earlier events are in the file).
     Written,
     /// Blocks come in a random order. Only a recording with a summary may have this order. Without a summary, a reader
     /// relies on watermarks: all events before a watermark's time must be earlier in the file. A random order breaks
     /// this rule.
     Any,
     /// All blocks of one stream come after all blocks of another stream. Only a recording with a summary may have this
-    /// order, because it breaks the rule about watermarks, like [`Order::Any`].
+    /// order. Without a summary, a reader relies on watermarks: all events before a watermark's time must be earlier in
+    /// the file. This order breaks that rule, like [`Order::Any`].
     ByStream,
 }
 

@@ -82,7 +82,8 @@ pub struct Config {
     /// resolution above 1, a cause and its effect can have the same time. The resolution is at most 1000, so that no
     /// effect gets an earlier time than its cause.
     pub grain: u64,
-    /// The simulated time in ns from one [`tr_format::event::LifeKind::Watermark`] to the next.
+    /// The simulated time in ns from one [`tr_format::event::LifeKind::Watermark`] to the next. A watermark says that
+    /// all earlier events are in the trace.
     pub progress: u64,
     /// The properties of the simulated kernel.
     pub kernel: Kernel,

@@ -13,8 +13,8 @@
 //! (`de_thread`, `begin_new_exec`) and `kernel/exit.c` (`do_exit`, `exit_notify`).
 //!
 //! # From events to a trace
-//! A [`recording::Recording`] keeps the events by ring. The injectors in [`inject`] change it
-//! (late writes, wrong clocks, lost spans, …) and return their changes.
+//! A [`recording::Recording`] keeps the events by ring. The injectors in [`inject`] put faults into it
+//! (events that are written late into their ring, wrong clocks, lost spans, …) and return their changes.
 //! [`recording::Recording::blocks`] cuts it into blocks in file order, [`mod@file`] writes a
 //! trace file, [`timeline`] draws it.
 // The machine makes all indices into its tables itself, and never takes them from input, so they are always valid.

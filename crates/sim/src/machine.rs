@@ -25,8 +25,8 @@ const SUSPENDED: u64 = 7_000_000_000;
 const EPOCH: u64 = 1_790_000_000_000_000_000;
 const HOUR: u64 = 3_600_000_000_000;
 
-/// A channel between simulated tasks, such as a pipe: the number of posts in it, and the tasks that
-/// wait for one.
+/// A channel between simulated tasks, such as a pipe: the number of posts in it (units that tasks add and take, as with
+/// a semaphore), and the tasks that wait for one.
 #[derive(Debug, Default)]
 pub(crate) struct Channel {
     pub(crate) count: u32,
@@ -64,8 +64,8 @@ pub struct Machine {
     pub(crate) serials: u64,
     pub(crate) pids: Pids,
     pub(crate) channels: Vec<Channel>,
-    /// The mixes of operations in the simulated world: for each mix, its operations with the running sums of their
-    /// weights.
+    /// The lists of weighted operations ([`Mix`](crate::program::Mix)) in the simulated world: for each list, its
+    /// operations with the running sums of their weights.
     pub(crate) mixes: Vec<Vec<(u32, crate::program::Op)>>,
     pub(crate) observer: Observer,
     pub(crate) attached: bool,
@@ -151,7 +151,7 @@ impl Machine {
         self.events.push(Event::Life(Stream::Lifecycle, event));
     }
 
-    /// Emits an event of the simulated recorder itself, such as a watermark.
+    /// Emits an event of the simulated recorder itself, such as a reading of the clocks.
     pub(crate) fn emit_own(&mut self, now: u64, kind: LifeKind) {
         let event = LifeEvent {
             time: Ktime(now),

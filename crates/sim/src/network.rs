@@ -36,8 +36,8 @@ pub struct Truth {
 }
 
 /// Adds up to `most` TCP connections to a simulated recording, for processes whose fork and exit the recording shows.
-/// If a test also injects late writes, it must do so after this call. Returns the truth about the connections, ordered
-/// by time.
+/// If a test also injects events that are written late, it must do so after this call. Returns the truth about the
+/// connections, ordered by time.
 pub fn connect(recording: &mut Recording, most: usize, seed: u64) -> Vec<Truth> {
     let mut draw = Draw::new(seed ^ 0x6e65_7477_6f72_6b00);
     let lives = lives(recording);
@@ -72,7 +72,8 @@ pub struct Question {
 }
 
 /// Adds up to `most` DNS queries to a simulated recording, for processes whose fork and exit the recording shows. Some
-/// of the answers cannot be decoded. If a test also injects late writes, it must do so after this call.
+/// of the answers cannot be decoded. If a test also injects events that are written late, it must do so after this
+/// call.
 pub fn ask(recording: &mut Recording, most: usize, seed: u64) -> Vec<Question> {
     let mut draw = Draw::new(seed ^ 0x0064_6e73);
     let lives = lives(recording);
@@ -245,8 +246,8 @@ fn draw_byte(number: u64) -> u8 {
     (number % 7) as u8
 }
 
-/// Whether the events of TCP connections, or the DNS messages, are out of order in the ring. Tests
-/// of late writes use it.
+/// Whether the events of TCP connections, or the DNS messages, stand in the ring in another order than that of their
+/// time stamps. Tests in which some events are written late use this function.
 pub fn is_late(ring: &[Written<LifeEvent>]) -> bool {
     let connections = ring.iter().filter(|written| {
         matches!(

@@ -1,5 +1,5 @@
-//! Simulates the events of the recorder itself: the snapshot of living tasks, readings of clocks,
-//! and watermarks.
+//! Simulates the events of the recorder itself: the snapshot of living tasks, readings of clocks, and watermarks (which
+//! say that all earlier events are in the trace).
 
 use tr_format::event::{Argv, CgroupPath, LifeKind, Snapshot, Tgid, Tid};
 
@@ -46,8 +46,8 @@ impl Machine {
     pub(crate) fn observe(&mut self, now: u64) {
         if now == self.observer.attach {
             if self.tasks.iter().any(|(_, task)| task.woken_early) && now + 10_000 < self.start {
-                // A task was woken, but its switch-out has no time stamp yet. A trace that began now would have the
-                // switch-out without the waking, so tracing begins later.
+                // A task has been woken before its switch-out got a time stamp. A trace that began now would have the
+                // switch-out, which is still to come, without the waking. So tracing begins later.
                 self.observer.attach = now + 5_000;
             } else {
                 self.begin(now);

@@ -90,15 +90,17 @@ pub enum Op {
     Wait,
     /// The simulated task waits for all of its child processes.
     WaitAll,
-    /// The simulated task posts to a channel, and wakes a task that waits for the channel.
+    /// The simulated task posts to a channel (adds 1 to its count, as to a semaphore), and wakes a task that waits for
+    /// the channel.
     Post(Chan),
-    /// The simulated task takes one post from a channel. It sleeps (state S) until there is one.
+    /// The simulated task takes one post (a unit of the channel's count, as of a semaphore). The task sleeps (state S)
+    /// until there is one.
     Take(Chan),
-    /// The simulated task takes one post from a channel. It sleeps (state S) until there is one,
-    /// but gives up after this time.
+    /// The simulated task takes one post (a unit of the channel's count, as of a semaphore). The task sleeps (state S)
+    /// until there is one, but gives up after this time.
     TakeFor(Chan, Span),
-    /// The simulated task takes one post from a channel. If the channel has no post, the task jumps to the operation
-    /// with this number.
+    /// The simulated task takes one post (a unit of the channel's count, as of a semaphore). If the channel has no
+    /// post, the task jumps to the operation with this number.
     Poll(Chan, u16),
     /// The simulated task wakes a sleeping task that still has nothing to do, as spurious wake-ups
     /// do.
@@ -140,8 +142,8 @@ pub enum Op {
 pub struct Mix(pub Vec<(u16, Op)>);
 
 impl Mix {
-    /// The operations of the mix with the running sums of their weights. Operations with the weight
-    /// 0 are left out.
+    /// The operations of this list of weighted operations, with the running sums of their weights. Operations with the
+    /// weight 0 are left out.
     pub(crate) fn running_sums(&self) -> Vec<(u32, Op)> {
         let mut sum = 0;
         let add = |&(weight, op): &(u16, Op)| {
@@ -188,11 +190,12 @@ pub struct World {
     /// The programs of the simulated world as lists of operations. A program that ends without an
     /// exit operation does `ExitGroup(0)`.
     pub programs: Vec<Vec<Op>>,
-    /// The mixes of operations from which [`Op::Pick`] draws.
+    /// The lists of weighted operations from which [`Op::Pick`] draws.
     pub mixes: Vec<Mix>,
     /// The program files that [`Op::Exec`] can execute.
     pub images: Vec<Image>,
-    /// The number of posts that each channel of the simulated world has at the beginning.
+    /// The number of posts (units that tasks add and take, as with a semaphore) that each channel of the simulated
+    /// world has at the beginning.
     pub channels: Vec<u32>,
     /// The processes that exist from the beginning of the simulated run.
     pub residents: Vec<Resident>,

@@ -64,7 +64,7 @@ impl Machine {
     }
 }
 
-/// The kernel's task state (`__state`) of a simulated task that waits in this way.
+/// The kernel's task state (`__state`) of a simulated task that waits for the event `wait`.
 pub(crate) fn sleep_state(wait: Wait) -> u16 {
     match wait {
         Wait::Io => raw::UNINTERRUPTIBLE,

@@ -115,8 +115,9 @@ impl Recording {
         Some(last.time)
     }
 
-    /// Adds the marks of `count` tests to the simulated recording. The tests follow each other from its beginning to
-    /// its end, and have a hundred different names. `pid` is the process that has set the marks.
+    /// Adds marks (named moments) to the simulated recording, at the begin and the end of each of `count` tests. The
+    /// tests follow each other from the recording's beginning to its end, and have a hundred different names. `pid` is
+    /// the process that has set the marks.
     pub fn add_tests(&mut self, pid: Option<Tid>, count: u64) {
         let (start, end) = (self.meta.start.0, self.end().0);
         let step = (end - start) / (2 * count + 1);
@@ -151,7 +152,8 @@ impl Recording {
         self.recorder.insert(place, Written { at, seq, event });
     }
 
-    /// The end of the simulated recording's span: that of the summary, or else the last watermark.
+    /// The end of the simulated recording's span: the end in the summary or, without a summary, the time of the last
+    /// watermark. (All events before a watermark's time are earlier in the trace.)
     pub fn end(&self) -> Ktime {
         let summary = self.summary.as_ref().map(|summary| summary.end);
         summary.or(self.last_progress()).unwrap_or(self.meta.start)

@@ -205,8 +205,8 @@ pub struct Weights {
     pub lock: u16,
     /// The weight of yielding the CPU, among the random operations of a simulated task.
     pub yields: u16,
-    /// The weight of posting to another task or waiting for a post, among the random operations of
-    /// a simulated task.
+    /// The weight of posting to a channel (adding to its count), or waiting for a post of another task, among the
+    /// random operations of a simulated task.
     pub pipe: u16,
     /// The weight of forking, among the random operations of a simulated task.
     pub fork: u16,

@@ -182,15 +182,16 @@ fn any_order() -> impl Strategy<Value = Cut> {
     })
 }
 
-/// The injected faults that change the order in which events are written: late writes and swapped
-/// neighbours.
+/// The injected faults that change the order in which events are written: events that are written late into their ring,
+/// and swapped neighbours.
 #[derive(Clone, Debug)]
 struct Disorder {
     late: Option<Late>,
     inversions: Option<Inversions>,
 }
 
-/// Draws random injections of late writes by up to 10 s, and of swapped neighbouring events.
+/// Draws random injections of events that are written into their ring up to 10 s after their time stamp, and of swapped
+/// neighbouring events.
 fn disorder() -> impl Strategy<Value = Disorder> {
     let late = (0..=500u16, 1..=10_000_000_000u64, any::<bool>()).prop_map(
         |(per_mille, longest, life_only)| Late {
@@ -270,7 +271,8 @@ fn faults() -> impl Strategy<Value = (Option<Duplicates>, Option<Missing>)> {
     (option::of(duplicates), option::of(missing))
 }
 
-/// A plan of injected faults with only this disorder: late writes and swapped neighbours.
+/// A plan of injected faults with only this disorder: events that are written late into their ring, and swapped
+/// neighbours.
 fn disordered(disorder: Disorder, seed: u64) -> Plan {
     Plan {
         late: disorder.late,
@@ -280,8 +282,8 @@ fn disordered(disorder: Disorder, seed: u64) -> Plan {
     }
 }
 
-/// Draws a random test case without lost events: any late writes, any swapped events, any order of
-/// the blocks.
+/// Draws a random test case without lost events: any events that are written late into their ring, any swapped events,
+/// any order of the blocks.
 pub fn lossless(longest: u64) -> impl Strategy<Value = Case> {
     let parts = (run(longest), disorder(), any_order(), any::<u64>());
     parts.prop_map(|(config, disorder, cut, seed)| {

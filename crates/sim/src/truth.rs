@@ -44,7 +44,7 @@ impl Times {
         self.on_cpu + self.run_queue + self.sleep + self.blocked
     }
 
-    /// The times from an array, whose order is that of [`crate::task::Bucket`].
+    /// Makes the struct from an array of the times in ns in each state, in the order of [`crate::task::Bucket`].
     pub(crate) fn from_array([on_cpu, run_queue, sleep, blocked]: [u64; 4]) -> Times {
         Times {
             on_cpu,
@@ -73,7 +73,8 @@ impl Times {
     }
 }
 
-/// The parts of a simulated task's [`Times`] that have a certain cause, in ns.
+/// The times of a simulated task in ns that have a certain cause. Each of them is a part of the time in one state
+/// ([`Times`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Causes {
     /// The part of the simulated task's time in run queues after a preemption or a yield, in ns.
@@ -88,7 +89,7 @@ pub struct Causes {
 }
 
 impl Causes {
-    /// The parts with a cause from an array, whose order is that of [`crate::task::StateCause`].
+    /// Makes the struct from an array of the times in ns for each cause, in the order of [`crate::task::StateCause`].
     pub(crate) fn from_array([preempted, io, vfork, stopped]: [u64; 4]) -> Causes {
         Causes {
             preempted,
@@ -98,7 +99,7 @@ impl Causes {
         }
     }
 
-    /// Adds the parts of another simulated task or process to these.
+    /// Adds the times of another simulated task or process to these times, for each cause.
     pub fn add(&mut self, other: &Causes) {
         self.preempted += other.preempted;
         self.io += other.io;
@@ -133,7 +134,7 @@ pub struct TaskTruth {
     pub alive: bool,
     /// The times of the simulated thread in each state, in ns. Their sum is `end - start`.
     pub times: Times,
-    /// The parts of the simulated thread's times that have a certain cause.
+    /// The times of the simulated thread that have a certain cause, such as preemption.
     pub causes: Causes,
     /// The time in ns up to the end of the recording for which no event shows whether the simulated thread slept or was
     /// runnable. This happens if a thread is woken while it is on a CPU and is then switched out asleep: either the
@@ -216,7 +217,7 @@ pub struct ProcessTruth {
     pub threads: Vec<usize>,
     /// The sums of the times of the simulated process's threads in each state, in ns.
     pub times: Times,
-    /// The parts of the simulated process's times that have a certain cause.
+    /// The times of the simulated process that have a certain cause, such as preemption.
     pub causes: Causes,
     /// The number of voluntary switches of all threads of the simulated process in the recorded
     /// span.

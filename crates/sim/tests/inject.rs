@@ -43,8 +43,8 @@ fn check_order(recording: &Recording) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Checks that the blocks of each stream together have the events of the stream's ring, and that all events that were
-/// written before a watermark are in blocks before the watermark.
+/// Checks that the blocks of each stream together have the events of the stream's ring. Also checks that all events
+/// that were written before a watermark (which promises this to the reader) are in blocks before the watermark.
 fn check_blocks(recording: &Recording, case: &Case) -> Result<(), TestCaseError> {
     let blocks = recording.blocks(&case.cut);
     let mut cpus = vec![Vec::new(); recording.cpus.len()];
@@ -66,7 +66,8 @@ fn check_blocks(recording: &Recording, case: &Case) -> Result<(), TestCaseError>
             (Events::Life(events), Stream::Recorder) => {
                 for event in events {
                     if event.kind == LifeKind::Watermark && case.cut.order == Order::Written {
-                        // The blocks so far must have all events that were written before this watermark.
+                        // The blocks so far must have all events that were written before this watermark, an event by
+                        // which the recorder says so.
                         for (ring, got) in recording.cpus.iter().zip(&cpus) {
                             let due = ring.partition_point(|written| written.at < event.time.0);
                             prop_assert!(got.len() >= due);

@@ -83,8 +83,8 @@ impl Sink for Watch {
                             known || !(self.all || self.forked.contains(&prev)),
                             "{event:?}"
                         );
-                        // The dead task's id may next belong to a task that is not recorded, for which these laws
-                        // cannot be checked.
+                        // The dead task's id may next belong to a task that is not recorded. The events do not show
+                        // whether such a task obeys the kernel's laws.
                         self.forked.remove(&prev);
                     }
                 }

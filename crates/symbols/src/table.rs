@@ -24,7 +24,7 @@ pub struct Table {
     functions: Vec<Listed>,
 }
 
-/// A function in a table of functions, with its name and addresses.
+/// A function in a list of functions, with its name and the addresses at which it begins and ends.
 #[derive(Debug)]
 struct Listed {
     /// The address of the function's first byte.

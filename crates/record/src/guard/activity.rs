@@ -134,7 +134,8 @@ impl Activity {
             let since = before.filter(|(before, _)| *before == slices);
             threads.insert(thread, (slices, since.map_or(now, |(_, at)| *at)));
         }
-        // The kernel hides the number of bytes, so each time slice counts as more bytes than an idle process may move.
+        // The kernel hides the number of bytes that the process has read and written. So each of its slices of CPU time
+        // counts as more bytes than an idle process may move.
         let hidden = all_slices.saturating_mul(WAKE_BYTES + 1);
         Some(Seen {
             program: (stat.start, stat.arguments),

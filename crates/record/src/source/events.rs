@@ -49,7 +49,8 @@ impl Waiting {
         self.events.push(recorder(time, kind));
     }
 
-    /// Adds the first events of a recording: COMMAND's process before its release, and the process's totals.
+    /// Adds the first events of a recording: COMMAND's process before its release, and the process's totals of CPU time
+    /// so far.
     pub fn begin(&mut self, start: Ktime, root: Id) {
         let task = proc::command(root, start);
         self.push(start, LifeKind::Snapshot(task));
@@ -86,7 +87,8 @@ impl Waiting {
         }
     }
 
-    /// Adds an event with the totals of a task so far to the waiting events.
+    /// Adds an event to the waiting events. The event has the totals of a task so far: its run time, its time in run
+    /// queues and the number of its time slices.
     pub fn account(&mut self, time: Ktime, task: Task, totals: Totals) {
         let (sum_exec_runtime, run_delay, slices) = totals;
         let account = Account {

@@ -51,8 +51,8 @@ pub trait Source {
     /// Begins the recording of events, before COMMAND is released.
     fn begin(&mut self, _start: Ktime) {}
 
-    /// Returns events with the sums (for example of system calls) that the kernel has added up since the last call.
-    /// A source without such sums returns none.
+    /// Returns events with the sums that the kernel has added up since the last call of this function, for example the
+    /// number and the time of system calls. A source without such sums returns none.
     fn sums(&mut self) -> Vec<LifeEvent> {
         Vec::new()
     }
@@ -129,7 +129,8 @@ pub(crate) const NEEDS_PROGRAMS: &str =
 /// The results that a source of events returns when it ends.
 #[derive(Debug, Default)]
 pub struct Last {
-    /// The losses of events that none of the drained events reports.
+    /// The losses of events that the BPF programs or the kernel have counted, but that none of the drained events
+    /// reports.
     pub losses: Vec<LifeEvent>,
     /// The CPU time in ns that the source took in the kernel; `None` if it is not counted.
     pub kernel_ns: Option<u64>,
@@ -144,9 +145,10 @@ pub struct Last {
 /// The events around the change from one part of a recording to the next.
 #[derive(Debug, Default)]
 pub struct PartEvents {
-    /// The last events of the part of the recording that ends.
+    /// The last events of the ending part of a recording that `--rotate` divides.
     pub last: Vec<LifeEvent>,
-    /// The first events of the next part of the recording: the living tasks and their totals.
+    /// The first events of the next part of the recording: the living tasks and their totals (CPU time and the like) so
+    /// far.
     pub first: Vec<LifeEvent>,
     /// The CPU time in ns that the source has taken in the kernel so far; `None` if it is not counted.
     pub kernel_ns: Option<u64>,
@@ -181,7 +183,8 @@ pub trait Take {
     /// Takes the user, the group and the root directory of the task of the next exec event. They decide which script
     /// file the task opens.
     fn runs(&mut self, runner: Runner);
-    /// Takes the clock of a process in another time namespace, before the marks that the process has set.
+    /// Takes the clock of a process in another time namespace, where programs read another time than the recorder does.
+    /// It comes before the marks (named moments) that the process has set.
     fn clock_of(&mut self, clock: ProgramClock);
 }
 
@@ -235,8 +238,8 @@ impl Started {
     }
 }
 
-/// The id of COMMAND's process, for a recording without BPF. An error if such a recording is not possible: it needs
-/// the totals in `/proc`, and it can record only COMMAND and its descendants.
+/// The id of COMMAND's process, for a recording without BPF. An error if such a recording is not possible: it needs the
+/// tasks' totals of CPU time in `/proc`, and it can record only COMMAND and its descendants.
 fn command_alone(config: &Config, child: Option<u32>) -> Result<Id, Error> {
     let root = child.and_then(|pid| Id::try_from(pid).ok());
     let root =

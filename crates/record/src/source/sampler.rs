@@ -8,13 +8,13 @@ use nix::time::{clock_gettime, ClockId};
 
 use crate::urgency;
 
-/// The shortest interval between two samples of the tasks' totals.
+/// The shortest interval between two samples of the tasks' totals of CPU time.
 const EVERY: Duration = Duration::from_millis(20);
-/// Limits the CPU time for the samples to one CPU's time divided by this number. So with many tasks the samples become
-/// rarer.
+/// Limits the CPU time for sampling the tasks' totals to one CPU's time divided by this number. So with many tasks the
+/// samples become rarer.
 const SHARE: u32 = 100;
 
-/// The thread that takes samples of tasks' totals, until [`Sampler::end`] is called.
+/// The thread that takes samples of tasks' totals of CPU time, until [`Sampler::end`] is called.
 #[derive(Debug)]
 pub struct Sampler {
     over: Arc<(Mutex<bool>, Condvar)>,

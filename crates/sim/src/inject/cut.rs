@@ -7,7 +7,8 @@ use crate::draw::Draw;
 use crate::recording::{Recording, Written};
 
 /// Cuts off the trace file of a simulated recording at a point in time, as when the recorder is killed or the disk is
-/// full. After the last watermark, only the blocks of some rings are in the file.
+/// full. After the last watermark (an event that says that all earlier events are in the file), only the blocks of some
+/// rings are in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CutOff {
     /// The point at which the trace file ends, in 1/1000 of the simulated recording's span.
@@ -28,7 +29,8 @@ impl CutOff {
             keep(ring, flushed, point, draw);
         }
         keep(&mut recording.life, flushed, point, draw);
-        // The recorder's own events after the last watermark were still in memory and are not in the file.
+        // The recorder's own events after the last watermark (written when all earlier events are in the file) were
+        // still in memory and are not in the file.
         let progress = |written: &Written<LifeEvent>| written.event.kind == LifeKind::Watermark;
         let last = recording.recorder.iter().rposition(progress);
         recording.recorder.truncate(last.map_or(0, |last| last + 1));
@@ -41,8 +43,8 @@ impl CutOff {
     }
 }
 
-/// Keeps the events of a ring before the time `flushed`, and a random number of those between
-/// `flushed` and `point`.
+/// Keeps the events of a ring that were written before the time `flushed`, and a random number of those that were
+/// written between the times `flushed` and `point`.
 fn keep<E>(ring: &mut Vec<Written<E>>, flushed: u64, point: u64, draw: &mut Draw) {
     let sure = ring.partition_point(|written| written.at < flushed);
     let most = ring.partition_point(|written| written.at < point);

@@ -13,18 +13,19 @@ pub enum Injected {
         /// ns.
         offset: (i64, i64),
     },
-    /// Some events of the simulated recording were written late into their ring.
+    /// Some events of the simulated recording were written into their ring some time after their time stamp was taken.
     Late {
-        /// The number of simulated events that were written late.
+        /// The number of simulated events that were written into their ring some time after their time stamp was taken.
         events: u64,
-        /// The longest time in ns from the stamp of a late event to its write.
+        /// The longest time in ns from the time stamp of an event to the moment at which it was written into its ring.
         longest: u64,
     },
     /// Neighbouring events in a ring of the simulated recording were swapped.
     Inverted {
         /// The number of pairs of neighbouring events that were swapped.
         pairs: u64,
-        /// The largest step back in time between neighbouring events of a ring, in ns.
+        /// The largest difference in ns by which an event's time stamp is earlier than that of the event before it in
+        /// the ring.
         largest: u64,
     },
     /// Events of the simulated recording were removed, and a loss record says so.
@@ -41,8 +42,8 @@ pub enum Injected {
     },
     /// The trace file was made to end before the simulated recording does.
     CutOff {
-        /// The time of the last watermark in the shortened trace file. The span that can be
-        /// analyzed ends there.
+        /// The time of the last watermark in the shortened trace file. All events before a watermark's time are earlier
+        /// in the file, so the span that can be analyzed ends there.
         end: Ktime,
         /// The number of events that are missing because the trace file ends early.
         events: u64,

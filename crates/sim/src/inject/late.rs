@@ -1,5 +1,5 @@
-//! Injects late writes and swapped events into a simulated recording: the time stamps of events
-//! stay, and their order in the ring changes.
+//! Injects into a simulated recording events that are written late, and swapped events: the time stamps of events stay,
+//! and their order in the ring changes.
 
 use tr_format::event::Ktime;
 
@@ -13,13 +13,14 @@ use crate::recording::{Recording, Stamped, Written};
 /// meantime come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Late {
-    /// The share of the simulated recording's events that are written late, in 1/1000.
+    /// The share of the simulated recording's events that are written into their ring only some time after their time
+    /// stamp, in 1/1000.
     pub per_mille: u16,
-    /// The longest delay of a late event in ns. Delays are evenly distributed on a logarithmic
-    /// scale.
+    /// The longest time in ns from an event's time stamp to its write into the ring. The delays are evenly distributed
+    /// on a logarithmic scale.
     pub longest: u64,
-    /// Whether only the lifecycle ring (fork, exec, exit) gets late writes. All CPUs write into that ring; in a ring of
-    /// one CPU, late writes hardly ever happen on a real machine.
+    /// Whether events are written late only into the lifecycle ring (fork, exec, exit). All CPUs write into that ring;
+    /// in a ring of one CPU, an event is hardly ever written late on a real machine.
     pub life_only: bool,
 }
 

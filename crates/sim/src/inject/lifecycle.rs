@@ -16,12 +16,12 @@ pub enum LifeSort {
     Exec,
     /// The fault injector changes only the events of tasks that begin to exit.
     Exit,
-    /// The fault injector changes only the events with the final accounts of tasks.
+    /// The fault injector changes only the events with the kernel's final figures for dead tasks.
     Final,
     /// The fault injector changes only the snapshots of tasks that lived before tracing.
     Snapshot,
-    /// The fault injector changes lifecycle events of all kinds: forks, execs, exits, final
-    /// accounts and snapshots.
+    /// The fault injector changes lifecycle events of all kinds: forks, execs, exits, the kernel's final figures for
+    /// dead tasks, and snapshots of living tasks.
     Any,
 }
 

@@ -98,8 +98,8 @@ pub fn provable(done: &[Injected]) -> Provable {
         .any(|done| matches!(done, Injected::Late { .. }));
     let of = |done: &Injected| match done {
         Injected::Late { .. } | Injected::Inverted { .. } => Provable::Exact,
-        // With late writes, an event before the last watermark can be missing in the file without a loss record. So the
-        // analysis cannot report bounds for the times of the tasks.
+        // If events are written late into their ring, an event before the last watermark can be missing in the file
+        // without a loss record. So the analysis cannot report bounds for the times of the tasks.
         Injected::CutOff { .. } if late => Provable::Sums,
         Injected::Lost { .. } | Injected::CutOff { .. } => Provable::Bounds,
         Injected::Skewed { .. }

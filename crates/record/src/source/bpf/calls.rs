@@ -1,4 +1,4 @@
-//! Reads once a second the sums of system calls that the BPF programs make.
+//! Reads once a second the sums of system calls (for each process and kind of call) that the BPF programs make.
 
 use std::time::{Duration, Instant};
 
@@ -9,30 +9,32 @@ use tr_format::event::{Ktime, LifeEvent, LifeKind, Tgid};
 use crate::host;
 use crate::source::recorder;
 
-/// The interval between two readings of the sums of system calls.
+/// The interval between two readings of the sums of system calls (for each process and kind of call).
 const EVERY: Duration = Duration::from_secs(1);
-/// The longest time for which the BPF programs may still add to one table of sums after they were told to use
-/// the other one.
+/// The longest time for which the BPF programs may still add to one of the two tables of system calls after they were
+/// told to use the other table.
 const SETTLED: Duration = Duration::from_millis(100);
 
-/// The largest number of sums of system calls in one event. A frame of the trace file can have several events, but at
-/// most [`tr_format::limits::CALLS`] sums in all.
+/// The largest number of sums in one event of system calls. A sum covers all calls of one kind that a process made in
+/// an interval. A frame of the trace file can have several events, but at most [`tr_format::limits::CALLS`] sums in
+/// all.
 const SUMS: usize = 4096;
 
 /// Reads the two tables in which the BPF programs sum up system calls, one after the other: while the programs
 /// use one table, the other is read.
 pub struct Calls {
-    /// The time at which the BPF programs were told to fill the other table, if the table that they filled before still
-    /// has to be read; otherwise `None`.
+    /// The time at which the BPF programs were told to change to the other of the two tables of sums, if the table that
+    /// they filled before still has to be read; otherwise `None`.
     changed: Option<(Ktime, Instant)>,
-    /// The time up to which the system calls are included in the sums that were already read.
+    /// The end of the interval whose system calls are included in the sums (for each process and kind of call) that
+    /// were already read.
     since: Ktime,
     next: Instant,
 }
 
 impl Calls {
-    /// Begins to read the sums of system calls for a recording that begins at `start`. Calls before that time
-    /// are not counted.
+    /// Begins to read the sums of system calls (for each process and kind of call) for a recording that begins at
+    /// `start`. Calls before that time are not counted.
     pub fn new(tracer: &mut Tracer, start: Ktime) -> Calls {
         tracer.change_call_table();
         tracer.take_calls();
@@ -43,8 +45,8 @@ impl Calls {
         }
     }
 
-    /// The events with the sums of the system calls of an interval that has ended; none if no interval has ended
-    /// since the last call.
+    /// The events with the sums of the system calls (for example their number and time) of an interval that has ended;
+    /// none if no interval has ended since the last call of this function.
     pub fn drain(&mut self, tracer: &mut Tracer) -> Vec<LifeEvent> {
         let now = Instant::now();
         if let Some((at, _)) = self.changed.filter(|(_, when)| now >= *when + SETTLED) {
@@ -63,7 +65,8 @@ impl Calls {
         tracer.change_call_table();
     }
 
-    /// The events with the remaining sums of system calls, after the BPF programs have been detached.
+    /// The events with the sums of those system calls that no earlier event contains. They are read after the BPF
+    /// programs have been detached.
     pub fn finish(&mut self, tracer: &mut Tracer, end: Ktime) -> Vec<LifeEvent> {
         let mut events = Vec::new();
         if let Some((at, _)) = self.changed.take() {

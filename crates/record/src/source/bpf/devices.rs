@@ -9,7 +9,7 @@ use tr_format::event::{Ktime, LifeEvent, LifeKind};
 use crate::disks;
 use crate::source::recorder;
 
-/// The BPF programs' sums over each block device at the last reading, by the numbers of the devices.
+/// The BPF programs' sums of the requests to each block device at the last reading, by the numbers of the devices.
 pub struct Devices {
     before: HashMap<u32, wire::BlockDevice>,
     last: Ktime,

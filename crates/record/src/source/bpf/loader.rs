@@ -21,8 +21,8 @@ use crate::{capabilities, host, passing};
 
 /// The time in seconds after which SIGALRM ends the loader of BPF programs, whatever it waits for.
 const LIMIT: u32 = 20;
-/// The time in seconds without a request after which a loader that opens iterators for a `tr` ends. The `tr`
-/// sends a request each second, but may be stopped for a while.
+/// The time in seconds after which a loader ends if no request comes from the `tr` for which it opens BPF iterators
+/// over the tasks. The `tr` sends a request each second, but may be stopped for a while.
 const IDLE: u32 = 3600;
 /// The path of a lock file that only root can open. The loader of BPF programs locks one byte of it: the byte whose
 /// offset is the uid of the user who called sudo.

@@ -16,8 +16,8 @@ use crate::stacks::BuildId;
 
 /// The largest number of build ids of files that are remembered as known.
 const IDS: usize = 1 << 14;
-/// The largest number of processes whose mappings are read in one drain of the slots and rings. A read takes 35 µs
-/// (node, 100 mappings).
+/// The largest number of processes whose mappings are read each time that the BPF programs' buffers are drained. A read
+/// takes 35 µs (node, 100 mappings).
 const PROCESSES: usize = 64;
 /// The largest number of bytes that are read of one process's `/proc/PID/maps`.
 const LONGEST: u64 = 1 << 20;

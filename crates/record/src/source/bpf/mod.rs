@@ -49,17 +49,17 @@ const LIGHT: &str =
     "--light: who woke whom, the moments of switches, blocked waits, connections, disks, \
                      containers and servers";
 
-/// The memory in bytes that the recorder needs besides the slots and rings: for its program, the stacks and queues of
-/// its threads, and the programs that the kernel verifies.
+/// The memory in bytes that the recorder needs besides the buffers (slots and rings) of the BPF programs: for its own
+/// program, the stacks and queues of its threads, and the BPF programs that the kernel verifies.
 pub const OWN_MEMORY: u64 = 40 << 20;
 
-/// The attached BPF programs with their slots and rings, as a source of events.
+/// The attached BPF programs with the buffers (slots and rings) into which they write events, as a source of events.
 struct Bpf {
     tracer: Tracer,
     sink: Sink,
     /// The reader of the sums of requests to block devices; `None` if this kernel lacks the tracepoints for them.
     devices: Option<Devices>,
-    /// The reader of the sums of system calls; `None` if they are not recorded.
+    /// The reader of the sums of system calls (for each process and kind of call); `None` if they are not recorded.
     calls: Option<Calls>,
     /// The reader of the tasks' totals of CPU time in a light recording (`--light`); `None` in other recordings.
     totals: Option<Totals>,
@@ -144,8 +144,8 @@ pub fn start(
     })
 }
 
-/// The settings of the BPF programs, and the memory of all their slots and rings in bytes. `online` is the number of
-/// CPUs that are online.
+/// The settings of the BPF programs, and the memory in bytes of all the buffers (slots and rings) into which these
+/// programs write events. `online` is the number of CPUs that are online.
 fn settings(config: &Config, targets: Targets, online: usize) -> Result<(Settings, u64), Error> {
     let possible_cpus = host::possible_cpus();
     let later_cpus = config
@@ -421,12 +421,14 @@ impl Bpf {
 }
 
 impl Source for Bpf {
-    /// A descriptor that becomes readable when the slots of a CPU or one of the BPF programs' rings are half full.
+    /// A descriptor that becomes readable when a CPU's buffer for scheduling events (slots), or one of the BPF
+    /// programs' rings, is half full.
     fn ready(&self) -> Option<BorrowedFd<'_>> {
         Some(self.tracer.ready())
     }
 
-    /// Collects the events in the slots and rings of the BPF programs. If `room` is not set, the events stay there.
+    /// Collects the events in the buffers (slots and rings) of the BPF programs. If `room` is not set, the events stay
+    /// there.
     fn drain(&mut self, room: bool) {
         if let Some(sudo) = &mut self.sudo {
             sudo.reap();
@@ -497,7 +499,8 @@ impl Source for Bpf {
         tasks.retain(|task| task.start_time < time.0);
         let mut first = living(&tasks, &self.scope, self.argv_limit);
         for event in &mut first {
-            // The event that describes a task has to come before the totals of the task, which have the time `time`.
+            // The event that describes a task has to come before the event with the task's totals of CPU time, which
+            // has the time `time`.
             event.time = event.time.min(Ktime(time.0.saturating_sub(1)));
         }
         first.extend(totals.all(time));
@@ -516,7 +519,8 @@ impl Source for Bpf {
         Box::new(self.sink.take())
     }
 
-    /// Collects events from the slots and rings until the last switch-out of COMMAND's process has arrived.
+    /// Collects events from the buffers (slots and rings) of the BPF programs until the last switch-out of COMMAND's
+    /// process has arrived.
     fn drain_command(&mut self) {
         let latest = match self.totals {
             Some(_) => Instant::now() + LAST_TOTALS,

@@ -128,8 +128,8 @@ fn is_same(one: &wire::Share, other: &wire::Share) -> bool {
     (one.tgid, one.comm) == (other.tgid, other.comm)
 }
 
-/// The sums over unrecorded tasks that are not in an event yet, for each CPU. Sums of later waits may still be added to
-/// them.
+/// The sums of the CPU times of unrecorded tasks that are not in an event yet, for each CPU. The CPU times in later
+/// waits may still be added to them.
 #[derive(Debug, Default)]
 pub struct Joined(BTreeMap<u32, Sums>);
 
@@ -148,7 +148,7 @@ impl Joined {
         }
     }
 
-    /// The events with the last sums over unrecorded tasks, one event for each CPU.
+    /// The events with the last sums of the CPU times of unrecorded tasks, one event for each CPU.
     pub fn finish(self) -> impl Iterator<Item = LifeEvent> {
         self.0.into_iter().map(|(cpu, sums)| sums.event(cpu))
     }

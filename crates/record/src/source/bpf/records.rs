@@ -1,5 +1,5 @@
-//! Collects the records from the slots and rings of the BPF programs on the recorder's main thread. This thread decodes
-//! only the records about the end of COMMAND's process.
+//! Collects the records from the buffers (slots and rings) of the BPF programs on the recorder's main thread. This
+//! thread decodes only the records about the end of COMMAND's process.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -16,7 +16,8 @@ use super::others::{Joined, NamedThreads};
 use crate::mappings::Mapped;
 use crate::source::{Drained, Take};
 
-/// The records of the BPF programs that were drained from the slots and rings for one message to the writing thread.
+/// The records of the BPF programs that were drained from the programs' buffers (slots and rings) for one message to
+/// the writing thread.
 #[derive(Debug, Default)]
 pub struct Records {
     /// The scheduling events of each CPU, indexed by the CPU's number. The events are in the order in which the CPU has
@@ -114,14 +115,15 @@ impl Drained for Records {
     }
 }
 
-/// Passes the drained records of lifecycle events on as events. Some events are complete only with later records.
+/// Passes the events in the drained records of lifecycle events on to the writer. Some events are complete only with
+/// later records.
 struct LifeWriter {
     /// The size of a page of memory in bytes.
     page: u64,
     /// The time of the latest event so far.
     last: Ktime,
     dropped: Dropped,
-    /// The working directories of execs whose own records follow.
+    /// The working directories of tasks whose records of an exec are still to come.
     directories: HashMap<Tid, Arc<[u8]>>,
     joined: Joined,
     threads: NamedThreads,
@@ -163,7 +165,7 @@ impl LifeWriter {
         Ok(())
     }
 
-    /// Passes on an event of a record, or keeps it until later records complete it.
+    /// Passes the event in a record on, or keeps it until later records complete it.
     fn event(
         &mut self,
         mut event: LifeEvent,
@@ -192,7 +194,7 @@ impl LifeWriter {
         to.life(stream(&event.kind), event)
     }
 
-    /// Passes on the events that waited for later records.
+    /// Passes on the events that were kept because later records could have completed them.
     fn finish(mut self, to: &mut dyn Take) -> Result<(), Error> {
         self.dropped.write(self.last, to)?;
         for event in self.joined.finish().chain(self.threads.finish()) {
@@ -202,8 +204,8 @@ impl LifeWriter {
     }
 }
 
-/// The stream in which a lifecycle event is stored. Losses of any slots or ring, snapshots, and events about containers
-/// and servers are stored in the recorder's own stream.
+/// The stream in which a lifecycle event is stored. These are stored in the recorder's own stream: losses of events for
+/// which a buffer of the BPF programs had no room, snapshots, and events about containers and servers.
 fn stream(kind: &LifeKind) -> Stream {
     match kind {
         LifeKind::Lost(_)
@@ -214,9 +216,9 @@ fn stream(kind: &LifeKind) -> Stream {
     }
 }
 
-/// The last totals of tasks that the kernel has dropped. All of them get one common time, because the exact time of
-/// each does not matter and would take a third of the event's bytes. The common time is chosen before any of the
-/// tasks' tids is used again.
+/// The last totals (CPU time and the like) of ended tasks that the kernel has freed. All of them get one common time,
+/// because the exact time of each does not matter and would take a third of the event's bytes. The common time is
+/// chosen before any of the tasks' tids is used again.
 #[derive(Default)]
 struct Dropped {
     events: Vec<LifeEvent>,
@@ -277,7 +279,7 @@ pub struct RootWatch {
     tgid: u32,
     exiting: HashSet<u32>,
     group_dead: bool,
-    /// The tasks that have ended and that the kernel has not dropped yet, by tid. Used only in a recording with
+    /// The tasks that have ended and whose data the kernel has not freed yet, by tid. Used only in a recording with
     /// `--light`.
     ended: HashMap<u32, wire::End>,
 }
@@ -363,8 +365,9 @@ impl Reported {
         new
     }
 
-    /// Replaces the total in a record about lost lifecycle events by its increase. Returns `None` if the increase is 0.
-    /// Any other record remains as it is.
+    /// A record about lost lifecycle events has the total number of lost events so far. This function replaces that
+    /// total by its increase since the last record. Returns `None` if the increase is 0. Any other record remains as it
+    /// is.
     fn counted<'a>(&mut self, record: &'a [u8]) -> Option<Cow<'a, [u8]>> {
         match wire::LifeLost::read_from_bytes(record) {
             Ok(lost) if lost.head.kind() == wire::Kind::LIFE_LOST => {
@@ -427,8 +430,8 @@ impl Sink {
         self.root = root;
     }
 
-    /// Takes the last totals of the tasks that ended before `time` and that the kernel has not dropped since. Some
-    /// guests' kernels do not report every task that they drop.
+    /// Takes the last totals (CPU time and the like) of the tasks that ended before `time` and that the kernel has not
+    /// freed since. Some guests' kernels do not report every task that they free.
     pub fn ended(&mut self, time: Ktime) -> Vec<wire::Total> {
         let ended = self.root.ended.extract_if(|_, end| end.head.time < time.0);
         let mut due: Vec<_> = ended.map(|(_, end)| end.total).collect();
@@ -456,7 +459,7 @@ impl Sink {
     }
 
     /// The ids and start times of the tasks in a recording with `--light` that ended before `time` and that the kernel
-    /// has not dropped since.
+    /// has not freed since.
     pub fn ended_before(&self, time: Ktime) -> impl Iterator<Item = (u32, u64)> + '_ {
         let ended = self.root.ended.values();
         let ended = ended.filter(move |end| end.head.time < time.0);
@@ -474,7 +477,7 @@ impl Sink {
         lived.map(|end| end.task)
     }
 
-    /// Whether all events of COMMAND's process have been drained from the slots and rings.
+    /// Whether all events of COMMAND's process have been drained from the BPF programs' buffers (slots and rings).
     pub fn root_done(&self) -> bool {
         self.root.done()
     }

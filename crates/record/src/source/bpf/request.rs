@@ -11,8 +11,8 @@ const MAGIC: [u8; 8] = *b"trload06";
 const MOST_TARGETS: usize = 4096;
 /// The number of 64-bit words in a set of CPUs that has a bit for each CPU.
 const CPU_WORDS: usize = wire::MAX_CPUS / 64;
-/// The largest size in bytes of each buffer that the loader makes for a recording: of the slots of a CPU, and of a
-/// ring.
+/// The largest size in bytes of each buffer that the loader makes for a recording: of each CPU's buffer for scheduling
+/// events (slots), and of a ring.
 const LARGEST_BUFFER: u32 = 1 << 30;
 /// The largest number of recordings for which loaders attach BPF programs on the whole machine at the same time. Each
 /// recording adds some time to every context switch of the machine.
@@ -47,7 +47,7 @@ pub struct Request {
     argv_limit: u32,
     pid_max: u32,
     target_count: u32,
-    /// The number of stacks that are sampled each second on a CPU, or 0.
+    /// The number of stacks that are sampled each second on a CPU, or 0 if no stacks are sampled at intervals.
     sample_hz: u32,
     /// The size of the ring for sampled stacks, in bytes.
     sample_ring: u32,
@@ -174,8 +174,8 @@ impl Request {
     }
 }
 
-/// The reply from the loader to `tr`: which parts the attached BPF programs have, or the reason why they were not
-/// attached. The descriptors of the parts come with the reply.
+/// The reply from the loader to `tr`: the properties of the attached BPF programs, or the reason why they were not
+/// attached. The descriptors of the programs come with the reply.
 #[derive(Clone, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Reply {
@@ -193,7 +193,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Makes the reply that BPF programs with these parts are attached.
+    /// Makes the reply that the BPF programs are attached and have these properties.
     pub fn attached(parts: Parts) -> Reply {
         let callers = parts.callers.unwrap_or(0);
         Reply {
@@ -223,7 +223,7 @@ impl Reply {
         Reply::new_zeroed()
     }
 
-    /// The parts that the attached BPF programs have, or the reason why the programs are not attached.
+    /// The properties of the attached BPF programs, or the reason why the programs are not attached.
     pub fn read(&self) -> Result<Parts, String> {
         if self.attached == 1 {
             return Ok(Parts {

@@ -14,25 +14,26 @@ use crate::host;
 use crate::source::recorder;
 use crate::source::sampler::cpu_time;
 
-/// The shortest interval between two readings of all tasks' totals.
+/// The shortest interval between two readings of the totals of CPU time of all tasks.
 const EVERY: Duration = Duration::from_secs(1);
-/// Limits the CPU time for reading the totals to one CPU's time divided by this number. So with 10,000 tasks the totals
-/// are read more rarely.
+/// Limits the CPU time for reading the tasks' totals to one CPU's time divided by this number. So with 10,000 tasks the
+/// totals are read more rarely.
 const SHARE: u32 = 2500;
 /// The run time in ns by which a task's total has to grow before it is written again. The kernel's totals lag by up
 /// to a tick.
 const LEAST: u64 = 1_000_000;
-/// The time by which a drain of the slots and rings may come early and still count as due for reading the totals.
+/// The time by which a drain of the slots and rings may come early and still count as due for reading the tasks' totals
+/// of CPU time.
 const EARLY: Duration = Duration::from_millis(50);
-/// The time in ns after which the kernel has dropped most tasks that have ended. If a task is still a zombie then, its
-/// last totals are written twice.
+/// The time in ns after which the kernel has freed most tasks that have ended. If a task is still a zombie then, its
+/// last totals of CPU time are written twice.
 const DROPPED: u64 = 3_000_000_000;
 
 /// The totals of CPU time of all tasks as they were read last, and the run times that are already in the trace.
 #[derive(Debug)]
 pub struct Totals {
-    /// For each task, by its tid: the totals at the last reading, and the run time in ns that was last written to the
-    /// trace.
+    /// For each task, by its tid: the totals (CPU time and the like) at the last reading, and the run time in ns that
+    /// was last written to the trace.
     tasks: HashMap<u32, (wire::Total, u64)>,
     next: Instant,
     /// Whether the kernel counts the time that tasks wait in run queues.
@@ -40,7 +41,8 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Creates a `Totals` that has read no totals yet, and finds out whether the kernel counts the time in run queues.
+    /// Creates a `Totals` that has read no totals of tasks' CPU time yet, and finds out whether the kernel counts the
+    /// time in run queues.
     pub fn new(tracer: &mut Tracer) -> Totals {
         let has_delays = tracer
             .totals()
@@ -68,16 +70,17 @@ impl Totals {
         }
     }
 
-    /// If it is time for the next reading, reads the totals of all tasks. Adds events to `sink` with the totals that
-    /// have grown, and with the totals of tasks that have ended and that the kernel has not dropped yet.
+    /// If it is time for the next reading, reads the totals (CPU time and the like) of all tasks. Adds events to `sink`
+    /// with the totals that have grown, and with the last totals of tasks that have ended and that the kernel has not
+    /// freed yet.
     pub fn each_second(&mut self, tracer: &mut Tracer, sink: &mut Sink) {
         let now = Instant::now();
         if now + EARLY < self.next {
             return;
         }
         let (time, before) = (host::now(), cpu_time());
-        // The totals of ended tasks come first. Some of these tasks are still zombies, and the next call (`read`)
-        // returns newer totals for them.
+        // The totals of CPU time of ended tasks come first. Some of these tasks are still zombies, and the next call
+        // (`read`) returns newer totals for them.
         let ended = sink.ended(Ktime(time.0.saturating_sub(DROPPED)));
         let mut events: Vec<_> = ended.iter().map(|total| event(total, time)).collect();
         events.extend(self.read(tracer, time));
@@ -86,8 +89,8 @@ impl Totals {
         sink.push_own(events);
     }
 
-    /// Reads the totals of all tasks and returns events with those that have grown. The events get the time `time`,
-    /// which is right before the reading.
+    /// Reads the totals (CPU time and the like) of all tasks and returns events with those that have grown. The events
+    /// get the time `time`, which is right before the reading.
     fn read(&mut self, tracer: &mut Tracer, time: Ktime) -> Vec<LifeEvent> {
         let before = std::mem::take(&mut self.tasks);
         let mut grown = Vec::new();
@@ -105,13 +108,13 @@ impl Totals {
         grown
     }
 
-    /// The events with the totals of all tasks at the beginning of a trace file.
+    /// The events with the totals (CPU time and the like) of all tasks at the beginning of a trace file.
     pub fn first(&mut self, tracer: &mut Tracer, time: Ktime) -> Vec<LifeEvent> {
         self.read(tracer, time);
         self.all(time)
     }
 
-    /// The events with the totals of all tasks at the end of a trace file.
+    /// The events with the totals (CPU time and the like) of all tasks at the end of a trace file.
     pub fn last(&mut self, tracer: &mut Tracer, sink: &mut Sink, time: Ktime) -> Vec<LifeEvent> {
         self.read(tracer, time);
         let ended = sink.ended(time);
@@ -120,8 +123,8 @@ impl Totals {
             .collect()
     }
 
-    /// The events with the totals of all tasks at the last reading. At the end of a recording even unchanged totals
-    /// matter: they show that a task has slept.
+    /// The events with the totals (CPU time and the like) of all tasks at the last reading. At the end of a recording
+    /// even unchanged totals matter: they show that a task has slept.
     pub fn all(&self, time: Ktime) -> Vec<LifeEvent> {
         let mut totals: Vec<_> = self.tasks.values().map(|(total, _)| total).collect();
         totals.sort_unstable_by_key(|total| total.tid);

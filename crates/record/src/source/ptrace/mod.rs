@@ -1,5 +1,6 @@
-//! Gets the events of a recording by ptrace(2): forks, execs, ends, and the totals of each task. The times of the
-//! events are read by the recorder. System calls are not stopped.
+//! Gets the events of a recording by ptrace(2): forks, execs, ends, and the totals of each task (its run time, its time
+//! in run queues and the number of its time slices). The times of the events are read by the recorder. System calls are
+//! not stopped.
 
 pub mod listener;
 mod sys;
@@ -213,7 +214,7 @@ impl Source for Ptrace {
     fn begin(&mut self, start: Ktime) {
         self.shared.lock().waiting.begin(start, self.root);
         let shared = Arc::clone(&self.shared);
-        // If the thread cannot be started, the totals of a task are only recorded at its end.
+        // If the thread cannot be started, the totals of CPU time of a task are only recorded at its end.
         self.sampler = Some(Sampler::start(move || sample(&shared)));
     }
 

@@ -39,7 +39,8 @@ struct Task {
     since: Ktime,
 }
 
-/// A thread whose totals are to be sampled: its id, and the time at which it was forked or executed its program.
+/// A thread whose totals of CPU time are to be sampled: its id, and the time at which it was forked or executed its
+/// program.
 pub type Thread = (Id, Ktime);
 
 /// While a new child waits for the event of its fork, at most this many stops and ends of tracees are handled in a row.
@@ -51,8 +52,8 @@ pub struct State {
     tasks: HashMap<Id, Task>,
     /// The new tracees that stopped before the event of their fork.
     early: HashSet<Id>,
-    /// The tracees that were adopted without the event of their fork, and for each the process that `/proc` showed as
-    /// its parent. The event of the fork may come late, even after the tracee's end, or never.
+    /// The tracees that were taken into the recording before the event of their fork, and for each the process that
+    /// `/proc` showed as its parent. The event of the fork may come late, even after the tracee's end, or never.
     adopted: HashMap<Id, Id>,
     /// The thread that answers the announced calls of ptrace(2); `None` if COMMAND announces none.
     pub calls: Option<JoinHandle<()>>,
@@ -68,7 +69,7 @@ pub struct State {
     pub requests: Vec<Call>,
     root: Id,
     pub reaped: Option<Reaped>,
-    /// Whether COMMAND's process is in a group stop.
+    /// Whether COMMAND's process is in a group stop: a signal such as SIGSTOP has stopped all of its threads.
     pub root_stopped: bool,
     /// Whether COMMAND's process has stopped and the main thread has not noticed that yet.
     pub new_stop: bool,
@@ -288,8 +289,8 @@ impl State {
         let _ = sys::go_on(child, 0);
     }
 
-    /// Handles the event of a fork that came after its child was adopted. The event shows the thread that forked, and
-    /// the parent process if `/proc` showed another one because of clone's `CLONE_PARENT`.
+    /// Handles the event of a fork that came after its child was already taken into the recording. The event shows the
+    /// thread that forked, and the parent process if `/proc` showed another one because of clone's `CLONE_PARENT`.
     fn correct(&mut self, parent: Id, child: Id) {
         let process = self.process_of(parent);
         if let Some(task) = self.tasks.get_mut(&child) {
@@ -322,8 +323,8 @@ impl State {
         let runner = is_script.then(|| Runner::of(id)).flatten();
         let directory = runner.and_then(|_| proc::directory(id));
         let _ = sys::go_on(id, 0);
-        // The totals are read after the task was allowed to run on, so that the task does not wait for the read.
-        // Therefore the totals include some microseconds of the new program.
+        // The task's totals of CPU time are read after the task was allowed to run on, so that the task does not wait
+        // for the read. Therefore the totals include some microseconds of the new program.
         self.account(time, id, before);
         // The exec has ended all other threads of the process, so they are removed.
         let parent = self.tasks.get(&before).map_or(0, |task| task.parent);
@@ -510,7 +511,8 @@ impl State {
 
     fn ended(&mut self, TraceeStop { id, status }: TraceeStop) {
         if !self.tasks.contains_key(&id) {
-            // This tracee was killed before its first stop and before the event of its fork, so it is adopted now.
+            // This tracee was killed before its first stop and before the event of its fork, so it is taken into the
+            // recording now.
             self.adopt(id);
         }
         let time = host::now();
@@ -541,8 +543,9 @@ impl State {
         }
     }
 
-    /// Adds an event with the totals of the task that has the id `id` in `/proc`. The event names the task by the id
-    /// `of`, which differs from `id` if an exec has just changed the task's id.
+    /// Adds an event with the totals (run time, time in run queues, number of time slices) of the task that has the id
+    /// `id` in `/proc`. The event names the task by the id `of`, which differs from `id` if an exec has just changed
+    /// the task's id.
     fn account(&mut self, time: Ktime, id: Id, of: Id) {
         if let Some(totals) = proc::totals(id) {
             self.push_account(time, id, of, totals);
@@ -562,9 +565,9 @@ impl State {
         threads
     }
 
-    /// Records the totals of a process's threads. The lock of this state was not held while the totals were read, so a
-    /// thread may have ended or executed a program meanwhile. The totals of such a thread are out of date and are
-    /// dropped.
+    /// Records the totals of CPU time of a process's threads. The lock of this state was not held while the totals were
+    /// read, so a thread may have ended or executed a program meanwhile. The totals of such a thread are out of date
+    /// and are dropped.
     pub fn sample(&mut self, threads: &[(Thread, Option<proc::Totals>)]) {
         let time = host::now();
         let is_same = |(id, since): Thread| {

@@ -27,19 +27,21 @@ use crate::urgency;
 /// the tracer waits for any of them by waitid(2).
 const MANY: usize = 256;
 const FEW: usize = 128;
-/// The tracer first asks the kernel about new tasks and about the tasks that forked last: at most this many of each.
+/// The tracer first asks the kernel whether new tasks, and the tasks that forked last, have stopped or ended: at most
+/// this many of each.
 const FIRST: usize = 4;
-/// The number of ids following the id of an ended task that the tracer asks the kernel about, because threads often end
-/// in the order of their ids.
+/// After a task has ended, the tracer also asks the kernel whether the tasks with the next ids have ended: this many of
+/// them, because threads often end in the order of their ids.
 const NEIGHBOURS: Id = 4;
 /// The shortest time without a signal from a tracee after which all tracees are examined.
 const QUIET: Duration = Duration::from_micros(200);
 /// The shortest time between two examinations of all tracees while signals from tracees come.
 const BETWEEN: Duration = Duration::from_millis(2);
 /// The longest time that an examination of all tracees may take if it finds one event. If it takes longer, the tracer
-/// asks about the tracees by their ids.
+/// asks the kernel about the tracees one by one, by their ids.
 const SLOW: Duration = Duration::from_micros(50);
-/// The number of tracees that the tracer asks the kernel about by their ids before it looks for signals again.
+/// The number of tracees for which the tracer asks the kernel, one by one, whether they have stopped or ended, before
+/// it looks for signals again.
 const AT_ONCE: usize = 64;
 /// The longest wait for a signal from a tracee when every tracee was found running.
 const LONGEST: Duration = Duration::from_secs(1);
@@ -57,15 +59,15 @@ pub struct Waits {
     /// Whether the last examination of all tracees has found an event, so that there may be more events.
     has_found: bool,
     /// Whether the last examination of all tracees was slow, so that the kernel has to be asked about the tracees one
-    /// by one.
+    /// by one, whether each has stopped or ended.
     is_slow: bool,
-    /// The ids of the tracees that the tracer still has to ask the kernel about.
+    /// The ids of the tracees for each of which the tracer still has to ask the kernel whether it has stopped or ended.
     open: Vec<Id>,
     /// Whether a tracee's event was found since the last examination of all tracees, so that the signal of another
     /// event may be missing.
     is_unsure: bool,
     last_look: Instant,
-    /// The duration of the last examination that found nothing, and so went through all tracees.
+    /// The duration of the last examination of all tracees that found no event.
     cost: Duration,
 }
 
@@ -100,7 +102,8 @@ impl Waits {
         self.is_slow && self.open.is_empty()
     }
 
-    /// Makes the tracer ask the kernel about the tracees with these ids one by one, the oldest one first.
+    /// Makes the tracer ask the kernel whether the tracees with these ids have stopped or ended, one tracee after the
+    /// other, the oldest one first.
     pub fn ask(&mut self, mut ids: Vec<Id>) {
         // The list is in descending order, because its last id is asked for next: the oldest tracees tend to end first.
         ids.sort_unstable_by(|one, other| other.cmp(one));

@@ -167,7 +167,8 @@ fn an_exit_counts_memory_in_bytes() {
         read_bytes: None,
         write_bytes: None,
         program_rss: Some(11 * 4096),
-        // The word with the value 15 says by its bits which of the delays 12, 13 and 14 are known.
+        // The record has the delays 12, 13 and 14, and then a word whose bits say which of the delays are known. In
+        // this word, 15, all bits are set.
         delays: Delays {
             run: Some(12),
             block: Some(13),

@@ -29,8 +29,8 @@ fn record(cpu: u32, since: u64, until: u64, shares: &[(u32, &[u8], u64)]) -> wir
     record
 }
 
-/// An event in the form in which the tests compare it: the time, the CPU, the µs between the waits, the µs of tasks
-/// without names, and the name and the µs of each share of the CPU.
+/// An event in the form in which the tests compare it: the time, the CPU, the µs that lie between the waits that the
+/// event sums up, the µs of tasks without names, and the name and the µs of each share of the CPU.
 type Shown = (u64, Option<u16>, u64, u64, Vec<(String, u64)>);
 
 fn joined(records: &[wire::Others]) -> Vec<Shown> {
