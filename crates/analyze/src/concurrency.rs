@@ -39,7 +39,8 @@ pub struct Concurrency {
     recent: VecDeque<(Ktime, Option<u32>)>,
 }
 
-/// The number of the epoch before the first loss of events.
+/// The number of the first epoch. An epoch is the time between two losses of events, and the first one ends at the
+/// first loss.
 const FIRST: Epoch = 1;
 
 /// The largest number of changes in [`Concurrency::recent`], which a later event can still correct. Older changes
@@ -57,8 +58,8 @@ pub fn add(times: &mut Vec<u64>, n: usize, ns: u64) {
 }
 
 impl Concurrency {
-    /// Makes a counter of running tasks for the span from `start` to `end`. No task is running at its start.
-    /// `unseen_cpus` is the number of CPUs if every switch of all CPUs is recorded.
+    /// Makes a counter of running tasks for the span from `start` to `end`. At `start`, the counter counts no task as
+    /// running. `unseen_cpus` is the number of CPUs if every switch of all CPUs is recorded.
     pub fn new(start: Ktime, end: Ktime, unseen_cpus: Option<usize>) -> Concurrency {
         Concurrency {
             start,
@@ -150,8 +151,8 @@ impl Concurrency {
         known
     }
 
-    /// Notes that a living task goes from one state to another. Returns the epoch in which the task's state is known
-    /// now.
+    /// Notes that a living task goes from one state to another. Returns the number of the present epoch (the time
+    /// between two losses of events) if the task's state is known now, otherwise 0.
     #[inline]
     pub fn change(&mut self, now: Ktime, epoch: Epoch, from: State, to: State) -> Epoch {
         let was_known = epoch == self.epoch;
@@ -180,8 +181,9 @@ impl Concurrency {
         self.known = 0;
     }
 
-    /// Confirms after a loss of events that the state of a task is still known, because the task's CPU has lost
-    /// none. Returns the new epoch if the state was known right before the loss, otherwise the old one.
+    /// Confirms after a loss of events that the state of a task is still known, because the task's CPU has lost none.
+    /// Returns the number of the new epoch (the time since this loss) if the state was known right before the loss,
+    /// otherwise `epoch` unchanged.
     pub fn vouch(&mut self, epoch: Epoch) -> Epoch {
         if epoch.saturating_add(1) != self.epoch {
             return epoch;
@@ -190,7 +192,7 @@ impl Concurrency {
         self.epoch
     }
 
-    /// Returns for each n the time in ns of the whole span in which exactly n tasks were running.
+    /// Returns for each n how many ns of the whole counted span exactly n tasks were running.
     pub fn finish(&mut self) -> Vec<u64> {
         self.advance(self.end);
         while !self.recent.is_empty() {

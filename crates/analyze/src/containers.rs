@@ -430,7 +430,7 @@ fn daemon(
 }
 
 /// The last thread of a process, and the time at which this thread ended; `None` if the process was still alive at the
-/// end of the span.
+/// end of the analyzed span.
 fn end_of(analysis: &Analysis, process: ProcessIx) -> Option<(ThreadIx, Ktime)> {
     let process = analysis.process(process);
     let threads = process.threads.iter().copied();

@@ -99,8 +99,8 @@ pub struct Machine {
     pub limited_to: Option<u64>,
     /// The figures of each CPU, in the order of their numbers: the CPUs of the machine and of the events.
     pub cpus: Vec<(CpuId, CpuFigures)>,
-    /// The samples of the machine's counters, in the order of time, including the nearest samples before and
-    /// after the span.
+    /// The samples of the machine's counters, in the order of time, including the nearest samples before and after the
+    /// analyzed span.
     pub counters: Vec<(Ktime, Counters)>,
 }
 
@@ -171,7 +171,7 @@ pub struct Imported {
     pub to: Ktime,
     /// The kind of step that the imported span is, such as a target of a build.
     pub kind: ImportedKind,
-    /// The name of the imported span, as the tool that reported the span wrote the name.
+    /// The name of the imported span (a span of time from a file of another tool), as that tool wrote the name.
     pub name: Box<[u8]>,
     /// The path of the file that contains the test, if the imported span is a test and the tool that reported the span
     /// gave this path.
@@ -179,9 +179,9 @@ pub struct Imported {
     /// The result of the test, if the imported span is a test; otherwise `None`.
     pub result: Option<&'static str>,
     pub process: ProcessIx,
-    /// The thread that the imported span belongs to, if it belongs to one thread.
+    /// The thread that the imported span (from a file of another tool) belongs to, if it belongs to one thread.
     pub thread: Option<ThreadIx>,
-    /// Whether the imported span is the whole life of its process.
+    /// Whether the imported span (from a file of another tool) lasts for the whole life of its process.
     pub whole: bool,
     /// The largest possible error of the imported span's beginning and end, in ns.
     pub error: u64,
@@ -214,7 +214,8 @@ pub enum Doubt {
     /// The imported span begins inside another imported span of the same process and ends outside of that span, or the
     /// other way round.
     Crossed,
-    /// The recording does not show what the threads of the imported span's process did in this many ns of the span.
+    /// The recording does not show what the threads of the imported span's process did in this many ns of the span,
+    /// which comes from a file of another tool.
     Unseen(u64),
 }
 
@@ -233,12 +234,14 @@ impl Doubt {
 /// work or a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportedKind {
-    /// The imported span is a target of a build.
+    /// The imported span (a span of time from a file of another tool) is a target of a build.
     Target,
-    /// The imported span is a unit of a compiler, or a part of a compiler's work.
+    /// The imported span (a span of time from a file of another tool) is a unit of a compiler, or a part of a
+    /// compiler's work.
     Unit,
     Test,
-    /// The imported span is a part of a program's work, as the program itself or its tool reports it.
+    /// The imported span (a span of time from a file of another tool) is a part of a program's work, as the program
+    /// itself or its tool reports it.
     Span,
 }
 
@@ -435,13 +438,13 @@ pub struct Thread {
     pub process: ProcessIx,
     /// The last name (comm) of the thread.
     pub comm: Comm,
-    /// The start of the thread, or the start of the span if the thread is older.
+    /// The start of the thread, or the start of the analyzed span if the thread is older.
     pub start: Ktime,
-    /// Whether the thread was alive before the start of the span.
+    /// Whether the thread was alive before the start of the analyzed span.
     pub started_before: bool,
-    /// The last switch-out of the thread, or the end of the span if the thread was still alive then.
+    /// The last switch-out of the thread, or the end of the analyzed span if the thread was still alive then.
     pub end: Ktime,
-    /// Whether the thread was still alive at the end of the span.
+    /// Whether the thread was still alive at the end of the analyzed span.
     pub alive: bool,
     /// The time of the thread by state, in ns. The sum is `end - start`.
     pub times: Times,
@@ -570,13 +573,13 @@ pub struct Process {
     /// The last cgroup of the process.
     pub cgroup: CgroupId,
     pub role: Role,
-    /// The start of the process, or the start of the span if the process is older.
+    /// The start of the process, or the start of the analyzed span if the process is older.
     pub start: Ktime,
-    /// Whether the process was alive before the start of the span.
+    /// Whether the process was alive before the start of the analyzed span.
     pub started_before: bool,
-    /// The last switch-out of the last thread, or the end of the span if the process was still alive then.
+    /// The last switch-out of the last thread, or the end of the analyzed span if the process was still alive then.
     pub end: Ktime,
-    /// Whether the process was still alive at the end of the span.
+    /// Whether the process was still alive at the end of the analyzed span.
     pub alive: bool,
     /// The raw `wait` status of the process; `None` if it is alive or if its exit was not seen.
     pub status: Option<u32>,
@@ -656,7 +659,7 @@ pub struct ExecSpan {
     /// Whether the program was already running before the start of the analyzed span. `start` is the start of the
     /// span then.
     pub started_before: bool,
-    /// The time at which the program ended: the next exec, the end of the process, or the end of the span.
+    /// The time at which the program ended: the next exec, the end of the process, or the end of the analyzed span.
     pub end: Ktime,
     /// Whether the program ended inside the analyzed span.
     pub ended: bool,

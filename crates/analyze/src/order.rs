@@ -83,7 +83,7 @@ const SWITCH: u8 = 5;
 pub(crate) struct Record {
     pub(crate) time: u64,
     /// For a scheduling event, the task as in [`tr_format::sched::SchedBlock::from`]; for a [`LIFE`] event, the
-    /// event's place in the batch.
+    /// event's index in the list of lifecycle events of its batch, and later of its sorted run.
     pub(crate) from: u32,
     /// For a scheduling event, the task as in [`tr_format::sched::SchedBlock::to`]; for a [`LIFE`] event, the
     /// place of its stream among all streams.
@@ -211,7 +211,8 @@ impl Order {
     }
 
     /// Returns the next event and its time. Of several events with equal times, the event for which `misfit` returns
-    /// the smallest number comes next. Returns `None` if the next run of events has to be pushed first.
+    /// the smallest number comes next. Returns `None` if the next sorted list of events has to be added first, by
+    /// [`Order::push`].
     #[inline]
     pub fn next_fitting(&mut self, misfit: impl Fn(&Event) -> u8) -> Option<(Ktime, Event<'_>)> {
         let record = self.next_record(misfit)?;

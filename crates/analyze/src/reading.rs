@@ -148,7 +148,7 @@ struct Keeper {
     lives: Events,
     /// The time of the last event that belongs to the recording. Events after it are ignored.
     last: Ktime,
-    /// All events before this time, in ns, have been read. No later run has an earlier event.
+    /// All events before this time, in ns, have been read. No later sorted list of events has an earlier event.
     reached: u64,
 }
 
@@ -243,8 +243,8 @@ impl RecorderFacts {
         }
     }
 
-    /// The end of the recording. A truncated file is complete up to its last watermark; without a watermark, no
-    /// part of it is known to be complete.
+    /// The end of the recording. A truncated file is complete up to its last watermark, which says that all events
+    /// before a time are in the file. Without a watermark, no part of the file is known to be complete.
     fn end(&self, trace: &Trace) -> Ktime {
         let summary = trace.summary().map(|summary| summary.end);
         summary.or(self.progress).unwrap_or(trace.meta().start)

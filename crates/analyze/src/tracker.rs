@@ -92,7 +92,7 @@ pub struct Tracker {
     /// The task that has just left a tid by an exec, with this tid and the time of the exec. Events with this time
     /// may still name the task by the old tid.
     renamed: Option<(Ktime, Tid, TaskIx)>,
-    /// Tasks whose snapshots show them on a CPU, but not on which one.
+    /// Tasks that the recorder's snapshots show on a CPU, without showing on which one.
     unplaced: Vec<TaskIx>,
     /// The gaps in the events of a CPU that begin later than the events so far: the time and the CPU of each. The
     /// one that begins first is the last in the list.
@@ -218,8 +218,8 @@ impl Tracker {
         task.last_event_ts = stamp;
         task.seen = true;
         if state == State::Dead {
-            // For a task that existed before the span, `end` is the true time of its end. A task that ended before the
-            // span must not count as one that lived in the span.
+            // For a task that existed before the analyzed span, `end` is the true time of its end. A task that ended
+            // before the span must not count as one that lived in the span.
             task.end = Some(if task.started_before { stamp } else { now });
         }
     }

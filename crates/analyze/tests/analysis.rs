@@ -91,8 +91,8 @@ fn check_sums(analysis: &Analysis) -> Result<(), TestCaseError> {
         "{:?}",
         analysis.concurrency.times
     );
-    // The sum is not compared if a switch-out is missing, because the analysis notices that too late to correct its
-    // counts of running tasks.
+    // The CPU time that follows from the counts of running tasks is not compared if a switch-out is missing, because
+    // the analysis notices that too late to correct these counts.
     if analysis.concurrency.unknown == 0 && analysis.quality.anomalies.is_empty() {
         let weighed: u64 = analysis
             .concurrency
@@ -216,7 +216,7 @@ fn check_exact(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError> 
         let (known, unknown) = times(&is.times);
         prop_assert_eq!(is.end, was.end, "end of {}", at);
         prop_assert_eq!(is.started_before, was.started_before, "{}", at);
-        // The last switch-out of a process may come after the span.
+        // The last switch-out of a process may come after the end of the analyzed span.
         let alive = was.alive && was.status.is_none();
         prop_assert_eq!(is.alive, alive, "whether {} lives", at);
         // If the last thread's exit is missing, the analysis has the status of the leader's exit instead, so the
@@ -224,7 +224,8 @@ fn check_exact(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError> 
         if !was.alive && was.status.is_some() {
             prop_assert_eq!(is.status, was.status, "status of {}", at);
         }
-        // If the parent ended before the snapshot of its child was taken, the analysis does not know the parent.
+        // If the parent ended before the recorder took the snapshot of its child, the analysis does not know the
+        // parent.
         if is.ppid.is_some() {
             prop_assert_eq!(
                 is.parent.map(|parent| parent.0 as usize),
@@ -498,8 +499,8 @@ fn explain(case: &Case, error: TestCaseError) -> TestCaseError {
 proptest! {
     #![proptest_config(strategy::cases(1000))]
 
-    /// If no events are lost, every figure of every process is exact, for any commit delay, inversions and order of the
-    /// blocks.
+    /// If no events are lost, every figure of every process is exact, however long after their time stamps, and in
+    /// whatever order, events and blocks were written.
     #[test]
     fn without_loss_every_number_is_the_truth(case in strategy::lossless(3_000_000)) {
         let (analysis, truth, done) = run(&case);

@@ -61,7 +61,7 @@ fn polling(awake: i64, runs: i64, stops: i64) -> Analysis {
     hand.switch(1, 60, RUNTIME, SLEEPS, 0);
     hand.switch(2, 60, 0, RUNNING, MAIN);
     executes(&mut hand, 2, 70, MAIN, &["sleep", "1"]);
-    // The main process of the container sleeps until 950.
+    // The main process of the container sleeps from 100 to 950 ns.
     hand.switch(2, 100, MAIN, SLEEPS, 0);
     hand.waking(2, 950, 0, MAIN);
     hand.switch(2, 950, 0, RUNNING, MAIN);
@@ -85,7 +85,7 @@ fn thread(analysis: &Analysis, tid: u32) -> ThreadIx {
     all.find(|ix| analysis.thread(*ix).tid == Tid(tid)).unwrap()
 }
 
-/// The task or interrupt that ended podman's stretch around a time.
+/// The task or interrupt that ended podman's stretch (its time in one state) around a time in ns.
 fn ended_by(analysis: &Analysis, time: i64) -> Actor {
     let timeline = analysis.timeline.as_ref().unwrap();
     let podman = thread(analysis, PODMAN);

@@ -37,8 +37,8 @@ proptest! {
 
     #[test]
     fn the_commit_delay_is_what_the_file_proves_and_no_more(mut case in strategy::lossless(2_000_000_000)) {
-        // A watermark proves that an event was late only if the event comes after the watermark in the file. So the
-        // events stay in the order of writing.
+        // A watermark proves that an event was written late, after events with later time stamps, only if the event
+        // comes after the watermark in the file. So the events stay in the order of writing.
         case.cut.order = Order::Written;
         let (mut recording, _) = Recording::record(&case.config);
         case.plan.apply(&mut recording);

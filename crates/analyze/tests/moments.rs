@@ -105,7 +105,8 @@ fn the_first_waker_of_a_vfork_child_waits_for_it() {
 /// ```
 #[test]
 fn the_first_waking_of_a_task_does_not_prove_that_it_slept() {
-    // The snapshot of task 11 shows that the task was on a CPU, so the waking before the snapshot did not end a sleep.
+    // The recorder's snapshot of task 11 shows that the task was on a CPU, so the waking before the snapshot did not
+    // end a sleep.
     let mut hand = Hand::new(Scope::All, 1_000);
     hand.waking(0, -50, 10, 11)
         .snapshot(-20, 10, 10, 1, None)
@@ -123,7 +124,7 @@ fn the_first_waking_of_a_task_does_not_prove_that_it_slept() {
     let times = thread(&analyzed(&hand), 11).times;
     assert!(times == slept || times == unclear, "{times:?}");
 
-    // If 11 was switched out before its snapshot, it slept.
+    // If task 11 was switched out before the recorder took its snapshot, it slept.
     let mut hand = Hand::new(Scope::All, 1_000);
     hand.waking(0, -50, 10, 11)
         .switch(1, -40, 11, SLEEPS, 0)
@@ -736,8 +737,8 @@ fn a_program_has_its_own_memory() {
     // Each case has four parts: the `maxrss` after each exec; the `maxrss` at the exit, with the program's own memory
     // if the kernel reports it; the expected memory of each program; the expected memory of the process.
     for (execs, exit, programs, process) in [
-        // The parent has a `maxrss` of 300. The child's program needs less in the first two cases, and more in the
-        // third one.
+        // The parent has a `maxrss` of 300 bytes. The child's program needs less in the first two cases, and more in
+        // the third one.
         (&[300][..], (300, None), &[None][..], None),
         (&[300], (300, Some(2)), &[Some(2)], Some(2)),
         (&[300], (400, None), &[Some(400)], Some(400)),

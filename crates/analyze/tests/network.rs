@@ -26,7 +26,8 @@ use tr_sim::network::{self, Question, Truth};
 use tr_sim::recording::Recording;
 use tr_sim::strategy::{self, Case};
 
-/// Applies the late writes of a case to a recording and analyzes it. `late` counts the recordings with late writes.
+/// Applies the faults of a case to a recording and analyzes it. `late` counts the recordings with late writes: events
+/// that were written after events with later time stamps.
 fn analyzed(case: &Case, recording: &mut Recording, late: &AtomicU32) -> Analysis {
     case.plan.apply(recording);
     late.fetch_add(network::is_late(&recording.life).into(), Ordering::Relaxed);
@@ -65,7 +66,7 @@ fn late_writes_change_no_connection() {
             let after = [it.established, it.closed];
             prop_assert!(after.iter().flatten().all(|at| *at >= it.begun), "{:?}", it);
         }
-        // Connections that began after the span's end are not part of the analysis.
+        // Connections that began after the end of the analyzed span are not part of the analysis.
         truth.retain(|known| known.begun < analysis.end);
         for it in &mut truth {
             it.established = it.established.filter(|at| *at <= analysis.end);
@@ -403,7 +404,7 @@ fn public_addresses_alone_are_of_other_machines() {
     for text in ["93.184.215.14", "2606:2800:21f::1", "::ffff:93.184.215.14"] {
         assert!(elsewhere(&[of(text)]), "{text}");
     }
-    // A container on this machine can also have an address like these.
+    // A container on this machine can also have one of these private or local addresses.
     for text in [
         "127.0.0.2",
         "10.0.0.7",

@@ -71,7 +71,7 @@ fn check_timeouts(analysis: &Analysis) -> Result<(), TestCaseError> {
     for thread in analysis.thread_ids() {
         let waits = timeline.of(thread);
         let waits = waits.filter(|wait| matches!(wait.reason, Reason::Timer | Reason::Poll));
-        // A wait at the span's beginning may have begun earlier, so its length is not known.
+        // A wait at the beginning of the analyzed span may have begun earlier, so its length is not known.
         let waits = waits.filter(|wait| wait.from > analysis.start);
         for wait in waits.filter(|wait| wait.doing == Bucket::Wait(Wait::Sleep)) {
             // The time-out may be longer than the wait by one sixteenth, because the system call begins before the
@@ -161,7 +161,8 @@ fn check_path(analysis: &Analysis, path: &CriticalPath, exact: bool) -> Result<(
     Ok(())
 }
 
-/// Checks the what-if limits: if no work is free, the virtual clock of the path's end shows the recorded time.
+/// Checks the what-if limits: if no work is free, the virtual clock (replayed time) at the path's end shows the
+/// recorded time.
 fn check_limits(
     analysis: &Analysis,
     path: &CriticalPath,
@@ -271,8 +272,8 @@ fn check_links(
             }
         }
     }
-    // If the process has several threads, an exec may have given a thread another tid after the event of the step. So
-    // such a step is not checked.
+    // If a process has several threads, an exec may have given a thread another tid after the event that proves a step
+    // of the path. So steps from or to a thread of such a process are not checked.
     let tid = |segment: &Segment| -> Option<Tid> {
         let thread = analysis.thread(segment.thread);
         let process = analysis.process(thread.process);
@@ -300,8 +301,8 @@ fn explain(case: &Case, error: TestCaseError) -> TestCaseError {
 proptest! {
     #![proptest_config(strategy::cases(200))]
 
-    /// If no events are lost, the path consists of recorded events, for any commit delay, inversions and order of the
-    /// blocks.
+    /// If no events are lost, the path consists of recorded events, however long after their time stamps, and in
+    /// whatever order, events and blocks were written.
     #[test]
     fn without_loss_the_path_is_made_of_what_happened(case in strategy::lossless(3_000_000)) {
         let (mut recording, _) = Recording::record(&case.config);
@@ -479,7 +480,8 @@ impl Answer {
         free.unwrap().same_waits
     }
 
-    /// If the work of `program` is free, the program in which the chain of work and waits stays longest.
+    /// The program in which the chain of work and waits stays longest, if the work of `program` is assumed to cost
+    /// nothing.
     fn decides(&self, program: &str) -> String {
         let group = self.group(program);
         let free = self.limits.free.iter().find(|free| free.group == group);
@@ -990,7 +992,7 @@ fn threads_lead_to_their_creators() {
     assert_eq!(is.links("tool", Then::Forked), 1);
 }
 
-/// Events that are written late and in another order change no figure.
+/// Events that are written long after their time stamps, and in another order, change no figure.
 #[test]
 fn late_writes_change_nothing() {
     let token = chan(0);

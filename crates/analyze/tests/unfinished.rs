@@ -111,8 +111,8 @@ fn a_reader_whose_writer_has_ended_is_the_end() {
     assert_eq!(tasks.end_of(SHELL).0, TEE);
 }
 
-/// If several tasks may write to the pipe, the task that wrote last is preferred to tasks that the same shell has
-/// started.
+/// If several tasks may write to the pipe for which a task waits, the critical path goes on to the task that wrote
+/// last, and not to another task that the same shell has started.
 #[test]
 fn the_last_writer_counts_before_others() {
     let tasks = Tasks::new()

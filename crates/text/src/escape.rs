@@ -239,8 +239,8 @@ fn links(word: &str) -> bool {
         || parts.into_iter().any(hex)
 }
 
-/// A figure with its unit as text for Markdown. Unlike [`markdown`], this function makes no code, because a figure has
-/// no mentions, references or links.
+/// A figure with its unit as text for Markdown. Unlike [`markdown`], this function marks nothing as code, because a
+/// figure has no mentions, references or links.
 pub fn figure(value: &str) -> String {
     entities(value)
 }

@@ -58,7 +58,8 @@ impl Connection {
     }
 }
 
-/// A TCP connection of a task that has no index in the model yet.
+/// A TCP connection while events are still read, with its task as an index of the tracker, because the model has no
+/// threads yet.
 #[derive(Debug)]
 struct Draft {
     task: Option<TaskIx>,

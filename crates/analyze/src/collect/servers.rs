@@ -53,8 +53,8 @@ impl Servers {
         }
     }
 
-    /// Notes that the snapshot of the process `process` has come. If `pid` is the pid of a server, the process is
-    /// stored with this server.
+    /// Notes that the recorder's snapshot of `process`, which already existed, has come. If `pid` is the pid of a
+    /// server, the process is stored with this server.
     pub fn begin(&mut self, pid: Tgid, process: ProcIx) {
         let known = self.last.get(&pid);
         if let Some(found) = known.and_then(|at| self.list.get_mut(*at)) {

@@ -27,14 +27,14 @@ pub struct Sampled {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timed<T = ThreadIx> {
     pub thread: T,
-    /// The time at which the stack was sampled. For a sample of a wait it is the end of the wait, which is the
-    /// thread's switch-in or the end of the span.
+    /// The time at which the stack was sampled. For a sample of a wait it is the end of the wait, which is the thread's
+    /// switch-in or the end of the analyzed span.
     pub time: Ktime,
     /// Whether the thread was on a CPU or off CPU when the stack was sampled.
     pub doing: Doing,
     /// The number of the sampled stack; 0 if it is not known.
     pub stack: u32,
-    /// The time that the stack sample stands for, in ns: the sampling period, or the time off CPU in the span.
+    /// The time that the stack sample stands for, in ns: the sampling period, or the time off CPU in the analyzed span.
     pub ns: u64,
 }
 

@@ -25,11 +25,12 @@ const ENOUGH: usize = 32;
 /// A divisor: if a batch has [`ENOUGH`] blocks, the batch is already complete with one eighth of [`EVENTS`] events.
 /// Measured: such smaller batches stay in a cache, and builds on 64 CPUs were analyzed 12 % faster.
 const PART: u64 = 8;
-/// The approximate number of sorted runs into which a batch of [`EVENTS`] events is cut, so that a core can sort one
-/// run in its second-level cache. A smaller batch is cut into fewer runs of the same size.
+/// The approximate number of sorted runs (lists of events sorted by time) into which a batch of [`EVENTS`] events is
+/// cut, so that a core can sort one run in its second-level cache. A smaller batch is cut into fewer runs of the same
+/// size.
 const RUNS: u64 = 16;
-/// The approximate number of events of each run that are sampled to find the times at which a batch is cut into
-/// runs.
+/// The approximate number of events that are sampled for each sorted run (a list of events sorted by time). The times
+/// of these events decide where a batch of events is cut into runs.
 const SAMPLES: usize = 64;
 
 /// A sorted run of events: all events after the previous run, up to a time.
@@ -37,7 +38,7 @@ const SAMPLES: usize = 64;
 pub struct SortedRun {
     pub(super) records: Vec<Record>,
     pub(super) lives: Vec<LifeEvent>,
-    /// The time in ns before which the later runs have no events; `None` for the last run.
+    /// The sorted runs of events after this one have no events before this time, in ns; `None` for the last run.
     pub(crate) limit: Option<u64>,
 }
 
@@ -45,10 +46,11 @@ pub struct SortedRun {
 /// event in the block.
 type Place = (usize, usize, usize);
 
-/// The blocks of a stream that have been read, with the events that are not yet in a sorted run.
+/// The blocks of one stream that have been read, with the events that are not yet in a sorted run (a list of events
+/// sorted by time).
 #[derive(Debug)]
 struct Chain {
-    /// The number of the chain's stream among all event streams of the trace.
+    /// The number of the stream whose blocks these are: the number of the CPU, or a higher number for another stream.
     stream: u32,
     rest: VecDeque<Rest>,
     /// The largest time in ns of the stream's events that have been read so far. Events that the recorder itself made
@@ -64,7 +66,8 @@ fn place(stream: Stream) -> u32 {
     }
 }
 
-/// Reads the blocks of all streams of a trace, and returns their events in sorted runs.
+/// Reads the blocks of all streams of a trace, and returns their events in sorted runs (lists of events sorted by
+/// time).
 #[derive(Debug)]
 pub struct Batches<B: Blocks> {
     source: B,
@@ -138,7 +141,7 @@ impl<B: Blocks> Batches<B> {
         (self.read, self.all)
     }
 
-    /// Takes back a used run, so that its memory can be used again.
+    /// Takes back a sorted run of events that is no longer needed, so that its memory can be used again.
     pub fn spare(&self, run: SortedRun) {
         self.runs.put(run);
     }
@@ -196,7 +199,8 @@ impl<B: Blocks> Batches<B> {
         self.read += events;
     }
 
-    /// Sorts those events that were read and are before the time `limit`, and cuts them into runs.
+    /// Sorts those events that were read and are before the time `limit`, and cuts them into sorted runs: lists of
+    /// events that follow each other in time.
     fn cut(&mut self, limit: Option<u64>) -> Vec<SortedRun> {
         let (life, places) = self.life_before(limit);
         let pieces = self.pieces_before(limit);
@@ -253,7 +257,8 @@ impl<B: Blocks> Batches<B> {
         (life, places)
     }
 
-    /// Returns, for each block of scheduling events, its events before the time `limit` that are not yet in a run.
+    /// Returns, for each block of scheduling events, its events before the time `limit` that are not yet in a sorted
+    /// run (a list of events sorted by time).
     fn pieces_before(&self, limit: Option<u64>) -> Vec<Piece<'_>> {
         let rest = self.chains.iter().flat_map(|chain| &chain.rest);
         let piece = |rest| match rest {
@@ -268,8 +273,8 @@ impl<B: Blocks> Batches<B> {
         pieces.filter(|piece| piece.end > piece.start).collect()
     }
 
-    /// Drops the events before the time `limit` from the blocks that were read, because they are in sorted runs
-    /// now.
+    /// Drops the events before the time `limit` from the blocks that were read, because these events are now in sorted
+    /// runs (lists of events sorted by time).
     fn pass(&mut self, limit: Option<u64>) {
         for chain in &mut self.chains {
             for rest in &mut chain.rest {
@@ -302,7 +307,8 @@ fn count_before(block: &SchedBlock, at: usize, limit: Option<u64>) -> usize {
     times.partition_point(|time| is_before(*time, limit))
 }
 
-/// Moves lifecycle events from the blocks in which they were read to the sorted runs that they belong to.
+/// Moves lifecycle events from the blocks in which they were read to the sorted runs (lists of events sorted by time)
+/// that they belong to.
 fn share(runs: &mut [SortedRun], chains: &mut [Chain], places: &[Place]) {
     if places.is_empty() {
         return;
@@ -332,7 +338,8 @@ struct Piece<'a> {
     end: usize,
 }
 
-/// Returns the times at which a batch of events is divided into runs, so that each run has about `run` events.
+/// Returns the times at which a batch of events is divided into sorted runs (lists of events sorted by time), so that
+/// each run has about `run` events.
 fn cuts(pieces: &[Piece], life: &[Record], run: usize) -> Vec<u64> {
     let count = life.len()
         + pieces

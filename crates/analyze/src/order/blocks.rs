@@ -1,4 +1,5 @@
-//! The blocks of a trace: where they are read from, and the events of a block that are not in a run yet.
+//! The blocks of a trace: where they are read from, and the events of a block that are not yet in a sorted run (a list
+//! of events sorted by time).
 
 use std::sync::{Mutex, PoisonError};
 
@@ -138,24 +139,25 @@ pub struct Loaded {
     pub most: u64,
 }
 
-/// A block that has been read, with the events that are not in a sorted run yet.
+/// A block that has been read, with the events that are not yet in a sorted run (a list of events sorted by time).
 #[derive(Debug)]
 pub enum Rest {
     /// The scheduling events of a CPU, and the index of the first one that is not in a sorted run yet.
     Sched(SchedBlock, usize),
-    /// The events of the lifecycle stream, or of the recorder's stream, that are not in a sorted run yet.
+    /// The events of the lifecycle stream, or of the recorder's stream, that are not yet in a sorted run (a list of
+    /// events sorted by time).
     Life(Lives),
 }
 
-/// The events of a block of lifecycle events or of the recorder's events. They are large, so they stay in
-/// place until they are moved to a sorted run.
+/// The events of a block of lifecycle events or of the recorder's events. Each event is large, so it stays in place
+/// until it is moved to a sorted run (a list of events sorted by time).
 #[derive(Debug, Default)]
 pub struct Lives {
     /// The block's events in the order in which they were written.
     pub events: Vec<LifeEvent>,
     /// For each event of the block, its time in ns and its index in `events`, sorted by time.
     order: Vec<(u64, usize)>,
-    /// The number of the block's events that are already in a sorted run.
+    /// The number of the block's events that are already in a sorted run (a list of events sorted by time).
     pub at: usize,
 }
 
@@ -220,7 +222,7 @@ impl Loaded {
 }
 
 impl Rest {
-    /// Whether all events of the block are in sorted runs already.
+    /// Whether all events of the block are already in sorted runs (lists of events sorted by time).
     pub fn is_empty(&self) -> bool {
         match self {
             Rest::Sched(block, at) => *at >= block.len(),

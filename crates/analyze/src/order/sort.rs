@@ -9,7 +9,7 @@ pub(super) fn by_time(records: &mut [Record]) {
     records.sort_by_key(|record| record.time);
 }
 
-/// The working memory of the radix sort, which is kept from one run to the next.
+/// The working memory of the radix sort, which is kept from one sorted list of events to the next.
 #[derive(Debug, Default)]
 pub(super) struct Sorter {
     keys: Vec<u64>,

@@ -118,7 +118,7 @@ pub struct CriticalPath {
     /// The thread that ended the process, or the last thread of the process. The critical path ends in this thread.
     pub thread: ThreadIx,
     /// The beginning of the critical path: the first exec of the process, or the fork of the process if the fork was
-    /// noticeably earlier. If the recording shows neither, the path begins at the beginning of the span.
+    /// noticeably earlier. If the recording shows neither, the path begins at the beginning of the analyzed span.
     pub from: Ktime,
     /// The end of the critical path: the moment of the last switch-out of `thread`, or the end of the span. If `thread`
     /// killed other threads of the process, these may leave their CPUs a bit later.
@@ -147,19 +147,20 @@ impl CriticalPath {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leg {
     pub from: Ktime,
-    /// The end of the leg, which is the beginning of the next leg of the critical path.
+    /// The end of the leg (a part of the critical path in one thread), which is the beginning of the next leg.
     pub to: Ktime,
     pub thread: ThreadIx,
-    /// The program that the process of the leg's thread executed during the leg.
+    /// The program that the thread's process executed during the leg (a part of the critical path in one thread).
     pub program: Option<Program>,
-    /// The time of the leg by kind, such as time on a CPU, in ns.
+    /// The time of the leg (a part of the critical path in one thread) by kind, such as time on a CPU, in ns.
     pub spent: ByKind,
-    /// How the critical path leads from this leg to the thread of the next leg.
+    /// How the critical path leads from this leg (its part in one thread) to the thread of the next leg.
     pub then: Then,
-    /// Whether no event shows how the critical path leads from this leg to the next leg.
+    /// Whether no event shows how the critical path leads from this leg (its part in one thread) to the next leg.
     pub then_inferred: bool,
-    /// The part, in ns, of the leg's time that no event shows, so that this part is only the most likely course of the
-    /// path. If no event shows how the critical path came to the leg's thread, this part is the whole time of the leg.
+    /// The part, in ns, of the leg (a part of the critical path in one thread) that no event shows, so that it is only
+    /// the most likely course of the path. If no event shows how the critical path came to the leg's thread, this value
+    /// is the length of the leg.
     pub inferred: u64,
 }
 
@@ -180,7 +181,7 @@ impl Leg {
         })
     }
 
-    /// The length of the leg of the critical path in ns.
+    /// The length in ns of the leg, which is a part of the critical path in one thread.
     pub fn length(&self) -> u64 {
         self.to.since(self.from)
     }
@@ -208,7 +209,7 @@ impl CriticalPath {
         sums
     }
 
-    /// The critical path as legs, in the order of time.
+    /// The legs of the critical path (its parts in one thread and one program), in the order of time.
     pub fn legs(&self) -> impl Iterator<Item = Leg> + '_ {
         self.by_leg().filter_map(Leg::of)
     }
@@ -223,8 +224,8 @@ pub fn by_kind(segments: &[Segment]) -> ByKind {
     times
 }
 
-/// The time in ns of a leg's inferred segments, which no event shows. Such a segment is only the most likely course of
-/// the path. Unknown time is not counted.
+/// The time in ns of the inferred segments, which no event shows, in a leg (a part of the critical path in one thread).
+/// Such a segment is only the most likely course of the path. Unknown time is not counted.
 fn inferred(leg: &[Segment]) -> u64 {
     let link = leg.last().is_some_and(|last| last.then_inferred);
     let counts = leg.iter().filter(|segment| link || segment.inferred);
@@ -302,8 +303,8 @@ const BEFORE: (u64, u64) = (10_000_000, 100);
 /// The beginning of the critical path of a process that ends at `to`: the first exec, or the beginning of the
 /// process if it waited noticeably before the exec, for example for a CPU.
 fn beginning(root: &Process, to: Ktime) -> Ktime {
-    // A program that was already running when the span began has no exec in the span. Then the path begins where the
-    // process begins in the span.
+    // A program that was already running when the analyzed span began has no exec in the span. Then the path begins
+    // where the process begins in the span.
     let Some(exec) = root.execs.first().filter(|exec| !exec.started_before) else {
         return root.start;
     };

@@ -66,7 +66,8 @@ pub struct Parallelism {
     /// The time in ns in which exactly n tasks of the build were on a CPU or waiting for one: `demand[n]`.
     pub demand: Vec<u64>,
     /// The time in ns in which the numbers of tasks are not known, because events are missing or a task whose state is
-    /// unknown may be on a CPU. Together with this time, `running` and `demand` each add up to the span.
+    /// unknown may be on a CPU. Together with this time, `running` and `demand` each add up to the length of the
+    /// analyzed span.
     pub unknown: u64,
     /// The longest serial phases, in which only one process ran or waited for a CPU, the longest phase first.
     pub alone: Vec<Alone>,

@@ -16,8 +16,8 @@ const MOST: usize = 64;
 /// The largest delay in ns with which a timer ends a wait. A guess: timers of event loops are late by as much as a
 /// millisecond.
 const LATE: u64 = 1_000_000;
-/// The reasons for waiting in which event loops wait for the rest of a timer's time. A call that only sleeps has a
-/// time of its own, and no other event ends the call early.
+/// The reasons for waiting in which event loops wait for the rest of a timer's time. Calls that only sleep are not
+/// among them: no other event ends such a call early, so the call never waits for the rest of a time.
 const LOOPS: [Reason; 2] = [Reason::Poll, Reason::Lock];
 
 /// A timer of a thread that did other work between the moment at which the timer was set and its last wait for the
@@ -45,8 +45,8 @@ struct TimedWait {
     reason: Reason,
     /// The shortest time-out in ns of the class in which the time-out of the wait's system call is recorded.
     class: u64,
-    /// The shortest and the longest time-out in ns that the system call may have had. The longest time-out of a class is
-    /// a quarter longer than the shortest one. If the time-out ended the wait, both are the length of the wait.
+    /// The shortest and the longest time-out in ns that the system call may have had. The longest time-out of a class
+    /// is a quarter longer than the shortest one. If the time-out ended the wait, both are the length of the wait.
     timeout: (u64, u64),
 }
 
@@ -166,7 +166,7 @@ mod tests {
     fn a_timer_was_set_at_the_first_wait_that_had_its_rest_as_the_timeout() {
         assert_eq!(set_at(&[]), None);
         assert_eq!(set_at(&[wait(0, 900), wait(400, 500)]), Some(0));
-        // A shorter timer expired in between.
+        // In between, the thread waited with a shorter time-out of 50 ms. The timer was set before that wait, at 0.
         assert_eq!(set_at(&[wait(0, 900), wait(400, 50)]), Some(0));
         // A wait without a time-out, and one with a longer time-out: the timer was set later.
         assert_eq!(
@@ -177,7 +177,8 @@ mod tests {
             set_at(&[wait(0, 900), wait(100, 950), wait(400, 500)]),
             Some(400)
         );
-        // A loop of equal time-outs, one of which ended by an event just before the last wait.
+        // A loop waits with equal time-outs of 100 ms, so each wait sets a new timer. An event ended one of these waits
+        // just before the last wait.
         assert_eq!(set_at(&[wait(780, 100), wait(890, 100)]), None);
         // A wait for a lock without a time-out says nothing about the timers of an event loop.
         let lock = TimedWait {

@@ -60,8 +60,8 @@ pub struct Stay {
 /// Lower limits for the time in which the recorded work can be done, in ns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// The recorded time in ns, which is the time of the virtual clock at the end of the process if the replay leaves
-    /// no time out.
+    /// The recorded time in ns, which is the virtual clock (replayed time) at the end of the process if the replay
+    /// leaves no time out.
     pub recorded: u64,
     /// The least time in ns on any number of CPUs: without unknown time, and without waits for a CPU, a timer,
     /// the network or a task outside the recording.
@@ -176,7 +176,7 @@ pub fn limits(
     replay.advance(last, path.to, 0);
     let (work, needed) = needed(&graph, path, &links, groups);
     let cpus = analysis.cpus_of_build().max(1);
-    // For each scenario, the virtual clocks of the thread in which the path ends.
+    // For each scenario, the virtual clocks (replayed times) of the thread in which the path ends.
     let ends = replay
         .scenarios
         .iter()
@@ -206,12 +206,13 @@ pub fn limits(
     })
 }
 
-/// A link between the virtual clocks of two threads at a moment: one thread woke or forked the other one.
+/// A link between the virtual clocks (replayed times) of two threads at a moment: one thread woke or forked the other
+/// one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Link {
     time: Ktime,
-    /// The thread that was woken or forked at this moment, so that its virtual clock depends on the clock of the thread
-    /// `by`.
+    /// The thread that was woken or forked at this moment, so that its virtual clock (replayed time) depends on the
+    /// clock of the thread `by`.
     thread: ThreadIx,
     /// The thread that woke or forked the thread `thread` at this moment.
     by: ThreadIx,

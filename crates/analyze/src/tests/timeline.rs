@@ -11,7 +11,8 @@ const LIMIT: Timeout = Timeout::LONGEST;
 
 #[test]
 fn a_timeline_gives_back_what_was_put_in() {
-    // The timeline that is put in, with its times: 10 ==cpu3== 20 __sleep__ 30 ..ready.. 35 ??cpu3?? 40 __disk__ 50
+    // The timeline that is added to `draft`, with its times in ns:
+    // 10 ==cpu3== 20 __sleep__ 30 ..ready.. 35 ??cpu3?? 40 __disk__ 50
     let mut draft = Draft::default();
     let ready = Bucket::RunQueue { preempted: false };
     let on = Bucket::OnCpu(Some(CpuId(3)));

@@ -19,17 +19,18 @@ impl ActorRef {
     pub(crate) const DEVICE: ActorRef = ActorRef(u32::MAX - 3);
     pub(crate) const TIMEOUT: ActorRef = ActorRef(u32::MAX - 4);
     pub(crate) const ASKED_TIMEOUT: ActorRef = ActorRef(u32::MAX - 5);
-    /// The first value of an actor that stands for a tid. Smaller values are indices of tasks. Linux has at most
-    /// 2^22 tids (`PID_MAX_LIMIT`).
+    /// The first value of an actor (the task that woke or preempted a thread) that stands for a tid. Smaller values are
+    /// indices of tasks. Linux has at most 2^22 tids (`PID_MAX_LIMIT`).
     pub(super) const OUTSIDE: u32 = 1 << 31;
 
-    /// The actor for the tracker's task with this index.
+    /// The actor (the task that woke or preempted a thread) for the tracker's task with this index.
     pub(crate) fn task(ix: usize) -> ActorRef {
         let ix = u32::try_from(ix).ok().filter(|ix| *ix < ActorRef::OUTSIDE);
         ix.map_or(ActorRef::UNKNOWN, ActorRef)
     }
 
-    /// The actor for a task that the tracker does not have, by the task's tid.
+    /// The actor (the task that woke or preempted a thread) for a task that the tracker does not have, by the task's
+    /// tid.
     pub(crate) fn outside(tid: Tid) -> ActorRef {
         let tid = tid.0.checked_add(ActorRef::OUTSIDE);
         tid.filter(|tid| *tid < ActorRef::ASKED_TIMEOUT.0)
@@ -49,12 +50,14 @@ impl ActorRef {
         }
     }
 
-    /// The index of the task or thread that the actor stands for; `None` if the actor is something else.
+    /// The index of the task or thread that the actor stands for; `None` if the actor is an interrupt, a task known
+    /// only by its tid, or unknown.
     pub(crate) fn place(self) -> Option<usize> {
         (self.0 < ActorRef::OUTSIDE).then_some(self.0 as usize)
     }
 
-    /// The tid of the actor, if it is a task that is not part of the recording.
+    /// The tid of the actor (the task or interrupt that woke or preempted a thread), if it is a task that is not part
+    /// of the recording.
     pub(super) fn outside_tid(self) -> Option<Tid> {
         let is_tid = (ActorRef::OUTSIDE..ActorRef::ASKED_TIMEOUT.0).contains(&self.0);
         is_tid.then(|| Tid(self.0 - ActorRef::OUTSIDE))

@@ -194,7 +194,7 @@ impl Draft {
             Err(tid) => ActorRef::outside(tid),
         };
         let lines = threads.map(|(task, end)| {
-            // A task that spent no time in the span has no changes.
+            // A task that spent no time in the analyzed span has no changes of state.
             let mut packed = self
                 .tasks
                 .get_mut(task)

@@ -104,8 +104,8 @@ impl Tracker {
         let leader = self.task(Tid(calls.tgid.0));
         let leader = leader.map(|ix| &self.tasks[ix]);
         let life = leader.map_or((Ktime(0), Ktime(u64::MAX)), |task| {
-            // For a task that existed before the span, `task.start` is only the start of the span, so its true start is
-            // unknown.
+            // For a task that existed before the analyzed span, `task.start` is only the start of the span, so its true
+            // start is unknown.
             let start = if task.started_before {
                 Ktime(0)
             } else {
@@ -197,8 +197,8 @@ impl Tracker {
             parent,
             actor: parent.map_or(ActorRef::UNKNOWN, TaskIx::actor),
             seen: true,
-            // The true time of the fork is kept even if the fork is before the span, because events may be missing
-            // between the fork and the start of the span.
+            // The true time of the fork is kept even if the fork is before the analyzed span, because events may be
+            // missing between the fork and the start of the span.
             since: time,
             last_event_ts: time,
             ..Task::new(fork.tid, process, time.max(self.start), state)

@@ -83,7 +83,7 @@ pub struct Task {
     pub ns_tid: Tid,
     pub process: ProcIx,
     pub comm: Comm,
-    /// The start of the task, or the start of the span if the task existed before.
+    /// The start of the task, or the start of the analyzed span if the task existed before.
     pub start: Ktime,
     /// Whether the task existed before the start of the analyzed span.
     pub started_before: bool,

@@ -240,7 +240,7 @@ impl Hand {
         self
     }
 
-    /// Adds the snapshot of a task. `state` is `None` if the task is on a CPU.
+    /// Adds the recorder's snapshot of a task that already existed. `state` is `None` if the task is on a CPU.
     pub fn snapshot(
         &mut self,
         time: i64,

@@ -163,8 +163,8 @@ fn two_jobs_save_at_most_the_half() {
     }
 }
 
-/// Eight jobs that run at once on two CPUs have to share them. In the simulation they take as long as if three of
-/// them run at once.
+/// Eight jobs that run at once on two CPUs have to share them. The simulation of this run takes as long as the
+/// simulation of a run of the same jobs with only three at once.
 #[test]
 fn jobs_that_share_the_cpus_lose_nothing() {
     let jobs = [40; 8];
@@ -424,7 +424,8 @@ proptest! {
         let [best, likely, worst] = [Effect::Best, Effect::Likely, Effect::Worst].map(wall);
         prop_assert!(best <= real + real / 6 + 12 * MS && worst + real / 6 + 12 * MS >= real,
             "{real} not in {best} to {worst}");
-        // With fewer jobs than slots the recording does not show the number of slots, so the likely case may be wrong.
+        // With fewer jobs than job slots, the recording does not show the number of slots, so the forecast of the
+        // likely case ([`Effect::Likely`]) may be wrong.
         if jobs.len() > usize::from(from) {
             prop_assert!(near(likely, real), "{likely} of {real}");
         }
@@ -621,8 +622,8 @@ fn a_group_has_one_share() {
         driver
     };
     for (jobs, others, grouped, want) in [
-        // With two CPUs and one other group of the same weight, the run has one CPU: enough for one task, while four
-        // tasks share it.
+        // With two CPUs and one other group of tasks that has the same share of the CPUs, the run has one CPU: enough
+        // for one task, while four tasks share it.
         (1, 1, true, 100),
         (4, 1, true, 400),
         (4, 3, true, 800),
@@ -786,7 +787,7 @@ fn a_joined_thread_has_as_many_ticks_as_the_run_takes() {
         Op::Exit(0),
     ];
     let mut alone = world(&[("ghc", main), ("ticker", Vec::new())], &[0, 0]);
-    // The ticker is a thread and not a program of its own, so it has no exec.
+    // The program `ticker` is really a thread of the process of ghc, so it does not begin with an exec.
     alone.programs[1] = ticker;
     let answer = Answer::of(beside(alone, 3), 2);
     let recorded = answer.path.length();

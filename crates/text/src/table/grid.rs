@@ -123,8 +123,8 @@ impl Grid {
         }
         let names = texts.iter().map(|(_, name)| units::width(name)).max();
         let names = names.unwrap_or(0).max(units::width(&self.title.noun));
-        // If the names have too little room, spare columns are left out first, from the right. If that is not enough on
-        // a narrow terminal, other columns are left out, except the first two.
+        // If the names have too little room, columns that are marked as spare are left out first, from the right. If
+        // that is not enough on a narrow terminal, other columns are left out, except the first two.
         let last = || self.headings.iter().enumerate().rev();
         let spare = last().filter(|(_, heading)| heading.spare);
         let spare = spare.map(|(at, _)| (at, NAMES));
@@ -158,8 +158,8 @@ impl Grid {
         }
     }
 
-    /// The lines of the table on a terminal. They begin `indent` columns from the left. On a narrow terminal, spare
-    /// columns are left out.
+    /// The lines of the table on a terminal. They begin `indent` columns from the left. On a narrow terminal, columns
+    /// that are marked as spare are left out.
     pub(crate) fn lines(&self, style: &Style, indent: usize) -> Vec<Vec<Span>> {
         let texts = self.texts();
         let widths = self.widths(&texts, style, indent);

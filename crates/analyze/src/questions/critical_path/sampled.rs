@@ -18,7 +18,7 @@ pub struct OnPath {
     pub samples: Vec<(Timed, u64)>,
     /// The critical path's time on a CPU in those legs that have at least one sample on a CPU, in ns.
     pub sampled: u64,
-    /// The critical path's time on a CPU in those legs that have no sample on a CPU, in ns.
+    /// The time on a CPU, in ns, in those legs (parts of the critical path in one thread) that have no sample on a CPU.
     pub not_sampled: u64,
     /// The time of the critical path's waits in ns. Waits for a CPU are not included.
     pub waited: u64,
@@ -27,7 +27,7 @@ pub struct OnPath {
 /// A segment of the critical path, listed under its thread.
 struct Own<'a> {
     segment: &'a Segment,
-    /// The number of the leg of the critical path that the segment belongs to.
+    /// The index of the leg (a part of the critical path in one thread) that the segment belongs to.
     leg: usize,
     /// How many ns the thread had waited on the critical path before this segment.
     waited: u64,
@@ -39,7 +39,8 @@ impl CriticalPath {
     pub fn sampled(&self, stacks: &Stacks) -> OnPath {
         let mut threads: HashMap<ThreadIx, Vec<Own<'_>>> = HashMap::new();
         let mut waits: HashMap<ThreadIx, u64> = HashMap::new();
-        // The time on a CPU of each leg, and whether the leg has a sample on a CPU.
+        // For each leg (a part of the critical path in one thread), its time on a CPU in ns, and whether it has a
+        // sample on a CPU.
         let mut legs: Vec<(u64, bool)> = Vec::new();
         let mut found = OnPath::default();
         for (leg, segments) in self.by_leg().enumerate() {
@@ -195,7 +196,8 @@ mod tests {
             counted.collect::<Vec<_>>(),
             [(0, 10, 20), (0, 30, 20), (0, 160, 40), (1, 119, 20)]
         );
-        // The last leg of the path, from 120 to 180, has no sample on a CPU, so its 20 ns on a CPU are not sampled.
+        // The last leg (part in one thread) of the path, from 120 to 180, has no sample on a CPU, so its 20 ns on a CPU
+        // are not sampled.
         assert_eq!(
             (found.sampled, found.not_sampled, found.waited),
             (80, 20, 40)

@@ -99,7 +99,8 @@ pub(super) fn threads(
     }
 }
 
-/// The largest number of entries of timelines that are compared with sleeps on the critical path. A bound of the work.
+/// The largest number of stretches (times of a thread in one state) that are searched, in the whole recording, for work
+/// that other threads did while a thread slept. This limit bounds the work of `tr`.
 const LOOKS: usize = 1_000_000;
 
 /// The waits of some kinds on the critical path: each waiting thread with the time at which the wait began.

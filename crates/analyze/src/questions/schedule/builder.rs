@@ -38,7 +38,8 @@ pub(super) struct Builder<'a> {
     /// The waits on the critical path that a timer may have ended: sleeps, and waits for answers of the network. Each
     /// entry has the waiting thread and the time at which its wait began.
     pub(super) timed: BTreeSet<(ThreadIx, Ktime)>,
-    /// The number of entries of timelines that may still be compared with the sleeps in `sleeps`. A bound of the work.
+    /// The number of stretches (times of a thread in one state) that may still be searched for work that other threads
+    /// did while a thread slept. This limit bounds the work of `tr`.
     pub(super) looks: Cell<usize>,
     /// The containers that processes of the simulated run wait for.
     pub(super) containers: WaitedFor,

@@ -272,11 +272,11 @@ impl Rates {
 
 /// The CPU times of the tasks in one or more whole periods of a quota in which no task ends.
 struct Passed {
-    /// The CPU time in ns that each task gets in the passed periods.
+    /// The CPU time in ns that each task gets in these whole periods of the CPU quota.
     passed: u64,
-    /// The CPU time in ns that all tasks use in the passed periods.
+    /// The CPU time in ns that all tasks together use in these whole periods of the CPU quota.
     used: u64,
-    /// Whether the quota stops the tasks in the last of the passed periods.
+    /// Whether the CPU quota stops the tasks in the last of these whole periods of the quota.
     stops: bool,
 }
 

@@ -14,19 +14,21 @@ use crate::model::ThreadIx;
 /// is the same.
 pub(super) const MOST_OPS: usize = 2_000_000;
 
-/// The length in ns up to which pieces of a thread's own time are merged at first. The number is a guess; sums and
-/// dependencies are the same with any length.
+/// The length in ns up to which pieces of a thread's own time (work and waits that depend on no other thread) are
+/// merged at first. The number is a guess; sums and dependencies are the same with any length.
 const FIRST: u64 = 1_000_000;
-/// The largest length in ns up to which pieces of a thread's own time are merged.
+/// The largest length in ns up to which pieces of a thread's own time (work and waits that depend on no other thread)
+/// are merged.
 const LAST: u64 = FIRST << 20;
 
 /// Merges the operations of a simulated run's threads, so that their number stays limited.
 pub(super) struct Merger {
-    /// The total number of operations above which the pieces of time are merged into longer ones.
+    /// The total number of operations above which neighboring pieces of threads' own time are merged into longer ones.
     most: usize,
     /// The total number of operations of all threads so far.
     count: usize,
-    /// The length in ns up to which neighboring pieces of a thread's own time are merged.
+    /// The length in ns up to which neighboring pieces of a thread's own time (work and waits that depend on no other
+    /// thread) are merged.
     length: u64,
 }
 
@@ -39,7 +41,8 @@ impl Merger {
         }
     }
 
-    /// Returns the operations of a thread with its pieces of time merged to the length that is used at present.
+    /// Returns the operations of a thread. Neighboring pieces of its own time (work and waits that depend on no other
+    /// thread) are merged to the length that is used at present.
     pub fn merged(&mut self, ops: Vec<Op>) -> Vec<Op> {
         let mut ops = if self.length == 0 {
             ops
@@ -51,7 +54,8 @@ impl Merger {
         ops
     }
 
-    /// Merges the pieces of time of all threads into longer ones if there are too many operations.
+    /// Merges neighboring pieces of the own time of all threads (work and waits that depend on no other thread) into
+    /// longer ones if there are too many operations.
     pub fn limit(&mut self, all: &mut Arena<ThreadIx, Vec<Op>>) {
         if self.count <= self.most {
             return;

@@ -78,8 +78,8 @@ fn lasts(machine: Machine, (what, process): (What, ProcessIx), ns: u64) -> u64 {
     if machine.shaken == 0 || !what.works() {
         return ns;
     }
-    // The multiplication spreads the numbers evenly. Equal numbers always give the same result, so that a run can be
-    // repeated.
+    // The multiplication turns the process's index and `shaken` into an evenly distributed number. Equal inputs always
+    // give the same number, so that a run can be repeated.
     let mixed = (u64::from(process.0) + 1)
         .wrapping_add(machine.shaken << 32)
         .wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -143,35 +143,38 @@ impl Builder<'_> {
     }
 }
 
-/// The loop of waits in which a thread is, as far as its stretches have been seen.
+/// The loop in which a thread waits again and again with a time-out, as far as the thread's stretches have been seen.
 struct WaitLoop {
-    /// The beginnings of the loop's waits so far, all of which ended with a time-out. If another thread of the run ends
-    /// a later wait of the loop, these waits become ticks. Waits on the critical path never become ticks.
+    /// The beginnings of the waits of the thread's loop so far, all of which ended with a time-out. If another thread
+    /// of the run ends a later wait of the loop, these waits become ticks, which the simulation leaves out. Waits on
+    /// the critical path never become ticks.
     open: Vec<Ktime>,
     reason: Reason,
-    /// The length in ns of the loop's last wait.
+    /// The length in ns of the last wait in the loop in which the thread waits again and again.
     waited: u64,
-    /// The time in ns since the loop's last wait in which the thread did other things.
+    /// The time in ns in which the thread did other things since the last wait in its loop of waits.
     between: u64,
-    /// The time-out of the loop's last wait.
+    /// The time-out of the last wait in the loop in which the thread waits again and again.
     timeout: Timeout,
 }
 
 impl WaitLoop {
-    /// Whether a wait belongs to the loop. At the end of a process, the runtime of its language may also wait for the
-    /// other threads. Such a wait has no time-out and does not belong to the loop.
+    /// Whether a wait belongs to the loop in which the thread waits again and again with a time-out. At the end of a
+    /// process, the runtime of its language may also wait for the other threads. Such a wait has no time-out and does
+    /// not belong to the loop.
     fn has(&self, wait: &Stretch) -> bool {
         self.reason == wait.reason && wait.timeout != Timeout::NONE
     }
 
-    /// Whether a wait has the loop's reason and time-out. Such a wait is part of the loop even if it is short. For
-    /// example, a request came right after a tick, or a signal that ended the server came right after a tick.
+    /// Whether a wait has the same reason and time-out as the last wait in the thread's loop of waits. Such a wait is
+    /// part of the loop even if it is short. For example, right after a time-out of the loop there came a request, or a
+    /// signal that ended the server.
     fn repeats(&self, wait: &Stretch) -> bool {
         let least = self.timeout.least();
         wait.reason == self.reason && least.is_some() && wait.timeout.least() == least
     }
 
-    /// Whether a wait that no time-out ended is too short to belong to the loop.
+    /// Whether a wait that no time-out ended is too short to belong to the thread's loop of waits.
     fn skips(&self, wait: &Stretch) -> bool {
         let is_short = wait.length() < self.waited / SHORT;
         !self.open.is_empty() && is_short && !self.repeats(wait)
@@ -181,7 +184,7 @@ impl WaitLoop {
         self.between = self.between.saturating_add(ns);
     }
 
-    /// Adds a wait that ended with a time-out.
+    /// Adds a wait that ended with a time-out to the thread's loop of waits.
     fn add(&mut self, wait: &Stretch) {
         self.open.push(wait.from);
         self.reason = wait.reason;
@@ -260,7 +263,7 @@ impl<'a, 'b> TickSearch<'a, 'b> {
         if timed {
             self.ended = sleep.to;
         }
-        // A wait that is not part of the loop counts like the work between two waits of the loop.
+        // A wait that is not part of the thread's loop of waits counts like the work between two waits of the loop.
         if !is_loops {
             self.now.add_between(sleep.length());
         }
@@ -296,12 +299,13 @@ impl<'a, 'b> TickSearch<'a, 'b> {
         }
     }
 
-    /// Ends the loop with a wait that no time-out ended. `is_woken` says that a thread of the run ended it.
+    /// Ends the thread's loop of waits, because no time-out ended the present wait. `is_woken` is whether another
+    /// thread of the run ended this wait.
     fn end_loop(&mut self, is_woken: bool) {
         let open = std::mem::take(&mut self.now.open);
         if is_woken {
-            // Waits on the critical path are left out. The run went on because such a wait ended, and not because of
-            // the thread that ended the loop's last wait.
+            // Waits on the critical path do not become ticks. The run went on because such a wait ended, and not
+            // because of the thread that ended the last wait of the loop.
             let (builder, thread) = (self.builder, self.thread);
             let ticks = open.into_iter();
             self.ticks
@@ -321,8 +325,8 @@ impl<'a, 'b> TickSearch<'a, 'b> {
         !self.timeouts.iter().any(decides) && builder.others_work(thread, *first, *last)
     }
 
-    /// The ticks of the thread. In a background thread that ends with its process, or that looks after other threads,
-    /// all time-outs are ticks.
+    /// The beginnings of the thread's ticks: waits that a time-out ended, after which the thread went on waiting. In a
+    /// background thread that ends with its process, or that looks after other threads, all time-outs are ticks.
     fn finish(mut self) -> HashSet<Ktime> {
         let (builder, thread) = (self.builder, self.thread);
         let is_joined = || {

@@ -16,7 +16,7 @@ pub(super) struct Timers {
     all: Vec<SetTimer>,
     /// The indexes of the timers in `all`, in the order in which they were set.
     by_set: VecDeque<usize>,
-    /// The number of the first timer.
+    /// The number in the simulated run of the first timer in `all`. The timers after it have the next numbers.
     first: u64,
 }
 

@@ -1,4 +1,5 @@
-//! Replays a recording with a virtual clock for every thread in every scenario.
+//! Replays a recording with a virtual clock for every thread in every scenario. The clock shows how many ns have passed
+//! up to a moment of the recording, without the time that the scenario leaves out.
 
 use tr_format::event::{Ktime, Reason};
 
@@ -14,20 +15,22 @@ use crate::questions::programs::{Group, Groups};
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cursor {
     number: u32,
-    /// The time in the recording up to which the thread's virtual clocks have advanced.
+    /// The time in the recording up to which the thread has been replayed, that is, its virtual clocks (replayed times)
+    /// have advanced.
     now: Ktime,
     begun: bool,
-    /// Whether the thread is waiting for the virtual clock of another thread at present. If a chain of such threads
-    /// leads back to this thread, the threads wait for each other.
+    /// Whether the thread is waiting for the virtual clock (replayed time) of another thread at present. If a chain of
+    /// such threads leads back to this thread, the threads wait for each other.
     busy: bool,
 }
 
-/// The virtual clocks of one thread in one scenario of the replay, in ns.
+/// The virtual clocks of one thread in one scenario of the replay: how many ns have passed without the time that the
+/// scenario leaves out.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clock {
-    /// The virtual clock that counts every wait, and unknown time, with its recorded length, in ns.
+    /// The virtual clock (replayed time) that counts every wait, and unknown time, with its recorded length, in ns.
     pub same_waits: u64,
-    /// The virtual clock that counts work and waits for disks, but no other waits, in ns.
+    /// The virtual clock (replayed time) that counts work and waits for disks, but no other waits, in ns.
     pub no_waits: u64,
     /// The chain of work and waits that determines `same_waits` goes from thread to thread. A stay is the time for
     /// which the chain remains in one thread. These are the present stay, and the longest earlier one.
@@ -35,8 +38,8 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// Adds a part of the thread's time, up to a moment, to its virtual clocks. `waits` is whether the part is a
-    /// wait that could have been shorter.
+    /// Adds `ns` of the thread's time, which end at the recorded time `until`, to the thread's virtual clocks (replayed
+    /// times). `waits` is whether this time is a wait that could have been shorter.
     fn add(&mut self, thread: ThreadIx, ns: u64, until: Ktime, waits: bool) {
         let at = Ktime(until.0.saturating_sub(1));
         self.same_waits = self.same_waits.saturating_add(ns);
@@ -46,7 +49,7 @@ impl Clock {
         self.stays[0] = Some(Stay { thread, at, ns });
     }
 
-    /// Sets each of these virtual clocks to the corresponding clock of `other` if that one is later.
+    /// Sets each of these virtual clocks (replayed times) to the corresponding clock of `other` if that one is later.
     fn follow(&mut self, other: &Clock) {
         if other.same_waits > self.same_waits {
             self.same_waits = other.same_waits;
@@ -61,13 +64,14 @@ impl Clock {
     }
 }
 
-/// A scenario of the replay: which parts of the time are left out, and the virtual clocks of all threads.
+/// A scenario of the replay: which parts of the time are left out, and the virtual clocks (replayed times) of all
+/// threads.
 pub(super) struct Scenario<'a> {
     pub without: &'a Without,
     pub clocks: Arena<ThreadIx, Clock>,
 }
 
-/// A moment at which a thread's virtual clocks follow those of another thread.
+/// A moment at which a thread's virtual clocks (replayed times) are set to those of another thread, if those are later.
 struct Follow {
     other: ThreadIx,
     at: Ktime,
@@ -84,7 +88,7 @@ pub(super) struct Replay<'a> {
     pub from: Ktime,
     pub to: Ktime,
     pub cursors: Arena<ThreadIx, Cursor>,
-    /// The virtual clocks of all threads if nothing is left out.
+    /// The virtual clocks (replayed times) of all threads if no time is left out.
     pub recorded: Arena<ThreadIx, Clock>,
     pub scenarios: Vec<Scenario<'a>>,
     pub waited_for_slot: bool,
@@ -95,8 +99,8 @@ pub(super) struct Replay<'a> {
 /// changes only the speed.
 const SHORT: u32 = 4;
 
-/// The largest number of threads in a chain in which each thread's virtual clock depends, at one moment, on that of the
-/// next thread. This limit bounds the work.
+/// The largest number of threads in a chain in which each thread's virtual clock (replayed time) depends, at one
+/// moment, on that of the next thread. This limit bounds the work.
 const AT_ONCE: u32 = 64;
 
 impl Replay<'_> {
@@ -141,8 +145,9 @@ impl Replay<'_> {
         });
     }
 
-    /// Sets the virtual clocks of a thread to the clocks of another thread at a time, if those are later. Returns
-    /// `false`, and does nothing, if threads wait for each other in a circle or the chain of threads is too long.
+    /// Sets the virtual clocks (replayed times) of a thread to the clocks of another thread at a time, if those are
+    /// later. Returns `false`, and does nothing, if threads wait for each other in a circle or the chain of threads is
+    /// too long.
     fn follow(&mut self, thread: ThreadIx, link: Follow, depth: u32) -> bool {
         let Follow {
             other,
@@ -171,9 +176,10 @@ impl Replay<'_> {
         true
     }
 
-    /// Advances the virtual clocks of a thread up to the recorded time `until`, including a wait that ends at `until`.
-    /// Wakings and forks before `until` have been replayed already. But the thread that ended the wait may have ended a
-    /// wait of its own at `until`, too, so its clocks are advanced first. `depth` counts the threads in this chain.
+    /// Advances the virtual clocks (replayed times) of a thread up to the recorded time `until`, including a wait that
+    /// ends at `until`. Wakings and forks before `until` have been replayed already. But the thread that ended the wait
+    /// may have ended a wait of its own at `until`, too, so its clocks are advanced first. `depth` counts the threads
+    /// in this chain.
     pub fn advance(&mut self, thread: ThreadIx, until: Ktime, depth: u32) {
         let start = self.graph.analysis.thread(thread).start;
         let cursor = &mut self.cursors[thread];
@@ -214,7 +220,7 @@ impl Replay<'_> {
             let ends = stretch.to <= until;
             match self.graph.cause(thread, &stretch) {
                 // The wait has not ended at `until`. Nothing is added for it yet, because its length follows from the
-                // clock of the thread that will end it.
+                // virtual clock (replayed time) of the thread that will end it.
                 StretchCause::Thread(_) if !ends => break,
                 StretchCause::Thread(other) => {
                     let awaited = self.graph.analysis.awaited(thread, &stretch);
