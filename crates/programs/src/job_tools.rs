@@ -332,7 +332,8 @@ mod tests {
             "cargo-nextest nextest run -j num-cpus"
         ));
         assert!(!follows("cargo-nextest", "cargo-nextest nextest run -j 2"));
-        // For cargo the order of jobs is known, so a forecast simulates the jobs in this order, and `follows` is false.
+        // For cargo the order of jobs is known, and a forecast simulates the jobs in this order. `follows` is about
+        // jobs in an unknown order, so it is false.
         assert!(!follows("cargo", "cargo build"));
     }
 }

@@ -793,7 +793,7 @@ fn top(analysis: &Analysis) -> String {
     report.text(&style)
 }
 
-/// The failures of the first screen.
+/// The lines of the first screen about failures.
 fn first_screen(analysis: &Analysis) -> String {
     let text = top(analysis);
     let mut lines = text.lines().skip_while(|line| !line.starts_with("Failed"));
@@ -1756,7 +1756,7 @@ fn a_killed_group_has_no_cause_below_it() {
             format!("Failed   ci.sh   killed by {name} with those below it after 900 ns (pid 0)");
         assert_eq!(text, group);
     }
-    // Some processes of the group end with an exit status because others were killed.
+    // Some processes of the killed process group end with an exit status, because the signal killed their children.
     let text = screen(lines, &[137 << 8, 2 << 8, 9, 9]);
     let below = "Failed   sh -c 'sleep 5; true'   killed by SIGKILL with those below it after 880 ns (pid 2)";
     assert!(text.starts_with(below), "{text}");
@@ -2164,7 +2164,7 @@ fn a_failure_stands_before_those_of_a_trap() {
     assert!(text.starts_with("Failed   rm /run/x.pid"), "{text}");
 }
 
-/// The server of a push ends with 0 although its hook has refused the push.
+/// The server of a `git push` exits with 0 although its hook has refused the pushed commits.
 #[test]
 fn a_hook_of_the_other_repository_explains_a_push() {
     let lines: &[Line] = &[
@@ -2314,8 +2314,8 @@ fn the_only_run_of_many_that_failed_is_perhaps_the_reason() {
     let text = screen(lines, &[1 << 8, 0, 6 << 8, 0]);
     assert!(text.starts_with("Failed   unit.sh mail"), "{text}");
     assert!(text.contains("→ perhaps the command exit 1"), "{text}");
-    // If two scripts failed, the one that ended last is named. Scripts with different names count together as runs of
-    // one interpreter. So if a single one of them failed, it is named, too.
+    // If two runs failed, the one that ended last is named. In `others`, the three runs are of scripts with different
+    // names, but count together as runs of one interpreter, `sh`. So a single failed run among them is named, too.
     let text = screen(lines, &[1 << 8, 6 << 8, 6 << 8, 0]);
     assert!(text.starts_with("Failed   unit.sh mail"), "{text}");
     assert!(text.contains("→ perhaps the command exit 1"), "{text}");

@@ -248,7 +248,7 @@ impl Tree<'_> {
 
     /// The table of the tree's processes with the columns of JSON and CSV.
     fn rows(&self) -> Table<'_, TreeRow<'_>> {
-        // For each process, the place of its row in the document.
+        // For each process, the index of its row in the JSON document.
         let mut places: Arena<ProcessIx, usize> =
             self.view.analysis.process_ids().map(|_| 0).collect();
         for (place, ix) in self.nodes.order.iter().enumerate() {

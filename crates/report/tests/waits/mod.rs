@@ -118,7 +118,7 @@ fn waits(wait: (Reason, u16), waker: u32, status: u32) -> Hand {
     hand
 }
 
-/// The kind of the critical path's longest share, and its time in ms.
+/// The kind of time that has most of the critical path, and its length in ms.
 fn longest(analysis: &Analysis) -> (String, u64) {
     let path = value(analysis, &super::ask(), ReportKind::CriticalPath);
     let share = &path["path"]["shares"][0];
@@ -508,7 +508,7 @@ fn what_has_no_answer_is_not_to_be_kept_in_a_cache() {
             if name {
                 asks(&mut hand, from - 1, at);
             }
-            // A call that no task ended has timed out, so the request was not answered.
+            // A system call that no task ended has timed out, so the request was not answered.
             let timeout = match *waker {
                 0 => Timeout::after(u64::try_from(part * MS).unwrap()).asked(),
                 _ => Timeout::UNKNOWN,
