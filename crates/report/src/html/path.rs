@@ -34,7 +34,8 @@ object! {
         // it.
         count: u64 = share.count,
         times: StateTimes = states(&share.spent),
-        // The longest wait in words; `None` if this wait is short.
+        // The kind of wait that has most of this step's time on the critical path, in words; `None` if it is short, or
+        // for time outside of steps.
         waited: Option<String> = share.waited(),
     }
 

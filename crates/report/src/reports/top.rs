@@ -396,9 +396,9 @@ impl Top<'_> {
         }
     }
 
-    /// For each of several rows with the same label, the name of a step that distinguishes the row from the others. This
-    /// step is the innermost step around the row's process whose name is not also that of a step around the process of
-    /// every other row. `None` if there is no such step.
+    /// For each of several rows with the same label, the name of a step that distinguishes the row from the others.
+    /// This step is the innermost step around the row's process whose name is not also that of a step around the
+    /// process of every other row. `None` if there is no such step.
     fn distinguishing<'s>(&self, rows: &[&GroupRow], steps: &'s Steps) -> Vec<Option<&'s Phrase>> {
         let around = |row: &&GroupRow| -> Vec<&'s Phrase> {
             let process = row.process;

@@ -360,8 +360,8 @@ fn a_parent_that_slept_has_stopped_nobody() {
     }
 }
 
-/// If an alarm ends a wait, the recording does not show what the process waited for. Without the alarm, the wait would
-/// have been longer.
+/// If an alarm (a timer that the process has set for itself) ends a wait, the recording does not show what the process
+/// waited for. Without the alarm, the wait would have been longer.
 #[test]
 fn an_alarm_is_no_sleep() {
     let none: [&str; 0] = [];
@@ -384,14 +384,15 @@ fn an_alarm_is_no_sleep() {
     }
 }
 
-/// The pids of the processes on the critical path, step by step.
+/// The pids of the processes on the critical path, in the order in which the path goes through them.
 fn steps(analysis: &Analysis) -> Vec<u64> {
     let path = value(analysis, &super::ask(), ReportKind::CriticalPath);
     let steps = path["path"]["steps"].as_array().unwrap().iter();
     steps.map(|step| step["pid"].as_u64().unwrap()).collect()
 }
 
-/// If an alarm ended a process, the critical path goes on in the child that was alive while the process waited.
+/// If an alarm (a timer that the process has set for itself) ended a process, the critical path goes on in the child
+/// that was alive while the process waited.
 #[test]
 fn an_alarm_leads_to_the_living_child() {
     for (reason, status, child) in [

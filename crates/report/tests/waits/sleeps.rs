@@ -250,8 +250,8 @@ fn a_script_that_waits_for_a_server_that_works_polls() {
     assert!(text.contains("checks every 250 ms, 4 times"), "{text}");
 }
 
-/// A script checks after naps of 20 and 28 ms whether its server answers, by a program that asks the server. The server waits for a
-/// disk and works until it is ready, and the script needs it. So the script's naps cost no time.
+/// A script checks after naps of 20 and 28 ms whether its server answers, by a program that asks the server. The server
+/// waits for a disk and works until it is ready, and the script needs it. So the script's naps cost no time.
 #[test]
 fn naps_until_a_server_has_started_cost_nothing() {
     let mut hand = command(500);
@@ -602,9 +602,9 @@ fn a_time_out_after_which_a_child_is_killed_is_named() {
     );
 }
 
-/// COMMAND signals a shell that waits for its child, and asks 20 times whether the shell has ended. The shell handles the
-/// signal only after its child, so COMMAND kills it in the end. If COMMAND never signaled the shell, the naps have another
-/// purpose.
+/// COMMAND signals a shell that waits for its child, and asks 20 times whether the shell has ended. The shell handles
+/// the signal only after its child, so COMMAND kills it in the end. If COMMAND never signaled the shell, the naps have
+/// another purpose.
 #[test]
 fn naps_between_a_signal_and_a_kill_are_a_grace() {
     for is_signaled in [true, false] {
