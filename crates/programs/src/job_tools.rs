@@ -3,7 +3,7 @@
 
 use crate::words::has;
 
-/// The long options of build tools that go on after a failure, separated by spaces.
+/// The long options with which build tools continue after a failure, separated by spaces.
 pub const KEEPS_GOING: &str = "--keep-going --no-fail-fast --continue --workspaces -ws";
 
 /// The long options by which make only prints what it would do, separated by spaces.

@@ -135,7 +135,7 @@ pub fn document(
     let shown = advised.to_change().count();
     let tables = Tables::new(analysis, &steps, &mut strings);
     let programs: BTreeSet<ProgramName> = analysis.processes.iter().map(label::program).collect();
-    // The steps come before the failures, because the verdicts on the steps, which the failures need, are found
+    // The steps are computed before the failures, because the failures need the verdicts on the steps, which are found
     // together with the steps' times.
     let mut step_columns = steps.columns(analysis, path, &needs, contention, &mut strings);
     let failures = Failures::new(recording, &everything, Some(&steps.judged));

@@ -402,7 +402,7 @@ impl<'a> PathReport<'a> {
             .rev()
             .filter_map(|count| names.get(..count));
         let mut fit = fit.map(text).filter(|text| units::width(text) <= room);
-        // If not even one name fits, only the number of steps is printed.
+        // If not even one name fits, only the number of short legs (parts of the critical path) is printed.
         fit.next()
             .unwrap_or_else(|| format!("{} shorter steps", units::count(legs.len() as u64)))
     }

@@ -301,8 +301,8 @@ fn trace(out: &mut Page, view: &View) {
     ];
     let dim = |text: &str| Span::new(Paint::Dim, text);
     out.items(dim("Trace   "), facts.iter().map(|fact| dim(fact)));
-    // A recording without `origin` was made by BPF: its facts are the kernel's own, so nothing need be said about the
-    // method.
+    // A recording without `origin` was made by BPF programs in the kernel. Its times are the kernel's own, so the
+    // screen need not say anything about the method.
     if analysis.meta.origin.is_some() {
         out.items("Recorded   ", recorded(analysis));
     }
