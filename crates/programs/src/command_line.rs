@@ -42,7 +42,7 @@ enum Ask {
     Program,
     /// The label for people. If the label contains the text of a script, this text is shortened.
     Label,
-    /// The label for machine formats, with the whole text of a script.
+    /// The label for JSON, CSV and other machine formats, with the whole text of a script.
     WholeLabel,
     /// The program's name and the words of the label, to compare processes of different recordings. The text of a
     /// script is whole and has no quotes around it.
@@ -445,7 +445,8 @@ fn base_of(path: &[u8]) -> &[u8] {
 /// (`env bash /root/.pyenv/shims/python3`). A shim finds the right version of a program and
 /// replaces itself by that program.
 pub fn shim(filename: &[u8], args: &[&[u8]]) -> Option<&'static str> {
-    // A shim is the executed file or, if an interpreter runs it, one of the first arguments.
+    // The path of a shim, the version manager's stand-in for a program, is that of the executed file or, if an
+    // interpreter runs the shim, one of the first arguments.
     const FIRST: usize = 4;
     let paths = std::iter::once(filename).chain(args.iter().take(FIRST).copied());
     paths.into_iter().find_map(|path| {
@@ -477,7 +478,7 @@ pub fn label_of(argv: &Argv, comm: &Comm, forked: bool) -> String {
     label(argv, comm, forked, Ask::Label)
 }
 
-/// Like [`label_of`], but for machine formats: the text of a script is whole.
+/// Like [`label_of`], but for JSON, CSV and other machine formats: the text of a script is not shortened.
 pub fn whole_label_of(argv: &Argv, comm: &Comm, forked: bool) -> String {
     label(argv, comm, forked, Ask::WholeLabel)
 }

@@ -3,7 +3,7 @@
 
 use crate::words::has;
 
-/// The long options of build tools that go on after a failure, separated by spaces.
+/// The long options with which build tools continue after a failure, separated by spaces.
 pub const KEEPS_GOING: &str = "--keep-going --no-fail-fast --continue --workspaces -ws";
 
 /// The long options by which make only prints what it would do, separated by spaces.
@@ -332,7 +332,8 @@ mod tests {
             "cargo-nextest nextest run -j num-cpus"
         ));
         assert!(!follows("cargo-nextest", "cargo-nextest nextest run -j 2"));
-        // For cargo the order of jobs is known, so a forecast simulates the jobs in this order, and `follows` is false.
+        // For cargo the order of jobs is known, and a forecast simulates the jobs in this order. `follows` is about
+        // jobs in an unknown order, so it is false.
         assert!(!follows("cargo", "cargo build"));
     }
 }

@@ -15,7 +15,8 @@ const LARGEST: usize = 1 << 20;
 /// The number of bytes at the beginning of a command line that are matched with the user's step
 /// rules.
 const SEEN: usize = 4096;
-/// The longest name for people, in columns, of a step that a user's rule names. Machine formats have the whole name.
+/// The longest name for people, in columns, of a step that a user's rule names. JSON, CSV and other machine formats
+/// have the whole name.
 const WIDTH: usize = 120;
 
 /// The user's step rules, set once for this process. All analyses in a process use the same rules,

@@ -168,7 +168,7 @@ impl ProgramName {
         self.tool().is_some_and(|tool| tool.pins)
     }
 
-    /// Whether the program with these arguments changes existing files: those that it names, or any files as
+    /// Whether the program with these arguments changes existing files: those that its arguments name, or any files as
     /// `git checkout` does.
     pub fn edits(&self, args: &[&[u8]]) -> bool {
         let any = |options: &str| args.iter().any(|arg| has(options, arg));

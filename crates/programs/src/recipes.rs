@@ -183,7 +183,7 @@ mod tests {
             let named = name(&[b"sh", b"-c", script.as_bytes()]).unwrap();
             assert!(named.short().starts_with("x word word"), "{named:?}");
             assert!(units::width(named.short()) <= WIDTH, "{named:?}");
-            // The name in machine formats is whole, unless it is longer than any limit.
+            // JSON and other machine formats have the whole name, which is cut only at the length limit of all phrases.
             let whole = script.trim_start_matches("./");
             if words == 20 {
                 assert_eq!(named.whole(), whole);

@@ -21,8 +21,8 @@ pub struct ToolVersion {
 }
 
 impl ToolVersion {
-    /// The version of a tool with which a text of another tool begins: `1.95.0` of `1.95.0 (59807616e)`. Returns `None`
-    /// if the text does not begin with a version.
+    /// Reads the version of `tool` at the beginning of a text that another tool wrote: `1.95.0` in
+    /// `1.95.0 (59807616e)`. Returns `None` if the text does not begin with a version.
     pub fn read(tool: &'static str, text: &str) -> Option<ToolVersion> {
         let is_version = |c: char| c.is_ascii_alphanumeric() || ".-+".contains(c);
         let end = text.find(|c| !is_version(c)).unwrap_or(text.len());

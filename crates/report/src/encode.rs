@@ -14,8 +14,8 @@ object! {
         run_queue_ns: Option<u64> = times.run_queue_known(),
         sleep_ns: Option<u64> = times.sleep_known(),
         blocked_ns: Option<u64> = times.blocked_known(),
-        // This sum is needed only for a recording without scheduling events, because such a recording cannot tell sleep
-        // from blocking.
+        // The sum of sleep and blocking is needed only for a recording without scheduling events, because such a
+        // recording cannot tell the two apart.
         #[serde(skip_serializing_if = "Option::is_none")]
         asleep_or_blocked_ns: Option<u64> = times.asleep_or_blocked_known(),
         unknown_ns: u64 = times.unknown,

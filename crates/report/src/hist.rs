@@ -38,8 +38,8 @@ pub fn summary(hist: &Hist, what: &str) -> Vec<String> {
     parts
 }
 
-/// Draws a histogram of durations as bcc's `cpudist` does: a row of stars for each slot. A wide terminal also shows the
-/// sum of the durations in each slot.
+/// Draws a histogram of durations as bcc's `cpudist` does: a row of stars for each slot, which is a range of durations.
+/// A wide terminal also shows the sum of the durations in each slot.
 pub fn draw(hist: &Hist, out: &mut Page, style: &Style) {
     let slots = hist.slots();
     let most = slots.iter().map(|slot| slot.count).max().unwrap_or(0);
@@ -85,18 +85,20 @@ pub fn sums<'a, R: 'a>(table: Table<'a, R>, what: &str, of: fn(&R) -> &Hist) -> 
 }
 
 /// A row of CSV with histograms of durations: the CPU or the group of threads that the histogram is about, and one of
-/// its slots.
+/// the histogram's slots (ranges of durations).
 struct SlotRow<'r> {
     cpu: Option<CpuId>,
     group: Option<&'r Members>,
-    /// The bounds of the slot in whole µs; `None` for the durations whose whole length is not known.
+    /// The bounds, in whole µs, of the durations that the row counts; `None` for the durations whose whole length is
+    /// not known.
     bounds: Option<(u64, u64)>,
     count: u64,
     total: u64,
 }
 
-/// The sheet for CSV with a row for each slot of each histogram of durations: first the histograms of the CPUs, if there are any,
-/// then the histograms of groups of threads. The last slot has the durations that are only partly known.
+/// The sheet for CSV with a row for each slot (range of durations) of each histogram: first the histograms of the CPUs,
+/// if there are any, then the histograms of groups of threads. The last slot has the durations that are only partly
+/// known.
 pub fn sheet<'r>(
     cpus: Option<&'r BTreeMap<CpuId, Hist>>,
     groups: impl Iterator<Item = &'r (Members, Hist)>,

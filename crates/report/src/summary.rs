@@ -70,8 +70,8 @@ pub struct Summary {
     slow: Vec<SlowTest>,
     path: Option<Path>,
     steps: Vec<TimedPart>,
-    /// The numbers of the job's tests and of the failed ones, including tests in runners' files that have no place in
-    /// the recording.
+    /// The number of the job's tests and the number of failed ones. Tests are included that only a test runner's result
+    /// file has and for which it is not known when they ran.
     tests: TestCount,
     /// The size of runner (CPUs, memory, disk) that the job needs, if it is known.
     size: Option<RunnerSize>,
@@ -88,7 +88,7 @@ struct SlowTest {
     name: Phrase,
     /// The path of the file that the test is in, if it is known.
     file: Option<String>,
-    /// The verdict on the test in words.
+    /// The words for what delayed the test.
     held: String,
 }
 
@@ -558,7 +558,7 @@ mod tests {
             step("lint", None, 400, false),
         ];
         assert_eq!(shown(&list), ["a.o 4.00 s", "b.o 3.00 s", "lint 400 ms"]);
-        // The steps inside a step do not replace it if they explain little of its wall time.
+        // `make` stays in the list, because the only step inside it explains little of its wall time.
         list.truncate(1);
         list.push(step("test", Some(0), 1, false));
         assert_eq!(shown(&list), ["make 9.50 s"]);

@@ -26,8 +26,8 @@ fn doubted(recording: &Recording) -> Vec<Doubt> {
     doubts(&analyzed(recording))
 }
 
-/// If the events of a CPU are missing, the audit notices this, unless the waits in the run queue of this CPU count as
-/// unknown time because the events do not show the waking.
+/// If the events of a CPU are missing, the comparison of the events with the kernel's own sums (the audit) shows this.
+/// An exception are waits in this CPU's run queue that count as unknown time because the events do not show the waking.
 #[test]
 fn a_cpu_without_events_is_noticed() {
     let mut noticed = 0;
@@ -60,8 +60,8 @@ fn a_cpu_without_events_is_noticed() {
     assert!(noticed + unknown >= 7, "{noticed} and {unknown} of 8");
 }
 
-/// If the kernel counted sleeps as waits for a CPU, the kernel's figure is wrong. So the audit does not doubt the
-/// recorded events.
+/// If the kernel counted sleeps as waits for a CPU, the kernel's figure is wrong. So the audit, which compares the
+/// events with the kernel's sums, does not doubt the events.
 #[test]
 fn an_impossible_run_delay_accuses_nobody() {
     let config = Config::new(scenario::build(4, 12, 3), 2, 3_000_000_000);

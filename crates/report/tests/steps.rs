@@ -162,8 +162,8 @@ target make all 0-900
       mark slow 411-500
 ";
     assert_eq!(tree(&analysis), want);
-    // The processes of a compiler belong to the step that makes the file. The shell belongs to make until it executes
-    // the compiler.
+    // The compiler's processes belong to the step of the object file that the compiler makes. The shell that starts the
+    // compiler belongs to the step of make until it executes the compiler.
     let steps = Steps::new(&analysis, &[]);
     let name = |at: u32| {
         let step = steps.of_process(&analysis, ProcessIx(at)).unwrap();
@@ -173,7 +173,7 @@ target make all 0-900
     let shell = steps.at(ThreadIx(1), Ktime(11)).unwrap();
     assert_eq!(steps.list()[shell].name.whole(), "make all");
 
-    // The filter and the rows of groups use the same steps.
+    // The filter and the rows of groups use the same steps as the tree of steps.
     let filter = Filter {
         step: Some("a.o".into()),
         ..Filter::default()
@@ -793,7 +793,7 @@ fn top(analysis: &Analysis) -> String {
     report.text(&style)
 }
 
-/// The failures of the first screen.
+/// The lines of the first screen about failures.
 fn first_screen(analysis: &Analysis) -> String {
     let text = top(analysis);
     let mut lines = text.lines().skip_while(|line| !line.starts_with("Failed"));
@@ -861,7 +861,8 @@ fn a_step_of_a_name_that_all_have_distinguishes_no_process() {
     }
 }
 
-/// A failed probe is no failure if the parent process went on after it. So a build that succeeded has no failures.
+/// A failed probe (a program that is run only to get an answer) is no failure if the parent process went on after it.
+/// So a build that succeeded has no failures.
 #[test]
 fn questions_are_no_failures() {
     let lines: &[Line] = &[
@@ -1399,7 +1400,7 @@ fn a_script_that_gives_up_names_what_failed() {
     assert!(text.starts_with(made), "{text}");
     let text = screen(lines, &[77 << 8, 0, 2 << 8]);
     assert!(text.ends_with("→ perhaps the command exit 77"), "{text}");
-    // If a tool continues after failures and ends with 1, all its failures are named.
+    // If a tool continues after failures and ends with 1, all its failed children are named.
     let names: &[Line] = &[
         (None, 0, 2_000_000_000, &[(0, "python3 ci.py")]),
         (Some(0), 10, 20, &[(11, "./a.sh")]),
@@ -1469,7 +1470,8 @@ fn a_question_is_not_the_reason_because_of_its_status() {
         let text = screen(lines, &[1 << 8, 1 << 8, 0, 0]);
         assert!(text.starts_with("Failed   ci.sh   exit 1"), "{text}");
     }
-    // A program that ran for long is no probe, unless its name shows that it is one.
+    // A program that ran for long is no probe (a program that is run only to get an answer), unless its name shows that
+    // it is one.
     copy[1].2 = 200_000_000;
     let text = screen(&copy, &[1 << 8, 2 << 8, 0, 0]);
     assert!(text.starts_with("Failed   cp a b   exit 2"), "{text}");
@@ -1756,7 +1758,7 @@ fn a_killed_group_has_no_cause_below_it() {
             format!("Failed   ci.sh   killed by {name} with those below it after 900 ns (pid 0)");
         assert_eq!(text, group);
     }
-    // Some processes of the group end with an exit status because others were killed.
+    // Some processes of the killed process group end with an exit status, because the signal killed their children.
     let text = screen(lines, &[137 << 8, 2 << 8, 9, 9]);
     let below = "Failed   sh -c 'sleep 5; true'   killed by SIGKILL with those below it after 880 ns (pid 2)";
     assert!(text.starts_with(below), "{text}");
@@ -1984,7 +1986,7 @@ fn a_script_among_others_may_be_the_reason_of_a_runner() {
         let text = screen(&lines, &[1 << 8, 1 << 8, 0, 0]);
         assert!(text.starts_with("Failed   all.rb   exit 1"), "{text}");
     }
-    // A failed step that ran for long may be the reason, but a short one is not.
+    // A failed step that ran for long may be the reason why the script failed, but a short one is not.
     let text = screen(&other, &[1 << 8, 1 << 8, 0, 0]);
     assert!(text.starts_with("Failed   setup.pl   exit 1"), "{text}");
     assert!(text.contains("→ perhaps the command exit 1"), "{text}");
@@ -2024,7 +2026,7 @@ fn a_program_that_went_on_may_have_kept_a_failure() {
     assert!(text.starts_with("Failed   upload a   exit 3"), "{text}");
     let text = screen(&short, &[1 << 8, 3 << 8, 0]);
     assert!(text.starts_with("Failed   release.rb"), "{text}");
-    // git fails because there is no tag. The script only wanted to know that.
+    // git fails because there is no tag. The script ran git only to find out whether there is one.
     short[1].3 = &[(11, "git describe --tags")];
     let text = screen(&short, &[1 << 8, 128 << 8, 0]);
     assert!(text.starts_with("Failed   release.rb"), "{text}");
@@ -2164,7 +2166,7 @@ fn a_failure_stands_before_those_of_a_trap() {
     assert!(text.starts_with("Failed   rm /run/x.pid"), "{text}");
 }
 
-/// The server of a push ends with 0 although its hook has refused the push.
+/// The server of a `git push` exits with 0 although its hook has refused the pushed commits.
 #[test]
 fn a_hook_of_the_other_repository_explains_a_push() {
     let lines: &[Line] = &[
@@ -2314,8 +2316,8 @@ fn the_only_run_of_many_that_failed_is_perhaps_the_reason() {
     let text = screen(lines, &[1 << 8, 0, 6 << 8, 0]);
     assert!(text.starts_with("Failed   unit.sh mail"), "{text}");
     assert!(text.contains("→ perhaps the command exit 1"), "{text}");
-    // If two scripts failed, the one that ended last is named. Scripts with different names count together as runs of
-    // one interpreter. So if a single one of them failed, it is named, too.
+    // If two runs failed, the one that ended last is named. In `others`, the three runs are of scripts with different
+    // names, but count together as runs of one interpreter, `sh`. So a single failed run among them is named, too.
     let text = screen(lines, &[1 << 8, 6 << 8, 6 << 8, 0]);
     assert!(text.starts_with("Failed   unit.sh mail"), "{text}");
     assert!(text.contains("→ perhaps the command exit 1"), "{text}");

@@ -349,7 +349,8 @@ fn starts_are_those_in_the_recording() {
     );
 }
 
-/// The critical path of an analyzed span begins and ends with the span, not with an exec and the end of the recording.
+/// If only a part of a recording (a span) is analyzed, the critical path begins and ends with this part, and not with
+/// the exec of COMMAND and the end of the recording.
 #[test]
 fn the_path_of_a_span_says_so() {
     let title = |options: &Options| {

@@ -260,7 +260,7 @@ impl Outline {
         }
     }
 
-    /// The place in [`Outline::files`] of a file that a command executes; `None` if it cannot be part of the outline.
+    /// The index in [`Outline::files`] of a file that a command executes; `None` if it cannot be part of the outline.
     fn file(&mut self, at: CommandIx, path: &[u8], text: &[u8]) -> Option<usize> {
         let mut files = self.files.iter();
         if let Some(known) = files.position(|file| file.path == path) {

@@ -35,8 +35,8 @@ pub struct Outline {
     pub is_whole: bool,
     /// The files that the script sources (`. FILE`), in the order of the commands that do so.
     pub files: Vec<SourcedFile>,
-    /// The commands that execute a file, with the places of the files in `files`. In a loop, such a command executes
-    /// one file after the other.
+    /// The commands that execute files in the script's own shell, each with the indices of these files in `files`. In a
+    /// loop, such a command executes one file after the other.
     pub(super) sources: BTreeMap<CommandIx, Vec<usize>>,
 }
 

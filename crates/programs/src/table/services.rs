@@ -105,7 +105,8 @@ fn git(line: &Line) -> Option<FoundStep> {
 }
 
 fn docker(line: &Line) -> Option<FoundStep> {
-    // docker starts such a plugin with the same arguments, and docker's own process is the step already.
+    // docker starts a plugin such as `docker-compose` with docker's own arguments. The process of docker already counts
+    // as the build step, so the plugin does not.
     if line.name.starts_with("docker-") {
         return None;
     }

@@ -33,7 +33,7 @@ pub enum UtilityUse {
     Maker,
     /// The program waits for the time that is its argument.
     Nap,
-    /// The program removes the files that it names.
+    /// The program removes the files that its arguments name.
     Removal,
     /// The program runs another program on a new terminal, and reads the output of that other program to the end.
     Terminal,

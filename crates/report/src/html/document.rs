@@ -54,8 +54,8 @@ pub struct Document {
     cpu_time: Shares,
     warnings: Vec<String>,
     failures: FailureRows,
-    /// The verdict on the whole build; `None` if the recording does not show how much of the build's time the machine
-    /// withheld.
+    /// The verdict on the whole build: who is responsible for its time. `None` if the recording does not show for how
+    /// long the machine delayed the build, for example by other tasks.
     verdict: Option<VerdictRow>,
     advice: Vec<Change>,
     combined: Option<String>,
@@ -76,10 +76,10 @@ pub struct Document {
     /// The name of a step that runs tests as a whole, although its test runner could report each test as a step; `None`
     /// if there is no such step.
     untold: Option<String>,
-    /// The number of failed tests that have no place in the recording's time. Only the result files of test runners
-    /// have these tests.
+    /// The number of failed tests for which it is not known when they ran. Only the result files of test runners have
+    /// these tests.
     unplaced_failed: usize,
-    /// The name and the result of the first failed tests that have no place in the recording's time.
+    /// The names and results of the first failed tests for which it is not known when they ran.
     unplaced_names: Vec<(String, &'static str)>,
     /// The names of the columns that show how a step's wall time was used, such as on a CPU or waiting for the disk.
     uses: Vec<&'static str>,
@@ -135,7 +135,7 @@ pub fn document(
     let shown = advised.to_change().count();
     let tables = Tables::new(analysis, &steps, &mut strings);
     let programs: BTreeSet<ProgramName> = analysis.processes.iter().map(label::program).collect();
-    // The steps come before the failures, because the verdicts on the steps, which the failures need, are found
+    // The steps are computed before the failures, because the failures need the verdicts on the steps, which are found
     // together with the steps' times.
     let mut step_columns = steps.columns(analysis, path, &needs, contention, &mut strings);
     let failures = Failures::new(recording, &everything, Some(&steps.judged));

@@ -20,7 +20,7 @@ const EVIDENCE: usize = 40;
 /// The largest number of failed processes, steps and tests that the HTML report lists.
 const FAILURES: usize = 20;
 
-/// The names and results of the first failed tests whose place in the recording is not known. Only the result files of
+/// The names and results of the first failed tests for which it is not known when they ran. Only the result files of
 /// test runners have these tests.
 pub(super) fn unplaced(imports: &Imports) -> Vec<(String, &'static str)> {
     let tests = imports.unplaced_failed().take(FAILURES);
@@ -60,10 +60,11 @@ object! {
         ci: Vec<String> = ci::words(&Ci::new(&analysis.meta)),
         // Whether every task of the machine was recorded.
         all: bool = analysis.meta.scope == Scope::All,
-        // The analyzed span of time, in ns since the start of the recording.
+        // The beginning (`from`) and the end (`to`) of the analyzed part of the recording, in ns since the start of the
+        // recording.
         from: u64 = analysis.start.since(analysis.meta.start),
         to: u64 = analysis.end.since(analysis.meta.start),
-        // The length of the whole recording.
+        // The length of the whole recording in ns, even if only a part of it is analyzed.
         whole: u64 = analysis.whole,
         version: String = env!("CARGO_PKG_VERSION").into(),
     }
@@ -102,7 +103,7 @@ object! {
         beside: Vec<String> = failures.beside.iter().map(|failed| format!("{} {}", failed.name().short(), failed.ended().short())).collect(),
         command: bool = failures.command.is_some(),
         tolerated: usize = failures.tolerated,
-        // The processes that failed without consequences, including processes outside of COMMAND.
+        // The processes that failed without consequences, including processes that are not descendants of COMMAND.
         calm: Vec<u32> = failures.calm.iter().map(|ix| ix.0).collect(),
         // The processes that failed because of another failure.
         led: Vec<u32> = failures.led.iter().map(|ix| ix.0).collect(),

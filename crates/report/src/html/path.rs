@@ -34,7 +34,8 @@ object! {
         // it.
         count: u64 = share.count,
         times: StateTimes = states(&share.spent),
-        // The longest wait in words; `None` if this wait is short.
+        // The kind of wait that has most of this step's time on the critical path, in words; `None` if it is short, or
+        // for time outside of steps.
         waited: Option<String> = share.waited(),
     }
 
@@ -50,15 +51,16 @@ object! {
 columns!(Pieces(step: &PathPiece) {
     thread: u32 = step.thread,
     length: u64 = step.length,
-    // The index in `shares` of the program (or other group, such as unknown time) to which the segment belongs.
+    // The index in `shares` of the program (or other group, such as unknown time) to which this segment of the critical
+    // path belongs.
     share: u32 = step.share,
-    // The index in `owners` of the step to which the segment belongs, or of the program outside of steps.
+    // The index in `owners` of the step to which this segment of the critical path belongs. For a segment outside of
+    // all steps, it is the index of the program.
     owner: u32 = step.owner,
-    // The transition to the next segment: 0 same thread, 1 fork, 2 exit, 3 end of
-    // a vfork, 4 wake-up, 5 a sleep that the next segment's thread ends, 6 the recording's
-    // end, 7 a job slot.
+    // How the critical path goes on to its next segment: 0 same thread, 1 fork, 2 exit, 3 end of a vfork, 4 wake-up, 5
+    // a sleep that the next segment's thread ends, 6 the recording's end, 7 a job slot.
     then: u8 = step.then,
-    // 1 if no event shows the segment, or its transition to the next one.
+    // 1 if no event shows this segment of the critical path, or how the path goes on to the next segment; otherwise 0.
     inferred: u8 = step.inferred.into(),
 });
 
@@ -73,7 +75,7 @@ pub struct Path {
     /// separate parts of the path that belong to it, and its index in `states`.
     shares: Vec<(String, u64, u64, usize)>,
     owners: Vec<Owner>,
-    /// Whether the path is shown by step, because that says more than by program.
+    /// Whether the page shows the path's time by step, because a division by step says more than a division by program.
     by_step: bool,
     /// The kinds of waits on the critical path, the longest first.
     waits: Vec<Wait>,
@@ -163,7 +165,8 @@ struct PathPiece {
 }
 
 /// The segments of the critical path for the HTML report. If there are too many, consecutive short ones are merged. A
-/// merged piece has the thread and the attribution of its longest segment; the sums by step and by program stay exact.
+/// merged piece has the thread, the step and the program of its longest segment. The sums by step and by program stay
+/// exact.
 fn merged(all: impl Iterator<Item = PathPiece>, count: usize, whole: u64) -> Vec<PathPiece> {
     if count <= PIECES {
         return all.collect();

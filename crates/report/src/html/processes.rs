@@ -148,7 +148,7 @@ columns!(Threads(zero: Ktime, thread: &Thread, digits: Digits, strings: &mut Str
 });
 
 columns!(Execs(process: &Process, exec: &ExecSpan, digits: Digits, strings: &mut Strings) {
-    // The time in ns since the start of the process.
+    // The time in ns from the start of the process to the start of this program in it.
     start: i64 = rounded(difference(exec.start.0, process.start.0), digits),
     // The time in ns from the end of this program to the end of the process. It is 0 for the last exec, whose program
     // ends with the process.

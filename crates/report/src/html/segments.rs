@@ -339,13 +339,15 @@ pub fn segments(analysis: &Analysis, room: u64) -> Segments {
         ..Segments::default()
     };
     if all > room {
-        // A larger grain leaves fewer pieces. But each thread keeps at least one piece, and its row in the file takes
-        // as much space as another piece. So room for one piece per thread is subtracted.
+        // A larger grain (the length below which stretches are merged) leaves fewer pieces. But each thread keeps at
+        // least one piece, and its row in the file takes as much space as another piece. So room for one piece per
+        // thread is subtracted.
         let lanes = analysis.threads.len() as u64;
         let room = room.saturating_sub(lanes).max(lanes + lanes / 2);
-        // Counting the pieces of all threads for each grain would take longer than everything else, so a sample of
-        // threads with about a million stretches is counted. Threads follow a pattern (shell, driver, compiler, and
-        // again), so a hash chooses them and not every n-th.
+        // For each possible grain (the length below which stretches are merged), the pieces are counted. Counting those
+        // of all threads would take longer than everything else, so a sample of threads with about a million stretches
+        // is counted. Threads follow a pattern (shell, driver, compiler, and again), so a hash chooses them and not
+        // every n-th.
         let step = all / SAMPLE + 1;
         let is_taken = |ix: &ThreadIx| {
             let mixed = u64::from(ix.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
@@ -361,7 +363,7 @@ pub fn segments(analysis: &Analysis, room: u64) -> Segments {
             share_of(count, all, sampled)
         };
         // `guess` is the length of a piece if the time of all threads were divided evenly into `room` pieces. The
-        // search for the grain begins far below it.
+        // search for the grain, the length below which stretches are merged, begins far below `guess`.
         let lives = analysis.threads.iter().map(|t| t.wall());
         let guess = lives.fold(0, u64::saturating_add) / room;
         let mut shift = guess.max(1).ilog2().saturating_sub(4);

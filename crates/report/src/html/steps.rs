@@ -85,8 +85,8 @@ columns!(Steps(analysis: &Analysis, row: &StepRow<'_>, strings: &mut Strings) {
     after: Vec<u32> = row.after.clone(),
 });
 
-/// The error in ns of a step's place in the recording's time, if it is worth mentioning: at least a hundredth of
-/// the step's wall time.
+/// The possible error in ns of a step's start and end, if it is worth mentioning: at least a hundredth of the step's
+/// wall time.
 fn place_error_of(step: &Step) -> Option<u64> {
     let error = step.place_error.filter(|error| *error > 0)?;
     (error.saturating_mul(100) >= step.wall()).then_some(error)
@@ -133,8 +133,8 @@ fn course(parts: &[CoursePart]) -> Vec<u32> {
     out
 }
 
-/// A text about a step for the HTML report: its result, how its wall time was used, and how exact its place in time
-/// is.
+/// A text about a step for the HTML report: its result, how its wall time was used, and how exactly its start and end
+/// are known.
 fn spent(row: &StepRow<'_>) -> String {
     let result = row.step.result.clone();
     let spent = row.times.spent.filter(|_| !row.step.is_moment());
@@ -317,7 +317,8 @@ mod tests {
         let all = [
             part(TimeKind::OnCpu, 2_000),
             part(TimeKind::Disk, 1),
-            // Memory and others are shown in one column, so their shares are added up.
+            // The time kinds "memory" and "others" are shown in one column, so their shares of the step's time are
+            // added up.
             part(TimeKind::Memory, 500),
             part(TimeKind::Others, 500),
             part(TimeKind::RunQueue, 999),

@@ -68,7 +68,7 @@ pub fn render(view: &View<'_>) -> io::Result<Vec<u8>> {
     values.sort_unstable();
     let mut values = values.into_iter().peekable();
     let mut stream = Stream::new(view);
-    // The end of the last interval that was written.
+    // The end of the last interval whose values were written, in ns since the start of the recording.
     let mut open = None;
     let ts = |out: &mut Vec<u8>, ns| writeln!(out, "{{\"ts\": {}}},", decimal(ns, 9));
     if values.peek().map(|(number, ..)| *number) != Some(series.first()) {

@@ -112,13 +112,13 @@ struct FoundPath {
     limits: Option<Limits>,
 }
 
-/// The owner of a leg of the critical path.
+/// The step or program to which a leg (a consecutive part) of the critical path belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum LegOwner {
-    /// The leg belongs to the share of the critical path with this index in [`PathBySteps::shares`]: to the steps with
-    /// one name, or to one use of the time outside of all steps.
+    /// The leg belongs to the share of the critical path with this index in [`PathBySteps::shares`]. A share has the
+    /// time of all steps with one name or, outside of all steps, the time of one program or of another group.
     Share(usize),
-    /// A group of programs; `None` if the program is not known.
+    /// The leg belongs to this group of programs; `None` if it is not known to which.
     Program(Option<Group>),
 }
 
@@ -126,9 +126,9 @@ enum LegOwner {
 struct NamedLeg {
     leg: Leg,
     owner: LegOwner,
-    /// The full name of the step or the task to which this leg of the critical path belongs.
+    /// The full name of the step or the task to which this leg (a consecutive part) of the critical path belongs.
     name: String,
-    /// The short name of the step or the program to which this leg of the critical path belongs.
+    /// The short name of the step or the program to which this leg (a consecutive part) of the critical path belongs.
     short: String,
 }
 
@@ -139,8 +139,8 @@ impl NamedLeg {
     }
 }
 
-/// A row of the table of the critical path's legs, which is about one long leg, or about several consecutive short
-/// legs.
+/// A row of the table of the critical path's legs (parts in one step or program each). The row is about one long leg,
+/// or about several consecutive short legs.
 struct LegRow {
     from: Cell,
     to: Cell,
@@ -402,7 +402,7 @@ impl<'a> PathReport<'a> {
             .rev()
             .filter_map(|count| names.get(..count));
         let mut fit = fit.map(text).filter(|text| units::width(text) <= room);
-        // If not even one name fits, only the number of steps is printed.
+        // If not even one name fits, only the number of short legs (parts of the critical path) is printed.
         fit.next()
             .unwrap_or_else(|| format!("{} shorter steps", units::count(legs.len() as u64)))
     }
@@ -546,8 +546,8 @@ impl<'a> PathReport<'a> {
     }
 }
 
-/// The time in nanoseconds of these legs of the critical path that no event shows. For this time, the course of the
-/// path is only the most likely one.
+/// The part, in nanoseconds, of the time of these legs (parts of the critical path) that no event shows. For this time,
+/// the course of the path is only the most likely one.
 fn inferred(legs: &[Leg]) -> u64 {
     legs.iter().map(|leg| leg.inferred).sum()
 }

@@ -82,8 +82,8 @@ impl<'a> Flame<'a> {
         let (on, cpu) = (self.functions.sum(Doing::OnCpu), self.cpu?);
         let period = on.ns.checked_div(on.samples)?;
         let missing = cpu.saturating_sub(on.ns);
-        // The sampled time of n samples varies by √n periods. A difference of less than three times this variation is
-        // taken for chance.
+        // A period is the mean time that one sample stands for. By chance, the sampled time of n samples varies by √n
+        // periods. A difference of less than three times this variation is taken for chance.
         let chance = 3.0 * (cpu as f64 * period as f64).sqrt();
         (missing as f64 > chance).then_some(missing)
     }

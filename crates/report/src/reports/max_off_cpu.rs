@@ -1,4 +1,5 @@
-//! The report on the longest time off CPU of each process in each interval.
+//! The report on the longest time off CPU of each process in each interval. The recording's time is divided into equal
+//! intervals.
 
 use serde_json::{json, Value};
 

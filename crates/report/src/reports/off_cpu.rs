@@ -151,7 +151,8 @@ impl<'a> OffCpu<'a> {
         let whole = self.waits.sums.all.total();
         let mut rows: Vec<_> = self.waits.sums.all.used().collect();
         rows.sort_by_key(|(reason, sum)| (*reason == WaitReason::Unknown, Reverse(sum.total)));
-        // The kernel's totals show how long tasks ran or were runnable in unknown time, but not when.
+        // The kernel's totals show for how long tasks ran or were runnable in the time that the events do not show, but
+        // not when.
         let mut sums = ByKernel::default();
         self.view
             .processes()

@@ -1,4 +1,5 @@
-//! The report on the time on a CPU of every process in every interval.
+//! The report on the time on a CPU of every process in every interval. The recording's time is divided into equal
+//! intervals.
 
 use serde_json::{json, Value};
 use tr_analyze::model::Basis;

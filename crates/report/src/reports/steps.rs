@@ -70,8 +70,8 @@ impl<'a> StepsReport<'a> {
         let judged = StepVerdicts::new(view.recording);
         let path = path::path_of(view);
         let segments = path.map_or(Vec::new(), |path| path.segments);
-        // The steps come before the failures, because the verdicts on the steps, which the failures need, are found
-        // together with the steps' times.
+        // The steps are computed before the failures, because the failures need the verdicts on the steps, which are
+        // found together with the steps' times.
         let times = judged.times(&segments, None);
         // Whether a failure matters is decided by all processes, not by the chosen ones alone.
         let everything: Vec<ProcessIx> = analysis.process_ids().collect();
@@ -591,8 +591,7 @@ fn summed<'a, R: 'a>(
 type StepRow<'t> = (StepIx, &'t Step, &'t StepTimes);
 
 enum StepItem<'t> {
-    /// The position in the tree of steps from which lines are still to be made: the steps inside the given one, or
-    /// the outermost steps for `None`.
+    /// A step whose inner steps still have to get their lines; `None` stands for the outermost steps.
     Inside(Option<StepIx>, Levels),
     Rest(StepLine<'t>),
 }

@@ -30,8 +30,8 @@ pub struct SystemCalls<'a> {
     rows: Vec<CallRow>,
 }
 
-/// A row of the report on system calls: the number and times of one call, over all chosen processes or over
-/// a group of them.
+/// A row of the report on system calls: the number and times of the calls of one system call, over all chosen processes
+/// or over a group of them.
 struct CallRow {
     group: Option<usize>,
     name: String,

@@ -234,7 +234,8 @@ impl Top<'_> {
         out.spans([Span::new(Paint::Bold, title), "   ".into(), length]);
         let around = critical_path::around(analysis, path);
         // The bars get the lines of the screen that are left. All other lines are counted first: the texts above and
-        // below, a blank line, the note on the time around the path, and a table with its two titles.
+        // below, a blank line, the note on the time before and after the critical path (`around`), and a table with its
+        // two titles.
         let others = out.height(style) + 4 + ROWS + usize::from(around.is_some());
         found.bars(out, whole, room.saturating_sub(others).clamp(2, BARS));
         if let Some(around) = around {
@@ -300,8 +301,8 @@ fn trace(out: &mut Page, view: &View) {
     ];
     let dim = |text: &str| Span::new(Paint::Dim, text);
     out.items(dim("Trace   "), facts.iter().map(|fact| dim(fact)));
-    // A recording without `origin` was made by BPF: its facts are the kernel's own, so nothing need be said about the
-    // method.
+    // A recording without `origin` was made by BPF programs in the kernel. Its times are the kernel's own, so the
+    // screen need not say anything about the method.
     if analysis.meta.origin.is_some() {
         out.items("Recorded   ", recorded(analysis));
     }
@@ -371,9 +372,9 @@ impl Top<'_> {
         out.table(&self.columns(&shown).titled(title), &shown);
     }
 
-    /// Puts the name of a step before the name of a process in the table, where the labels of several processes have
-    /// the same parts and the processes belong to different steps. The parts for people count, because processes whose
-    /// scripts differ only in a part that the label leaves out also need something that distinguishes them.
+    /// Puts the name of a step before the name of a process in the table, if several processes have equal labels and
+    /// belong to different steps. The shortened labels for people are compared: processes whose scripts differ only in
+    /// a part that these labels leave out also need something that distinguishes them.
     fn name_by_steps(&self, rows: &mut [GroupRow], steps: &Steps) {
         let mut by_label: HashMap<Vec<String>, Vec<usize>> = HashMap::new();
         for (at, row) in rows.iter().enumerate() {
@@ -395,9 +396,9 @@ impl Top<'_> {
         }
     }
 
-    /// For each of several rows with the same label, the name of a step that distinguishes the row from the others. This
-    /// step is the innermost step around the row's process whose name is not also that of a step around the process of
-    /// every other row. `None` if there is no such step.
+    /// For each of several rows with the same label, the name of a step that distinguishes the row from the others.
+    /// This step is the innermost step around the row's process whose name is not also that of a step around the
+    /// process of every other row. `None` if there is no such step.
     fn distinguishing<'s>(&self, rows: &[&GroupRow], steps: &'s Steps) -> Vec<Option<&'s Phrase>> {
         let around = |row: &&GroupRow| -> Vec<&'s Phrase> {
             let process = row.process;

@@ -75,11 +75,13 @@ impl Tree<'_> {
             }
         }
         let weight = |ix: &ProcessIx| self.nodes.sum_of(*ix).weight;
-        // Each line comes with the weight and the first process by which the lines are sorted.
+        // Each line comes with the weight (CPU time plus wall time) and the first of its processes. The lines are
+        // sorted by these two.
         let mut items: Vec<(u64, ProcessIx, TreeItem)> = Vec::new();
         let one = |ix: ProcessIx| (weight(&ix), ix, TreeItem::One { ix, open: false });
         for mut kind in kinds.into_values() {
-            // The heaviest process comes first. Equally heavy ones are in the order of their start.
+            // The process with the greatest weight (CPU time plus wall time) comes first. Processes with equal weights
+            // are in the order of their start.
             kind.sort_unstable_by_key(|ix| (Reverse(weight(ix)), *ix));
             let small = kind.partition_point(|ix| weight(ix) >= least.max(1));
             // Two or more small processes of one kind share a line. If there are four or more small processes, the
@@ -132,8 +134,9 @@ impl Tree<'_> {
         items
     }
 
-    /// The lines of the tree of processes, each with its depth. Starting from the roots, the children of the
-    /// heaviest process with a line are added again and again, until `room` lines are used.
+    /// The lines of the tree of processes, each with its depth. At first, only the roots have lines. Then the children
+    /// of the process with the greatest weight (CPU time plus wall time) get lines, again and again, until `room` lines
+    /// are used.
     fn lines(&self, room: usize) -> Vec<(TreeItem, Levels)> {
         let room = room.max(1);
         let all = self.nodes.over(&self.nodes.roots);
@@ -248,7 +251,7 @@ impl Tree<'_> {
 
     /// The table of the tree's processes with the columns of JSON and CSV.
     fn rows(&self) -> Table<'_, TreeRow<'_>> {
-        // For each process, the place of its row in the document.
+        // For each process, the index of its row in the JSON document.
         let mut places: Arena<ProcessIx, usize> =
             self.view.analysis.process_ids().map(|_| 0).collect();
         for (place, ix) in self.nodes.order.iter().enumerate() {

@@ -87,7 +87,8 @@ fn number(row: &BTreeMap<String, String>, column: &str) -> u64 {
     row[column].parse().unwrap_or(0)
 }
 
-/// The critical path's times by column, as each output has them.
+/// The critical path's times by column, once for each place that shows them: the JSON's shares and steps, the CSV, and
+/// others.
 fn told(analysis: &Analysis) -> Vec<(&'static str, Times)> {
     let path = &json(analysis, ReportKind::CriticalPath)["path"];
     let shares = path["shares"].as_array().unwrap();
@@ -173,7 +174,7 @@ fn check(name: &str, analysis: &Analysis) -> Times {
     told.swap_remove(0).1
 }
 
-/// The usual test run covers the small fixtures, and `make test-long` covers all fixtures.
+/// The usual test run covers the small stored recordings (fixtures), and `make test-long` covers all of them.
 #[test]
 fn of_each_fixture() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");

@@ -118,7 +118,7 @@ fn waits(wait: (Reason, u16), waker: u32, status: u32) -> Hand {
     hand
 }
 
-/// The kind of the critical path's longest share, and its time in ms.
+/// The kind of time that has most of the critical path, and its length in ms.
 fn longest(analysis: &Analysis) -> (String, u64) {
     let path = value(analysis, &super::ask(), ReportKind::CriticalPath);
     let share = &path["path"]["shares"][0];
@@ -360,8 +360,8 @@ fn a_parent_that_slept_has_stopped_nobody() {
     }
 }
 
-/// If an alarm ends a wait, the recording does not show what the process waited for. Without the alarm, the wait would
-/// have been longer.
+/// If an alarm (a timer that the process has set for itself) ends a wait, the recording does not show what the process
+/// waited for. Without the alarm, the wait would have been longer.
 #[test]
 fn an_alarm_is_no_sleep() {
     let none: [&str; 0] = [];
@@ -384,14 +384,15 @@ fn an_alarm_is_no_sleep() {
     }
 }
 
-/// The pids of the processes on the critical path, step by step.
+/// The pids of the processes on the critical path, in the order in which the path goes through them.
 fn steps(analysis: &Analysis) -> Vec<u64> {
     let path = value(analysis, &super::ask(), ReportKind::CriticalPath);
     let steps = path["path"]["steps"].as_array().unwrap().iter();
     steps.map(|step| step["pid"].as_u64().unwrap()).collect()
 }
 
-/// If an alarm ended a process, the critical path goes on in the child that was alive while the process waited.
+/// If an alarm (a timer that the process has set for itself) ended a process, the critical path goes on in the child
+/// that was alive while the process waited.
 #[test]
 fn an_alarm_leads_to_the_living_child() {
     for (reason, status, child) in [
@@ -508,7 +509,7 @@ fn what_has_no_answer_is_not_to_be_kept_in_a_cache() {
             if name {
                 asks(&mut hand, from - 1, at);
             }
-            // A call that no task ended has timed out, so the request was not answered.
+            // A system call that no task ended has timed out, so the request was not answered.
             let timeout = match *waker {
                 0 => Timeout::after(u64::try_from(part * MS).unwrap()).asked(),
                 _ => Timeout::UNKNOWN,

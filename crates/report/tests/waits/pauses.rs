@@ -396,9 +396,9 @@ fn a_heartbeat_that_handles_its_end_has_no_length_of_its_own() {
     assert!(!text.contains("sleeps"), "{text}");
 }
 
-/// COMMAND and another program take turns: each reads what the other one wrote. While other tasks have the CPUs, most of
-/// their waits are not there, because the answer has come before the program reads. So the forecast must allow for the
-/// work of both, one after the other.
+/// COMMAND and another program take turns: each reads what the other one wrote. While other tasks have the CPUs, the
+/// recording lacks most of the two programs' waits for each other, because the answer is already there when a program
+/// reads. So the forecast must allow for the work of both programs, one after the other.
 #[test]
 fn programs_that_take_turns_are_not_forecast_to_run_at_once() {
     let mut hand = command(2_500);
@@ -414,7 +414,7 @@ fn programs_that_take_turns_are_not_forecast_to_run_at_once() {
         wakes(&mut hand, 11, at + 1, (10, 0));
         sleeps_at(&mut hand, (11, 1), (at + 1) * MS + 1_000, read);
     }
-    // Then both wait for a CPU, and each finds what it needs when it gets one.
+    // Then both programs wait for a CPU. When a program gets its CPU, the other one's answer is already there.
     wakes(&mut hand, 10, 400, (11, 1));
     hand.preempt(0, 410 * MS, 10, RUNNING, 98)
         .preempt(1, 410 * MS, 11, RUNNING, 99)
@@ -525,7 +525,8 @@ fn a_program_that_waits_on_after_a_signal_of_its_parent_can_end_at_once() {
     assert!(text.contains(words), "{text}");
 }
 
-/// A program sleeps for most of COMMAND's time. It is either a benchmark with a set length or any other program.
+/// A program sleeps for most of COMMAND's time. The advice names these sleeps, unless the program is a benchmark whose
+/// arguments set how long it measures.
 #[test]
 fn a_measurement_for_a_set_time_is_not_judged() {
     for (program, is_measurement) in [("/w/pgbench -T 1 db", true), ("/w/pgbench -t 9 db", false)] {

@@ -24,7 +24,7 @@ pub(super) fn becomes_on(hand: &mut Hand, cpu: u16, pid: u32, at: i64, line: &st
     }
 }
 
-/// Lets a task sleep until a timer ends, from one time to another, and then go on on its CPU.
+/// Lets a task sleep until a timer ends, from the time `from` until the time `to`. The task then runs again on its CPU.
 pub(super) fn naps(hand: &mut Hand, task: (u32, usize), from: i64, to: i64) {
     sleeps(hand, task, from, NAP);
     wakes(hand, 0, to, task);
@@ -76,7 +76,8 @@ fn a_runtimes_end_makes_no_ticks_of_its_naps() {
 }
 
 /// The main thread of an event loop naps five times. Then it waits for an answer of another thread of its process. Each
-/// nap delayed the run. So the naps must not be taken for the ticks of a loop that waits for the answer.
+/// nap delayed the run. So the naps must not be taken for ticks: for the regular, harmless wake-ups of a loop that
+/// waits for the answer.
 #[test]
 fn naps_on_the_critical_path_are_no_ticks() {
     let mut hand = command(1_100);
@@ -249,8 +250,8 @@ fn a_script_that_waits_for_a_server_that_works_polls() {
     assert!(text.contains("checks every 250 ms, 4 times"), "{text}");
 }
 
-/// A script checks after naps of 20 and 28 ms whether its server answers, by a program that asks the server. The server waits for a
-/// disk and works until it is ready, and the script needs it. So the script's naps cost no time.
+/// A script checks after naps of 20 and 28 ms whether its server answers, by a program that asks the server. The server
+/// waits for a disk and works until it is ready, and the script needs it. So the script's naps cost no time.
 #[test]
 fn naps_until_a_server_has_started_cost_nothing() {
     let mut hand = command(500);
@@ -274,8 +275,8 @@ fn naps_until_a_server_has_started_cost_nothing() {
     assert!(!text.contains("What to change"), "{text}");
 }
 
-/// A thread of a runtime looks after its other threads every 100 ms while these work. COMMAND's naps are not named
-/// together with the sleeps of that thread, because nothing waits for them.
+/// A thread of a runtime looks after its other threads every 100 ms while these work. The advice names COMMAND's naps,
+/// but not the sleeps of that thread, because nothing waits for them.
 #[test]
 fn ticks_beside_work_are_no_sleeps_that_something_waits_for() {
     let mut hand = command(1_300);
@@ -346,7 +347,7 @@ fn a_build_that_waits_is_not_the_machines() {
     assert!(!text.contains("the machine"), "{text}");
 }
 
-/// Lets a task wait in poll on its CPU, with a time-out in milliseconds.
+/// Lets a task leave its CPU and wait in poll(2), with a time-out in milliseconds.
 pub(super) fn polls(hand: &mut Hand, task: (u32, usize), from: i64, timeout: u64) {
     polls_until(hand, task, from, Timeout::after(timeout * 1_000_000));
 }
@@ -601,9 +602,9 @@ fn a_time_out_after_which_a_child_is_killed_is_named() {
     );
 }
 
-/// COMMAND signals a shell that waits for its child, and asks 20 times whether the shell has ended. The shell handles the
-/// signal only after its child, so COMMAND kills it in the end. If COMMAND never signaled the shell, the naps have another
-/// purpose.
+/// COMMAND signals a shell that waits for its child, and asks 20 times whether the shell has ended. The shell handles
+/// the signal only after its child, so COMMAND kills it in the end. If COMMAND never signaled the shell, the naps have
+/// another purpose.
 #[test]
 fn naps_between_a_signal_and_a_kill_are_a_grace() {
     for is_signaled in [true, false] {
@@ -636,7 +637,7 @@ fn naps_between_a_signal_and_a_kill_are_a_grace() {
 }
 
 /// COMMAND ends an idle server, whose timer expires just then, so that no waking shows the signal. The critical path
-/// leads through the server's ticks, but COMMAND decided when the server ended.
+/// leads through the server's ticks (its regular wake-ups by the timer), but COMMAND decided when the server ended.
 #[test]
 fn ticks_of_a_server_before_it_is_killed_cost_nothing() {
     for status in [TERM, 0] {

@@ -26,14 +26,13 @@ pub(super) struct Causes<'a> {
     pub(super) status: u32,
     pub(super) found: BTreeSet<EndingCause>,
     pub(super) seen: HashSet<(StateIx, Search)>,
-    /// The possible ends of the script for which a cause was found, as states of the comparison
-    /// with the recording.
+    /// The possible ends of the script for which a cause was found. Each is a state of the comparison with the
+    /// recording.
     pub(super) feasible: Vec<StateIx>,
     /// The tests in the script whose success decided that a statement such as `exit 1` was
     /// executed.
     pub(super) deciding: BTreeSet<CommandIx>,
-    /// The states from which the backward search still has to continue, each with the fact to
-    /// search for.
+    /// The states of the script from which the backward search still has to continue, each with the fact to search for.
     pub(super) queue: Vec<(StateIx, Search)>,
     pub(super) budget: usize,
     /// Failed child processes whose success would have changed a variable, so that the script would not have ended:
@@ -79,7 +78,8 @@ impl Causes<'_> {
         Some(&self.walk.graph.nodes.get(state.node)?.what)
     }
 
-    /// Searches backward for causes along all paths that lead to this state of the script.
+    /// Searches backward for causes along all paths through the script that lead to this state (a node of the script's
+    /// graph and the next child).
     fn back(&mut self, from: StateIx, search: Search) {
         self.queue.push((from, search));
         while let Some((at, search)) = self.queue.pop() {
@@ -171,7 +171,7 @@ impl Causes<'_> {
         self.found.insert(cause);
     }
 
-    /// Examines one step of the backward search, from the state `to` back to the state `from`.
+    /// Examines one step of the backward search, from the state `to` of the script back to the state `from` before it.
     /// Returns what to search for in the steps before `from`, or `None` if the search ends here.
     fn step(&mut self, from: StateIx, to: StateIx, search: Search) -> Option<Search> {
         let state = self.walk.states.get(from)?;
@@ -533,7 +533,8 @@ impl Causes<'_> {
         self.has_use(child, UtilityUse::Question)
     }
 
-    /// Whether a child runs a program by which scripts ask questions, and compares no files.
+    /// Whether the child runs a program that scripts only run to get an answer from its exit status (`grep -q`), and
+    /// not one that compares files.
     pub(super) fn only_asks(&self, child: usize) -> bool {
         self.is_question(child) && !self.has_use(child, UtilityUse::Compare)
     }
@@ -550,8 +551,8 @@ impl Causes<'_> {
         name.is_some_and(|name| utilities::uses(name).contains(&which))
     }
 
-    /// Searches for the command whose success or failure the script tested, at the step between two states of the
-    /// script. Returns what to search for next, or `None` if the search ends here.
+    /// Searches for the command whose success or failure the script tested, on the way from the state `from` to the
+    /// next state `to` of the script. Returns what to search for next, or `None` if the search ends here.
     fn tested(&mut self, from: StateIx, to: StateIx, otherwise: Otherwise) -> Option<Search> {
         let walk = self.walk;
         let state = walk.states.get(from)?;

@@ -45,7 +45,8 @@ pub(super) enum Search {
         usage: Usage,
         otherwise: Otherwise,
     },
-    /// Search at the command right before a statement of the script.
+    /// Search for the end of a loop right before a statement of the script. The search ends if a command stands there
+    /// instead.
     Before(Otherwise),
     /// Search for the failed background jobs that the shell waited for.
     Jobs,

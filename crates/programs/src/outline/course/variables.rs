@@ -58,7 +58,8 @@ impl Causes<'_> {
         status.is_none_or(|status| self.is_fit(usage, name, status.to_string().as_bytes()))
     }
 
-    /// The exit status that the shell has after the command of a state; `None` if it is not known.
+    /// The exit status that the shell has after the command at the state `from` has succeeded or failed; `None` if this
+    /// status is not known.
     fn exit_status(&self, from: StateIx, failed: bool) -> Option<u32> {
         let walk = self.walk;
         let state = walk.states.get(from)?;
@@ -196,7 +197,8 @@ impl Causes<'_> {
         }
     }
 
-    /// Whether the script was at the end of a loop right before this state. Only a few nodes are followed.
+    /// Whether the shell left a loop of the script right before this state. Between the loop and the state, only nodes
+    /// without an effect may lie, and only a few of them are followed.
     fn follows_a_loop(&self, from: StateIx) -> bool {
         let walk = self.walk;
         let mut states = vec![from];

@@ -166,8 +166,8 @@ impl Walk<'_> {
             What::Status(0) | What::Not(0) => vec![(ends.ok, at)],
             What::Status(_) | What::Not(_) => vec![(ends.failed, at)],
             What::Value(_) => vec![(ends.ok, at), (ends.failed, at)],
-            // Both results of the loop, success and failure, are tried. This node leads on in the script's graph for
-            // only one of them. The path for the other result ends right after this node.
+            // Both results of the loop, success and failure, are tried at this node. In the script's graph, the paths
+            // go on after this node for only one of the two results; for the other result, they end right after it.
             What::Left(_) => vec![(ends.ok, at), (ends.failed, at)],
             What::Wild => {
                 let mut next = vec![(ends.ok, at), (ends.failed, at)];
@@ -275,7 +275,8 @@ impl Walk<'_> {
         })
     }
 
-    /// For each state of the script, whether a path leads from it to one of the states in `ends`.
+    /// For each state that the comparison of the script has reached, whether a path leads from it to one of the states
+    /// in `ends`.
     pub(super) fn live(&self, ends: &[StateIx]) -> Vec<bool> {
         let mut live = vec![false; self.states.len()];
         let mut queue = ends.to_vec();
@@ -405,7 +406,8 @@ impl Walk<'_> {
             let command = self.outline.commands.get(*ix);
             files.extend(command.into_iter().flat_map(files_of));
         }
-        // Whether a command in the `$(…)` of a deciding test started the child.
+        // Whether the child's command is written inside the `$(…)` of a test in `deciding` (a test that decided that
+        // the statement was executed).
         let is_inside = |member: &Member| {
             let inner = member_command(member);
             inner.is_some_and(|inner| {
