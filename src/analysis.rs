@@ -61,8 +61,8 @@ impl Allowance {
     }
 }
 
-/// The number of events in the frames of the trace that overlap the span from `from` to `to`, which are ns since the
-/// start of the recording.
+/// The number of events in those frames (blocks of events) of the trace that overlap the span from `from` to `to`, both
+/// in ns since the start of the recording.
 pub fn events_in(trace: &Trace, (from, to): (Option<u64>, Option<u64>)) -> u64 {
     let at = |offset: u64| trace.meta().start.0.saturating_add(offset);
     let (start, end) = (at(from.unwrap_or(0)), to.map_or(u64::MAX, at));
@@ -76,7 +76,7 @@ pub fn events_in(trace: &Trace, (from, to): (Option<u64>, Option<u64>)) -> u64 {
 fn too_many(budget: Budget, events: u64, needed: u64) -> Option<String> {
     let most = budget.memory()?;
     (needed > most).then(|| {
-        // A number of whole GiB is easier to type, and exact enough.
+        // The message suggests a memory limit in whole GiB, which is easier to type and exact enough.
         let give = needed.div_ceil(1 << 30);
         let at = if budget::half().is_none_or(|half| fits(give, 2 * half)) {
             ""

@@ -65,8 +65,8 @@ pub struct Contents {
     pub end: End,
     /// Whether the recorder of this trace is still writing it.
     pub under_way: bool,
-    /// The numbers of frames, events and fields in the trace that only a later version of `tr` understands,
-    /// so that they are skipped.
+    /// The numbers of frames (blocks of events in the file), events and fields that only a later version of `tr`
+    /// understands, so that this version skips them.
     pub unknown: Unknown,
     /// The analysis of all events of the trace; `None` if only the summary was read.
     pub analysis: Option<Analysis>,
@@ -131,7 +131,8 @@ pub fn of(path: &Path, full: bool, budget: Budget) -> Result<Contents, Error> {
     if !full {
         if let Some(outline) = Outline::read(&source)? {
             let large = outline.tally.events.total() > ALWAYS;
-            // A trace of a later version may have frames that this version does not know and has to count.
+            // A trace of a later version may have frames (blocks of events in the file) of kinds that this version does
+            // not know and has to count.
             let later = outline.minor.saturating_sub(frame::MINOR) > 0;
             if large && !later {
                 return Ok(by_summary(outline));
@@ -201,7 +202,8 @@ fn by_analysis(trace: &Trace, budget: Budget) -> Contents {
         duration: analysis.wall(),
         end: trace.end().clone(),
         under_way: trace.under_way(),
-        // The unknown parts are counted only while frames are read, so this comes after the analysis.
+        // Parts of the trace that this version of `tr` does not know are counted only while the events are read, so
+        // this count is taken after the analysis.
         unknown: trace.unknown(),
         analysis: Some(analysis),
     }

@@ -1,4 +1,4 @@
-//! Copies a trace, frame by frame, for `tr recover`, `tr redact` and `tr symbolize`.
+//! Copies a trace for `tr recover`, `tr redact` and `tr symbolize`, one frame (block of events) after the other.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -89,8 +89,8 @@ fn copy<W: Write>(
                 Err(_) => gaps.push(trace.gap_of(frame)),
             },
         }
-        // Each frame of the trace becomes one frame of the copy, so that a reader can still stream the copy in time
-        // order.
+        // Each frame (block of events) of the trace becomes one frame of the copy, so that a reader can still stream
+        // the copy in time order.
         writer.flush()?;
     }
     for event in more {

@@ -68,9 +68,9 @@ impl Bar {
     }
 }
 
-/// The bar itself, and the figures behind it, for one recording.
+/// The template of the progress bar for one recording: the bar, the percentage, the speed and the remaining time.
 const BAR: &str = "{wide_bar} {percent:>3} %, {rate}, {eta} left";
-/// The bar itself, and the figures behind it, for several recordings.
+/// The template of the progress bar for several recordings: the bar, the percentage and the remaining time.
 #[cfg(feature = "compare")]
 const SEVERAL: &str = "{wide_bar} {percent:>3} %, {eta} left";
 

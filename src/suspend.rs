@@ -5,8 +5,8 @@ use tr_format::event::{LifeKind, Stream};
 use tr_format::reader::Trace;
 use tr_format::tally::Suspend;
 
-/// All suspends of the machine during a recording, from the trace's events. Frames that cannot be read are
-/// skipped; they are reported elsewhere.
+/// All suspends of the machine during a recording, from the trace's events. Frames (blocks of events in the file) that
+/// cannot be read are skipped; they are reported elsewhere.
 pub fn suspends(trace: &Trace) -> Vec<Suspend> {
     let meta = trace.meta();
     let mut readings = vec![(meta.start, meta.start_clock.boot)];

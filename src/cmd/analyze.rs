@@ -324,7 +324,8 @@ fn write(args: &Args, kinds: &[ReportKind], recording: &Recording, name: &str) -
     let filter = args.filters.filter_in(recording)?;
     let for_people = matches!(args.format, FormatArg::Text | FormatArg::Markdown);
     let chosen = if for_people && kinds.contains(&ReportKind::Top) {
-        // If no process is chosen, the report `top` says so by itself, so no line on standard error is necessary.
+        // If the filters choose no process, the report `top` says so by itself, so no line on standard error is
+        // necessary.
         filter.apply(recording)
     } else {
         Filters::chosen(&filter, recording)

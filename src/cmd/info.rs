@@ -304,8 +304,8 @@ fn full(contents: &Contents) -> Option<String> {
     exit::full(&contents.meta, summary, summary.end)
 }
 
-/// The size limit at which the recording ended, and how COMMAND ended after that (exit status, times), in JSON; null if
-/// no limit was reached.
+/// The JSON about a recording that ended at its size limit: the limit, and how COMMAND ended after that (exit status,
+/// times); null if no limit was reached.
 fn full_json(contents: &Contents) -> Value {
     let summary = contents.summary.as_ref();
     let Some((summary, full)) = summary.and_then(|summary| Some((summary, summary.full?))) else {
@@ -400,7 +400,7 @@ fn file(lines: &mut Lines, contents: &Contents) {
 
 /// A kind of facts in a recording, and how facts of this kind were recorded.
 struct FactKind {
-    /// The name of this kind of facts in the JSON of `tr info`.
+    /// The key of this kind of facts, such as `run_queue` or `memory`, in the JSON of `tr info`.
     key: &'static str,
     /// The name of this kind of facts in the text of `tr info`.
     title: &'static str,

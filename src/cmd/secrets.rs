@@ -156,7 +156,8 @@ impl Finder {
         Masked::new(trace.meta().clone(), self)?;
         let mut events = Vec::new();
         for frame in trace.frames() {
-            // A frame that cannot be read is skipped here, because `open::warn` and `tr verify` report it.
+            // A frame (a block of events in the trace's file) that cannot be read is skipped here, because `open::warn`
+            // and `tr verify` report it.
             if matches!(frame.stream, Stream::Cpu(_))
                 || trace.read_life(frame, &mut events).is_err()
             {

@@ -176,7 +176,8 @@ struct Unnamed {
     cwd: PathBuf,
     /// The number of frames that are not searched, because the trace has more unnamed frames than the limit.
     left_out: u64,
-    /// The end of the recording, at which the names of functions are added to the trace.
+    /// The time of the recording's end. The events with the names of functions, which are added to the trace, get this
+    /// time.
     end: Ktime,
 }
 
@@ -189,7 +190,8 @@ impl Unnamed {
             if matches!(frame.stream, Stream::Cpu(_)) {
                 continue;
             }
-            // A frame that cannot be read is skipped. The output file has a loss event in its place.
+            // A frame (a block of events in the trace's file) that cannot be read is skipped. The output file has a
+            // loss event in its place.
             if trace.read_life(frame, &mut events).is_ok() {
                 for event in events.drain(..) {
                     all.end = all.end.max(event.time);

@@ -109,8 +109,8 @@ fn problems(trace: &Trace, watch: &Watch) -> Vec<String> {
     problems.into_iter().map(|(_, what)| what).collect()
 }
 
-/// Reads all frames of a trace. Returns the counts of their events, to compare them with the summary (`None`
-/// if the trace has none), and the frames that cannot be read, with their offsets.
+/// Reads all frames (blocks of events) of a trace. Returns the counts of their events, to compare them with the summary
+/// (`None` if the trace has none), and the frames that cannot be read, each with its byte offset in the file.
 fn count(trace: &Trace, watch: &Watch) -> (Option<Tally>, Vec<(u64, String)>) {
     let (mut block, mut events) = (SchedBlock::default(), Vec::new());
     let mut found = Events::default();
@@ -144,8 +144,8 @@ fn count(trace: &Trace, watch: &Watch) -> (Option<Tally>, Vec<(u64, String)>) {
     (tally, problems)
 }
 
-/// A sentence about the first count (of frames or events) that differs between the trace's summary and its
-/// frames; `None` if all agree.
+/// A sentence about the first count (of frames, which are blocks of events, or of events) that differs between the
+/// trace's summary and its frames; `None` if all agree.
 fn miscounted(trace: &Trace, found: &Tally) -> Option<String> {
     let tally = trace.summary()?.tally.as_ref()?;
     if tally.frames != found.frames {

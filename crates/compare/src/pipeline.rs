@@ -503,7 +503,8 @@ fn number(jobs: &mut [Job]) {
     }
 }
 
-/// The indices of the jobs for which a job may have waited, guessed from the times: all that had ended when it began.
+/// The indices of the jobs for which the job with the index `at` may have waited, guessed from the times: all jobs that
+/// had ended when this job began.
 fn guessed(jobs: &[Job], at: usize) -> Vec<usize> {
     let Some(job) = jobs.get(at) else {
         return Vec::new();

@@ -71,8 +71,8 @@ pub fn write(
     Ok(())
 }
 
-/// Writes the clocks to the Perfetto trace, and the kernel's release, which the importer needs to read the states of
-/// tasks.
+/// Writes what the clocks (time of day, time since boot) showed at the recording's start to the Perfetto trace, and the
+/// kernel's release, which the importer needs to read the states of tasks.
 fn head(analysis: &Analysis, packets: &mut Packets<'_>) -> io::Result<()> {
     // The numbers of BUILTIN_CLOCK_REALTIME and BUILTIN_CLOCK_BOOTTIME in Perfetto.
     const REALTIME: u32 = 1;

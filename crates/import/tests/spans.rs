@@ -92,7 +92,8 @@ fn commands_of_cmake_are_the_processes_that_it_started() {
         let command = placed.command(&format!("compile: /tmp/project/{source}"));
         assert!(command.contains(&format!("{source}.o")), "{command}");
     }
-    // The file has no path that occurs in the build's own command line, but it has the whole command line.
+    // The file of CMake has no path that occurs in the command line `cmake --build`. But it has this whole command
+    // line, by which the span is placed.
     let command = placed.command("cmakeBuild");
     assert!(command.ends_with("/cmake --build build -j2"), "{command}");
     // The two spans of configuring ended before the recording.

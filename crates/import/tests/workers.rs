@@ -200,7 +200,7 @@ fn with_test_programs() -> Case {
     case
 }
 
-/// By chance, the sleep of one test fits into only one of the workers.
+/// By chance, the sleep of one test fits into only one of the two worker processes.
 #[test]
 fn one_sleep_does_not_tell_which_of_two_test_programs_ran_a_suite() {
     let case = with_test_programs();

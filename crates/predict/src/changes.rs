@@ -36,8 +36,8 @@ pub(super) struct ChangeSet {
 const ALL: &[usize] = &[0, 1, 2];
 
 impl ChangeSet {
-    /// Adds a change to the list: `remains` thousandths of the given times are left. Returns the bit that stands for
-    /// the change.
+    /// Adds a change of the simulated run to the list: of the work or waits that `time` describes, only `remains`
+    /// thousandths of their length are left. Returns the bit that stands for the change.
     fn push(&mut self, time: Without, remains: u64) -> Changes {
         let bit: Changes = 1u32.checked_shl(self.list.len() as u32).unwrap_or(0);
         self.list.push(Change {

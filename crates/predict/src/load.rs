@@ -115,9 +115,10 @@ struct Busy {
     last: Ktime,
 }
 
-/// The number of processes outside of the run that used CPUs during all of the run, in thousandths of a process. The
-/// number is increased in proportion to the CPU time of the other processes outside of the run. `None` if these other
-/// processes had more than a quarter of the CPU time, or if it is not known which processes had half of the CPU time.
+/// The number of processes outside of the run that used CPUs during all of the run, in thousandths: two such processes
+/// are 2,000. The number is increased in proportion to the CPU time of the other processes outside of the run. `None`
+/// if these other processes had more than a quarter of the CPU time, or if it is not known which processes had half of
+/// the CPU time.
 fn busy_processes(outside: &Outside) -> Option<u64> {
     let mut busy: BTreeMap<Tgid, Busy> = BTreeMap::new();
     let mut all = 0u64;
@@ -138,8 +139,9 @@ fn busy_processes(outside: &Outside) -> Option<u64> {
     for (cpu, slices) in &outside.slices {
         let sums = outside.sums.get(cpu).map_or(&[][..], Vec::as_slice);
         for slice in slices.iter().filter(|slice| !slice.is_open) {
-            // In `sums` are the times in which several tasks had the CPU. The last of these times may cover the first
-            // part of this slice, so only the rest of the slice is added.
+            // Each item of `sums` is a time in which several tasks outside of the run had this CPU; a slice is the time
+            // of one such task. The last item that begins before this slice ends may cover the beginning of the slice,
+            // so only the rest of the slice is added.
             let before = sums.partition_point(|sum| sum.from < slice.to);
             let last = before.checked_sub(1).and_then(|last| sums.get(last));
             let from = last.map_or(slice.from, |sum| sum.to.max(slice.from));
@@ -186,10 +188,11 @@ fn is_near(counted: u64, fitted: u64) -> bool {
 /// CPU time that these tasks got in this time, both in ns. The highest level also includes all larger numbers of tasks.
 #[derive(Clone, Debug, Default)]
 struct Level {
-    /// The smallest number of the run's tasks that wanted a CPU at this level.
+    /// The number of the run's tasks that wanted a CPU at this level. The highest level also includes larger numbers,
+    /// so there it is the smallest number.
     least: usize,
-    /// The times in ns in which exactly `least` of the run's tasks wanted a CPU, then `least` + 1 tasks, and so on, up
-    /// to the largest number of tasks at this level.
+    /// The times in ns for which exactly `least` of the run's tasks wanted a CPU, then `least` + 1 tasks, and so on, up
+    /// to the largest number of tasks that this level includes.
     wanted: Vec<u64>,
     /// The CPU time in ns that the run's tasks got while the number of tasks that wanted a CPU belonged to this level.
     /// `ns` is the total time during which the number belonged to this level.
@@ -210,8 +213,8 @@ fn division(facts: &BuildFacts<'_>, others: u64) -> Option<Division> {
     let demand = &facts.parallelism.demand;
     let mut levels = vec![Level::default(); cpus.saturating_add(1).min(demand.len())];
     for (at, level) in levels.iter_mut().enumerate() {
-        // The level with the highest number also has the times in which more of the run's tasks wanted a CPU than there
-        // are CPUs.
+        // The last level, for as many of the run's tasks as there are CPUs, also has the times in which more of the
+        // run's tasks wanted a CPU.
         let more = if at == cpus { demand.len() } else { at + 1 };
         level.least = at;
         level.wanted = demand.get(at..more)?.to_vec();
@@ -252,8 +255,9 @@ fn divided(levels: &[Level], cpus: u64, others: u64, wall: u64) -> Option<Divisi
         if more - less <= more / DIFFER {
             continue;
         }
-        // The run had the division (among tasks, or among groups) whose value is nearer to the value `got` of the
-        // recording. The border between the two values is their geometric mean.
+        // The variable `got` has the CPUs that the run got in the recording; `less` and `more` are the CPUs that it
+        // would get by the two ways to divide the CPUs (among tasks, among groups). The way whose value is nearer to
+        // `got` was in use. The border between the two values is their geometric mean.
         let is_more = u128::from(got) * u128::from(got) > u128::from(less) * u128::from(more);
         if is_more == (one_share > among_tasks) {
             for_groups = for_groups.saturating_add(level.ns);
@@ -291,7 +295,7 @@ fn most_others(analysis: &Analysis, recorded: u64) -> Option<u64> {
 /// The number of tasks outside of the run, in thousandths of a task, with which the simulation of
 /// the recorded run takes as long as the recorded run did.
 fn fitted(schedule: &Schedule, same: Machine, most: u64, recorded: u64, alone: u64) -> u64 {
-    // A recorded time that is longer than the simulated one by at most a fiftieth proves no other tasks. Such a
+    // If the recorded time is longer than the simulated one by at most a fiftieth, no other tasks are assumed. Such a
     // difference may come from time slices and from the choice of a CPU, which are not simulated.
     if alone.saturating_add(alone / 50) >= recorded || most < 100 {
         return 0;

@@ -423,8 +423,8 @@ impl Predictor {
         for shaken in (1..=SHAKEN).filter(|_| chance) {
             let machine = Machine { shaken, ..machine };
             let (shaken, _) = self.slowest(machine, Effect::Likely);
-            // Random lengths also change the sum of all work. That is not what chance does in a real run, so the time
-            // is scaled to the original sum.
+            // In this simulated run, the lengths of all work are changed at random, which also changes their sum. In a
+            // real run, chance does not change the sum, so the simulated time is scaled to the original sum.
             let wall = Done::times(shaken.wall, (done.on_cpu.max(1), shaken.on_cpu));
             (low, high) = (low.min(wall), high.max(wall));
         }
@@ -447,8 +447,8 @@ impl Predictor {
         slowest.unwrap_or_default()
     }
 
-    /// The likely simulated run of the slowest of the machines among which the tests are divided, with its critical
-    /// path.
+    /// The simulated run, for the likely case (not the best or the worst), of the slowest of the machines among which
+    /// the tests are divided, with its critical path.
     fn traced(&self, machine: Machine) -> Done {
         let changes = match self.variants.as_slice() {
             [[_, likely, _]] => *likely,
@@ -486,7 +486,8 @@ impl Predictor {
         } else {
             BASE + off / 2
         };
-        // The time of other tasks is assumed to stay the same, which may be wrong.
+        // The forecast assumes that tasks outside of the run use the CPUs as much as in the recording. This may be
+        // wrong, so the error grows with their load.
         let others = (load.others / 20).min(150);
         // Beside other tasks, the run's work took more CPU time than it would take alone. It is not known exactly how
         // much more.

@@ -67,7 +67,8 @@ pub struct Plan {
     /// The names and the costs of the units that the plan divides among machines: tests, or files
     /// of tests.
     units: Vec<(String, Cost)>,
-    /// For each unit of the plan, the number of the machine on which it runs, from 0.
+    /// For each unit of the plan (a test or a file of tests), the number of the machine on which the unit runs, counted
+    /// from 0.
     parts: Vec<u64>,
     pub shards: u64,
 }

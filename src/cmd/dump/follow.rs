@@ -52,9 +52,9 @@ pub fn dump_growing(args: &Args) -> ExitCode {
 struct Followed {
     file: File,
     trace: Trace,
-    /// The frames of the trace that have events which are not printed yet.
+    /// The trace's frames (blocks of events in the file) with events that are not printed yet.
     pending: Vec<FrameInfo>,
-    /// The frames of the trace that were read since the last output.
+    /// The trace's frames (blocks of events in the file) that were read since the last output.
     new: Vec<FrameInfo>,
     /// The time of the recording up to which all events are printed.
     until: Ktime,
@@ -80,7 +80,7 @@ impl Followed {
         file.is_ok_and(tr_output::is_written)
     }
 
-    /// Reads the frames that the recorder has added to the file since the last call.
+    /// Reads the frames (blocks of events) that the recorder has added to the trace's file since the last call.
     fn grow(&mut self) -> Result<(), Error> {
         let source = Source::file(self.file.try_clone()?)?;
         if source.len() <= self.trace.bytes() {
@@ -102,8 +102,9 @@ impl Followed {
         } else {
             self.watermark().max(self.until)
         };
-        // The recorder learns some facts late, such as the time of a loss, a mark or a container. So new frames may
-        // have events from before `until`, although all other events up to this time are already printed.
+        // The recorder learns some facts late, such as the time of a loss, a mark or a container. So new frames (blocks
+        // of events) may have events from before `until`, although all other events up to this time are already
+        // printed.
         let late = (Ktime(0), self.until);
         if !self.print_span(printer, &self.new, late)? {
             return Ok(false);
@@ -118,8 +119,8 @@ impl Followed {
         Ok(true)
     }
 
-    /// Prints the events in the given frames of the trace whose times are at least `from` and less than
-    /// `to`. Returns false if a limit of the command is reached.
+    /// Prints those events in the given frames (blocks of the trace's file) that have a time of at least `from` and
+    /// less than `to`. Returns false if a limit of the command's memory or time is reached.
     fn print_span(
         &self,
         printer: &mut Printer,
@@ -141,7 +142,8 @@ impl Followed {
         Ok(true)
     }
 
-    /// The latest time for which the new frames prove that every earlier event is already in the file.
+    /// The latest time for which the frames (blocks of events) read last prove that every earlier event is already in
+    /// the file.
     fn watermark(&self) -> Ktime {
         let mut events = Vec::new();
         let mut last = Ktime(0);

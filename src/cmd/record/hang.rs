@@ -110,7 +110,7 @@ fn time(length: Duration) -> String {
     units::time(u64::try_from(length.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// The label of a hanging process with its pid, as text.
+/// The text that names a hanging process: its label (a short form of the command line) and its pid.
 fn name(process: &HungProcess, redactor: &Redactor) -> String {
     let argv = redactor.clone().masked_argv(process.argv.clone());
     let label = command_line::label_of(&argv, &process.comm, false);

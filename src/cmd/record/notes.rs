@@ -60,7 +60,7 @@ fn more(cause: &tr_bpf::Error, record: &str) -> String {
     let remedy = match cause {
         tr_bpf::Error::Refused(refusal) => {
             let remedies = refusal.remedies(&program(), record);
-            // A remedy for this recording alone is preferred, because the others change the machine.
+            // A remedy that affects this recording alone is preferred, because the other remedies change the machine.
             let mut all = remedies.iter();
             let remedy = all.find(|remedy| remedy.kind == RemedyKind::Record);
             remedy.or(remedies.first()).map(|remedy| {

@@ -14,33 +14,38 @@ use tr_text::phrase::Phrase;
 /// A slot: one process of the build, to which the corresponding processes of several runs are matched.
 #[derive(Clone, Debug)]
 pub struct Slot {
-    /// The index of the slot to which the parent of this slot's process belongs; `None` for a root.
+    /// The index of the slot of this process's parent; `None` for a root. A slot is one process of the build, matched
+    /// across all runs.
     pub parent: Option<usize>,
-    /// The name of the program of this slot's process, from the last run that has the process.
+    /// The name of the program of this slot's process (one process matched across all runs), from the last run that has
+    /// the process.
     pub program: ProgramName,
-    /// The label of this slot's process, from the last run that has the process.
+    /// The label (a short form of the command line) of this slot's process, from the last run that has the process.
     pub label: Phrase,
-    /// The figures (times and memory) of this slot's process in each run; `None` for a run that does not have the
-    /// process.
+    /// The figures (times and memory) in each run of this slot's process, which is one process matched across all runs;
+    /// `None` for a run that does not have the process.
     pub runs: Vec<Option<Figures>>,
-    /// The number of runs in which this slot's process is COMMAND itself.
+    /// The number of runs in which the process of this slot (one process matched across all runs) is COMMAND itself.
     commands: usize,
     keys: [u64; WAYS],
 }
 
 impl Slot {
-    /// The figures of this slot's process in the runs of the base (the first `base` runs), and in the new runs.
+    /// The figures (times and memory) of this slot's process, which is matched across all runs, in the runs of the base
+    /// (the first `base` runs), and in the new runs.
     pub fn sides(&self, base: usize) -> (&[Option<Figures>], &[Option<Figures>]) {
         self.runs.split_at(base.min(self.runs.len()))
     }
 
-    /// Whether the process of this slot exists in at least one run of the base and in one new run.
+    /// Whether the process of this slot (one process matched across all runs) exists in at least one run of the base
+    /// and in at least one new run.
     pub fn is_on_both(&self, base: usize) -> bool {
         let (base, new) = self.sides(base);
         base.iter().any(Option::is_some) && new.iter().any(Option::is_some)
     }
 
-    /// Whether the process of this slot is COMMAND in every run that has the process.
+    /// Whether the process of this slot (one process matched across all runs) is COMMAND in every run that has the
+    /// process.
     pub fn is_command(&self) -> bool {
         self.commands == self.runs.iter().flatten().count()
     }
@@ -85,22 +90,24 @@ pub fn align(runs: &[&Run]) -> Vec<Slot> {
     slots
 }
 
-/// For each key of a process, such as its arguments, the indices of the slots whose processes have this key, in order.
+/// For each key of a process, such as a hash of its arguments, the indices of the slots (processes of earlier runs)
+/// that have this key, in order.
 type Queues<K> = HashMap<K, VecDeque<usize>>;
 
 /// The state of the search that matches the processes of one run with slots, which stand for the processes of earlier
 /// runs.
 struct Search<'a> {
     processes: &'a [Proc],
-    /// For each process of the run, the index of the slot with which the process is matched; `None` if the process has
-    /// no match yet.
+    /// For each process of the run, the index of the slot (the process of earlier runs) with which the process is
+    /// matched; `None` if the process has no match yet.
     found: Vec<Option<usize>>,
-    /// For each slot, whether a process of the run is already matched with this slot.
+    /// For each slot (a process of earlier runs), whether a process of this run is already matched with the slot.
     taken: Vec<bool>,
 }
 
 impl Search<'_> {
-    /// Matches the process that has the index `at` with the first slot that has the same key and no match yet.
+    /// Matches the process of this run that has the index `at` with the first slot (process of earlier runs) that has
+    /// the same key and no match yet.
     fn take<K: std::hash::Hash + Eq>(&mut self, queues: &mut Queues<K>, key: &K, at: usize) {
         let Some(queue) = queues.get_mut(key) else {
             return;
@@ -122,8 +129,8 @@ impl Search<'_> {
         }
     }
 
-    /// Matches the process that has the index `at` with the slot that has the index `place`, unless the process or the
-    /// slot already has a match.
+    /// Matches the process of this run that has the index `at` with the slot (the process of earlier runs) that has the
+    /// index `place`, unless the process or the slot already has a match.
     fn pair(&mut self, at: usize, place: usize) {
         let (Some(taken), Some(found)) = (self.taken.get_mut(place), self.found.get_mut(at)) else {
             return;
@@ -138,8 +145,8 @@ impl Search<'_> {
     }
 }
 
-/// For each process of a run, the index of the slot with which it is matched; `None` for a process that no earlier run
-/// has.
+/// For each process of a run, the index of the slot (the process of earlier runs) with which the process is matched;
+/// `None` for a process that no earlier run has.
 fn find(slots: &[Slot], run: &Run) -> Vec<Option<usize>> {
     let mut search = Search {
         processes: &run.processes,

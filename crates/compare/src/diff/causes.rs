@@ -487,7 +487,8 @@ const WAITS: [(WallPart, DifferenceCause); 6] = [
 ];
 
 /// The causes by which the machine took CPU time from the build: other tasks, a quota, a hypervisor. Only a part of the
-/// lost time counts: the time by which it exceeds the loss that is expected at the base's rate.
+/// lost time counts: the time by which it exceeds the expected loss. Expected is as much lost time for each second of
+/// the build's work as in the base.
 fn withheld(sides: Sides<'_>) -> impl Iterator<Item = Share> + '_ {
     let all = [
         (WallPart::Others, DifferenceCause::Others),
@@ -517,8 +518,8 @@ fn withheld_by(sides: Sides<'_>, part: WallPart, cause: DifferenceCause) -> Opti
     let (part_of, need) = (sides.judge(get)?, sides.judge(need)?);
     let as_before = share(rate.base, need.new, SCALE);
     let beyond = i128::from(part_of.new) - i128::from(as_before);
-    // The time that the base's rate does not explain is limited to the difference of this part of the wall time: it
-    // cannot be larger than this difference or have the other sign.
+    // The variable `beyond` is the lost time in ns that exceeds the base's loss for each second of work. It is limited
+    // to the difference of this part of the wall time: it cannot be larger than this difference or have the other sign.
     let whole = part_of.difference();
     let ns = beyond.clamp(whole.min(0), whole.max(0));
     (ns != 0).then_some(Share {

@@ -1,4 +1,4 @@
-//! Words the first lines of a comparison of builds: a failure, or what became slower, by how much, and who is
+//! Puts into words the first lines of a comparison of builds: a failure, or what became slower, by how much, and who is
 //! responsible.
 
 use super::causes::{work, DifferenceCause, Doubt, Share, Whose};

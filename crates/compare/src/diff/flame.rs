@@ -47,7 +47,8 @@ pub(super) fn flame_card(diff: &Diff, out: &mut String) {
     let periods = sides.map(|runs| period(runs.iter().filter_map(|run| run.profile.as_ref())));
     let totals = both.own.each_ref().map(|own| both.tree.totals(own));
     let (children, programs) = both.tree.children();
-    // Callees have higher numbers than their callers.
+    // In the tree of functions, callees have higher node numbers than their callers. So the loop goes backwards, and
+    // the widths of the callees are known first.
     let mut widths = vec![0u64; children.len()];
     for node in (0..children.len()).rev() {
         let callees = children.get(node).into_iter().flatten();

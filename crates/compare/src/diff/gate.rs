@@ -16,17 +16,19 @@ pub struct Gate {
     pub(super) figure: Figure,
     /// The largest growth in percent of a build's figure that the gate (`--fail-over`) allows.
     most: f64,
-    /// The growth in percent, from the base to the new runs, of the figure that the gate judges.
+    /// The growth in percent, from the base to the new runs, of the figure that the gate (`--fail-over`) judges.
     pub(super) percent: f64,
-    /// Whether the growth of the judged figure is no larger than differences between runs of the same build.
+    /// Whether the growth of the figure that the gate judges is no larger than differences between runs of the same
+    /// build.
     inside: bool,
-    /// The growth in percent of the judged figure without the part that is attributed to the runner; `None` if no part
-    /// of the growth is attributed to the runner.
+    /// The growth in percent of the figure that the gate judges, without the part that is attributed to the runner (the
+    /// CI machine); `None` if no part of the growth is attributed to the runner.
     pub(super) own: Option<f64>,
-    /// Whether the whole growth of the judged figure is attributed to the runner, so that the build passes.
+    /// Whether the whole growth of the figure that the gate judges is attributed to the runner (the CI machine), so
+    /// that the build passes.
     runner: bool,
-    /// The growth of the wall time, if the gate judges the build's own time instead. The growth of the wall time is
-    /// then only reported.
+    /// The growth of the wall time, if the gate (`--fail-over`) judges the time that the build
+    /// takes with CPUs for itself instead. The growth of the wall time is then only reported.
     pub(super) wall: Option<WallGrowth>,
 }
 
@@ -37,8 +39,8 @@ pub(super) struct WallGrowth {
     inside: bool,
 }
 
-/// The words for the figure that the gate judges instead of the wall time: the time that the build takes with CPUs for
-/// itself.
+/// The words for the figure that the gate (`--fail-over`) judges instead of the wall time: the time that the build
+/// takes with CPUs for itself.
 const OWN: &str = "the build's own time";
 
 impl Gate {
@@ -51,13 +53,14 @@ impl Gate {
         self.percent > self.most
     }
 
-    /// Whether the growth stays within the gate's limit without the part that is attributed to the runner.
+    /// Whether the growth stays within the limit of `--fail-over` without the part that is attributed to the runner
+    /// (the CI machine), so that the build passes.
     pub(super) fn excused(&self) -> bool {
         self.runner || self.own.is_some_and(|own| own <= self.most)
     }
 
-    /// Whether a cause can contribute to the figure that the gate judges. Time that other tasks, a quota or a
-    /// hypervisor took is not part of the build's own time.
+    /// Whether a cause can contribute to the figure that the gate (`--fail-over`) judges. Time that other tasks, a
+    /// quota or a hypervisor took is not part of the build's own time.
     fn has(&self, cause: DifferenceCause) -> bool {
         self.wall.is_none()
             || !matches!(
@@ -66,12 +69,12 @@ impl Gate {
             )
     }
 
-    /// The words for the figure that the gate judges, such as `wall time`.
+    /// The words for the figure that the gate (`--fail-over`) judges, such as `wall time`.
     fn title(&self) -> &'static str {
         self.wall.map_or(self.figure.title(), |_| OWN)
     }
 
-    /// The decision of the gate in a sentence, such as `passed: wall time +3.0 %, …`.
+    /// The decision of the gate (`--fail-over`) in a sentence, such as `passed: wall time +3.0 %, …`.
     pub(super) fn text(&self) -> String {
         let (name, percent, most) = (self.title(), self.percent, self.most);
         let more = format!("{name} {percent:+.1} %");

@@ -47,7 +47,7 @@ impl Parts {
         let contention = Contention::new(analysis);
         let ends = Ends::new(analysis);
         let mut waits = Vec::new();
-        // The time in ns in which the path waited in the run queue while an unknown task had the CPU.
+        // The time in ns for which the critical path waited for a CPU while it is not known which task had that CPU.
         let mut undivided = 0u64;
         for segment in &path.segments {
             let (ns, part) = (segment.length(), WallPart::of(segment.kind));
@@ -84,9 +84,9 @@ impl Parts {
         parts.cpus = size::cpus_wanted_in(analysis, &run);
         let alone = run.wall.min(path.length());
         parts.alone = alone.saturating_add(around);
-        // In the time `undivided`, the path waited for a CPU that an unknown task had. Other tasks had it for at most
-        // the time by which the path is longer than the simulated run. For the rest of the time, the run's own tasks
-        // had it.
+        // In the time `undivided`, the critical path waited for a CPU, and it is not known which task had that CPU.
+        // Other tasks had the CPU for at most the time by which the path is longer than the simulated run. For the rest
+        // of the time, the run's own tasks had the CPU.
         let others = path.length().saturating_sub(alone).min(undivided);
         parts.times.add(WallPart::Others, others);
         parts.times.add(WallPart::Own, undivided - others);

@@ -177,7 +177,8 @@ pub(super) fn unmatched(slots: &[Slot], base: usize) -> i128 {
     slots.iter().map(of).sum()
 }
 
-/// The names of the programs of the nearest ancestors of a process (given by its slot), the outermost first.
+/// The names of the programs of the nearest ancestors of a process, the outermost first. `at` is the index of the
+/// process's slot (one process matched across all runs).
 fn above(slots: &[Slot], at: usize) -> Vec<ProgramName> {
     const NEAREST: usize = 4;
     let mut above = Vec::new();

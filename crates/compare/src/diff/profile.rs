@@ -152,8 +152,8 @@ impl Profile {
         }
         let mut names = Names::new(&analysis.stacks);
         let mut programs: HashMap<ProcessIx, Option<u32>> = HashMap::new();
-        // A cache of nodes in the tree of functions. The key is a sampled stack: the node of its program, and its
-        // number.
+        // A cache of nodes in the tree of functions. The key is a sampled stack: the node of the stack's program, and
+        // the number of the stack in the recording.
         let mut nodes: HashMap<(Option<u32>, u32), Option<u32>> = HashMap::new();
         let mut profile = Profile::default();
         let samples = analysis.stacks.samples.iter();

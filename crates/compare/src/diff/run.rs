@@ -131,7 +131,7 @@ pub struct Run {
     /// The model of the machine's CPUs; empty if the recording does not have it.
     pub cpu: String,
     pub method: String,
-    /// The kind of facts from which the run's times come: scheduling events, or totals.
+    /// The source of the run's times: scheduling events, or the kernel's totals of each task.
     pub basis: Basis,
     /// The reason why the run has no critical path; `None` if it has one.
     pub no_path: Option<String>,

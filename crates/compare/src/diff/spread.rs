@@ -450,8 +450,9 @@ mod tests {
             let told = format!("{runs:?}: {normal:.1} {log_normal:.1} {skewed:.1}");
             // For 4,000 pairs, a rate of 5 % is measured as 4.3 to 5.7 %.
             assert!(normal < 5.8 && log_normal < 5.8 && skewed < 8.0, "{told}");
-            // If a factor is above 1.0, more than 4 % of equal builds still count as different, so the factor is not
-            // larger than necessary. A factor of 1.0 may be larger than necessary, because no factor is below 1.0.
+            // A factor is the multiple of the runs' range by which medians must differ. If a factor is above 1.0, more
+            // than 4 % of equal builds still count as different, so the factor is not larger than necessary. A factor
+            // of 1.0 may be larger than necessary, because no factor is below 1.0.
             let table = factor(runs.0, runs.1) > 1.0;
             assert!(!table || normal.max(log_normal) > 4.0, "{told}");
         }

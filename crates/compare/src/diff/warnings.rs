@@ -1,5 +1,5 @@
-//! Words the warnings about a comparison of builds that may be unfair, and the statistical rule by which `tr diff`
-//! judges differences.
+//! Puts into words the warnings about a comparison of builds that may be unfair, and the statistical rule of
+//! `tr diff`, which judges differences.
 
 use super::{commands, conclusion, explain, methods};
 use super::{ends, spread, Diff, Run};

@@ -221,7 +221,7 @@ pub(super) fn follow(jobs: &mut Vec<Job>) -> Option<(u64, String)> {
     let place: BTreeMap<usize, usize> = order.iter().copied().zip(0..).collect();
     let mut old: Vec<Option<Job>> = jobs.drain(..).map(Some).collect();
     let mut apart: Option<(u64, String)> = None;
-    // The ends of the jobs by their own clocks.
+    // The end of each job by the clock of the machine that ran the job, in ns since 1970.
     let mut ends: Vec<u64> = Vec::with_capacity(old.len());
     for at in &order {
         let Some(mut job) = old.get_mut(*at).and_then(Option::take) else {

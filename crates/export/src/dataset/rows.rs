@@ -108,12 +108,13 @@ rows! {
         /// The number of steps of this kind and name that failed or were slow while something delayed them; null
         /// without scheduling events.
         held_back: Option<u64>,
-        /// The verdict on one step of this kind and name: the longest step that something delayed or, if nothing
-        /// delayed any, the longest step. Null if nothing stands out.
+        /// A text about one step of this kind and name: why the step failed or was slow. The step is the longest one
+        /// that something delayed or, if nothing delayed any, the longest one. Null if nothing stands out.
         verdict: Option<String>,
         verdict_ns: Option<u64>,
-        /// The time in ns in which the threads on the steps' own critical paths ran on a CPU. The column
-        /// `wanted_cpu_ns` has the time in which they were able to run, with or without a CPU.
+        /// The CPU time in ns on the critical paths of the steps of this kind and name, which are the chains of work
+        /// and waits that set each step's length. The column `wanted_cpu_ns` has the time in which the threads on these
+        /// paths were able to run, with or without a CPU.
         had_cpu_ns: Option<u64>,
         wanted_cpu_ns: Option<u64>,
     }

@@ -174,7 +174,8 @@ rows! {
         at_ns: u64,
         name: String,
         kind: Option<String>,
-        /// The meaning of the mark: `moment`, or `begin` or `end` of a span.
+        /// The meaning of the mark, which is a name that `tr mark` puts into the recording: `moment`, or `begin` or
+        /// `end` of a span.
         point: String,
         result: Option<String>,
         pid: Option<u64>,

@@ -224,7 +224,7 @@ impl<'a> Spans<'a> {
             let own = spans.thing(ix).map(|thing| (ix, thing));
             own.or_else(|| above.copied().flatten())
         });
-        // The list has a step before the steps inside it.
+        // In the list of steps, each step comes before the steps that are inside of it.
         for (at, step) in spans.judged.steps.list().iter().enumerate() {
             let around = |parent: StepIx| spans.innermost_step.get(parent).copied().flatten();
             let own = long(view, step).then_some(at);
@@ -400,7 +400,8 @@ impl<'a> Spans<'a> {
         let process = analysis.process(ix);
         let leader = process.threads.first();
         let step = leader.and_then(|leader| self.judged.steps.at(*leader, process.start));
-        // If the process is a step itself, this step is inside of the process's span and cannot be its parent.
+        // If one of the steps around the process is the process itself, that step lies inside of the span of the
+        // process and cannot be the parent of this span.
         let step = self.judged.steps.around(step).find(|at| {
             let step = self.judged.steps.list().get(*at);
             step.is_some_and(|step| step.process != Some(ix))

@@ -24,15 +24,15 @@ const STAY: u64 = 30;
 const SLICE: u64 = 150;
 const PROCESS: u64 = 1_000;
 
-/// The level of detail in ns for which the Perfetto export of a recording takes about [`MOST`] bytes; 0, which is every
-/// detail, for a recording with few events.
+/// The level of detail for a Perfetto export: the length in ns below which pieces of time are merged. With this level
+/// the export takes about [`MOST`] bytes. The level is 0 for a recording with few events, so that nothing is merged.
 pub fn of(analysis: &Analysis, events: u64) -> u64 {
     if whole(analysis, events) <= MOST {
         return 0;
     }
     let length = analysis.wall();
     let cpus = analysis.meta.cpus.len().max(1) as u64;
-    // In the worst case, each CPU has a merged piece, a longer stay, a merged piece, and so on.
+    // In the worst case, pieces that were merged from short stays alternate on each CPU with longer stays.
     let moment = 2 * (cpus.saturating_mul(STAY) + SLICE);
     let pieces = share(length, moment, MOST / 2);
     let mut lengths: Vec<u64> = analysis.processes.iter().map(Process::wall).collect();
@@ -58,7 +58,7 @@ pub struct Merger<T> {
     detail: u64,
     from: Ktime,
     to: Ktime,
-    /// For each state among the short pieces since `from`, the sum of its time in ns.
+    /// For each state that the short pieces of time since `from` have, the sum of their lengths in ns.
     sums: BTreeMap<T, u64>,
 }
 
@@ -101,7 +101,7 @@ impl<T: Ord + Clone> Merger<T> {
             .values()
             .fold(0, |all: u64, ns| all.saturating_add(*ns));
         let gaps = self.to.since(self.from).saturating_sub(busy);
-        // If several states have the longest time, the first one is taken.
+        // If several states have the longest time within the merged piece, the first of these states is taken.
         let most = sums.into_iter().rev().max_by_key(|(_, ns)| *ns);
         let most = most.filter(|(_, ns)| *ns >= gaps);
         most.map(|(thing, _)| (self.from, self.to, thing))
@@ -145,7 +145,8 @@ mod tests {
         let whole = merged(0, &things);
         assert_eq!(whole, things);
         let pieces = merged(10, &things);
-        // The merged piece from 61 to 68 has mostly gaps, so it has no state and is left out.
+        // The piece from 61 to 68 ns, which is merged from short pieces, consists mostly of gaps. So it has no state
+        // and is left out.
         assert_eq!(
             pieces,
             [(0, 10, 'a'), (10, 21, 'b'), (21, 40, 'a'), (41, 42, 'b')]

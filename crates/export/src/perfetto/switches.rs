@@ -48,7 +48,7 @@ struct Stay {
 struct Stays {
     thread: ThreadIx,
     tid: Tid,
-    /// The index, in the thread's timeline, of the stretch that is examined next.
+    /// The index, in the list of the thread's stretches (times in one state), of the stretch that is examined next.
     next: usize,
 }
 
@@ -224,8 +224,8 @@ impl Stay {
     }
 }
 
-/// The state of the export of switches: for each CPU, the switches so far, and the short stays of tasks that are
-/// being merged.
+/// The state of the export of context switches: for each CPU, the switches so far, and the short stays of tasks on this
+/// CPU that are being merged.
 struct Cpus<'a> {
     analysis: &'a Analysis,
     comms: &'a HashMap<Tid, Comm>,
@@ -272,7 +272,7 @@ impl<'a> Cpus<'a> {
     }
 }
 
-/// The export of one CPU's context switches, up to the time that is reached.
+/// The context switches of one CPU in the export, up to the time that the export has reached.
 struct Switches {
     number: CpuId,
     cpu: Cpu,
@@ -280,7 +280,7 @@ struct Switches {
     between: Tid,
     /// The state in which the task that is shown between the stays of recorded tasks leaves the CPU.
     between_left: i64,
-    /// The end of the last stay of a recorded task on this CPU.
+    /// The time at which the last recorded task left this CPU. The switch away from this task is not written yet.
     since: Ktime,
     /// The state in which the last recorded task left the CPU.
     left: i64,
@@ -374,7 +374,8 @@ struct Running {
 /// The change of the number of running tasks in one interval of the counter.
 #[derive(Default)]
 struct Change {
-    /// The time in ns in this interval of those tasks that ran for only a part of the interval.
+    /// The sum in ns of the times for which tasks ran in this interval, without tasks that ran during the whole
+    /// interval.
     part: u64,
     /// The change, from this interval on, of the number of tasks that run during whole intervals.
     whole: i64,

@@ -38,9 +38,11 @@ impl<'a> TestKind<'a> {
 #[derive(Default)]
 struct Part<'a> {
     cost: u64,
-    /// For each function, the cost of those units of the machine that are tests of this function.
+    /// For each function of tests, the cost in ns of those units (tests, or files of tests) on this machine that are
+    /// tests of this function.
     functions: HashMap<&'a str, u64>,
-    /// For each file or class, the cost of the machine's units in it.
+    /// For each file or class of tests, the cost in ns of those units (tests, or files of tests) on this machine that
+    /// belong to it.
     places: HashMap<&'a str, u64>,
 }
 
@@ -72,14 +74,15 @@ fn most(costs: &[u64], parts: &[u64], shards: u64) -> u64 {
     (0..shards).map(sum).max().unwrap_or(0)
 }
 
-/// The numbers of units in the order of their costs, highest first.
+/// The indices of the units (tests, or files of tests) in the order of their costs, highest cost first.
 fn costliest_first(costs: &[u64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..costs.len()).collect();
     order.sort_unstable_by_key(|at| (Reverse(costs.get(*at).copied()), *at));
     order
 }
 
-/// Assigns the costliest unit first, each to the machine with the lowest cost so far.
+/// Assigns units (tests, or files of tests) to machines, the costliest unit first: each unit goes to the machine with
+/// the lowest cost so far. Returns the number of the machine for each unit.
 pub fn by_cost(costs: &[u64], shards: u64) -> Vec<u64> {
     let mut loads: BTreeSet<(u64, u64)> = (0..shards).map(|part| (0, part)).collect();
     let mut parts = vec![0; costs.len()];
@@ -87,7 +90,8 @@ pub fn by_cost(costs: &[u64], shards: u64) -> Vec<u64> {
         let cost = costs.get(at).copied().unwrap_or(0);
         if let (Some((load, part)), Some(of)) = (loads.pop_first(), parts.get_mut(at)) {
             *of = part;
-            // A unit without cost counts as 1 ns, so that such units are spread, too.
+            // A test or a file of tests without cost counts as 1 ns, so that such tests are spread over the machines,
+            // too.
             loads.insert((load.saturating_add(cost.max(1)), part));
         }
     }

@@ -27,10 +27,11 @@ pub struct Place {
 /// The work of the recorded build for one suite of tests: its CPU time and waits in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
-    /// The part of the suite's work during its tests, in ns.
+    /// The part of the suite's work (CPU time and waits) in ns that falls to its tests, by their share of the suite's
+    /// length.
     pub tests: u64,
-    /// The rest of the suite's work in ns: the loading of files, without the start of the runner's
-    /// process.
+    /// The part of the suite's work (CPU time and waits) in ns outside of its tests: the loading of files, without the
+    /// start of the runner's process.
     pub rest: u64,
 }
 
@@ -40,10 +41,10 @@ pub struct Works {
     /// The work of each suite, in the order of the report; `None` for suites whose time is not
     /// known.
     pub list: Vec<Option<Work>>,
-    /// The mean work in ns that the runner does between suites, per suite.
+    /// The work (CPU time and waits) in ns that the runner does between suites, divided by the number of suites.
     pub between: u64,
-    /// The work in ns that the first suites of the runner's processes have in addition to the work of later suites.
-    /// This additional work is the start of the processes.
+    /// The work (CPU time and waits) in ns that all first suites of the runner's processes together have in addition to
+    /// the work of later suites. This additional work is the start of the processes.
     pub start: u64,
     /// The time of the first suite's beginning and of the last suite's end; `None` if the times of
     /// the suites are not known.
@@ -138,8 +139,8 @@ fn divided(windows: &[(u64, u64)], until: impl Fn(u64) -> u64) -> Vec<u64> {
         .collect()
 }
 
-/// The work of the recorded build for each suite of a report, in the order of the report. `places`
-/// has the time at which each suite ran. `until` returns the work of the build up to a time, in ns.
+/// The work (CPU time and waits in ns) of the recorded build for each suite of a report, in the order of the report.
+/// `places` has the time at which each suite ran. `until` returns the work of the build up to a time in ns.
 ///
 /// The first suite of each runner process contains the start of this process, which loads the
 /// runner's modules and compilers. Each machine that runs tests has such a start, so it is not part

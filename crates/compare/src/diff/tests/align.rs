@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// A run with these processes: the index of the parent, the key of the arguments, and the key of the label.
+/// A run with these processes, each with three values: the index of its parent, the hash of its arguments, and the hash
+/// of its label. Processes of two runs are matched by these hashes.
 fn run(processes: &[(Option<usize>, u64, u64)]) -> Run {
     let process = |(parent, exact, label): &(Option<usize>, u64, u64)| Proc {
         parent: *parent,
@@ -19,7 +20,8 @@ fn run(processes: &[(Option<usize>, u64, u64)]) -> Run {
     }
 }
 
-/// For each slot, whether the base and the new run have its process, and the slot's label.
+/// For each slot (one process matched across both runs), whether the base has the process, whether the new run has it,
+/// and the slot's label.
 fn pairs(base: &Run, new: &Run) -> Vec<(bool, bool, String)> {
     let slots = align(&[base, new]);
     let row = |slot: &Slot| {

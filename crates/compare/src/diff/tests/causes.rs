@@ -15,8 +15,8 @@ const STYLE: Style = Style {
 };
 const MS: u64 = 1_000_000;
 
-/// The times in ms of a run in a test: the parts of its wall time, its CPU time, its time on CPUs of its own, and the
-/// time of other tasks on all CPUs.
+/// The times in ms of a made-up run: the parts of its wall time, its CPU time, the time that it would take with CPUs
+/// for itself, and the CPU time of other tasks on all CPUs.
 #[derive(Clone)]
 struct Made {
     parts: Vec<(WallPart, u64)>,

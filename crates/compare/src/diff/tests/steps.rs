@@ -123,7 +123,7 @@ fn a_slower_step_has_the_part_that_grew() {
     let starved = [(WallPart::Work, 1100), (WallPart::Others, 2100)];
     let more = Some((WallPart::Others, 2000));
     assert_eq!(of(&starved, 1), Some((more, (0, 1), true)));
-    // No part has at least half of the growth.
+    // No part of the step's wall time has at least half of the growth of the step's wall time.
     let even = [
         (WallPart::Work, 1400),
         (WallPart::Others, 500),
