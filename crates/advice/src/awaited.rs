@@ -38,9 +38,10 @@ const PARTS: usize = 1000;
 
 /// Work that a process waited for by a loop: the process slept for short times until the work had ended.
 struct Awaited {
-    /// The first and the last nap that waited for this work, as indexes into the list of the process's naps.
+    /// The first and the last nap in which the process waited for the awaited work, as indexes into the list of the
+    /// process's naps.
     naps: (usize, usize),
-    /// The beginning and the end of the work.
+    /// The beginning (`from`) and the end (`to`) of the awaited work.
     from: Ktime,
     to: Ktime,
 }

@@ -89,7 +89,7 @@ impl Advice {
 /// whether the change helps on CPUs that other tasks use as well, and under a CPU quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CpuDemand {
-    /// The change runs no more jobs at once.
+    /// After the change, the build runs as many jobs at once as before, or fewer.
     Same,
     /// The change runs more jobs at once, but the jobs wait for most of their time. They need little CPU time even if
     /// other tasks use the CPUs.
@@ -232,7 +232,8 @@ impl AdviceKind {
             // Every machine loses some CPU time to other tasks, and every build has a longest task, so a small gain is
             // no finding.
             AdviceKind::Others | AdviceKind::Stolen | AdviceKind::Last => 10,
-            // Every build has parts of these kinds with a smaller gain, but such a gain is not worth a line of advice.
+            // In every build, changes of all other kinds could gain a little. A gain below a twentieth of the build's
+            // time is not worth a line of advice.
             _ => 20,
         }
     }
@@ -241,10 +242,10 @@ impl AdviceKind {
     /// at worst as far as experience shows. A worst case of 1000 means that the change may save nothing.
     pub(super) fn remains(self) -> (u64, u64) {
         let worst = match self {
-            // A faster linker takes half of the time at worst.
+            // With a faster linker, at worst half of the time (500 thousandths) remains.
             AdviceKind::Link => 500,
             // With a cache of packages, the files still have to be copied out of the cache. At worst, copying takes
-            // half of the time.
+            // half of the time (500 thousandths).
             AdviceKind::Install => 500,
             AdviceKind::Configure | AdviceKind::Network | AdviceKind::Repeated => 200,
             AdviceKind::Short | AdviceKind::Wrapper => 300,

@@ -17,27 +17,28 @@ pub(super) struct Forecast {
 /// The facts that make a forecast less certain, each as a time in nanoseconds. A fact that does not apply is 0 or
 /// `None`.
 pub(super) struct Doubts {
-    /// The simulated time of a build under a CPU quota. It may be less than the recorded time without the throttled
-    /// time.
+    /// The simulated time in nanoseconds that a build under a CPU quota takes. It may be less than the recorded time
+    /// without the throttled time.
     pub simulated: Option<u64>,
-    /// Sleeps for which it is not proven that they are shorter on free CPUs.
+    /// The length in nanoseconds of the sleeps for which it is not proven that they are shorter on free CPUs.
     pub guessed: u64,
-    /// Sleeps that are not on the critical path. A loop that checks for the end of some work sleeps less if that work
-    /// takes less time.
+    /// The length in nanoseconds of the sleeps that are not on the critical path. A loop that checks for the end of
+    /// some work sleeps less if that work takes less time.
     pub beside: u64,
     /// Loops on the critical path that sleep and check for the end of some work.
     pub polls: Option<Polls>,
-    /// The time in which a process of the build slept again and again while other tasks of the build got no CPU. A
-    /// process that sleeps until the work of such tasks is done would sleep less on free CPUs.
+    /// The time in nanoseconds in which a process of the build slept again and again while other tasks of the build got
+    /// no CPU. A process that sleeps until the work of such tasks is done would sleep less on free CPUs.
     pub starved: u64,
-    /// Work of threads that take turns, which the simulation may do at the same time ([`super::turns`]).
+    /// The CPU time in nanoseconds of threads that take turns. The simulation may run such threads at the same time
+    /// ([`super::turns`]).
     pub in_turn: u64,
 }
 
 /// The part of a forecast that loops which sleep and check make uncertain. If the build's own work ends sooner, such a
 /// loop sleeps less often, and notices the end at most one sleep late. Both times are in nanoseconds.
 pub(super) struct Polls {
-    /// The least time in which the CPUs can do the work of the build.
+    /// The least time in nanoseconds in which the CPUs can do the work of the build.
     pub soonest: u64,
     pub late: u64,
 }
@@ -84,7 +85,8 @@ impl Forecast {
     }
 }
 
-/// Whether a time is a tenth of the build's time or more, so that it makes a forecast uncertain.
+/// Whether the time `ns` is a tenth of the build's wall time or more, so that it makes a forecast uncertain. Both are
+/// in nanoseconds.
 pub(super) fn is_much(ns: u64, wall: u64) -> bool {
     ns.saturating_mul(MUCH) >= wall
 }

@@ -137,7 +137,7 @@ pub fn advise_by(
     path: &CriticalPath,
     facts: Option<&BuildFacts<'_>>,
 ) -> BuildAdvice {
-    // A recording with sums only does not say when a task ran, so no gain can be computed.
+    // A recording that has only sums of times does not say when a task ran, so no gain can be computed.
     if view.analysis.basis() != Basis::Events {
         return BuildAdvice {
             verdict: totals::verdict(view.analysis, path),

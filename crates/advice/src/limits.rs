@@ -40,7 +40,7 @@ const KILLED: u64 = 100_000_000;
 
 /// Processes that were killed some time after a first signal.
 pub(super) struct Graces {
-    /// The processes that sent the signals and waited in between.
+    /// The processes that sent the signals, and that waited between the first signal and the kill.
     pub waiting: BTreeSet<ProcessIx>,
     pub candidates: Vec<Candidate>,
 }
@@ -53,7 +53,8 @@ struct Grace {
     killed: ProcessIx,
     /// The time in nanoseconds from the first signal to the end of the killed process.
     length: u64,
-    /// The part of `length` in nanoseconds that the critical path waited.
+    /// The part of `length` in nanoseconds in which the critical path waited for the killed process. This is the most
+    /// that the advice can save.
     cap: u64,
     groups: Vec<Group>,
 }

@@ -14,10 +14,10 @@ use super::simulation::Simulation;
 /// The lines of advice on a build. All times are in nanoseconds.
 pub(super) struct AdviceLines {
     pub changes: Vec<Advice>,
-    /// The most time that all advised changes save together.
+    /// The most time in nanoseconds that all advised changes save together.
     pub together: u64,
-    /// The sum of the gains of the changes that `together` counts, except the gain of using more of the machine's CPUs,
-    /// which `together` counts, too.
+    /// The sum in nanoseconds of the gains of the changes that `together` counts. The gain of using more of the
+    /// machine's CPUs is left out of the sum, although `together` counts it.
     sum: u64,
     /// The forecasts of the build's time with the first two advised changes together, with the first three, and so on.
     pub combined: Vec<Combined>,
@@ -59,20 +59,22 @@ impl AdviceLines {
         self.changes.truncate(MOST);
     }
 
-    /// The most time that all advised changes save together; `None` if there is no advised change that counts. Changes
-    /// by the administrator of the machine and advice on work that runs alone do not count.
+    /// The most time in nanoseconds that all advised changes save together; `None` if there is no advised change that
+    /// counts. Changes by the administrator of the machine and advice on work that runs alone do not count.
     pub fn saved(&self) -> Option<u64> {
         self.has_own.then_some(self.together)
     }
 
-    /// The most time that all advised changes save together, if that is less than the sum of their gains. A difference
-    /// of a twentieth or less is not shown, because the gain of a single line can be wrong by more than this.
+    /// The most time in nanoseconds that all advised changes save together, if that is less than the sum of their
+    /// gains. A difference of a twentieth or less is not shown, because the gain of a single line can be wrong by more
+    /// than this.
     pub fn less_than_the_sum(&self) -> Option<u64> {
         let less = self.sum.saturating_sub(self.together);
         (less > self.sum / 20).then_some(self.together)
     }
 
-    /// If no change is advised: the time that the build takes, and the least time in which its CPUs can do its work.
+    /// If no change is advised: the time in nanoseconds that the build takes, and the least time in nanoseconds in
+    /// which its CPUs can do its work.
     pub fn nothing(&self, facts: &BuildFacts<'_>) -> Result<Option<(u64, u64)>, NoPath> {
         if self.changes.is_empty() {
             let bound = facts.limits()?.on(facts.cpus);
@@ -85,9 +87,9 @@ impl AdviceLines {
 
 /// The times in nanoseconds that several advised changes save together.
 struct Together {
-    /// The sum of the gains of the single changes.
+    /// The sum in nanoseconds of the times that the changes save one by one.
     sum: u64,
-    /// The most time that all changes save together.
+    /// The most time in nanoseconds that all changes save together.
     most: u64,
     combined: Vec<Combined>,
 }

@@ -41,8 +41,9 @@ pub(super) fn sum<'s>(slept: impl IntoIterator<Item = &'s Nap>) -> u64 {
 pub(crate) struct Superfluous {
     /// The time in nanoseconds by which the naps are longer than on free CPUs.
     pub ns: u64,
-    /// The part of `ns` for which it is not proven that the naps are shorter on free CPUs. For example, a server that
-    /// starts up may work for a time that it measures by a clock, and then starts no sooner on free CPUs.
+    /// The part of `ns` (the excess length of the naps) in nanoseconds for which it is not proven that the naps are
+    /// shorter on free CPUs. For example, a server that starts up may work for a time that it measures by a clock, and
+    /// then starts no sooner on free CPUs.
     pub guessed: u64,
 }
 
@@ -54,7 +55,8 @@ impl Superfluous {
         }
     }
 
-    /// The part of `ns` for which it is proven that the naps are shorter on free CPUs, in nanoseconds.
+    /// The part of the naps' excess length (`ns`) for which it is proven that the naps are shorter on free CPUs, in
+    /// nanoseconds.
     pub fn proven(self) -> u64 {
         self.ns.saturating_sub(self.guessed)
     }

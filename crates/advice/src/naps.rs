@@ -36,8 +36,9 @@ const TRIES: usize = 8;
 /// Nobody can change such sleeps (Go's `sysmon` doubles its sleeps up to 10 ms, runtime/proc.go).
 const RUNTIMES: u64 = 12_000_000;
 
-/// The longest time in nanoseconds from the last segment of a process on the critical path to the end of the process, or
-/// from this end to the moment when its parent is woken. A guess: the kernel ends a small process within two milliseconds.
+/// The longest time in nanoseconds from the last segment of a process on the critical path to the end of the process,
+/// or from this end to the moment when its parent is woken. A guess: the kernel ends a small process within two
+/// milliseconds.
 const EXITS: u64 = 2_000_000;
 
 /// Advice on sleeps on the critical path, as one proposed change for each program that decided to sleep.
@@ -180,9 +181,9 @@ pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     candidates
 }
 
-/// The processes that another process ended by a signal, each with the time from which the critical path contains nothing
-/// but this process until its end, if the process wakes no other one in this time. An idle server looks at its timers in this time. The sender of the signal, and not
-/// these sleeps, decided when the server ended.
+/// The processes that another process ended by a signal. Each has the time from which the critical path stays in this
+/// process until the process's end, if the process wakes no other process from that time on. In this time, an idle
+/// server only looks at its timers. The sender of the signal, and not these sleeps, decided when the server ended.
 fn idle_until_kill(facts: &BuildFacts<'_>) -> BTreeMap<ProcessIx, Ktime> {
     let process = |segment: &Segment| facts.analysis.thread(segment.thread).process;
     let stays = facts

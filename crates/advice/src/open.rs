@@ -133,7 +133,8 @@ struct Wait {
     name: Option<String>,
     /// The length in nanoseconds of all waits of this kind and task together.
     ns: u64,
-    /// The time in nanoseconds, as a part of `ns`, that the task slept in loops that check for other tasks.
+    /// The part of `ns` that the task slept in loops which sleep and check whether other tasks have done their work, in
+    /// nanoseconds.
     polled: u64,
 }
 
@@ -339,8 +340,8 @@ pub(super) fn measurement(facts: &BuildFacts<'_>, own: &Measurement) -> OpenPoin
 /// but the sleeps do not. `most` is the time that the build would save without any sleep, and `own` is the build's time
 /// if no other tasks use its CPUs, both in nanoseconds.
 pub(super) fn sleeps_beside(facts: &BuildFacts<'_>, most: u64, own: u64) -> Option<OpenPoint> {
-    // If more than half of the time `most` may come from sleeps on the critical path itself, these sleeps are an open
-    // point of their own, and no other point is needed.
+    // `most` is the time that the build saves without any sleep. If more than half of it may come from sleeps on the
+    // critical path itself, these sleeps are an open point of their own, and no other point is needed.
     let on_path = by_kind(&facts.path.segments).of(TimeKind::Sleep);
     if most.saturating_mul(MUCH) < own || most == 0 || on_path.saturating_mul(2) > most {
         return None;

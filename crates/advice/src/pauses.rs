@@ -319,7 +319,7 @@ fn follow_failures(facts: &BuildFacts<'_>, process: ProcessIx, slept: &[Nap]) ->
         .filter_map(|connection| connection.closed)
         .chain(children.map(|child| child.end));
     let before = failures.map(|at| slept.partition_point(|nap| nap.from < at));
-    // A failure after the start of the last sleep has no sleep after it.
+    // A failure after the start of the process's last sleep is left out, because no sleep follows this failure.
     let before: BTreeSet<usize> = before.filter(|at| *at < slept.len()).collect();
     before.len() > 1 && before.len() * 2 > slept.len()
 }

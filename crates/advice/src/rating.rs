@@ -24,7 +24,8 @@ const FIFTH: u64 = 5;
 
 /// The proposed changes that save enough for a line of advice.
 pub(super) struct RatedCandidates {
-    /// The changes that are shown, unless a more specific one explains the same time.
+    /// The changes that save enough to be shown. A change is still left out if a more specific change explains the same
+    /// time.
     pub enough: Vec<RatedCandidate>,
     /// The change that saves most among the changes that are not shown because other tasks have the CPUs.
     pub silenced: Option<Silenced>,
@@ -110,7 +111,7 @@ struct Gains<'g> {
     facts: &'g BuildFacts<'g>,
     simulation: &'g Simulation,
     withheld: &'g WithheldTime,
-    /// The most time that a change which only divides or moves work can save; the result of [`spare`].
+    /// The most time in nanoseconds that a change which only divides or moves work can save; the result of [`spare`].
     spare: u64,
 }
 
@@ -129,8 +130,8 @@ impl Gains<'_> {
         gain >= WORTH && is_part
     }
 
-    /// The most time that a proposed change saves. `changes` has all changes that the simulation assumes in order to
-    /// find this time.
+    /// The most time in nanoseconds that a proposed change saves. `changes` has all changes that the simulation assumes
+    /// in order to find this time.
     fn at_most(&self, candidate: &Candidate, changes: Changes) -> u64 {
         let is_sleep = matches!(candidate.kind, AdviceKind::Sleep | AdviceKind::Poll);
         // The simulation may lack the waits of a runtime's threads, but the rule that proposes the change knows how
@@ -152,12 +153,13 @@ impl Gains<'_> {
         gain.min(most)
     }
 
-    /// The least time that a proposed change saves, as far as the simulation shows this. `change` is the bit of the
-    /// proposed change alone.
+    /// The least time in nanoseconds that a proposed change saves, as far as the simulation shows this. `change` is the
+    /// bit of the proposed change alone.
     fn at_least(&self, candidate: &Candidate, change: Changes) -> u64 {
         let is_about_jobs = candidate.demand != CpuDemand::Same;
         match candidate.kind {
-            // The lock may guard something that only one process can use at a time.
+            // Processes that wait for a lock may need something that only one process can use at a time. So the least
+            // gain is 0.
             AdviceKind::Lock => 0,
             // Whole builds may need each other's results, which no recording shows.
             _ if is_about_jobs && of_builds(self.facts, candidate) => 0,
@@ -209,7 +211,7 @@ pub(super) struct DistinctAdvice {
     pub changes: Changes,
 }
 
-/// The advised changes, each about another part of the critical path.
+/// The advised changes, each of which explains another part of the critical path.
 pub(super) struct Distinct {
     pub advice: Vec<DistinctAdvice>,
     /// For each segment of the critical path, whether some advice covers it.
@@ -235,8 +237,8 @@ pub(super) fn distinct(facts: &BuildFacts<'_>, mut rated: Vec<RatedCandidate>) -
     rated.sort_by_key(|rated| {
         let kind = rated.candidate.kind;
         let mut worth = rated.gain.twice_the_middle();
-        // A change that also removes time beside the critical path is larger than a change that does not, so a fifth of
-        // its gain is not counted.
+        // A change that also removes sleeps which are not on the critical path changes more of the build than other
+        // changes. So a fifth of its gain is not counted when changes are ranked.
         if rated.candidate.beside {
             worth -= worth / 5;
         }

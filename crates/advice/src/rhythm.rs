@@ -85,9 +85,9 @@ fn joined(slept: &[Nap]) -> Vec<Nap> {
 
 /// Whether four fifths of the naps end about a multiple of `grid` nanoseconds apart.
 fn end_on_grid(slept: &[Nap], grid: u64) -> bool {
-    // The more naps of one length there are, the farther their ends drift from any rhythm. If the ends are spread over
-    // the whole drift, a window of two thirds of the drift contains fewer than four fifths of the ends. The timers of
-    // some runtimes are late by as much as a millisecond.
+    // The more naps of one length there are, the farther their ends drift from any rhythm (`drift` is in nanoseconds).
+    // If the ends were spread evenly over this drift, a window two thirds as wide would contain fewer than four fifths
+    // of the ends. The timers of some runtimes are late by as much as a millisecond.
     let drift = DRIFT.saturating_mul(slept.len() as u64);
     let width = (drift / 3).min(grid / 10).saturating_mul(2);
     let Some(first) = slept.first() else {

@@ -19,7 +19,7 @@ pub(super) struct Simulation {
     schedule: Schedule,
     /// The simulated run of the build without changes.
     run: Done,
-    /// The simulated time of the build without changes.
+    /// The simulated time in nanoseconds that the build takes without changes.
     pub own: u64,
     /// The program that restricts the build to some of the machine's CPUs, if there is one.
     pub affinity: Option<Affinity>,
@@ -58,24 +58,25 @@ impl Simulation {
         })
     }
 
-    /// The simulated time of the build on the CPUs to which it restricts itself.
+    /// The simulated time in nanoseconds of the build on the CPUs to which it restricts itself (such as by `taskset`).
     pub fn own_as_restricted(&self) -> u64 {
         let affinity = self.affinity.as_ref();
         affinity.map_or(self.own, |affinity| affinity.own)
     }
 
-    /// The time that a set of changes saves.
+    /// The time in nanoseconds that a set of changes saves in the simulation.
     pub fn saved(&self, changes: Changes, effect: Effect) -> u64 {
         let with_changes = self.schedule.wall(changes, effect);
         self.own.saturating_sub(with_changes)
     }
 
-    /// The most time that the build saves if it has no sleeps at all, neither on the critical path nor elsewhere.
+    /// The most time in nanoseconds that the build saves if it has no sleeps at all, neither on the critical path nor
+    /// elsewhere.
     pub fn saved_without_sleeps(&self) -> u64 {
         self.saved(self.sleeps, Effect::Best)
     }
 
-    /// The most time that the build saves if the commands that ran one after the other run at once.
+    /// The most time in nanoseconds that the build saves if the commands that ran one after the other run at once.
     pub fn saved_by_order(&self) -> u64 {
         self.saved(self.order, Effect::Best)
     }
@@ -87,10 +88,10 @@ impl Simulation {
         is_near(self.own, facts.worked)
     }
 
-    /// The CPUs that the build needs. `alone` is the time that the build takes without other tasks, as the verdict
-    /// shows it. If the simulated time is much shorter, the simulation lacks waits and cannot show how many CPUs are
-    /// enough. If the simulated time is much longer, the verdict assumes fewer sleeps than the simulation. In both
-    /// cases the result is `None`.
+    /// The CPUs that the build needs. `alone` is the time in nanoseconds that the build takes without other tasks, as
+    /// the verdict shows it. If the simulated time is much shorter, the simulation lacks waits and cannot show how many
+    /// CPUs are enough. If the simulated time is much longer, the verdict assumes fewer sleeps than the simulation. In
+    /// both cases the result is `None`.
     pub fn cpu_need(&self, facts: &BuildFacts<'_>, alone: u64) -> Option<CpuNeed> {
         if is_near(self.own, alone) && is_near(alone, self.own) {
             CpuNeed::of(facts.cpus, &self.run, &self.schedule)
@@ -100,7 +101,7 @@ impl Simulation {
     }
 }
 
-/// Whether a time is at least four fifths of another one.
+/// Whether the length of time `time` is at least four fifths of `other`.
 fn is_near(time: u64, other: u64) -> bool {
     time.saturating_mul(5) >= other.saturating_mul(4)
 }

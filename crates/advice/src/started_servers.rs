@@ -38,7 +38,7 @@ pub(super) struct StartedServer {
 struct Busy {
     from: Ktime,
     to: Ktime,
-    /// Whether the server waited for a CPU.
+    /// Whether the server only waited for a CPU in this stretch of time.
     queued: bool,
 }
 
@@ -106,7 +106,8 @@ pub(super) fn started_servers(facts: &BuildFacts<'_>, slept: &[Nap]) -> Vec<Star
     servers.collect()
 }
 
-/// The times until `ready` in which a thread ran, waited for a CPU, or waited for a disk.
+/// The stretches of time before the server was ready (`ready`) in which the given thread ran, waited for a CPU, or
+/// waited for a disk.
 fn busy(timeline: &Timeline, thread: ThreadIx, ready: Ktime) -> impl Iterator<Item = Busy> + '_ {
     let parts = timeline.of(thread).take(PARTS);
     let parts = parts.take_while(move |part| part.from < ready);

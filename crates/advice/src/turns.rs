@@ -28,7 +28,7 @@ pub(super) fn in_turn(facts: &BuildFacts<'_>) -> u64 {
         .take(THREADS)
         .filter_map(|thread| Some((thread, partner(facts, thread)?)))
         .collect();
-    // Each pair counts once.
+    // Each pair of threads that take turns counts once.
     let pairs = partners
         .iter()
         .filter(|(one, other)| one < other && partners.get(other) == Some(one));

@@ -11,8 +11,8 @@ use super::simulation::Simulation;
 use super::sleeps::KnownSleeps;
 use super::verdict::{OpenKind, OpenPoint};
 
-/// The results of the steps from the proposed changes to the lines of advice. The results decide which parts of the
-/// build count as judged.
+/// The results of the stages in which the advice is made, from the proposed changes to the lines of advice. These
+/// results decide which parts of the build count as judged.
 pub(super) struct Judged<'j> {
     pub simulation: &'j Simulation,
     pub withheld: &'j WithheldTime,
@@ -40,8 +40,8 @@ impl Judged<'_> {
         points
     }
 
-    /// The open point about the number of jobs, if another number is not advised because other tasks or a quota take
-    /// the CPUs, or if very many jobs ran at once.
+    /// The open point (a part of the build that no rule has judged) about the number of jobs, if another number is not
+    /// advised because other tasks or a quota take the CPUs, or if very many jobs ran at once.
     fn number_of_jobs(&self, facts: &BuildFacts<'_>) -> Option<OpenPoint> {
         match self.silenced {
             Some(silenced) => Some(open::jobs(silenced, self.withheld)),
@@ -49,8 +49,8 @@ impl Judged<'_> {
         }
     }
 
-    /// The open point about sleeps that are not on the critical path, if no advice is about sleeps and the machine
-    /// withheld time.
+    /// The open point (a part of the build that no rule has judged) about sleeps that are not on the critical path, if
+    /// no advice is about sleeps and the machine withheld time.
     fn sleeps_beside(&self, facts: &BuildFacts<'_>) -> Option<OpenPoint> {
         let is_sleep = |kind| matches!(kind, AdviceKind::Sleep | AdviceKind::Poll);
         let has_sleep = self.changes.iter().any(|advice| is_sleep(advice.kind));

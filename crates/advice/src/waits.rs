@@ -124,8 +124,8 @@ fn disk(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     kinds.into_iter().filter_map(candidate).collect()
 }
 
-/// The time in nanoseconds that all requests to disks of the machine took, summed over the requests; the largest number
-/// if no requests were recorded.
+/// The time in nanoseconds that all requests to disks of the machine took, summed over the requests; `u64::MAX` if no
+/// requests were recorded.
 fn requests(facts: &BuildFacts<'_>) -> u64 {
     let blocks = &facts.analysis.disks.blocks;
     if blocks.is_empty() {

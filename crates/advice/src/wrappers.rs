@@ -223,7 +223,8 @@ fn launcher(
             .unwrap_or_default()
             .to_vec()
     };
-    // A process that gets arguments of the tool prepares the tool's work, so it is not part of the launcher's start-up.
+    // A process whose command line contains arguments that the launcher hands to the tool prepares the tool's work. So
+    // the process is not part of the launcher's start-up.
     let is_start_up = |group: Group, call: &Call| {
         let args = facts.args(group);
         let mut of_tool = own_arguments(call).into_iter();

@@ -22,9 +22,8 @@ use tr_insight::exit;
 /// compared field by field from the top, and the child with the larger rank is chosen.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
-    /// If the child certainly explains the parent's failure: whether the child exceeded its time limit. If the child is
-    /// only a possible reason: whether the child failed by itself, because a child that was stopped in an orderly way
-    /// is a weaker reason.
+    /// True in two cases: the child certainly explains the parent's failure and exceeded its time limit, or the child
+    /// is only a possible reason and failed by itself. A child that was stopped in an orderly way is a weaker reason.
     is_first: bool,
     /// The failed child is a member of the last pipe that its parent ran, or the parent only cleaned up after the child
     /// had ended.

@@ -61,8 +61,8 @@ impl Finder<'_> {
             let args: Vec<&[u8]> = shell.argv.args().collect();
             let options = Options::of(&args)?;
             let Script { name, outline } = self.texts.of(shell)?;
-            // If the script handles signals, a handler (trap) may have ended the shell and its children, so the text
-            // does not show the course.
+            // If the script handles signals, a handler (trap) may have ended the shell and its children. Then the text
+            // does not show which command started which child and how the script ended.
             if outline.handles_signals() && self.has_stopped_child(shell) {
                 return None;
             }

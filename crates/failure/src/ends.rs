@@ -208,8 +208,8 @@ impl<'a> ProcessEnds<'a> {
         stop.is_some_and(|stop| stop.is_proven && stop.time_out == TimeOut::No)
     }
 
-    /// Whether a process was a worker of a pool, and the owner of the pool stopped the process because the worker was
-    /// no longer needed.
+    /// Whether a process was a worker of a pool (several workers of one owner), and the owner stopped the process
+    /// because the worker was no longer needed.
     pub(super) fn was_closed(&self, ix: ProcessIx) -> bool {
         let stop = self.stop(ix);
         stop.is_some_and(|stop| stop.is_proven && stop.is_of_a_closed_pool)
@@ -331,15 +331,16 @@ pub(super) struct Stop {
     /// Whether it is proven that a signal of the ancestor stopped the process, because no other event can have woken
     /// the process at that time.
     pub(super) is_proven: bool,
-    /// Whether the process was a worker of a pool, and the owner of the pool stopped the process because this worker
-    /// was no longer needed.
+    /// Whether the process was a worker of a pool (several workers of one owner), and the owner stopped the process
+    /// because this worker was no longer needed.
     pub(super) is_of_a_closed_pool: bool,
     pub(super) time_out: TimeOut,
 }
 
-/// Whether a process that was stopped after a time-out was a worker of a pool that its owner closed. The evidence is
-/// another child of the owner with the same command line that ended successfully shortly before. The time-out then only
-/// limited how long a worker may take to end by itself, and the process did not fail.
+/// Whether a process that was stopped after a time-out was one of several workers of an owner (its pool), and the owner
+/// only ended the workers because they were not needed any more. The evidence is another child of the owner with the
+/// same command line that ended successfully shortly before. The time-out then only limited how long a worker may take
+/// to end by itself, and the process did not fail.
 fn is_of_a_closed_pool(analysis: &Analysis, ix: ProcessIx) -> bool {
     let stopped = analysis.process(ix);
     let life = stopped.end.since(stopped.start);

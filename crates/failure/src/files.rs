@@ -142,7 +142,7 @@ fn by_program<'a>(args: &[&'a [u8]], program: &ProgramName) -> Vec<&'a [u8]> {
             packed.into_iter().collect()
         }
         Some(Written::Cloned) if args.contains(&&b"clone"[..]) => {
-            // Arguments before the address are values of options, so they are skipped.
+            // Arguments before the address (URL) are values of options, so they are skipped.
             let mut operands = operands(args).skip_while(|arg| of_address(arg).is_none());
             let (address, directory) = (operands.next(), operands.next());
             let by_address = address.and_then(of_address);

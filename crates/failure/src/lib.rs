@@ -100,20 +100,21 @@ impl RankedFailure {
 /// The chains of failures that led to COMMAND's failure. Each begins with the process that failed first and ends with
 /// COMMAND.
 struct FailureChains {
-    /// The chain that the exit statuses show.
+    /// The chain of failures that the exit statuses show.
     of_command: Vec<ProcessIx>,
-    /// The chain that the exit statuses show, extended by an earlier failure that perhaps led to it.
+    /// The chain of failures that the exit statuses show, extended by an earlier failure that perhaps led to the
+    /// chain's first one.
     linked: Chain,
-    /// The chains that a pipeline hid, and then the branches of the first chain.
+    /// The chains of failures that a pipeline hid, and then the other chains that also led to COMMAND's failure.
     further: Vec<Vec<ProcessIx>>,
-    /// All processes of these chains.
+    /// All processes that are in one of the chains of failures above.
     processes: BTreeSet<ProcessIx>,
 }
 
 /// The failed processes that are in no chain of failures.
 #[derive(Default)]
 struct OtherFailures {
-    /// The failures that matter.
+    /// The failures that the report shows although they are in no chain of failures, such as crashes.
     found: Vec<RankedFailure>,
     /// The number of COMMAND's processes that failed without consequences.
     tolerated: usize,
@@ -204,8 +205,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Sorts the failed processes outside of the chains by whether their failures matter. `answered` has for each
-    /// process whether its failure certainly had no consequence.
+    /// Sorts the failed processes that are in no chain of failures by whether their failures matter. `answered` has for
+    /// each process whether its failure certainly had no consequence.
     fn others(
         &self,
         failed: &[ProcessIx],
@@ -238,7 +239,8 @@ impl Finder<'_> {
         others
     }
 
-    /// The failed tests that neither a chain nor one of the failures `found` already shows, with their ranks.
+    /// The failed tests that the report does not show yet, neither in a chain of failures nor among the failures
+    /// `found`, with their ranks.
     fn ranked_tests(
         &self,
         judged: &StepVerdicts<'_>,
@@ -265,8 +267,8 @@ impl Finder<'_> {
         ranked.collect()
     }
 
-    /// The first failure of each chain, with the failures that it led to. The first one is the best explanation of
-    /// COMMAND's failure, if there is one.
+    /// The first failure of each chain of failures, with the failures that it led to. The first one in the list is the
+    /// best explanation of COMMAND's failure, if there is one.
     fn ranked_chains(&self, chains: &FailureChains) -> Vec<RankedFailure> {
         let mut found = Vec::new();
         found.extend(self.cause(&chains.linked).map(|cause| RankedFailure {
@@ -481,7 +483,8 @@ impl Finder<'_> {
         told: &mut BTreeSet<ProcessIx>,
     ) -> Vec<Vec<ProcessIx>> {
         let mut branches = Vec::new();
-        // Parents come before their children in `chosen`, so each chain is found from its uppermost process.
+        // Parents come before their children in `chosen`, so each chain of failures is found from its uppermost
+        // process.
         for ix in chosen {
             let counts = |ix: &ProcessIx| {
                 let tests = &self.tests;

@@ -22,8 +22,8 @@ const WRITERS: usize = 1_000;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chain {
     pub(super) processes: Vec<ProcessIx>,
-    /// The indexes of those processes in the chain that perhaps failed because a file or a service was missing. The
-    /// previous process in the chain should have written this file or provided this service.
+    /// The indexes of those processes in the chain of failures that perhaps failed because a file or a service was
+    /// missing. The previous process in the chain should have written this file or provided this service.
     pub(super) missed: BTreeSet<usize>,
 }
 
@@ -37,8 +37,8 @@ impl Chain {
         }
     }
 
-    /// Replaces the processes before the index `at` by the chain `first`, whose failures perhaps made the process at
-    /// that index fail.
+    /// Replaces the processes of the chain before the index `at` by the processes `first`, whose failures perhaps made
+    /// the process at that index fail.
     fn put_before(&mut self, at: usize, mut first: Vec<ProcessIx>) {
         let count = first.len();
         let kept = self.missed.iter().filter(|place| **place > at);

@@ -105,7 +105,7 @@ impl Finder<'_> {
             } else if !self.is_ignorable(job) && !self.was_needed(job, make) {
                 failed.others += 1;
             }
-            // Only 0, 1 and more are distinguished, so counting can stop.
+            // Only 0, 1 and more failed jobs of unknown kind are distinguished, so counting can stop.
             if failed.others > 1 {
                 break;
             }

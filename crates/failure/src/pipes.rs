@@ -50,8 +50,8 @@ impl Finder<'_> {
         let chains = last.filter_map(|ix| {
             let mut chain = self.chain(Some(ix));
             chain.reverse();
-            // A chain with a process that crashed or was killed by the kernel is left out, because the report already
-            // has a line for such a process.
+            // A chain of failures with a process that crashed or was killed by the kernel is left out, because the
+            // report already has a line for such a process.
             let told = chain.iter().any(|ix| self.has_rank(*ix));
             (!told).then(|| [chain, vec![root]].concat())
         });

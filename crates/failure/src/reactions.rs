@@ -26,7 +26,7 @@ const TESTS: [&str; 2] = ["test", "spec"];
 #[derive(Clone, Copy, Debug)]
 struct Reaction {
     child: ProcessIx,
-    /// The CPU time in nanoseconds that the test runner used after the end of the child.
+    /// The CPU time in nanoseconds that the test runner used from the end of the child to the start of the next child.
     on_cpu: u64,
 }
 

@@ -10,8 +10,8 @@ use tr_programs::command_line;
 use tr_programs::outline::{CommandIx, Course, Ending, KnownFile, Outline, ScriptPart};
 use tr_text::escape;
 
-/// The budget of steps for reading the scripts of a recording and comparing them with the children of their shells.
-/// Measured: the work takes less than a second.
+/// The budget for reading the scripts of a recording and comparing them with the children of their shells, in units of
+/// work such as one byte of a script. Measured: the work takes less than a second.
 const STEPS: usize = 2_000_000;
 
 /// The place of a command in a script: the file and the line.
@@ -151,8 +151,8 @@ impl<'a> Texts<'a> {
         outline.outputs_of(&args, argv.truncated())
     }
 
-    /// Parses a script together with the files that it reads in (`. file`). `None` if the budget of steps is used up.
-    /// `path` is the file of the script, if it has one.
+    /// Parses a script together with the files that it reads in (`. file`). `None` if the budget of work ([`STEPS`]) is
+    /// used up. `path` is the file of the script, if it has one.
     fn read(&self, text: &[u8], path: Option<&[u8]>, directory: &[u8]) -> Option<Outline> {
         self.spend(text.len())?;
         let sourced = Cell::new(0);
@@ -176,7 +176,7 @@ impl<'a> Texts<'a> {
         Some(outline)
     }
 
-    /// Takes `count` steps from the budget for reading scripts; `None` if fewer are left.
+    /// Takes `count` units of work from the budget for reading scripts; `None` if fewer are left.
     fn spend(&self, count: usize) -> Option<()> {
         let mut steps = self.steps.borrow_mut();
         *steps = steps.checked_sub(count)?;

@@ -36,8 +36,9 @@ pub struct Audit {
     /// median, the 90 % and the 99 % quantile and the maximum over all compared tasks.
     pub differences_ns: [u64; 4],
     /// The median, the 90 % and the 99 % quantile and the maximum over all tasks of the following quotient in
-    /// nanoseconds: the difference of a task's CPU times, divided by the number of the task's switches. The quotient is
-    /// the average distance between the two sources' timestamps of a switch. Tasks with unknown time are left out.
+    /// nanoseconds: the difference between a task's CPU time by the events and by the kernel, divided by the number of
+    /// the task's switches. The quotient is the average distance between the two sources' timestamps of a switch. Tasks
+    /// with unknown time are left out.
     pub switch_differences_ns: [u64; 4],
     /// For the tasks with more CPU time by the recorded events than by the kernel: the sum of these differences in
     /// nanoseconds. The sum includes the time that the kernel does not count: interrupts and steal time.
@@ -49,7 +50,7 @@ pub struct Audit {
     /// count the time in run queues.
     pub run_queue: Option<RunQueueByKernel>,
     /// The tasks for which the kernel counted more time in run queues (`run_delay`) than is possible. These tasks are
-    /// left out of the comparison `run_queue`.
+    /// left out of the comparison of times in run queues (`run_queue`).
     pub impossible: Option<Impossible>,
     /// The figures (each a sum over all compared tasks) for which the difference between the events and the kernel is
     /// larger than inexact timestamps, interrupts and steal time can explain.
@@ -63,11 +64,11 @@ pub struct Audit {
 pub struct Doubt {
     /// The name of the doubtful figure, as JSON has it: `on_cpu` or `run_queue`.
     pub figure: &'static str,
-    /// The value of the figure in nanoseconds, as computed from the recorded events.
+    /// The value in nanoseconds of the figure that `figure` names, as computed from the recorded events.
     pub events_ns: u64,
     /// The time in nanoseconds in which the recorded events do not show the state of the compared tasks.
     pub unknown_ns: u64,
-    /// The value of the figure in nanoseconds, as counted by the kernel.
+    /// The value in nanoseconds of the figure that `figure` names, as counted by the kernel.
     pub kernel_ns: u64,
 }
 
@@ -227,8 +228,8 @@ pub fn impossible(analysis: &Analysis) -> Option<Impossible> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Impossible {
     pub tasks: u64,
-    /// The time in run queues, in nanoseconds, that the kernel counted (`run_delay`) for all tasks with an impossible
-    /// count together.
+    /// The time in run queues in nanoseconds, summed up over all tasks for which the kernel counted (`run_delay`) more
+    /// than is possible.
     pub kernel_ns: u64,
     /// The longest possible time in run queues, in nanoseconds, of all tasks with an impossible count together, as the
     /// recorded events show.

@@ -1,11 +1,12 @@
-//! Computes the use of CPUs and memory in the course of a recording, for a picture of one line.
+//! Computes the use of CPUs and memory over the time of a recording, for a picture of one line.
 
 use tr_analyze::machine::Samples;
 use tr_analyze::model::Analysis;
 use tr_format::counters::Counter;
 use tr_format::event::Ktime;
 
-/// The number of columns of the picture of a recording's course. Each column is an equal part of the time.
+/// The number of columns of the picture of CPU and memory use over a recording. Each column is an equal part of the
+/// time.
 pub const PARTS: usize = 10;
 /// The length in nanoseconds of the shortest recording for which a chart over its time is drawn. The counters are read
 /// once a second, so a shorter recording has too few samples for the ten columns of the chart.

@@ -38,7 +38,8 @@ impl Hist {
         self.total
     }
 
-    /// The number of durations without a known start or end, and the sum of their lower bounds in nanoseconds.
+    /// The number of durations (such as waits) whose start or end is not known, and the sum in nanoseconds of the parts
+    /// of these durations that are known.
     pub fn cut(&self) -> (u64, u64) {
         self.cut
     }

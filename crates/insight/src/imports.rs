@@ -41,7 +41,7 @@ pub struct Import {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imports {
     pub spans: Vec<Imported>,
-    /// The imported files, each with the numbers of its spans.
+    /// The imported files, each with the counts of its spans (such as those with a place in the recording).
     pub files: Vec<Import>,
 }
 
@@ -62,7 +62,7 @@ impl Imports {
     }
 }
 
-/// The sentence about an imported file, with its name and the numbers of its spans.
+/// The sentence about an imported file, with its name and how many of its spans have a place in the recording.
 pub fn sentence(import: &Import) -> String {
     let file = escape::raw(&import.file);
     let (placed, all) = (units::count(import.placed), units::count(import.spans));

@@ -28,7 +28,7 @@ pub struct FigureName {
 }
 
 impl FigureName {
-    /// The name of a figure in no group.
+    /// Makes the name of a figure that shares its subject with no other figure and so has no group.
     pub const fn single(name: &'static str) -> FigureName {
         FigureName { group: None, name }
     }

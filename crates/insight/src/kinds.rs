@@ -138,7 +138,7 @@ pub fn sentence(times: &ByKind) -> String {
 /// steps, and the kind of wait with the longest time.
 pub fn waited(times: &ByKind) -> (u64, TimeKind) {
     let waits = of_steps().filter(|kind| kind.is_wait() || *kind == TimeKind::Others);
-    // If several kinds are equally long, the first one counts.
+    // If several kinds of waits are equally long, the first kind counts.
     let longest = waits.clone().rev().max_by_key(|kind| times.of(*kind));
     (times.of_all(waits), longest.unwrap_or(TimeKind::Sleep))
 }

@@ -32,7 +32,8 @@ named! {
 /// recorded.
 #[derive(Clone, Debug, Default)]
 pub struct Loads {
-    /// The time in nanoseconds of each load that delayed the recorded build, such as CPU time of other tasks.
+    /// For each load that can delay a build, its amount in nanoseconds: the CPU time that other tasks had or that was
+    /// withheld, or the time for which tasks waited for a resource (the kernel's PSI).
     pub loads: BTreeMap<Load, u64>,
     /// The CPU time of the build in ns, without the part that the hypervisor took.
     pub work: Option<u64>,
@@ -42,8 +43,8 @@ pub struct Loads {
 }
 
 impl Loads {
-    /// The time in nanoseconds of one load on the machine, such as the CPU time that other tasks had; `None` if this
-    /// time is not known.
+    /// The amount in nanoseconds of one load on the machine, such as the CPU time that other tasks had; `None` if this
+    /// amount is not known.
     pub fn load(&self, load: Load) -> Option<u64> {
         self.loads.get(&load).copied()
     }

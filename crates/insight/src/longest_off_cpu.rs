@@ -28,7 +28,7 @@ pub struct LongestOffCpu<'a> {
 /// The longest time off CPU of one process in one interval.
 #[derive(Clone, Copy)]
 pub struct Longest<'a> {
-    /// The number of the interval from the start of the recording.
+    /// The number of the interval; the recording's first interval has the number 0.
     pub number: u64,
     pub process: &'a Process,
     pub piece: Piece,

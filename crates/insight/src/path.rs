@@ -136,8 +136,8 @@ pub struct Share {
     /// The number of times that the critical path has this use, such as a sleep in one program. Each sleep counts. A
     /// segment with another use does not count if the previous segment with the same use is in the same thread.
     pub count: u64,
-    /// The name of the program that ended the waits, if the use is a wait for a program that is not recorded; otherwise
-    /// `None`.
+    /// The name of the program that ended the waits, if this part of the critical path consists of waits for a program
+    /// that is not recorded; otherwise `None`.
     pub by: Option<String>,
 }
 

@@ -25,7 +25,8 @@ pub struct StepShare {
     pub brief: Option<String>,
     /// Whether this share of the critical path is the time of a step, and not time in no step.
     pub is_step: bool,
-    /// The time of this share of the critical path, divided by kind of time.
+    /// The time of this share of the critical path, divided by kind of time (such as time on a CPU or waits for a
+    /// disk).
     pub spent: ByKind,
     /// For steps, the number of different steps with this name on the critical path. For time outside of any step, the
     /// number of uninterrupted pieces of the critical path in which this time lies.

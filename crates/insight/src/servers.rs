@@ -12,7 +12,7 @@ use crate::{label, who};
 use tr_programs::program_name::ProgramName;
 use tr_text::units;
 
-/// The sums over all servers of one name, together with their descendants.
+/// The sums (such as CPU time) over all servers of one name and their descendants.
 #[derive(Clone, Debug, Default)]
 struct Sum {
     count: u64,

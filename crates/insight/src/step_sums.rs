@@ -26,7 +26,7 @@ pub struct StepSum {
     pub on_cpu: Option<u64>,
     /// The time in run queues of all threads in the steps of this name, in nanoseconds.
     pub run_queue: Option<u64>,
-    /// The wall time of the steps of this name, divided by kind of time.
+    /// The wall time of the steps of this name, divided by kind of time (such as time on a CPU or waits for a disk).
     pub spent: Option<ByKind>,
     /// The wall time in nanoseconds that the steps spent in run queues, because they had no CPU.
     pub starved: Option<u64>,

@@ -33,7 +33,7 @@ pub struct Node {
     /// The number of the shape of the process's subtree. Two processes have the same shape if their programs are equal
     /// and their children have equal shapes.
     pub shape: u32,
-    /// The sums over the process and its descendants.
+    /// The sums (such as CPU time and failed processes) over the process and its descendants.
     pub sum: SubtreeSum,
 }
 
@@ -173,7 +173,7 @@ impl<'a> Subtrees<'a> {
         }
     }
 
-    /// The sums over several subtrees of the process tree together.
+    /// The sums (such as CPU time and failed processes) over several subtrees of the process tree together.
     pub fn over(&self, nodes: &[ProcessIx]) -> SubtreeSum {
         let mut sum = SubtreeSum::default();
         nodes.iter().for_each(|ix| sum.add(&self.sum_of(*ix)));

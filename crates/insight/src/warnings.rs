@@ -328,7 +328,7 @@ fn daemons_clients(analysis: &Analysis) -> BTreeSet<ProgramName> {
         let verb = call.verb().and_then(ContainerVerb::of);
         matches!(verb, Some(ContainerVerb::Run | ContainerVerb::Part))
     };
-    // The set is small: it has at most one entry for each pair of a program and a verb.
+    // The returned set is small: it has at most one entry for each pair of a program and a verb.
     calls.filter(runs).collect()
 }
 

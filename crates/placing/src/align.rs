@@ -12,8 +12,8 @@ use super::lookup::{signed, LATE};
 pub struct Span {
     pub from: i64,
     pub to: i64,
-    /// Whether the record may come from another run of the tool. The record's times then prove nothing, so the record
-    /// is matched only with a process whose command line contains the record's name.
+    /// Whether the record of the tool's log may come from another run of the tool. The record's times then prove
+    /// nothing, so the record is matched only with a process whose command line contains the record's name.
     pub needs_name: bool,
 }
 
@@ -94,8 +94,8 @@ pub fn align(
     let mut left: Vec<ProcessIx> = children.to_vec();
     left.retain(|ix| !used.contains(ix));
     left.sort_by_key(|ix| life(*ix).0);
-    // Without a matching name, a record and a process belong together if the record fits only this process and the
-    // process fits only this record.
+    // If no name matches, a record of the tool's log and a process belong together only if the record fits no other
+    // process and the process fits no other record.
     let mut of_process: HashMap<ProcessIx, usize> = HashMap::new();
     let mut only: Vec<(usize, ProcessIx)> = Vec::new();
     for (number, (span, process)) in spans.iter().zip(&found).enumerate() {

@@ -208,7 +208,7 @@ impl Placed {
     }
 }
 
-/// Makes an imported span that is a part of a process's life.
+/// Makes an imported span (a span from another tool's file) that covers a part of a process's life.
 pub fn imported(
     kind: ImportedKind,
     name: &[u8],

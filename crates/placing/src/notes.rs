@@ -9,19 +9,20 @@ use tr_text::units;
 pub enum ImportNote {
     /// Some parts of the file are not spans and were left out, as the reader of the file says.
     NotRead(String),
-    /// The file has only the times since its own beginning, and this beginning is not known.
+    /// The file has only times that count from its own beginning, and it is not known when this beginning was.
     UnknownBeginning,
     /// The file has more spans than the search for their processes may try.
     TooManySpans,
     /// Some spans that lie in the recorded time have no process.
     WithoutProcess(WithoutProcess),
-    /// The times of the file have no time zone, so one that is so many quarters of an hour ahead of UTC is assumed.
+    /// The times of the file have no time zone. A zone is assumed whose clocks are ahead of UTC by this number of
+    /// quarters of an hour (negative if they are behind).
     AssumedZone { quarters: i64 },
     /// The report has more suites than the search for their runners may try.
     TooManySuites,
-    /// The recording has the tests of the report as marks.
+    /// The recording already has the tests of the report as marks (events that the test program sent to the recorder).
     TestsAreMarks,
-    /// Tests of the report hold other tests and have no times of their own.
+    /// Tests of the report contain other tests, and have no times of their own.
     NestedTests,
     /// Tests of the report overlap and have no times of their own.
     OverlappingTests,
@@ -29,16 +30,17 @@ pub enum ImportNote {
     NoTimeOfDay,
     /// The times of the report are whole seconds.
     WholeSeconds,
-    /// Tests may have begun up to so many nanoseconds earlier than shown.
+    /// Tests may have begun earlier than shown, by up to this number of nanoseconds.
     MaybeEarlier(u64),
-    /// So many tests have no figures, because their place in time is not proven.
+    /// This number of tests have no figures (such as CPU time), because it is not proven when they ran.
     NotProven(u64),
 }
 
-/// The numbers of spans in the recorded time that have no process, by reason.
+/// The counts of the spans in the recorded time that have no process, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WithoutProcess {
-    /// The number of spans without a word that a command line can have.
+    /// The number of spans that have no file or command among their words, so that no command line can be searched for
+    /// them.
     pub wordless: u64,
     /// The number of spans whose words are in no command line.
     pub unnamed: u64,

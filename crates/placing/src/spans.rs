@@ -142,7 +142,7 @@ impl Spans {
         placed
     }
 
-    /// The numbers of the file's spans that lie in the recorded time and have no process, by reason.
+    /// Counts, by reason, the spans of the file that lie in the recorded time and have no process.
     fn without_process(
         &self,
         owners: &[Option<Owner>],

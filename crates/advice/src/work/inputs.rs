@@ -32,7 +32,8 @@ const PIPE: u64 = 50_000_000;
 pub(super) struct Inputs<'f, 'a> {
     facts: &'f BuildFacts<'a>,
     edits: Vec<Edit<'f>>,
-    /// The result of [`questions`]. This result is computed only if it is needed, because most builds repeat nothing.
+    /// The times at which executions of programs checked something, from [`questions`]. They are computed only if they
+    /// are needed, because most builds repeat nothing.
     questions: OnceCell<BTreeMap<Group, Vec<Ktime>>>,
 }
 
@@ -180,7 +181,7 @@ fn compares(program: &ProgramName) -> bool {
 /// also counts as a check.
 fn questions(facts: &BuildFacts<'_>) -> BTreeMap<Group, Vec<Ktime>> {
     let mut asked: BTreeMap<Group, Vec<Ktime>> = BTreeMap::new();
-    // The ends of equal command lines of one program, each with whether it failed.
+    // The times at which the runs of one command line ended, each with whether the run failed.
     type Ends = Vec<(Ktime, bool)>;
     let mut equal: BTreeMap<(Group, Vec<&[u8]>), Ends> = BTreeMap::new();
     for (group, execution) in facts.all() {

@@ -28,12 +28,12 @@ struct Requests {
 }
 
 impl Requests {
-    /// The CPU time in ns of all requests together.
+    /// The CPU time in ns of all requests to this server together.
     fn sum(&self) -> u64 {
         self.lengths.iter().copied().fold(0, u64::saturating_add)
     }
 
-    /// The CPU time in ns of all requests but the longest one.
+    /// The CPU time in ns of all requests to this server together, without the longest request.
     fn again(&self) -> u64 {
         let longest = self.lengths.last().copied().unwrap_or(0);
         self.sum().saturating_sub(longest)

@@ -148,8 +148,9 @@ fn start_ups(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         // here. The simulation knows which of these waits are for CPUs of other tasks.
         let time = facts.on_path(&set, |_, _| true);
         let asleep = facts.on_path(&set, |kind, _| kind == TimeKind::Sleep);
-        // If sleeps take less than half of the time, they are naps of a starting runtime. The change saves such naps as
-        // well, so they are left out of the recorded time together with the work.
+        // If at most half of the time of these executions is sleep, the sleeps are naps of a starting runtime. The
+        // change saves such naps as well, so sleep and work are both left out. If most of the time is sleep, only the
+        // rest is left out.
         let (without, time): (Own, u64) = if asleep.saturating_mul(2) > time {
             (|kind, _| kind != TimeKind::Sleep, time - asleep)
         } else {

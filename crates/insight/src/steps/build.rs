@@ -112,8 +112,8 @@ struct Build<'a> {
     containers: HashMap<ProcessIx, &'a Container>,
 }
 
-/// A change of the step that a process or thread is in. The number in a variant is the index of a span between marks,
-/// or the index of an executed program.
+/// A moment at which the step around a process or thread changes. The number in a variant is the index of a span
+/// between two marks (events by which a program begins and ends a span), or the index of an executed program.
 enum Change<'a> {
     End(usize),
     /// The process or thread enters or leaves a step that its parent began, so the step around the process or thread
@@ -129,7 +129,7 @@ struct Open {
     /// The steps that have begun and not ended, the innermost one last. A step that was made from a span also has the
     /// number of the span.
     steps: Vec<(StepIx, Option<usize>)>,
-    /// The spans that ended before a span inside them had ended.
+    /// The indexes of the spans that ended before a span inside them had ended.
     ended: HashSet<usize>,
 }
 
@@ -178,7 +178,7 @@ impl Build<'_> {
         self.threads.get(thread.0 as usize)?.at(time)
     }
 
-    /// The innermost step that the forking thread was in when it forked the given process.
+    /// The innermost step that the forking thread was in when this thread forked the given process.
     fn forked_in(&self, process: &Process) -> Option<StepIx> {
         let leader = process.threads.first()?;
         let parent = self.analysis.thread(*leader).parent;

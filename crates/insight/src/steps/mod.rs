@@ -49,7 +49,7 @@ pub struct Step {
     pub started_before: bool,
     /// Whether the step ended inside the analyzed span.
     pub ended: bool,
-    /// The process that executed the step, or in which its marks were set.
+    /// The process that executed the step, or in which the step's marks (its begin and end events) were set.
     pub process: Option<ProcessIx>,
     /// The thread that ran the step, if the step belongs to one thread.
     pub thread: Option<ThreadIx>,
@@ -65,7 +65,7 @@ pub struct Step {
     pub doubt: Option<Doubt>,
     /// The raw `wait` status of the step's process, if the step ended together with the process.
     pub status: Option<u32>,
-    /// The result that a program gave for the step in its mark.
+    /// The result that a program gave for the step in its mark (an event that the program sent to the recorder).
     pub result: Option<String>,
     /// Whether the step's process is a worker of a test runner. A worker runs tests and is not a test itself.
     pub is_worker: bool,
@@ -92,7 +92,7 @@ impl Step {
         self.doubt.is_none() && self.place_error.is_some_and(is_near)
     }
 
-    /// Whether the step is a moment: the mark of a point in time.
+    /// Whether the step is a moment: a point in time that a program marked, without a length.
     pub fn is_moment(&self) -> bool {
         self.kind == StepKind::Mark && self.ended && self.from == self.to
     }
@@ -286,7 +286,8 @@ impl Steps {
     ) -> impl Iterator<Item = (Ktime, Ktime, Option<StepIx>)> + '_ {
         let steps = self.threads.get(thread.0 as usize);
         let rest = steps.map(ThreadSteps::rest).unwrap_or_default();
-        // The last part that begins before the given time may end after that time, so it is the first one to return.
+        // A part of the thread's life (the time in one step) that begins before the given time may end after that time.
+        // So the last such part is the first one to return.
         let before = rest.partition_point(|(from, _)| *from < time);
         let (first, rest) = match before.checked_sub(1) {
             Some(at) => (None, rest.get(at..)),
@@ -433,8 +434,8 @@ impl Steps {
         self.is_within(self.at(thread, before), step)
     }
 
-    /// For each process, whether one of its threads was in a step of this name. For a step without work, such as the
-    /// mark of a moment, the process that set the mark counts as in the step.
+    /// For each process, whether one of its threads was in a step of this name. A step without work, such as a point in
+    /// time that a process marked, has no threads. In this case, the process that marked it counts as in the step.
     pub fn processes_in(&self, analysis: &Analysis, name: &str) -> Arena<ProcessIx, bool> {
         // Outer steps come before inner steps in the list, so one pass reaches all steps inside the named ones.
         let mut inside = self.are_named(name);

@@ -1,5 +1,5 @@
-//! Collects the spans from which steps are made (spans between marks, and spans of other tools' files), and finds
-//! overlapping spans.
+//! Collects the spans from which steps are made (spans that programs marked, and spans of other tools' files), and
+//! finds overlapping spans.
 
 use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
@@ -13,19 +13,21 @@ use tr_programs::steps::Mark;
 use tr_programs::steps::StepKind;
 use tr_programs::words;
 
-/// A named span of time in a recording: between two marks, from another tool's file, or a moment without a length.
+/// A named span of time in a recording: between two marks (events by which a program begins and ends it), from another
+/// tool's file, or a moment without a length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub from: Ktime,
     pub to: Ktime,
-    /// Whether the end of the span was recorded. The mark of a moment, which has no length, counts as ended.
+    /// Whether the end of the span was recorded. A moment (a point in time that a program marked) has no length and
+    /// counts as ended.
     pub ended: bool,
     pub name: Vec<u8>,
     /// The path of the file that contains the test, if the span is a test. The path comes from another tool's file, or
-    /// from the beginning of the mark's name.
+    /// from the beginning of the name that the test program gave the span.
     pub file: Option<String>,
     pub kind: StepKind,
-    /// The result that a program gave in the mark of the span; empty if it gave none.
+    /// The result (such as of a test) that a program gave in the event that marks the span; empty if it gave none.
     pub result: Vec<u8>,
     /// The process in which the span was marked, or, for a span from another tool's file, the process that executed the
     /// span. `None` if this process is not known.
@@ -45,21 +47,22 @@ pub(super) struct Span {
     pub doubt: Option<Doubt>,
 }
 
-/// The search for the common ancestor of the two processes that set the begin mark and the end mark of a span goes up
-/// at most this many generations. A bound on the work of this search.
+/// The search for the common ancestor of the two processes that set the begin mark and the end mark of a span (the
+/// events that begin and end it) goes up at most this many generations. A bound on the work of this search.
 const GENERATIONS: usize = 256;
 
-/// The time at which a span between two marks ends, and whether the span really ended at that time.
+/// The time at which a span ends (of a program's marks or of another tool's file), and whether the span really ended at
+/// that time.
 #[derive(Clone, Copy)]
 struct SpanEnd {
     time: Ktime,
-    /// Whether the span ended at this time, by an end mark or with its process. Otherwise, the recording ended before
-    /// the span.
+    /// Whether the span ended at this time, by an end mark (the event that ends a span) or with its process. Otherwise,
+    /// the recording ended before the span.
     is_known: bool,
 }
 
 impl SpanEnd {
-    /// The end of a span whose end mark was recorded at the given time.
+    /// The end of a span whose end mark (the event that ends a span) was recorded at the given time.
     fn at(time: Ktime) -> SpanEnd {
         SpanEnd {
             time,
@@ -86,7 +89,8 @@ impl Span {
         self.doubt.is_none_or(Doubt::has_place)
     }
 
-    /// Makes the span of a mark that began at `from`. `process` is the process in which the mark was set.
+    /// Makes the span between two marks (events by which a program begins and ends a span) that begins at `from`.
+    /// `process` is the process in which the begin mark was set.
     fn of_mark(name: &[u8], from: Ktime, end: SpanEnd, process: Option<ProcessIx>) -> Span {
         Span {
             from,
@@ -184,11 +188,11 @@ fn of_commands(analysis: &Analysis) -> Vec<Span> {
     spans
 }
 
-/// The marks that began a span of one name and whose end marks have not been read yet.
+/// The marks (events) that began a span of one name and whose end marks have not been read yet.
 #[derive(Default)]
 struct OpenMarks {
-    /// The begin marks without an end mark, by a running number. Each entry has the time of the mark, and the process
-    /// that set the mark.
+    /// The begin marks (events that begin a span) without an end mark, by a running number. Each entry has the time of
+    /// the mark, and the process that set the mark.
     all: BTreeMap<usize, (Ktime, ProcessIx)>,
     /// For each process, the numbers of the begin marks that its child processes (`tr mark`) set, in order. The list
     /// may still have begin marks whose end mark has already been read.
@@ -205,8 +209,8 @@ impl OpenMarks {
         self.next += 1;
     }
 
-    /// Removes and returns the last begin mark without an end mark that one of the given processes set. If these
-    /// processes have no such begin mark, the last one of any process is taken.
+    /// Removes and returns the last begin mark (the event that begins a span) that has no end mark yet and that one of
+    /// the given processes set. If these processes have no such begin mark, the last one of any process is taken.
     fn end(&mut self, processes: [Option<ProcessIx>; 2]) -> Option<(Ktime, ProcessIx)> {
         let last_of = |process: ProcessIx| {
             let numbers = self.by_process.get_mut(&process)?;
@@ -228,7 +232,8 @@ fn common(analysis: &Analysis, a: ProcessIx, b: ProcessIx) -> Option<ProcessIx> 
     lineage.find(|ix| above.contains(ix))
 }
 
-/// The end of a span without an end mark: the end of the process that began the span.
+/// The end of a span for which no end mark (the event that ends a span) was recorded: the end of the process that began
+/// the span.
 fn open_until(analysis: &Analysis, process: Option<ProcessIx>) -> SpanEnd {
     let process = process.map(|process| analysis.process(process));
     SpanEnd {
@@ -237,7 +242,7 @@ fn open_until(analysis: &Analysis, process: Option<ProcessIx>) -> SpanEnd {
     }
 }
 
-/// The key that connects the begin mark of a program's span with its end mark.
+/// The key that connects the begin mark and the end mark of a program's span (the events that begin and end it).
 #[derive(PartialEq, Eq, Hash)]
 struct OpenKey<'m> {
     pid: Option<Tid>,
@@ -296,7 +301,8 @@ fn of_programs(analysis: &Analysis) -> Vec<Span> {
                         ..span
                     });
                 }
-                // Empty entries are removed, because a program may mark a million tests with a million names.
+                // If a name has no open begin mark left, its entry is removed, because a program may mark a million
+                // tests with a million names.
                 if begun.get().is_empty() {
                     begun.remove();
                 }
@@ -345,8 +351,8 @@ fn of_files<'a>(
     })
 }
 
-/// Finds the processes and threads that are alive at the time of a mark. The marks must be looked up in the order of
-/// time.
+/// Finds the processes and threads that are alive at the time of a mark, which is an event by which a program begins or
+/// ends a span. The marks must be looked up in the order of time.
 struct Living {
     /// The living processes by the pid that they have inside their own container.
     processes: HashMap<u32, Alive<ProcessIx>>,
@@ -383,8 +389,9 @@ impl Living {
         all
     }
 
-    /// The process and the thread in which a mark was set. Processes in containers can have equal pids. If several
-    /// processes have the pid of the mark, the mark belongs to the process outside of any container, or to none.
+    /// The process and the thread in which a program or `tr mark` set the mark (the event that begins or ends a span).
+    /// Processes in containers can have equal pids. If several processes have the pid of the mark, the mark belongs to
+    /// the process outside of any container, or to none.
     fn place(&mut self, time: Ktime, mark: &event::Mark) -> Option<(ProcessIx, Option<ThreadIx>)> {
         let pid = mark.pid?.0;
         let living = self.processes.get_mut(&pid)?.at(time);
@@ -442,8 +449,8 @@ impl<Ix: Copy + Ord> Alive<Ix> {
     }
 }
 
-/// The kind of a step (such as a test) that a program gave in its mark, by the name of the kind. A mark with an
-/// unknown kind is a plain mark.
+/// The kind of a step (such as a test) that a program gave in its mark (the event that begins the step), by the name of
+/// the kind. An unknown name gives the kind of a plain mark.
 fn kind(name: &[u8]) -> StepKind {
     let known = StepKind::ALL.into_iter();
     let mut known = known.filter(|kind| kind.name().as_bytes() == name);

@@ -16,7 +16,8 @@ pub struct StepTimes {
     pub times: Option<Times>,
     /// The number of processes that began in the step, including the steps inside it.
     pub processes: u64,
-    /// The wall time of the step, divided by kind of time; `None` if it is not known.
+    /// The wall time of the step, divided by kind of time (such as time on a CPU or waits for a disk); `None` if it is
+    /// not known.
     pub spent: Option<ByKind>,
     /// The time in nanoseconds that the step, including the steps inside it, has on the recording's critical path.
     pub on_path: u64,
@@ -33,9 +34,11 @@ pub struct CoursePart {
 /// are called its course.
 #[derive(Clone, Copy, Debug)]
 pub struct Fineness {
-    /// The largest number of equal stretches of time into which the course of one step is divided.
+    /// The largest number of equal stretches of time into which the course of one step (the parts of its wall time in
+    /// order) is divided.
     pub of_step: u64,
-    /// The approximate largest number of stretches of time into which the courses of all steps together are divided.
+    /// The approximate largest number of stretches of time into which the courses of all steps (the parts of their wall
+    /// times in order) are divided together.
     pub of_all: u64,
 }
 
@@ -166,7 +169,8 @@ fn kind_of(segment: &Segment, inside: bool) -> TimeKind {
     }
 }
 
-/// The length of a step's own critical path, divided by kind of time, in nanoseconds.
+/// The length of a step's own critical path in nanoseconds, divided by kind of time (such as time on a CPU or waits for
+/// a disk).
 fn spent(path: &[OwnSegment]) -> ByKind {
     let mut spent = ByKind::default();
     for (segment, inside) in path {
@@ -252,7 +256,7 @@ fn each_part(
                 let Some(next) = parts.next() else { break };
                 part = next;
             }
-            // The last part also gets the rest of the timeline.
+            // The last part of the thread's life (the time in its last step) also gets the rest of the timeline.
             let to = if part.1 > from {
                 stretch.to.min(part.1)
             } else {
@@ -337,8 +341,8 @@ mod tests {
         let path = [
             segment(0, 400, TimeKind::OnCpu),
             segment(400, 500, TimeKind::RunQueue),
-            // Three short successive segments. All of them lie in one stretch of time, in which the course joins the
-            // parts of the same kind.
+            // Three short successive segments. All of them lie in one stretch of time, in which the step's course (the
+            // parts of its wall time in order) joins the parts of the same kind.
             segment(500, 520, TimeKind::OnCpu),
             segment(520, 530, TimeKind::Disk),
             segment(530, 550, TimeKind::OnCpu),
@@ -358,7 +362,7 @@ mod tests {
         ];
         assert_eq!(parts(100), expected);
         assert_eq!(parts(1).len(), 6, "each by itself");
-        // If the whole course is one stretch, it has one part for each kind.
+        // If the whole course (the step's wall time) is one stretch, the course has one part for each kind of time.
         assert_eq!(
             parts(2000),
             [

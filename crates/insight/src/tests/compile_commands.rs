@@ -45,7 +45,7 @@ fn found(mut processes: Vec<Process>) -> CompileCommands {
     CompileCommands::of(&analysis, &all)
 }
 
-/// The files and outputs of the entries.
+/// The source file and the output of each entry of the compilation database.
 fn files(found: &CompileCommands) -> Vec<(&str, Option<&str>)> {
     let entries = found.entries.iter();
     entries

@@ -140,8 +140,8 @@ fn only_what_failed_or_was_slow_is_told_and_only_if_it_was_held_back() {
     assert_eq!(told(&failed, &starved, None), (WallPart::Others, true));
     assert_eq!(told(&passed, &starved, None), (WallPart::Others, false));
     assert_eq!(told(&passed, &starved, Some(91)), (WallPart::Others, true));
-    // If all other tests of the suite got as little CPU time, the lack does not explain why this test failed or was
-    // slow. So nothing is reported.
+    // The other tests of the suite got hardly more of the CPU time that they wanted (15 %) than this test (10 %). So
+    // the lack of CPU time does not explain why this test failed or was slow, and nothing is reported.
     assert_eq!(told(&passed, &starved, Some(15)), (WallPart::Others, false));
     let own = divided(&[(WallPart::Work, 700 * MS), (WallPart::Others, 300 * MS)]);
     assert_eq!(told(&failed, &own, Some(99)), (WallPart::Work, false));

@@ -103,21 +103,23 @@ impl Active {
         })
     }
 
-    /// The first moment, at the given time or after it, at which the process may have run; `None` if there is none.
+    /// The first moment in nanoseconds, at the given time or after it, at which the process may have run; `None` if
+    /// there is none.
     pub fn from(&self, time: i64) -> Option<i64> {
         let at = self.stretches.partition_point(|(_, to)| *to < time);
         self.stretches.get(at).map(|(from, _)| time.max(*from))
     }
 
-    /// The beginning of the stretch in which the process may have run at the given time; `None` if the process
-    /// certainly did not run at that time.
+    /// The beginning in nanoseconds of the stretch in which the process may have run at the given time; `None` if the
+    /// process certainly did not run at that time.
     pub fn began(&self, time: i64) -> Option<i64> {
         let after = self.stretches.partition_point(|(from, _)| *from <= time);
         let stretch = after.checked_sub(1).and_then(|at| self.stretches.get(at));
         stretch.filter(|(_, to)| time <= *to).map(|(from, _)| *from)
     }
 
-    /// The last moment, at the given time or before it, at which the process may have run; `None` if there is none.
+    /// The last moment in nanoseconds, at the given time or before it, at which the process may have run; `None` if
+    /// there is none.
     pub fn until(&self, time: i64) -> Option<i64> {
         let after = self.stretches.partition_point(|(from, _)| *from <= time);
         let at = after.checked_sub(1)?;
@@ -129,9 +131,10 @@ impl Active {
 /// a test runner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// The last moment before the later process of the change begins, in nanoseconds.
+    /// The last moment in nanoseconds at which the earlier process can have run tests: just before the next process
+    /// begins.
     pub end: i64,
-    /// The beginning of the later process of the change, in nanoseconds.
+    /// The moment in nanoseconds at which the later process begins.
     pub begin: i64,
 }
 

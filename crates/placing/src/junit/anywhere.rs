@@ -5,16 +5,16 @@ use super::report::{Case, LEAST_ERROR};
 /// The place in time of a test that can have run anywhere within its suite, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Anywhere {
-    /// The assumed beginning of the test: the test is placed in the middle of the possible time.
+    /// The assumed beginning of the test in nanoseconds: the test is placed in the middle of the possible time.
     pub from: i64,
     pub to: i64,
-    /// The largest error of the beginning or the end of the test.
+    /// The largest error in nanoseconds of the assumed beginning or end of the test.
     pub error: i64,
 }
 
 impl Anywhere {
-    /// The place of a test that ran somewhere between `first` and `last`; `None` if the test is longer than the time
-    /// between them.
+    /// The place of a test that ran somewhere between the times `first` and `last` (in nanoseconds); `None` if the test
+    /// is longer than the time between them.
     pub fn new(case: &Case, first: i64, last: i64) -> Option<Anywhere> {
         let length = case.attributes.length?;
         let digit = case.attributes.digit.max(LEAST_ERROR);

@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 
 use tr_analyze::model::ProcessIx;
 
-/// The largest number of suites with more than one possible schedule. If a report has more such suites, no assignment
-/// of its suites to processes is searched. A bound of the work.
+/// The largest number of suites with more than one possible schedule (processes and times for the tests). If a report
+/// has more such suites, no assignment of its suites to processes is searched. A bound of the work.
 const OPEN: usize = 16;
 
 /// The largest number of assignments of suites to processes that are tried for a report. A bound of the work.
 const STEPS: usize = 20_000;
 
-/// The largest number of tests in all possible schedules of a report's suites together. With more tests, the schedules
-/// are not compared. The number limits the work.
+/// The largest number of tests in all possible schedules (processes and times for the tests) of a report's suites
+/// together. With more tests, the schedules are not compared. The number limits the work.
 const TESTS: usize = 20_000;
 
 /// The largest number of suites that are assigned to processes. A bound of the depth of the search.
@@ -22,9 +22,11 @@ const SUITES: usize = 512;
 /// The possible assignments of a report's suites to schedules. A schedule says which processes ran the tests of a
 /// suite, and when.
 pub struct AssignedSuites {
-    /// For each suite, the index of the schedule that it has in the first possible assignment that was found.
+    /// For each suite, the index of its schedule (processes and times for its tests) in the first possible assignment
+    /// that was found.
     pub first: Vec<Option<usize>>,
-    /// For each suite, the indexes of all schedules that it has in at least one possible assignment.
+    /// For each suite, the indexes of all schedules (processes and times for its tests) that the suite has in at least
+    /// one possible assignment.
     pub of_suites: Vec<BTreeSet<usize>>,
 }
 
@@ -38,7 +40,8 @@ pub fn search(claims: &[Vec<Vec<Claim>>]) -> Option<AssignedSuites> {
     if !(1..=OPEN).contains(&open.count()) || all.sum::<usize>() > TESTS {
         return None;
     }
-    // The suites with the fewest schedules come first, so that impossible assignments are found early.
+    // The suites with the fewest possible schedules (processes and times for the tests) come first, so that impossible
+    // assignments are found early.
     let mut order: Vec<usize> = (0..claims.len()).collect();
     let count = |suite: usize| claims.get(suite).map_or(0, Vec::len);
     order.retain(|suite| count(*suite) > 0);
@@ -87,27 +90,32 @@ fn conflict(a: &[Claim], b: &[Claim]) -> bool {
     false
 }
 
-/// The state of the search through all assignments of suites to schedules.
+/// The state of the search through all assignments of suites to schedules (processes and times for a suite's tests).
 struct Search<'a> {
     /// For each suite, and for each schedule that the suite can have (an assignment of its tests to processes and
     /// times), the stretches in which a process certainly ran a test of this suite.
     claims: &'a [Vec<Vec<Claim>>],
-    /// The indexes of the suites, in the order in which the search gives them schedules.
+    /// The indexes of the suites, in the order in which the search gives each suite a schedule (processes and times for
+    /// its tests).
     order: &'a [usize],
-    /// The schedules that the search has given to the suites so far, as indexes, in the search's order of suites.
+    /// The indexes of the schedules (processes and times for a suite's tests) that the search has given to the suites
+    /// so far, in the order in which the search goes through the suites.
     taken: Vec<usize>,
-    /// The schedules of the suites in the first possible assignment, as indexes, in the search's order of suites.
+    /// The indexes of the suites' schedules (processes and times for a suite's tests) in the first possible assignment,
+    /// in the order in which the search goes through the suites.
     first: Option<Vec<usize>>,
-    /// For each suite, the indexes of the schedules that it has in the possible assignments found so far.
+    /// For each suite, the indexes of the schedules (processes and times for its tests) that the suite has in the
+    /// possible assignments found so far.
     found: Vec<BTreeSet<usize>>,
-    /// The number of further schedules that the search may try before it gives up.
+    /// The number of further schedules (processes and times for a suite's tests) that the search may try before it
+    /// gives up.
     steps: usize,
 }
 
 impl Search<'_> {
-    /// Tries every schedule for the suite at position `at` of `order`, and then calls itself for the next suite. `None`
-    /// if the search takes too many steps. The recursion is at most [`SUITES`] deep, because there is one level for
-    /// each suite with a schedule.
+    /// Tries every schedule (processes and times for the tests) for the suite at position `at` of `order`, and then
+    /// calls itself for the next suite. `None` if the search takes too many steps. The recursion is at most [`SUITES`]
+    /// deep, because there is one level for each suite with a schedule.
     fn assign(&mut self, at: usize) -> Option<()> {
         let Some(suite) = self.order.get(at) else {
             for (suite, schedule) in self.order.iter().zip(&self.taken) {

@@ -34,8 +34,9 @@ pub struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// Divides tests of a report into blocks. The order of the tests within a block is not known. If all tests are in
-    /// one lane, their order is known and each test is a block of its own; otherwise all tests are one block.
+    /// Divides tests of a report into blocks, within which the order of the tests is not known. A lane is a list of
+    /// tests that ran in the order of the file. If all tests are in one lane, each test is a block of its own;
+    /// otherwise all tests are one block.
     pub fn of(tests: &'a [Test], lanes: Vec<usize>) -> Vec<Block<'a>> {
         if lanes.iter().any(|lane| Some(lane) != lanes.first()) {
             return vec![Block { tests, lanes }];
@@ -48,8 +49,8 @@ impl<'a> Block<'a> {
         alone.collect()
     }
 
-    /// The indexes of the block's tests in each lane, by the number of the lane. The order of the tests within one
-    /// lane is known.
+    /// The indexes of the block's tests in each lane (a list of tests that ran in a known order), by the number of the
+    /// lane.
     fn by_lane(&self) -> BTreeMap<usize, Vec<usize>> {
         let mut by_lane: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (at, lane) in self.lanes.iter().enumerate() {
@@ -59,7 +60,7 @@ impl<'a> Block<'a> {
     }
 
     /// The number of possible orders of the block's tests. Each of these orders keeps the known order of the tests
-    /// within a lane. `None` if the number is more than [`ORDERS`].
+    /// within a lane (a list of tests that ran in the order of the file). `None` if the number is more than [`ORDERS`].
     pub fn count(&self) -> Option<usize> {
         let (mut count, mut tests) = (1_usize, 0_usize);
         for lane in self.by_lane().into_values() {
@@ -76,8 +77,8 @@ impl<'a> Block<'a> {
         Some(count)
     }
 
-    /// All possible orders of the block's tests. Each of these orders keeps the known order of the tests within a lane.
-    /// `None` if there are more than [`ORDERS`] such orders.
+    /// All possible orders of the block's tests. Each of these orders keeps the known order of the tests within a lane
+    /// (a list of tests that ran in the order of the file). `None` if there are more than [`ORDERS`] such orders.
     pub fn orders(&self) -> Option<Vec<Vec<usize>>> {
         let mut orders = Vec::with_capacity(self.count()?);
         let by_lane = self.by_lane();

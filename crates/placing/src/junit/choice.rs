@@ -20,7 +20,7 @@ pub struct Schedule {
     /// The time at which each test of the suite ran. `None` for a test whose length the report does not have. Also
     /// `None` for a test without a time of day, if other tests of the suite have one.
     pub times: Vec<Option<Times>>,
-    /// For each test of the suite, the process that ran it.
+    /// For each test of the suite, in the order of the report, the process that ran the test.
     pub of_tests: Vec<Option<ProcessIx>>,
     /// The child processes of the runner that each lived within a single test of the suite, so that it is known which
     /// test they belong to.
@@ -44,13 +44,13 @@ pub struct Scheduled {
 /// kept, too.
 pub struct Choice {
     pub schedule: Schedule,
-    /// The schedules of the suite that are possible as well, besides the first one.
+    /// The other schedules (processes and times for the tests) that are also possible for this suite.
     pub others: Vec<Schedule>,
 }
 
-/// Chooses a schedule for each suite of a report so that no process runs two suites at the same time. The other
-/// possible schedules are returned as well. `None` for a suite that has no schedule, or if there are too many
-/// assignments to try.
+/// Chooses a schedule (processes and times for the tests) for each suite of a report so that no process runs two suites
+/// at the same time. The other possible schedules are returned as well. `None` for a suite that has no schedule, or if
+/// there are too many assignments of suites to processes to try.
 pub fn choose(mut possible: Vec<Vec<Schedule>>) -> Vec<Option<Choice>> {
     let claims: Vec<Vec<Vec<Claim>>> = possible
         .iter()
@@ -85,8 +85,8 @@ impl Choice {
 }
 
 impl Schedule {
-    /// The stretches of time in which the processes of the schedule certainly ran tests of the suite, sorted by process
-    /// and time.
+    /// The stretches of time in which the processes that the schedule assigns to the suite certainly ran its tests,
+    /// sorted by process and time.
     pub fn claims(&self) -> Vec<Claim> {
         let tests = self.times.iter().zip(&self.of_tests);
         let claims = tests.filter_map(|(times, process)| {

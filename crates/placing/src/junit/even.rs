@@ -44,7 +44,8 @@ impl Bounds {
         }
     }
 
-    /// The bounds of a test that can have run anywhere between two times. `error` is the largest error of its length.
+    /// The bounds of a test that can have run anywhere between the times `from` and `to`. `error` is the largest error
+    /// of its length. All values are in nanoseconds.
     pub fn anywhere(from: i64, to: i64, length: i64, error: i64) -> Bounds {
         Bounds {
             begin: (from, to.saturating_sub(length).max(from)),

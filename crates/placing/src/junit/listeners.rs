@@ -17,7 +17,8 @@ const STRETCHES: usize = 16;
 impl Placer<'_> {
     /// Leaves out the schedules whose processes did not run the tests, but only received messages about the tests from
     /// the process that ran them. Returns the remaining schedules, and all processes that only received such messages.
-    /// A process of one of the `pools` counts as well, even if no schedule has this process.
+    /// Processes of the `pools` (groups that lived at the same time) are examined as well, even if they are in no
+    /// schedule.
     pub(super) fn without_listeners(
         &self,
         found: Vec<Schedule>,

@@ -122,7 +122,8 @@ fn in_turn(
     }
 }
 
-/// Moves a guess (a test or suite that was placed by its times) to another place, whose largest error is `error`.
+/// Moves a guess (a test or suite that was placed by its times) to another place, whose largest error in nanoseconds is
+/// `error`.
 fn set(guess: &mut Guess, from: Ktime, to: Ktime, error: i64) {
     if (guess.span.from, guess.span.to) != (from, to) {
         guess.span.from = from;

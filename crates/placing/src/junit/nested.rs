@@ -36,8 +36,8 @@ impl Placer<'_> {
         schedules
     }
 
-    /// The schedules of the suites inside one outermost suite; `None` if it is not proven that they ran in the order of
-    /// the file.
+    /// The schedules (processes and times for the tests) of the suites inside one outermost suite; `None` if it is not
+    /// proven that these suites ran in the order of the file.
     fn in_sequence(
         &mut self,
         suites: &[Suite],

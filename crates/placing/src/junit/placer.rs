@@ -162,7 +162,8 @@ impl Placer<'_> {
         self.lookup.time(date.local.saturating_sub(ahead))
     }
 
-    /// The times of a test or suite with this length that begins or ends at the time of the day `date`.
+    /// The times of a test or suite, from its length in nanoseconds and from `date`: the time of the day at which it
+    /// ends (`Stamp::End`) or else begins.
     pub(super) fn from(&self, date: Date, length: i64, stamp: Option<Stamp>) -> Times {
         let at = self.time(date);
         let from = match stamp {

@@ -21,25 +21,26 @@ struct SuiteFacts {
     around: Option<Times>,
     /// The process that ran the suite, if one fits the suite's times.
     runner: Option<Runner>,
-    /// The schedule's processes, if the recording shows a schedule of the suite.
+    /// The processes that ran the suite's tests, if the recording shows a schedule of the suite (processes and times
+    /// for its tests).
     scheduled: Option<Scheduled>,
-    /// Whether the suite's tests marked themselves in the recording.
+    /// Whether the suite's tests are in the recording as marks (events that the test program sent to the recorder).
     has_marks: bool,
     /// Whether the suite ran at the same time as another suite.
     overlaps: bool,
-    /// Whether tests of the suite hold other tests.
+    /// Whether tests of the suite contain other tests.
     is_nested: bool,
     /// Whether neither the order of the tests nor their process is proven, so that the tests can have run anywhere
     /// within the suite.
     is_loose: bool,
-    /// Whether only one schedule of the suite is possible.
+    /// Whether the suite has only one possible schedule (processes and times for its tests).
     is_only: bool,
 }
 
 /// The facts about a test that decide where it is placed.
 struct TestFacts {
     times: Option<Times>,
-    /// The process that ran the test according to the suite's schedule.
+    /// The process that ran the test according to the suite's schedule (the processes and times for its tests).
     process: Option<ProcessIx>,
     /// The thread that ran only this test.
     thread: Option<ThreadIx>,
@@ -49,10 +50,12 @@ struct TestFacts {
 
 /// The times of a suite's tests, in the order of the report, and the processes that ran them.
 struct SuiteTimes {
-    /// The schedule's processes, if the recording shows a schedule of the suite.
+    /// The processes that ran the suite's tests, if the recording shows a schedule of the suite (processes and times
+    /// for its tests).
     scheduled: Option<Scheduled>,
     times: Vec<Option<Times>>,
-    /// For each test, the process that ran it according to the schedule.
+    /// For each test, the process that ran it according to the suite's schedule (the processes and times for its
+    /// tests).
     of_tests: Vec<Option<ProcessIx>>,
 }
 
@@ -436,8 +439,8 @@ impl Placer<'_> {
             return none; // several at once
         }
         let left = last.saturating_sub(first).saturating_sub(sum);
-        // No schedule was found for the suite. If the recording shows the sleeps of the runner, then the tests did not
-        // simply follow each other, so their places are in doubt.
+        // No schedule (processes and times for the tests) was found for the suite. If the recording shows the sleeps of
+        // the runner, then the tests did not simply follow each other, so their places in time are in doubt.
         let has_schedules = self.lookup.analysis.timeline.is_some();
         let is_measured = suite.is_measured() && suite.has_order && !suite.is_by_result();
         let is_proven = is_measured && !has_schedules;

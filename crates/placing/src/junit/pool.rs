@@ -72,12 +72,13 @@ pub fn are_measured(tests: &[Test], shares: &[Share]) -> bool {
 struct Search<'a> {
     tests: &'a [Test],
     workers: &'a [Worker<'a>],
-    /// For each worker process, the tests that it has in the distribution that is being tried.
+    /// For each worker process, the indexes of the tests that it has in the distribution of tests to workers that is
+    /// being tried.
     by_worker: Vec<Vec<usize>>,
-    /// For each test, its worker and the bounds of its place, as far as these are common to all possible distributions
-    /// found so far.
+    /// For each test, its worker and the bounds of its place in time, as far as these are common to all possible
+    /// distributions of the tests to workers that have been found so far.
     found: Vec<Option<Share>>,
-    /// The number of test places that the search may still compute.
+    /// The number of test places (times for a test in a process) that the search may still compute.
     steps: usize,
 }
 

@@ -178,9 +178,11 @@ impl Lives {
 /// threads can overlap.
 #[derive(Debug, Default)]
 struct Unseen {
-    /// The beginnings of the stretches in order, each with the sum of all beginnings before it. In nanoseconds.
+    /// The times in nanoseconds at which the unseen stretches begin, in ascending order, each with the sum of all
+    /// earlier begin times.
     begins: Vec<(i64, i128)>,
-    /// The ends of the stretches in order, each with the sum of all ends before it.
+    /// The times in nanoseconds at which the unseen stretches end, in ascending order, each with the sum of all earlier
+    /// end times.
     ends: Vec<(i64, i128)>,
 }
 
@@ -303,8 +305,8 @@ pub struct Guess {
     pub one_thread: bool,
     /// Whether the process under which the test is placed is known to be a test program.
     pub is_test: bool,
-    /// Whether the figures of the test (such as its CPU time) are equal at every place at which the test can have run
-    /// ([`super::even`]).
+    /// Whether the figures of the test (such as its CPU time) are equal for every place in time at which the test can
+    /// have run ([`super::even`]).
     pub is_even: bool,
     /// Whether the error of the test's place in time is so large that the figures (such as the CPU time) could be those
     /// of a neighbouring test.

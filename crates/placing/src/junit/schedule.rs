@@ -111,8 +111,8 @@ impl Placer<'_> {
         let mut found = self.likely(suite, &groups, runner)?;
         let [named, _, commands] = &self.runners;
         if named.is_empty() && !found.iter().any(Schedule::is_measured) {
-            // No command line names the report, and no schedule is proven. So another process may fit as well, and all
-            // descendants of the recorded command are tried.
+            // No command line names the report, and no schedule (processes and times for the tests) is proven. So
+            // another process may fit as well, and all descendants of the recorded command are tried.
             let commands = commands.clone();
             let mut all = self.below(suite, &groups, &commands, None)?;
             for schedule in found {
@@ -123,8 +123,8 @@ impl Placer<'_> {
             }
             found = all;
         }
-        // If one schedule in a single thread is proven, schedules in processes with several threads are dropped: with
-        // many threads, many tests fit by chance.
+        // If a schedule (processes and times for the tests) in a single thread is proven, schedules in processes with
+        // several threads are dropped: with many threads, many tests fit by chance.
         let is_proven = |found: &Schedule| self.is_alone(found) && found.is_measured();
         if found.iter().any(is_proven) {
             found.retain(|found| self.is_alone(found));
@@ -132,8 +132,8 @@ impl Placer<'_> {
         Ok(found)
     }
 
-    /// The schedules of a suite in the processes that most likely ran the suite: in the given runner with its
-    /// descendants, or in the first list of likely runners that has a schedule.
+    /// The schedules (processes and times for the tests) of a suite in the processes that most likely ran the suite: in
+    /// the given runner with its descendants, or in the first list of likely runners that has a schedule.
     fn likely(
         &mut self,
         suite: &Suite,
@@ -152,8 +152,9 @@ impl Placer<'_> {
             }
         }
         let lists = std::mem::take(&mut self.runners);
-        // If the known runner has no schedule, this runner may be one of several workers. So the recorded command,
-        // which is the last of the lists, is tried with all of its descendants.
+        // If the known runner has no schedule (times for the tests that fit its process), this runner may be one of
+        // several workers. So the recorded command, which is the last of the lists, is tried with all of its
+        // descendants.
         let known = if runner.is_some() { lists.len() - 1 } else { 0 };
         let likely = lists.iter().skip(known);
         let mut found = likely.map(|likely| self.below(suite, groups, likely, None));
@@ -162,7 +163,7 @@ impl Placer<'_> {
         found.unwrap_or(Ok(Vec::new()))
     }
 
-    /// Whether a single thread ran all tests of a schedule.
+    /// Whether, in each process of the schedule, a single thread ran all of this process's tests.
     pub fn is_alone(&self, schedule: &Schedule) -> bool {
         let mut processes = schedule.runner.processes.iter();
         let has_one =

@@ -225,8 +225,8 @@ mod tests {
         assert_eq!(places(&[test(600)], &(0..=1_100), &active), None);
     }
 
-    /// Checks that no schedule is found if a test would have to begin or end while its runner sleeps. Then another
-    /// process ran the test, or the reported times mean something else.
+    /// Checks that no schedule (process and times for the tests) is found if a test would have to begin or end while
+    /// its runner sleeps. Then another process ran the test, or the reported times mean something else.
     #[test]
     fn tests_across_a_sleep_have_no_schedule() {
         let active = Active::of(vec![(0, 100), (900, 1_000)]);

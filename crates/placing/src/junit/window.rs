@@ -25,7 +25,8 @@ pub fn life_of_command(analysis: &Analysis, command: Option<ProcessIx>) -> Optio
 
 /// The test program whose command line names the report. If several test programs name the report, it is the one that
 /// is an ancestor of all the others. The tests of the report all ran during the life of this program, in the program
-/// itself or in programs that it started. `runners` is the field of [`Placer`].
+/// itself or in programs that it started. `runners` has three lists: processes that name the report, test programs, and
+/// the recorded command.
 pub fn writer(analysis: &Analysis, runners: &[Vec<ProcessIx>; 3]) -> Option<ProcessIx> {
     let [named, tests, _] = runners;
     let is_test = |ix: &&ProcessIx| tests.binary_search(ix).is_ok();
@@ -120,7 +121,7 @@ impl Placer<'_> {
         (window.0 <= window.1).then_some(window)
     }
 
-    /// The life of a process in nanoseconds.
+    /// The start and the end of a process, in nanoseconds of the recording's time.
     fn life(&self, process: ProcessIx) -> (i64, i64) {
         let process = self.lookup.analysis.process(process);
         (signed(process.start), signed(process.end))

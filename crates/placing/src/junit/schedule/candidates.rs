@@ -17,8 +17,8 @@ use crate::lookup::signed;
 /// its script.
 const PROGRAM: usize = 2;
 
-/// The number of possible schedules of one suite at which the search for more schedules ends. A bound of the work: a
-/// suite that reaches this number gets no schedule.
+/// The number of possible schedules (processes and times for the tests) of one suite at which the search for more of
+/// them ends. A bound of the work: a suite that reaches this number gets no schedule.
 const POSSIBLE: usize = 16;
 
 /// The processes that can have run a suite's tests: one test after the other (`runners`), or several tests at the same
@@ -32,9 +32,9 @@ struct Candidates {
 }
 
 impl Placer<'_> {
-    /// The schedules of a suite in the processes `likely` and their descendants, except for the process `but`. The
-    /// result is an error if a pool of workers may have run the suite, and it cannot be decided whether the tests fit
-    /// these workers. In this case, no schedule is proven.
+    /// The schedules (processes and times for the tests) of a suite in the processes `likely` and their descendants,
+    /// except for the process `but`. The result is an error if a pool of workers may have run the suite, and it cannot
+    /// be decided whether the tests fit these workers. In this case, no schedule is proven.
     pub(super) fn below(
         &mut self,
         suite: &Suite,
@@ -66,7 +66,8 @@ impl Placer<'_> {
             let Some(of_pool) = self.distributed(suite, groups, &pool)? else {
                 continue;
             };
-            // Schedules in single workers of the pool are included in the schedule of the pool, so they are removed.
+            // A schedule in a single worker of the pool (workers that lived at the same time) is included in the
+            // schedule of the whole pool, so it is removed.
             let is_worker = |process: &ProcessIx| pool.contains(process);
             found.retain(|found| !found.runner.processes.iter().all(is_worker));
             found.push(of_pool);
@@ -88,7 +89,8 @@ impl Placer<'_> {
     }
 
     /// The processes that can have run a suite whose tests took `sum` ns together, among the processes `all` and their
-    /// children. The process `but` does not count as a single process, but it can be a member of a chain or a pool.
+    /// children. The process `but` is not returned as a single process. It can still be a member of a chain (processes
+    /// that lived one after the other) or of a pool (processes that lived at the same time).
     fn candidates(&self, all: &[ProcessIx], but: Option<ProcessIx>, sum: i64) -> Candidates {
         let siblings = self.siblings(all, PROGRAM).into_iter();
         let siblings = siblings.filter(|siblings| self.has_room(siblings, sum));

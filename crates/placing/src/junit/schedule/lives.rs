@@ -46,8 +46,8 @@ impl Placer<'_> {
         Some(from..=to)
     }
 
-    /// Narrows the span of time in which the tests of a suite can have run. The tests ended before the report was
-    /// written, and the suite's own time in the report limits them, too.
+    /// Narrows the span of time (`from` to `to`, in nanoseconds) in which the tests of a suite can have run. The tests
+    /// ended before the report was written, and the suite's own time in the report limits them, too.
     pub fn narrowed(&self, suite: &Suite, mut from: i64, to: i64) -> (i64, i64) {
         let mut to = to.min(self.written.unwrap_or(to));
         let Some(times) = self.of_suite(suite).filter(|times| times.doubt.is_none()) else {

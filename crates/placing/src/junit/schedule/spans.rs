@@ -14,7 +14,7 @@ use crate::lookup::signed;
 
 /// The span of time that is chosen for each test of a suite. The functions below correct the spans step by step.
 struct Spans<'a> {
-    /// The bounds of the place of each test; `None` for a test that is not placed.
+    /// The bounds of each test's place in time; `None` for a test that is not placed.
     places: &'a [Option<Place>],
     /// The beginning and the end that are chosen for each test, in nanoseconds.
     chosen: Vec<Option<(i64, i64)>>,
@@ -142,7 +142,7 @@ impl<'a> Spans<'a> {
 struct WaitedChild {
     process: ProcessIx,
     start: i64,
-    /// The first and the last time at which the runner waited for the child.
+    /// The first and the last time in nanoseconds at which the runner waited for the child.
     waits: (i64, i64),
 }
 

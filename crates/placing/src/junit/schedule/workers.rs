@@ -19,8 +19,8 @@ use crate::junit::serial::Test;
 /// time, the workers send reports, which takes up to 26 ms on a busy machine.
 const PYTEST: &str = "pytest";
 
-/// The largest number of worker processes among which a suite's tests are distributed. A guess: with more workers, no
-/// distribution of the tests would be the only possible one.
+/// The largest number of worker processes among which a suite's tests are divided. A guess: with more workers, there
+/// would always be more than one possible way to divide the tests.
 const WORKERS: usize = 16;
 
 /// A worker process that lived long enough to run a test of the suite.
@@ -31,7 +31,8 @@ struct LivingWorker {
     facts: Rc<RunnerFacts>,
 }
 
-/// A distribution of a suite's tests to workers.
+/// A distribution of a suite's tests to worker processes: which worker ran each test, and the bounds of its place in
+/// time.
 struct Distribution {
     /// For each test of the suite, in order: the worker that ran the test, and the bounds of the test's place in time.
     shares: Vec<Share>,
@@ -105,8 +106,8 @@ impl Placer<'_> {
         tests: &[Test],
         workers: &[LivingWorker],
     ) -> Result<Option<Distribution>, Undecided> {
-        // In all processes of one program, the n-th thread does the same work. So for each n, one distribution is tried
-        // in which the n-th threads ran all tests.
+        // In all processes of one program, the n-th thread does the same work. So for each n, the search tries to
+        // divide the tests among the n-th threads of all workers.
         let threads = workers.iter().map(|worker| worker.facts.threads.len());
         let threads = threads.min().unwrap_or(0);
         let mut alone = Vec::new();
