@@ -17,7 +17,7 @@ export interface Document {
   cpu_time: Shares;
   warnings: string[];
   failures: FailureRows;
-  /** The verdict on the whole build; `None` if the recording does not show how much of the build's time the machine withheld. */
+  /** The verdict on the whole build: who is responsible for its time. `None` if the recording does not show for how long the machine delayed the build, for example by other tasks. */
   verdict: VerdictRow | null;
   advice: Change[];
   combined: string | null;
@@ -37,9 +37,9 @@ export interface Document {
   steps: Steps;
   /** The name of a step that runs tests as a whole, although its test runner could report each test as a step; `None` if there is no such step. */
   untold: string | null;
-  /** The number of failed tests that have no place in the recording's time. Only the result files of test runners have these tests. */
+  /** The number of failed tests for which it is not known when they ran. Only the result files of test runners have these tests. */
   unplaced_failed: number;
-  /** The name and the result of the first failed tests that have no place in the recording's time. */
+  /** The names and results of the first failed tests for which it is not known when they ran. */
   unplaced_names: [string, string][];
   /** The names of the columns that show how a step's wall time was used, such as on a CPU or waiting for the disk. */
   uses: string[];
@@ -86,10 +86,10 @@ export interface Trace {
   ci: string[];
   /** Whether every task of the machine was recorded. */
   all: boolean;
-  /** The analyzed span of time, in ns since the start of the recording. */
+  /** The beginning (`from`) and the end (`to`) of the analyzed part of the recording, in ns since the start of the recording. */
   from: number;
   to: number;
-  /** The length of the whole recording. */
+  /** The length of the whole recording in ns, even if only a part of it is analyzed. */
   whole: number;
   version: string;
 }
@@ -124,7 +124,7 @@ export interface FailureRows {
   beside: string[];
   command: boolean;
   tolerated: number;
-  /** The processes that failed without consequences, including processes outside of COMMAND. */
+  /** The processes that failed without consequences, including processes that are not descendants of COMMAND. */
   calm: number[];
   /** The processes that failed because of another failure. */
   led: number[];
@@ -206,7 +206,7 @@ export interface Threads {
 }
 
 export interface Execs {
-  /** The time in ns since the start of the process. */
+  /** The time in ns from the start of the process to the start of this program in it. */
   start: number[];
   /** The time in ns from the end of this program to the end of the process. It is 0 for the last exec, whose program ends with the process. */
   end: number[];
@@ -222,7 +222,7 @@ export interface Path extends Pieces {
   /** How the path's time divides between programs. For each program: its name, its time in nanoseconds, the number of separate parts of the path that belong to it, and its index in `states`. */
   shares: [string, number, number, number][];
   owners: Owner[];
-  /** Whether the path is shown by step, because that says more than by program. */
+  /** Whether the page shows the path's time by step, because a division by step says more than a division by program. */
   by_step: boolean;
   /** The kinds of waits on the critical path, the longest first. */
   waits: Wait[];
@@ -331,7 +331,7 @@ export interface Owner {
   /** The number of steps with this name. For a program, the number of separate parts of the path that belong to it. */
   count: number;
   times: [number, number, number, number, number];
-  /** The longest wait in words; `None` if this wait is short. */
+  /** The kind of wait that has most of this step's time on the critical path, in words; `None` if it is short, or for time outside of steps. */
   waited: string | null;
 }
 
@@ -345,12 +345,12 @@ export interface Wait {
 export interface Pieces {
   thread: number[];
   length: number[];
-  /** The index in `shares` of the program (or other group, such as unknown time) to which the segment belongs. */
+  /** The index in `shares` of the program (or other group, such as unknown time) to which this segment of the critical path belongs. */
   share: number[];
-  /** The index in `owners` of the step to which the segment belongs, or of the program outside of steps. */
+  /** The index in `owners` of the step to which this segment of the critical path belongs. For a segment outside of all steps, it is the index of the program. */
   owner: number[];
-  /** The transition to the next segment: 0 same thread, 1 fork, 2 exit, 3 end of a vfork, 4 wake-up, 5 a sleep that the next segment's thread ends, 6 the recording's end, 7 a job slot. */
+  /** How the critical path goes on to its next segment: 0 same thread, 1 fork, 2 exit, 3 end of a vfork, 4 wake-up, 5 a sleep that the next segment's thread ends, 6 the recording's end, 7 a job slot. */
   then: number[];
-  /** 1 if no event shows the segment, or its transition to the next one. */
+  /** 1 if no event shows this segment of the critical path, or how the path goes on to the next segment; otherwise 0. */
   inferred: number[];
 }
