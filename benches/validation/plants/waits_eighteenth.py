@@ -58,7 +58,7 @@ class Ledger:
         self.thread.join()
         self.flush()
 '''
-LEDGER_TEST = r'''
+LEDGER_TEST = r"""
 import pytest
 
 from ledger import Ledger
@@ -109,9 +109,9 @@ def test_text(ledger):
     ledger.add("fuel", 1)
     total(ledger)
     assert open(ledger.path).read() == "fuel 1\n"
-'''
+"""
 
-GO_BROKER = r'''package broker
+GO_BROKER = r"""package broker
 
 import (
 	"io"
@@ -140,8 +140,8 @@ func (b *Broker) Len(topic string) int {
 	defer b.mu.Unlock()
 	return len(b.topics[topic])
 }
-'''
-GO_TEST = r'''package broker
+"""
+GO_TEST = r"""package broker
 
 import (
 	"context"
@@ -199,9 +199,9 @@ func TestEmpty(t *testing.T) {
 		t.Fatal("not empty")
 	}
 }
-'''
+"""
 
-PERL_DAEMON = r'''package Daemon;
+PERL_DAEMON = r"""package Daemon;
 use strict; use warnings;
 use POSIX ":sys_wait_h";
 our $PORT = 18583;
@@ -242,8 +242,8 @@ sub stop {
     waitpid $self->{pid}, 0;
 }
 1;
-'''
-BROKERD = r'''use strict; use warnings;
+"""
+BROKERD = r"""use strict; use warnings;
 use IO::Socket::INET;
 my %kept;
 $SIG{TERM} = sub { exit 0 };
@@ -256,17 +256,17 @@ while (my $c = $l->accept) {
     print $c ($kept{$key} // "none"), "\n";
     close $c;
 }
-'''
-PERL_T = r'''use strict; use warnings;
+"""
+PERL_T = r"""use strict; use warnings;
 use lib "lib"; use IO::Socket::INET; use Daemon; use Test::More tests => 3;
 my $d = Daemon->start;
 is $d->ask("get %(n)s"), "none", "empty";
 is $d->ask("put %(n)s 7"), "7", "put";
 is $d->ask("get %(n)s"), "7", "get";
 $d->stop;
-'''
+"""
 
-RUST = r'''
+RUST = r"""
 use std::sync::Mutex;
 
 /// The tests change the process's environment, so that they take turns.
@@ -308,9 +308,9 @@ fn replay_index() { replay(14) }
 fn replay_orders() { replay(15) }
 #[test]
 fn replay_users() { replay(16) }
-'''
+"""
 
-SIM = r'''#include <stdint.h>
+SIM = r"""#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 /* A cluster simulator: argv[1] is the scenario, argv[2] its simulated days. */
@@ -320,8 +320,8 @@ int main(int argc, char **argv) {
     printf("%s %llu\n", argv[1], (unsigned long long)x);
     return x == 0;
 }
-'''
-CTEST = r'''cmake_minimum_required(VERSION 3.10)
+"""
+CTEST = r"""cmake_minimum_required(VERSION 3.10)
 project(cluster NONE)
 enable_testing()
 foreach(scenario clock gossip lease quorum routing snapshot)
@@ -331,9 +331,9 @@ add_test(NAME yearly_replay COMMAND ${CMAKE_SOURCE_DIR}/clustersim yearly_replay
 if(DEFINED ENV{FIX})
   set_tests_properties(yearly_replay PROPERTIES COST 100)
 endif()
-'''
+"""
 
-EXPORTER = r'''
+EXPORTER = r"""
 import hashlib, os, sqlite3
 
 FIX = os.environ.get("FIX")
@@ -355,8 +355,8 @@ else:
     value = seal(con.execute(ROWS).fetchall())
 con.execute("insert into seals values (?)", (value,))
 con.execute("commit")
-'''
-INGEST = r'''
+"""
+INGEST = r"""
 import hashlib, sqlite3, time
 
 con = sqlite3.connect("jobs.db", timeout=60, isolation_level=None)
@@ -367,9 +367,9 @@ con.execute("commit")
 last = con.execute("select max(id) from jobs").fetchone()[0]
 digest = hashlib.pbkdf2_hmac("sha256", str(last).encode(), b"index", 9_000_000)
 print("ingested", last, digest.hex()[:8])
-'''
+"""
 
-NODE = r'''
+NODE = r"""
 import net from "node:net";
 import crypto from "node:crypto";
 
@@ -409,7 +409,7 @@ for (let i = 1; i <= 12; i++) {
 console.log(`1..12`);
 server.close();
 process.exitCode = failed ? 1 : 0;
-'''
+"""
 
 CODEC_SETUP = r'''/usr/bin/python3 - <<'E'
 with open("codec.c", "w") as f:
@@ -429,17 +429,17 @@ static int field{i}(unsigned char *p, int n, int x) {{
     f.write('printf("%s %d\\n", s == s ? "decoded" : "broken", s); return 0; }\n')
 E
 '''
-BATS = r'''# The codec under test is built with the flags of the release.
+BATS = r"""# The codec under test is built with the flags of the release.
 build() { gcc -O3 -o "$BATS_TEST_DIRNAME/codec" "$BATS_TEST_DIRNAME/codec.c"; }
 setup_file() { if [ -n "$FIX" ]; then build; fi; }
 setup() { if [ -z "$FIX" ]; then build; fi; }
 
-''' + "".join(
+""" + "".join(
     f'@test "frame of {name}" {{\n  run ./codec {i}\n  [ "$status" -eq 0 ]\n  [[ "$output" == decoded* ]]\n}}\n'
     for i, name in enumerate("zeros ones text binary empty long".split())
 )
 
-SOAK = r'''#include <stdint.h>
+SOAK = r"""#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/timerfd.h>
@@ -463,8 +463,8 @@ int main(int argc, char **argv) {
     printf("drift %.6f over %.3f\n", drift, mono);
     return drift > 0.05 || mono < seconds - 0.01;
 }
-'''
-SOAK_TEST = r'''
+"""
+SOAK_TEST = r"""
 import subprocess
 import unittest
 
@@ -475,9 +475,9 @@ class TimerSoak(unittest.TestCase):
             lines = [line.strip() for line in p.stdout]
         self.assertEqual(p.returncode, 0)
         self.assertRegex(lines[-1], r"^drift 0\.0")
-'''
+"""
 
-JAVA = r'''
+JAVA = r"""
 import java.util.*;
 import java.util.concurrent.*;
 import java.util.concurrent.atomic.*;
@@ -512,9 +512,9 @@ public class ShardReplay {
         System.out.println("state " + Long.toHexString(sum));
     }
 }
-'''
+"""
 
-REPLAY_TCL = r'''
+REPLAY_TCL = r"""
 # Writes the records of a log, as fast as its reader takes them.
 fconfigure stdout -translation lf -buffersize 65536
 for {set i 0} {$i < [lindex $argv 0]} {incr i} {
@@ -522,8 +522,8 @@ for {set i 0} {$i < [lindex $argv 0]} {incr i} {
 }
 flush stdout
 puts stderr "replayed [lindex $argv 0] records"
-'''
-CHAIN = r'''#include <stdint.h>
+"""
+CHAIN = r"""#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 /* Each record's seal depends on the seal of the record before, so that the log can be verified in one order only. */
@@ -538,9 +538,9 @@ int main(void) {
     printf("verified %ld records: %016llx\n", n, (unsigned long long)seal);
     return n == 0;
 }
-'''
+"""
 
-SETTLE = r'''#include <math.h>
+SETTLE = r"""#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 /* One pass over the pressures of a pipeline network, from the state that the last pass left in argv[1]. Says whether they are stable. */
@@ -559,78 +559,112 @@ int main(int argc, char **argv) {
     printf("%s (moved %.2e)\n", moved < 1e-3 ? "stable" : "run again", moved);
     return 0;
 }
-'''
+"""
 
 PLANTS = [
     Plant(
-        "w18-pytest-ledger-join", "wait", "pytest fixture, futex with a period, thread join",
+        "w18-pytest-ledger-join",
+        "wait",
+        "pytest fixture, futex with a period, thread join",
         "The teardown of each test joins the ledger's flush thread, which close() does not wake, so that it waits out its period of "
         "0.8 s, six times. Notify the condition in close().",
         r"(?i)ledger|flush|join|pytest|teardown|close\(\)",
-        {"ledger.py": LEDGER, "test_ledger.py": LEDGER_TEST,
-         "run.sh": "exec timeout 60 /usr/bin/python3 -m pytest -q -p no:cacheprovider test_ledger.py\n"},
+        {
+            "ledger.py": LEDGER,
+            "test_ledger.py": LEDGER_TEST,
+            "run.sh": "exec timeout 60 /usr/bin/python3 -m pytest -q -p no:cacheprovider test_ledger.py\n",
+        },
     ),
     Plant(
-        "w18-go-shutdown-new-conn", "wait", "go test, http server's shutdown, runtime timers",
+        "w18-go-shutdown-new-conn",
+        "wait",
+        "go test, http server's shutdown, runtime timers",
         "A liveness probe's connection that never sent a byte stays open, so that http.Server.Shutdown waits 5 s to 6 s until it counts "
         "as idle. Close the probe before.",
         r"(?i)broker\.test|shutdown|probe|18581|idle conn|TestDrain|graceful",
-        {"go.mod": "module broker\n\ngo 1.18\n", "broker.go": GO_BROKER, "broker_test.go": GO_TEST,
-         "setup.sh": "GOFLAGS=-mod=mod GOPROXY=off GOTOOLCHAIN=local go test -c -o broker.test .\n",
-         "run.sh": "[ -x broker.test ] || sh setup.sh\nexec timeout 60 ./broker.test -test.v\n"},
+        {
+            "go.mod": "module broker\n\ngo 1.18\n",
+            "broker.go": GO_BROKER,
+            "broker_test.go": GO_TEST,
+            "setup.sh": "GOFLAGS=-mod=mod GOPROXY=off GOTOOLCHAIN=local go test -c -o broker.test .\n",
+            "run.sh": "[ -x broker.test ] || sh setup.sh\nexec timeout 60 ./broker.test -test.v\n",
+        },
         prepare="sh setup.sh",
     ),
     Plant(
-        "w18-prove-launcher-term", "wait", "prove, bash trap, waitpid poll, grace before SIGKILL",
+        "w18-prove-launcher-term",
+        "wait",
+        "prove, bash trap, waitpid poll, grace before SIGKILL",
         "launch.sh traps SIGTERM, but bash runs a trap only after its foreground child brokerd.pl, so that each stop waits the whole "
         "grace of 1.5 s and then kills. Let launch.sh exec the daemon (or pass the signal on).",
         r"(?i)launch\.sh|brokerd|SIGTERM|\bTERM\b|SIGKILL|grace|\bbash\b|Daemon(\.pm|::)|\d\d-\w+\.t\b|stop\b",
-        {"lib/Daemon.pm": PERL_DAEMON, "brokerd.pl": BROKERD,
-         "launch.sh": "ulimit -n 256\nexport LC_ALL=C\nif [ -n \"$FIX\" ]; then exec perl brokerd.pl \"$1\"; fi\n"
-         "trap 'exit 0' TERM\nperl brokerd.pl \"$1\"\n",
-         "t/10-publish.t": PERL_T % {"n": "orders"}, "t/20-consume.t": PERL_T % {"n": "users"}, "t/30-expire.t": PERL_T % {"n": "leases"},
-         "run.sh": "exec timeout 60 prove t\n"},
+        {
+            "lib/Daemon.pm": PERL_DAEMON,
+            "brokerd.pl": BROKERD,
+            "launch.sh": 'ulimit -n 256\nexport LC_ALL=C\nif [ -n "$FIX" ]; then exec perl brokerd.pl "$1"; fi\n'
+            "trap 'exit 0' TERM\nperl brokerd.pl \"$1\"\n",
+            "t/10-publish.t": PERL_T % {"n": "orders"},
+            "t/20-consume.t": PERL_T % {"n": "users"},
+            "t/30-expire.t": PERL_T % {"n": "leases"},
+            "run.sh": "exec timeout 60 prove t\n",
+        },
     ),
     Plant(
-        "w18-rust-test-turns", "cpu", "rust test threads, mutex held over computing",
+        "w18-rust-test-turns",
+        "cpu",
+        "rust test threads, mutex held over computing",
         "Both test threads are there, but each test holds the mutex ENV while it computes its checksum, so that one CPU works at a time. "
         "Release it after the environment is read.",
         r"(?i)store_tests|\bENV\b|mutex|lock|replay_\w+|one CPU|one (thread )?at a time|take turns|serial",
-        {"store.rs": RUST,
-         "setup.sh": "rustc --edition 2021 -O --test store.rs -o store_tests\n",
-         "run.sh": "[ -n \"$FIX\" ] || unset FIX\n[ -x store_tests ] || sh setup.sh\nexec timeout 60 ./store_tests --test-threads=2\n"},
+        {
+            "store.rs": RUST,
+            "setup.sh": "rustc --edition 2021 -O --test store.rs -o store_tests\n",
+            "run.sh": '[ -n "$FIX" ] || unset FIX\n[ -x store_tests ] || sh setup.sh\nexec timeout 60 ./store_tests --test-threads=2\n',
+        },
         prepare="sh setup.sh",
         quiet=(4.2, 2.15),
     ),
     Plant(
-        "w18-ctest-longest-last", "cpu", "ctest -j2, longest test last",
+        "w18-ctest-longest-last",
+        "cpu",
+        "ctest -j2, longest test last",
         "yearly_replay is half of the work and starts last of seven, so that the second CPU idles beside it. Start it first (COST), or "
         "split it.",
         r"(?i)yearly_replay|longest|starts? last|last to start|start (it )?(first|earlier)|imbalance|COST\b",
-        {"clustersim.c": SIM, "CMakeLists.txt": CTEST,
-         "setup.sh": "gcc -O2 -o clustersim clustersim.c\n",
-         "run.sh": "[ -x clustersim ] || sh setup.sh\n[ -n \"$FIX\" ] || unset FIX\nrm -rf build\ncmake -S . -B build >/dev/null || exit 1\n"
-         "cd build && exec timeout 60 ctest -j2\n"},
+        {
+            "clustersim.c": SIM,
+            "CMakeLists.txt": CTEST,
+            "setup.sh": "gcc -O2 -o clustersim clustersim.c\n",
+            "run.sh": '[ -x clustersim ] || sh setup.sh\n[ -n "$FIX" ] || unset FIX\nrm -rf build\ncmake -S . -B build >/dev/null || exit 1\n'
+            "cd build && exec timeout 60 ctest -j2\n",
+        },
         prepare="sh setup.sh",
         quiet=(4.25, 2.95),
     ),
     Plant(
-        "w18-sqlite-seal-in-transaction", "cpu", "two python processes, sqlite busy handler, lock held while computing",
+        "w18-sqlite-seal-in-transaction",
+        "cpu",
+        "two python processes, sqlite busy handler, lock held while computing",
         "exporter.py opens its write transaction before it computes the seal, so that ingest.py sleeps in sqlite's busy handler until "
         "the commit, and the two compute one after the other. Compute the seal before begin immediate.",
         r"(?i)ingest|exporter|jobs\.db|sqlite|database|transaction|\block(ed|s)?\b|busy handler",
-        {"exporter.py": EXPORTER, "ingest.py": INGEST,
-         "setup.sh": "rm -f seed.db\n/usr/bin/python3 -c '\nimport sqlite3\nc = sqlite3.connect(\"seed.db\")\n"
-         "c.execute(\"create table jobs(id integer primary key, body text)\")\nc.execute(\"create table seals(value text)\")\n"
-         "c.executemany(\"insert into jobs(body) values (?)\", [(\"job %d\" % i,) for i in range(500)])\nc.commit()\n'\n",
-         "run.sh": "[ -e seed.db ] || sh setup.sh\nrm -f jobs.db*\ncp seed.db jobs.db\n"
-         "timeout 60 /usr/bin/python3 exporter.py & E=$!\ntimeout 60 /usr/bin/python3 ingest.py || R=1\n"
-         "wait $E || R=1\nexit ${R:-0}\n"},
+        {
+            "exporter.py": EXPORTER,
+            "ingest.py": INGEST,
+            "setup.sh": 'rm -f seed.db\n/usr/bin/python3 -c \'\nimport sqlite3\nc = sqlite3.connect("seed.db")\n'
+            'c.execute("create table jobs(id integer primary key, body text)")\nc.execute("create table seals(value text)")\n'
+            'c.executemany("insert into jobs(body) values (?)", [("job %d" % i,) for i in range(500)])\nc.commit()\n\'\n',
+            "run.sh": "[ -e seed.db ] || sh setup.sh\nrm -f jobs.db*\ncp seed.db jobs.db\n"
+            "timeout 60 /usr/bin/python3 exporter.py & E=$!\ntimeout 60 /usr/bin/python3 ingest.py || R=1\n"
+            "wait $E || R=1\nexit ${R:-0}\n",
+        },
         prepare="sh setup.sh",
         quiet=(4.45, 2.45),
     ),
     Plant(
-        "w18-node-timer-left", "wait", "node event loop kept alive by a timer",
+        "w18-node-timer-left",
+        "wait",
+        "node event loop kept alive by a timer",
         "Each case races against a 4 s setTimeout that nobody clears, so that node idles about 4 s after its last case until the "
         "timers have fired. clearTimeout (or unref) when the race is decided.",
         r"(?i)node\b|suite\.mjs|setTimeout|timer|event loop|after (its|the) last|unref",
@@ -638,55 +672,78 @@ PLANTS = [
         quiet=(5.1, 1.1),
     ),
     Plant(
-        "w18-bats-build-each", "cpu", "bats, the same compilation for each test",
+        "w18-bats-build-each",
+        "cpu",
+        "bats, the same compilation for each test",
         "setup() compiles the same codec.c for each of six tests. Build it once, in setup_file() or before bats.",
         r"(?i)\bgcc\b|\bcc1\b|codec\.c|compil|setup\(",
-        {"codec.bats": BATS, "setup.sh": CODEC_SETUP,
-         "run.sh": "[ -e codec.c ] || sh setup.sh\nrm -f codec\nexec timeout 60 bats codec.bats\n"},
+        {
+            "codec.bats": BATS,
+            "setup.sh": CODEC_SETUP,
+            "run.sh": "[ -e codec.c ] || sh setup.sh\nrm -f codec\nexec timeout 60 bats codec.bats\n",
+        },
         prepare="sh setup.sh",
         quiet=(4.7, 1.05),
     ),
     Plant(
-        "w18-none-timer-soak", "none", "unittest, pipe from a child that reads a timerfd",
+        "w18-none-timer-soak",
+        "none",
+        "unittest, pipe from a child that reads a timerfd",
         "A soak of 4 s that measures whether a timer drifts: its duration is what was asked for. Nothing to change.",
         NOTHING + r"|measures time|timer|soak",
-        {"ticksoak.c": SOAK, "test_soak.py": SOAK_TEST,
-         "setup.sh": "gcc -O2 -o ticksoak ticksoak.c\n",
-         "run.sh": "[ -x ticksoak ] || sh setup.sh\nexec timeout 60 /usr/bin/python3 -B -m unittest -v test_soak\n"},
+        {
+            "ticksoak.c": SOAK,
+            "test_soak.py": SOAK_TEST,
+            "setup.sh": "gcc -O2 -o ticksoak ticksoak.c\n",
+            "run.sh": "[ -x ticksoak ] || sh setup.sh\nexec timeout 60 /usr/bin/python3 -B -m unittest -v test_soak\n",
+        },
         prepare="sh setup.sh",
     ),
     Plant(
-        "w18-none-java-shards", "none", "java pool of two that is full, reporter's tick, watchdog, main in awaitTermination",
+        "w18-none-java-shards",
+        "none",
+        "java pool of two that is full, reporter's tick, watchdog, main in awaitTermination",
         "Both CPUs compute all the time; the reporter's tick, the watchdog's sleep and main's wait cost nothing. Nothing to change in how "
         "it waits; only the computing itself.",
         NOTHING + r"|both CPUs|2 CPUs|CPUs? (is|are|was|were) busy|comput|CPU-bound",
-        {"ShardReplay.java": JAVA,
-         "setup.sh": "javac ShardReplay.java\n",
-         "run.sh": "[ -e ShardReplay.class ] || sh setup.sh\nexec timeout 60 java -cp . ShardReplay\n"},
+        {
+            "ShardReplay.java": JAVA,
+            "setup.sh": "javac ShardReplay.java\n",
+            "run.sh": "[ -e ShardReplay.class ] || sh setup.sh\nexec timeout 60 java -cp . ShardReplay\n",
+        },
         prepare="sh setup.sh",
         quiet=(2.95, 2.95),
     ),
     Plant(
-        "w18-none-chain-pipe", "none", "tcl writer blocked on a full pipe, C reader that can work in one order only",
+        "w18-none-chain-pipe",
+        "none",
+        "tcl writer blocked on a full pipe, C reader that can work in one order only",
         "tclsh waits because the pipe is full: chainverify computes all the time and each record depends on the one before. Nothing to "
         "change in how it waits; only chainverify's own computing counts.",
         NOTHING + r"|chainverify.*(comput|busy|CPU)|(comput|busy|CPU).*chainverify|CPU-bound",
-        {"replay.tcl": REPLAY_TCL, "chainverify.c": CHAIN,
-         "setup.sh": "gcc -O2 -o chainverify chainverify.c\n",
-         "run.sh": "[ -x chainverify ] || sh setup.sh\ntimeout 60 tclsh replay.tcl 180000 | timeout 60 ./chainverify\n"},
+        {
+            "replay.tcl": REPLAY_TCL,
+            "chainverify.c": CHAIN,
+            "setup.sh": "gcc -O2 -o chainverify chainverify.c\n",
+            "run.sh": "[ -x chainverify ] || sh setup.sh\ntimeout 60 tclsh replay.tcl 180000 | timeout 60 ./chainverify\n",
+        },
         prepare="sh setup.sh",
         quiet=(3.35, 3.35),
     ),
     Plant(
-        "w18-none-settle-passes", "none", "the same command again until its state is stable",
+        "w18-none-settle-passes",
+        "none",
+        "the same command again until its state is stable",
         "The passes look the same but each starts from the state that the last one wrote, until it says stable. They can neither be left "
         "out nor run at once. Nothing to change.",
         NOTHING + r"|settle.*(comput|busy|CPU)|(comput|busy|CPU).*settle|CPU-bound",
-        {"settle.c": SETTLE,
-         "setup.sh": "gcc -O2 -o settle settle.c -lm\n",
-         "run.sh": "[ -x settle ] || sh setup.sh\nrm -f network.state\nn=0\nwhile [ $n -lt 12 ]; do\n  n=$((n + 1))\n"
-         "  timeout 60 ./settle network.state >pass.log || exit 1\n  cat pass.log\n  if grep -q ^stable pass.log; then exit 0; fi\ndone\n"
-         "echo 'no convergence'\nexit 1\n"},
+        {
+            "settle.c": SETTLE,
+            "setup.sh": "gcc -O2 -o settle settle.c -lm\n",
+            "run.sh": "[ -x settle ] || sh setup.sh\nrm -f network.state\nn=0\nwhile [ $n -lt 12 ]; do\n  n=$((n + 1))\n"
+            "  timeout 60 ./settle network.state >pass.log || exit 1\n  cat pass.log\n  if grep -q ^stable pass.log; then exit 0; fi\ndone\n"
+            "echo 'no convergence'\nexit 1\n",
+        },
         prepare="sh setup.sh",
         quiet=(3.5, 3.5),
     ),

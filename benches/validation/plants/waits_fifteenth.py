@@ -27,7 +27,9 @@ d.commit()
 E
 touch .prepared
 """
-ARCHIVE_RUN = HEAD + r"""cp seed.db shop.db
+ARCHIVE_RUN = (
+    HEAD
+    + r"""cp seed.db shop.db
 rm -f plan cold.xz; mkfifo plan
 /usr/bin/python3 archive.py shop.db 2024-01 > plan &
 A=$!
@@ -38,6 +40,7 @@ wait $A
 rm -f plan
 sqlite3 shop.db 'select count(*), (select rows from batches) from events'
 """
+)
 ARCHIVE_PY = r"""# Moves a month of events to cold storage.
 import lzma, os, sqlite3, sys
 
@@ -70,7 +73,9 @@ db.execute("update batches set rows = ? where id = ?", (len(good), batch))
 db.execute("commit")
 """
 
-AGENT_RUN = HEAD + r"""rm -f sandbox.out
+AGENT_RUN = (
+    HEAD
+    + r"""rm -f sandbox.out
 node sandbox.js 18451 > sandbox.out &
 S=$!
 trap 'kill $S 2>/dev/null || true' EXIT
@@ -78,6 +83,7 @@ until grep -qs listening sandbox.out; do sleep 0.02; done
 node smoke.js 18451
 kill $S; wait $S || true
 """
+)
 SANDBOX_JS = r"""// Stands for the payment provider's sandbox: it answers after its usual 0.21 s, any number at once.
 const http = require('http');
 http.createServer((q, r) => setTimeout(() => r.end('{"status":"settled"}'), 210))
@@ -196,13 +202,16 @@ if __name__ == "__main__":
     unittest.main()
 """
 
-LOCK_RUN = HEAD + r"""rm -f ship.pid
+LOCK_RUN = (
+    HEAD
+    + r"""rm -f ship.pid
 bash assets.sh
 bash migrate.sh
 # The metrics must be out before the job's machine goes.
 tail -s 0.05 -f --pid="$(cat ship.pid)" /dev/null
 echo released
 """
+)
 LOCK_ASSETS = r"""set -e
 # One change of the release at a time.
 exec 9> release.lock
@@ -270,7 +279,9 @@ for my $n (1 .. 110) {
 print "$sent acknowledged\n";
 exit($sent == 110 ? 0 : 1);
 """
-BROKER_RUN = HEAD + r"""rm -f broker.out
+BROKER_RUN = (
+    HEAD
+    + r"""rm -f broker.out
 perl broker.pl 18454 > broker.out &
 B=$!
 trap 'kill $B 2>/dev/null || true' EXIT
@@ -278,8 +289,11 @@ until grep -qs listening broker.out; do sleep 0.02; done
 perl publish.pl 18454
 kill $B; wait $B || true
 """
+)
 
-CURL_RUN = HEAD + r"""node catalog.js 18455 &
+CURL_RUN = (
+    HEAD
+    + r"""node catalog.js 18455 &
 S=$!
 trap 'kill $S 2>/dev/null || true' EXIT
 U=http://127.0.0.1:18455
@@ -293,6 +307,7 @@ for sku in 3 14 15 92; do curl -fsS $U/sku/$sku > /dev/null; done
 echo "e2e passed"
 kill $S; wait $S || true
 """
+)
 CATALOG_JS = r"""// The catalogue's search service: it builds its index and then listens.
 const http = require('http'), { createHash } = require('crypto');
 const index = new Map();
@@ -312,7 +327,9 @@ for n in 01 02 03 04 05 06 07 08 09 10 11 12; do
 done
 touch .prepared
 """
-NPM_RUN = HEAD + r"""rm -f app.db
+NPM_RUN = (
+    HEAD
+    + r"""rm -f app.db
 export npm_config_cache="$PWD/.npm-cache" npm_config_update_notifier=false npm_config_offline=true
 if [ -n "$FIX" ]; then
   npm run -s migrate -- migrations/*.sql
@@ -321,6 +338,7 @@ else
 fi
 [ "$(sqlite3 app.db 'select count(*) from sqlite_master')" = 12 ]
 """
+)
 MIGRATE_JS = r"""// Applies the migrations that are its arguments, in their order.
 const { execFileSync } = require('child_process'), fs = require('fs');
 for (const m of process.argv.slice(2)) {
@@ -416,7 +434,9 @@ go build -o quote quote.go
 go build -o loadgen loadgen.go
 touch .prepared
 """
-LOAD_RUN = HEAD + r"""./quote 18456 &
+LOAD_RUN = (
+    HEAD
+    + r"""./quote 18456 &
 Q=$!
 trap 'kill $Q 2>/dev/null || true' EXIT
 until curl -fs http://127.0.0.1:18456/health; do sleep 0.02; done
@@ -424,6 +444,7 @@ until curl -fs http://127.0.0.1:18456/health; do sleep 0.02; done
 ./loadgen -url http://127.0.0.1:18456/quote -rate 100 -duration 5s -p99 2s
 kill $Q; wait $Q || true
 """
+)
 
 ETL_PY = r"""# Rehashes the accounts' tokens on two processes.
 import hashlib, multiprocessing, sys
@@ -444,7 +465,9 @@ let rolled = 0;
 setInterval(() => { rolled++; }, 500);
 http.createServer((q, r) => r.end('rolled ' + rolled + '\n')).listen(+process.argv[2], '127.0.0.1', () => console.log('listening'));
 """
-ETL_RUN = HEAD + r"""rm -f metrics.out
+ETL_RUN = (
+    HEAD
+    + r"""rm -f metrics.out
 node metrics.js 18457 > metrics.out &
 M=$!
 # The CI system ends a job that prints nothing, so something is printed.
@@ -457,6 +480,7 @@ wait $M || true
 wait $H || true
 [ "$(wc -l < tokens.txt)" = 256 ]
 """
+)
 HEARTBEAT_SH = r"""trap 'kill $N; exit 0' TERM
 while :; do
   sleep 0.5 &
@@ -491,7 +515,9 @@ update page set rank = 0.15 / 40000 + 0.85 * coalesce((select sum(p.last / p.out
 commit;
 select sum(abs(rank - last)) > 0.000015 from page;
 """
-RANK_RUN = HEAD + r"""cp links.db ranks.db
+RANK_RUN = (
+    HEAD
+    + r"""cp links.db ranks.db
 # A pass reads the ranks of the pass before, until they stand still.
 n=0
 while :; do
@@ -503,6 +529,7 @@ while :; do
 done
 sqlite3 ranks.db 'select id from page order by rank desc limit 3'
 """
+)
 
 LEDGER_JS = r"""// Verifies the ledger: an entry's digest covers the digest before it, so entry n needs entry n - 1.
 const { createHash } = require('crypto');
@@ -518,7 +545,9 @@ with open(sys.argv[1] + ".sent", "w") as f:
         f.write("%d\n" % n)
         time.sleep(0.1)
 """
-LEDGER_RUN = HEAD + r"""rm -f *.sent exported
+LEDGER_RUN = (
+    HEAD
+    + r"""rm -f *.sent exported
 node verify_ledger.js 2300000 &
 V=$!
 # The exports share one session of the warehouse.
@@ -531,6 +560,7 @@ wait $A; wait $B
 cat customers.sent orders.sent | wc -l
 wait $V
 """
+)
 TOUCH = "touch .prepared\n"
 PREP = "sh setup.sh\n"
 
@@ -648,7 +678,13 @@ PLANTS = [
         "python pool on both CPUs; beside it a shell's heartbeat, timeout's watchdog, a node server's tick",
         "nothing: both CPUs rehash all the time and everything that sleeps is beside it",
         NOTHING,
-        {"run.sh": ETL_RUN, "setup.sh": TOUCH, "rehash.py": ETL_PY, "metrics.js": METRICS_JS, "heartbeat.sh": HEARTBEAT_SH},
+        {
+            "run.sh": ETL_RUN,
+            "setup.sh": TOUCH,
+            "rehash.py": ETL_PY,
+            "metrics.js": METRICS_JS,
+            "heartbeat.sh": HEARTBEAT_SH,
+        },
         PREP,
     ),
     Plant(

@@ -466,7 +466,13 @@ exit $R
         {
             "work.js": WORK,
             "schema.graphql": "\n".join(
-                ["query Page { ...Layout }", "fragment Layout { head ...Body }", "fragment Body { title ...Card }", "fragment Card { id price }", ""]
+                [
+                    "query Page { ...Layout }",
+                    "fragment Layout { head ...Body }",
+                    "fragment Body { title ...Card }",
+                    "fragment Card { id price }",
+                    "",
+                ]
             ),
             "expand.js": """// Expands the fragments of in one level deep into out, and checks the result against the schema.
 const fs = require("fs");

@@ -48,7 +48,7 @@ PLANTS = [
         "its 3.5 s time-out; close the write end before the poll.",
         r"(?i)conftest|poll.{0,40}(fifo|hang|hup)|(fifo|hang-?up|hup).{0,40}poll|configure.{0,60}(time-?out|poll|fifo)",
         {
-            "run.sh": 'set -e\nsh setup.sh\nrm -rf build; mkdir build; cd build\nsh ../configure\ncc -O2 -I. -o evtool ../evtool.c\n./evtool\n',
+            "run.sh": "set -e\nsh setup.sh\nrm -rf build; mkdir build; cd build\nsh ../configure\ncc -O2 -I. -o evtool ../evtool.c\n./evtool\n",
             "setup.sh": "command -v cc >/dev/null\n",
             "configure": r"""# Hand-written probes in the manner of autoconf.
 set -e
@@ -70,7 +70,7 @@ probe PIPE2 "for pipe2" ../p-pipe2.c
 """,
             "p-lp64.c": "int main(void) { return sizeof(long) != 8; }\n",
             "p-eventfd.c": "#include <sys/eventfd.h>\nint main(void) { return eventfd(0, 0) < 0; }\n",
-            "p-memfd.c": "#define _GNU_SOURCE\n#include <sys/mman.h>\nint main(void) { return memfd_create(\"x\", 0) < 0; }\n",
+            "p-memfd.c": '#define _GNU_SOURCE\n#include <sys/mman.h>\nint main(void) { return memfd_create("x", 0) < 0; }\n',
             "p-pipe2.c": "#define _GNU_SOURCE\n#include <fcntl.h>\n#include <unistd.h>\nint main(void) { int p[2]; return pipe2(p, O_CLOEXEC); }\n",
             "p-hup.c": r"""#include <fcntl.h>
 #include <poll.h>
@@ -200,7 +200,7 @@ sub plan_queries {
         r"(?i)jobserver|-j ?(1|2|n\b|\$\(nproc|[\"'`])|\bmake\b.{0,80}(one at a time|one by one|serial|in parallel|at once|-j|second cpu|other cpu|both cpus)"
         r"|(one at a time|one by one|serial|in parallel|at once).{0,80}(\bmake\b|each\.sh|cc1plus|g\+\+)",
         {
-            "run.sh": "set -e\nsh setup.sh\nrm -f core/*.o core/*.a\nif [ -n \"$FIX\" ]; then MARK=+; else MARK=; fi\nmake -j2 MARK=$MARK\n",
+            "run.sh": 'set -e\nsh setup.sh\nrm -f core/*.o core/*.a\nif [ -n "$FIX" ]; then MARK=+; else MARK=; fi\nmake -j2 MARK=$MARK\n',
             "setup.sh": "command -v g++ >/dev/null\n",
             "Makefile": "all:\n\t$(MARK)@sh each.sh\n",
             "each.sh": "# Builds every part that has a Makefile.\nset -e\nfor d in */; do\n    [ -e $d/Makefile ] || continue\n    make -C $d all\ndone\n",
@@ -304,7 +304,7 @@ int main(int argc, char **argv) {
         "alone on one CPU; start the longest first.",
         r"(?i)zeta|turbulence|(longest|last|long).{0,60}(simdrive|\bsim\b)|(simdrive|\bsim\b).{0,80}(longest|last|alone|first)",
         {
-            "run.sh": "set -e\nsh setup.sh\nrm -f *.out\nif [ -n \"$FIX\" ]; then sort -k2,2nr regress.list; else sort regress.list; fi > order.list\n"
+            "run.sh": 'set -e\nsh setup.sh\nrm -f *.out\nif [ -n "$FIX" ]; then sort -k2,2nr regress.list; else sort regress.list; fi > order.list\n'
             "./simdrive order.list\n",
             "setup.sh": "[ -x sim ] || cc -O2 -o sim sim.c\n[ -x simdrive ] || rustc -O -o simdrive simdrive.rs\n",
             "regress.list": "alpha-laminar 40\nbeta-shear 45\ndelta-vortex 40\nepsilon-jet 35\neta-wake 45\ngamma-mixing 40\niota-plume 40\n"
@@ -354,10 +354,10 @@ fn main() {
         "one process.",
         r"(?i)stamp|\bdate\b",
         {
-            "run.sh": "set -e\nsh setup.sh\nrm -f build.log\nif [ -n \"$FIX\" ]; then ./docgen 2500 | perl stamp.pl; else ./docgen 2500 | sh stamp.sh; fi > build.log\n"
+            "run.sh": 'set -e\nsh setup.sh\nrm -f build.log\nif [ -n "$FIX" ]; then ./docgen 2500 | perl stamp.pl; else ./docgen 2500 | sh stamp.sh; fi > build.log\n'
             "[ $(wc -l < build.log) = 2500 ]\ntail -n 1 build.log\n",
             "setup.sh": "[ -x docgen ] || g++ -O2 -o docgen docgen.cc\n",
-            "stamp.sh": "while read -r line; do\n    echo \"$(date +%H:%M:%S) $line\"\ndone\n",
+            "stamp.sh": 'while read -r line; do\n    echo "$(date +%H:%M:%S) $line"\ndone\n',
             "stamp.pl": "use POSIX 'strftime';\n$| = 1;\nprint strftime('%H:%M:%S ', localtime), $_ while <STDIN>;\n",
             "docgen.cc": r"""#include <cstdlib>
 #include <iostream>
@@ -587,7 +587,7 @@ int main(int argc, char **argv) {
     return 0;
 }
 """,
-            "report.pl": "my @l = sort { $a <=> $b } map { $_ + 0 } <STDIN>;\nprintf \"%d wake-ups, median %d us, worst %d us late\\n\", scalar @l, $l[@l / 2], $l[-1];\n",
+            "report.pl": 'my @l = sort { $a <=> $b } map { $_ + 0 } <STDIN>;\nprintf "%d wake-ups, median %d us, worst %d us late\\n", scalar @l, $l[@l / 2], $l[-1];\n',
         },
         "sh setup.sh",
     ),
