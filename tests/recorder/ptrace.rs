@@ -93,6 +93,10 @@ fn statuses() -> Result<(), Failed> {
         let trace = scratch("signal.bin");
         let kill = format!("ulimit -c 0; kill -{signal} $$; sleep 5");
         let bare = Command::new("sh").args(["-c", &kill]).status()?;
+        // Whoever runs the tests under nohup ignores SIGHUP, and so does the shell.
+        if bare.signal().is_none() {
+            continue;
+        }
         let out = record(&trace, PTRACE, &["sh", "-c", &kill])?;
         let want = bare.signal().map(|signal| 128 + signal);
         ensure(out.status.code() == want, || {

@@ -2639,7 +2639,8 @@ const tests = {
       ["zstd-sys (run build script)", null, 7, "zstd-s…"],
       ["zstd-sys (run build script) › 7c99…-zstd_lazy.o", "7c99f00d-zstd_lazy.o", 8, "…_lazy.o"],
       // No part of a name is taken for its brief name: a shell's script may end with any word.
-      ["sh -c 'ls x.c'", null, 7, "sh -c…"],
+      ["sh -c 'ls x.c'", null, 7, ""],
+      ["sh -c 'wc parts.c'", null, 14, "sh -c 'wc par…"],
     ])
       assert.equal(cut(name, brief, letters), text, name);
   },
