@@ -25,6 +25,8 @@ use tr_text::units;
 /// timeline of each thread.
 const THREADS: usize = 200;
 const PARTS: usize = 10_000;
+/// The largest number of killed processes that are examined. A bound of the work.
+const KILLS: usize = 1000;
 
 /// Whether a part of the critical path is neither work nor a wait for a CPU.
 fn is_wait(kind: TimeKind, _: Reason) -> bool {
@@ -65,9 +67,13 @@ struct Grace {
 pub(super) fn killed_after_grace(facts: &BuildFacts<'_>) -> Graces {
     let all = facts.all().map(|(_, execution)| execution.process);
     let all: BTreeSet<ProcessIx> = all.collect();
+    let killed = all.into_iter().filter(|ix| {
+        let status = facts.analysis.process(*ix).status;
+        exit::killed_by(status) == Some(SIGKILL)
+    });
     let mut waiting = BTreeSet::new();
     let mut by_program: BTreeMap<&ProgramName, Vec<Grace>> = BTreeMap::new();
-    for grace in all.into_iter().filter_map(|ix| grace(facts, ix)) {
+    for grace in killed.take(KILLS).filter_map(|ix| grace(facts, ix)) {
         waiting.insert(grace.by);
         let end = facts.analysis.process(grace.killed).end;
         let killed = facts
@@ -114,9 +120,6 @@ fn of_graces(facts: &BuildFacts<'_>, graces: Vec<Grace>) -> Option<Candidate> {
 fn grace(facts: &BuildFacts<'_>, ix: ProcessIx) -> Option<Grace> {
     let analysis = facts.analysis;
     let killed = analysis.process(ix);
-    if exit::killed_by(killed.status) != Some(SIGKILL) {
-        return None;
-    }
     let sender = stopped::sender(analysis, ix).filter(|sender| sender.is_proven)?;
     let by = analysis.process(sender.process);
     if timed_out(by) {
@@ -129,16 +132,22 @@ fn grace(facts: &BuildFacts<'_>, ix: ProcessIx) -> Option<Grace> {
         let sleep = analysis.process(*child);
         (sleep.start, sleep.end)
     });
-    let mut naps: Vec<(Ktime, Ktime)> = of_children.chain(own_naps(facts, by)).collect();
+    let naps = of_children.chain(own_naps(facts, by));
+    let mut naps: Vec<(Ktime, Ktime)> = naps.filter(|(_, to)| *to <= killed.end).collect();
     naps.sort_unstable();
+    // For each nap, the time of this nap and all later ones.
+    let mut rest: Vec<u64> = naps.iter().map(|(from, to)| to.since(*from)).collect();
+    let mut sum = 0u64;
+    for nap in rest.iter_mut().rev() {
+        sum = sum.saturating_add(*nap);
+        *nap = sum;
+    }
     // A shell that starts sleep(1) wakes another process by nothing but a signal.
     let by_shell = !sleeps.is_empty();
     let from = signals(facts, killed, sender.process, by_shell).find(|signal| {
-        let until = naps.iter();
-        let until = until.filter(|(from, to)| from >= signal && *to <= killed.end);
-        let lengths = until.clone().map(|(from, to)| to.since(*from));
-        let slept = lengths.fold(0, u64::saturating_add);
-        until.count() >= LOOP && slept.saturating_mul(2) > killed.end.since(*signal)
+        let first = naps.partition_point(|(from, _)| from < signal);
+        let slept = rest.get(first).copied().unwrap_or(0);
+        naps.len() >= first + LOOP && slept.saturating_mul(2) > killed.end.since(*signal)
     })?;
     let own = [ix, sender.process].into_iter().chain(sleeps);
     let own: BTreeSet<ProcessIx> = own.collect();

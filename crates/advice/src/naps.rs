@@ -197,8 +197,12 @@ fn idle_until_kill(facts: &BuildFacts<'_>) -> BTreeMap<ProcessIx, Ktime> {
         let signal = exit::killed_by(process.status);
         let is_killed = signal.is_some_and(|signal| is_for(signal, Purpose::Outside));
         let is_end = Ktime(last.to.0.saturating_add(EXITS)) >= process.end;
-        let is_idle = || !wakes_others(facts, ix, first.from, process.end);
-        (is_killed && is_end && is_idle()).then_some((ix, first.from))
+        (is_killed && is_end).then_some((ix, first.from))
+    });
+    let until_end = until_end.take(BESIDE.0);
+    let until_end = until_end.filter(|(ix, from)| {
+        let end = facts.analysis.process(*ix).end;
+        !wakes_others(facts, *ix, *from, end)
     });
     until_end.collect()
 }
