@@ -7,9 +7,8 @@ use super::facts::BuildFacts;
 use super::machine::WithheldTime;
 use super::open::MUCH;
 
-/// The forecast of a build's time without the time that the machine withheld, in nanoseconds.
+/// The interval of a build's time without the time that the machine withheld, in nanoseconds.
 pub(super) struct Forecast {
-    pub likely: u64,
     pub at_least: u64,
     pub at_most: u64,
 }
@@ -44,17 +43,22 @@ pub(super) struct Polls {
 }
 
 impl Forecast {
-    pub fn of(facts: &BuildFacts<'_>, withheld: &WithheldTime, doubts: &Doubts) -> Forecast {
-        let lost = withheld.lost();
+    /// The time in nanoseconds that a build probably takes without the time that the machine withheld.
+    pub fn likely(facts: &BuildFacts<'_>, withheld: &WithheldTime) -> u64 {
         let likely = withheld.alone(facts);
         // During some of the lost time, the CPUs ran tasks of the build that are not on the critical path. The build
         // cannot take less time than its CPUs need for all of its work, so that time is the lower limit.
-        let likely = if lost > likely {
+        if withheld.lost() > likely {
             let soonest = facts.limits().map_or(0, |limits| limits.on(facts.cpus));
             likely.max(soonest.min(facts.wall))
         } else {
             likely
-        };
+        }
+    }
+
+    /// The interval around the time `likely` ([`Forecast::likely`]) that the doubts allow. `lost` is the time in
+    /// nanoseconds that the build lost to other tasks and to a CPU quota.
+    pub fn of(facts: &BuildFacts<'_>, likely: u64, lost: u64, doubts: &Doubts) -> Forecast {
         let on_disks = by_kind(&facts.path.segments).of(TimeKind::Disk);
         let error = errors(lost, likely, on_disks);
         let simulated = doubts.simulated.map(|own| own - own / 10);
@@ -74,7 +78,6 @@ impl Forecast {
         ];
         let more = more.into_iter().fold(0, u64::saturating_add);
         Forecast {
-            likely,
             at_least: least
                 .chain(simulated)
                 .chain(soonest)

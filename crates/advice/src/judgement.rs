@@ -54,27 +54,24 @@ pub(super) fn verdict(
         || much(AdviceKind::Throttled, quota);
     let beside = findings.points.iter();
     let beside = beside.filter(|point| point.kind == OpenKind::SleepBeside);
-    let mut doubts = Doubts {
+    let likely = Forecast::likely(facts, withheld);
+    let blame = Blame::by_advice(machine, lines);
+    let blame = blame.with_open(&findings.points, facts.wall.saturating_sub(likely));
+    let lost = withheld.lost();
+    let doubts = Doubts {
         simulated: (quota > 0).then_some(findings.simulated),
         guessed: findings.guessed,
         beside: beside.map(|point| point.ns).fold(0, u64::saturating_add),
-        polls: None,
-        starved: findings.starved,
-        in_turn: if withheld.lost() > 0 {
-            in_turn(facts)
+        // If only the build's code is to blame, the machine did not make the build's loops of sleeps longer.
+        polls: if blame == Blame::Code {
+            None
         } else {
-            0
+            polls(facts, changes)?
         },
+        starved: findings.starved,
+        in_turn: if lost > 0 { in_turn(facts) } else { 0 },
     };
-    let likely = Forecast::of(facts, withheld, &doubts).likely;
-    let blame = Blame::by_advice(machine, lines);
-    let blame = blame.with_open(&findings.points, facts.wall.saturating_sub(likely));
-    // If only the build's code is to blame, the machine did not make the build's loops of sleeps longer. Then these
-    // loops do not make the forecast uncertain.
-    if blame != Blame::Code {
-        doubts.polls = polls(facts, changes)?;
-    }
-    let forecast = Forecast::of(facts, withheld, &doubts);
+    let forecast = Forecast::of(facts, likely, lost, &doubts);
     let blame = if is_much(findings.starved, facts.wall) {
         blame.with_starved(saved.is_some_and(|saved| saved > 0))
     } else {
