@@ -9,6 +9,7 @@ use tr_analyze::model::{Analysis, ProcessIx};
 use tr_analyze::schedule::{Plan, Planned};
 use tr_programs::job_tools::Starts;
 use tr_programs::program_name::ProgramName;
+use tr_programs::script_words::{command_words, is_script_option};
 use tr_programs::table;
 use tr_programs::table::utilities::{self, UtilityUse};
 use tr_programs::tools::{Family, Role};
@@ -251,18 +252,16 @@ fn jobs_of<'a>(
 
 /// The words of a command line, including the words of a shell's command.
 fn words(args: &[&[u8]]) -> Vec<String> {
+    let text = |word: &[u8]| String::from_utf8_lossy(word).into_owned();
     let mut words = Vec::new();
     let mut command = false;
     for arg in args {
-        let arg = String::from_utf8_lossy(arg);
-        if command && arg.contains(char::is_whitespace) {
-            let apart = |c: char| c.is_whitespace() || matches!(c, ';' | '&' | '|' | '(' | ')');
-            let parts = arg.split(apart).filter(|part| !part.is_empty());
-            words.extend(parts.map(|part| part.trim_matches(['"', '\'']).to_owned()));
+        if command && arg.iter().any(u8::is_ascii_whitespace) {
+            words.extend(command_words(arg).map(text));
         } else {
-            words.push(arg.to_string());
+            words.push(text(arg));
         }
-        command = arg.starts_with('-') && !arg.starts_with("--") && arg.ends_with('c');
+        command = is_script_option(arg);
     }
     words
 }

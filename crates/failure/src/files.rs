@@ -5,6 +5,7 @@
 
 use tr_format::event::Argv;
 use tr_programs::program_name::ProgramName;
+use tr_programs::script_words::{is_script_option, redirection_targets};
 use tr_programs::table::utilities::{uses, written, UtilityUse, Written};
 use tr_programs::tools::Role;
 use tr_programs::words;
@@ -154,8 +155,8 @@ fn by_program<'a>(args: &[&'a [u8]], program: &ProgramName) -> Vec<&'a [u8]> {
         Some(Written::SecondOperand) => operands(args).nth(1).into_iter().collect(),
         Some(Written::FirstOperand) => operands(args).next().into_iter().collect(),
         _ => {
-            let script = after(is_script).filter(|script| script.len() <= SCRIPT);
-            let redirected = script.into_iter().flat_map(redirected);
+            let script = after(is_script_option).filter(|script| script.len() <= SCRIPT);
+            let redirected = script.into_iter().flat_map(redirection_targets);
             // If the last argument of a program is a header, the program probably writes this header. Two kinds of
             // programs do not count: compilers, and programs whose arguments also name other source files, because such
             // programs may be style checkers.
@@ -239,31 +240,6 @@ pub(super) fn share_a_file(one: &Argv, other: &Argv, program: &ProgramName) -> b
 /// the other name, which is a relative path.
 pub(super) fn is_same(one: &Output, other: &Output) -> bool {
     one.name == other.name || ends_with(&one.name, &other.name) || ends_with(&other.name, &one.name)
-}
-
-/// Whether the argument that follows this option of a shell is a script; `-c` and `-ec` are such options.
-pub(super) fn is_script(option: &[u8]) -> bool {
-    option.starts_with(b"-") && !option.starts_with(b"--") && option.ends_with(b"c")
-}
-
-/// The files into which a shell's script redirects outputs.
-fn redirected(script: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let parts = script.split(|byte| *byte == b'>').skip(1);
-    parts.filter_map(|part| {
-        let is_blank = |byte: &u8| byte.is_ascii_whitespace();
-        let start = part.iter().position(|byte| !is_blank(byte))?;
-        let word = part.get(start..)?;
-        let is_end = |byte: &u8| is_blank(byte) || b";&|<()".contains(byte);
-        let end = word.iter().position(is_end).unwrap_or(word.len());
-        let word = word.get(..end)?;
-        let is_quote = |byte: &u8| *byte == b'"' || *byte == b'\'';
-        let word = word
-            .strip_prefix(b"\"")
-            .or(word.strip_prefix(b"'"))
-            .unwrap_or(word);
-        let quote = word.iter().position(is_quote).unwrap_or(word.len());
-        word.get(..quote)
-    })
 }
 
 /// The last part of the path in an address (URL).

@@ -3,9 +3,9 @@
 
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::status::KILL;
+use tr_programs::script_words::is_script_option;
 use tr_programs::tools::Role;
 
-use super::files::is_script as is_script_option;
 use super::finder::Finder;
 use super::passes::{
     builds, code, fails, is_often_ignored, is_question, passes, program, Passes, LONG, NEAR,
@@ -43,7 +43,8 @@ impl Finder<'_> {
         let mut failed = before().filter(|earlier| {
             let is_no_try = earlier.argv != child.argv || is_step_between(earlier);
             let is_other = is_no_try && !earlier.execs.is_empty();
-            let was_waited_for = earlier.end <= child.start && earlier.start >= program(parent);
+            let was_waited_for =
+                earlier.end <= child.start && earlier.start >= program(parent);
             is_other && was_waited_for && fails(earlier)
         });
         failed.any(|earlier| {

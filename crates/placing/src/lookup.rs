@@ -149,12 +149,6 @@ pub fn names(process: &Process, word: &[u8]) -> bool {
         })
 }
 
-/// Divides an argument into words like a shell's script: at blanks, quotes and the shell's separators.
-pub fn script_words(arg: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let ends = |byte: &u8| byte.is_ascii_whitespace() || b"'\"=;&|()<>".contains(byte);
-    arg.split(ends).filter(|word| !word.is_empty())
-}
-
 /// Whether the argument `arg` ends with the path `word`. The text before the path must be empty, must end with `/`, `=`
 /// or `:`, or must be the option `-o`.
 fn is_path(arg: &[u8], word: &[u8]) -> bool {

@@ -4,10 +4,11 @@
 use std::collections::HashMap;
 
 use tr_analyze::model::{Imported, ImportedKind, ProcessIx};
+use tr_programs::script_words;
 use tr_programs::tools::Family;
 
 use super::align::{align, Span};
-use super::lookup::{imported, script_words, signed, Lookup, Placed};
+use super::lookup::{imported, signed, Lookup, Placed};
 
 /// The largest time in nanoseconds by which an output's modification time can be too early, because file systems have
 /// coarse clocks. FAT's resolution of 2 s is the coarsest; for network file systems this is a guess.
@@ -104,7 +105,7 @@ fn words<'a>(lookup: &Lookup<'a>, processes: &[ProcessIx]) -> HashMap<&'a [u8], 
         let mut execs = lookup.analysis.process(*ix).execs.iter();
         // Only the first exec counts: this exec starts ninja's shell with the whole command, or the command itself.
         let args = execs.next().map(|exec| exec.argv.args());
-        for word in args.into_iter().flatten().flat_map(script_words) {
+        for word in args.into_iter().flatten().flat_map(script_words::names) {
             words.entry(word).or_default().push(*ix);
         }
     }

@@ -14,6 +14,7 @@ pub mod own;
 pub mod program_name;
 pub mod recipes;
 pub mod rules;
+pub mod script_words;
 pub mod steps;
 pub mod table;
 pub mod tools;

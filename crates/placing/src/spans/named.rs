@@ -6,10 +6,11 @@ use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 
 use tr_analyze::model::{Analysis, ProcessIx};
+use tr_programs::script_words;
 
 use super::clock::Moments;
 use super::{Span, Spans};
-use crate::lookup::{base, names, script_words, signed, Lookup, CLOCKS, LATE};
+use crate::lookup::{base, names, signed, Lookup, CLOCKS, LATE};
 
 /// The largest number of processes that are tried for one span of a file. A bound of the work.
 const NEAR: usize = 256;
@@ -254,7 +255,7 @@ fn parts(arg: &[u8]) -> impl Iterator<Item = &[u8]> {
     let (before, number) = arg.split_at_checked(at.unwrap_or(0)).unwrap_or_default();
     let is_number = number.len() > 1 && number.iter().skip(1).all(u8::is_ascii_digit);
     let numbered = Some(before).filter(|before| is_number && !before.is_empty());
-    whole.chain(numbered).chain(script_words(arg))
+    whole.chain(numbered).chain(script_words::names(arg))
 }
 
 /// Whether a command line of a process has a word as an argument, as the end of a path, or in a shell's script.
