@@ -169,9 +169,9 @@ fn pipeline(args: &Args) -> Result<Pipeline, ExitCode> {
     let graph = args.graph.as_deref();
     let graph = graph.map(|file| read(file, "job graph", graph_of));
     let graph = graph.transpose()?;
-    let told = args.jobs.as_deref();
-    let told = told.map(|file| read(file, "jobs of a CI run", tr_import::jobs::read));
-    let told = told.transpose()?.unwrap_or_default();
+    let of_ci = args.jobs.as_deref();
+    let of_ci = of_ci.map(|file| read(file, "jobs of a CI run", tr_import::jobs::read));
+    let of_ci = of_ci.transpose()?.unwrap_or_default();
     let mut traces = Vec::new();
     let mut runs = identity::Runs::default();
     for file in &args.files {
@@ -196,5 +196,5 @@ fn pipeline(args: &Args) -> Result<Pipeline, ExitCode> {
             ))
         })?);
     }
-    Pipeline::new(jobs, graph.as_ref(), &told).map_err(errors::refused)
+    Pipeline::new(jobs, graph.as_ref(), &of_ci).map_err(errors::refused)
 }

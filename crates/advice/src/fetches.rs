@@ -258,10 +258,10 @@ pub(super) fn fetches(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         };
         let unsure = sum(true).saturating_mul(2) > sum(false);
         let cap = sum(unsure);
-        let told = fetches
+        let reported = fetches
             .iter()
             .filter(|fetch| fetch.silent.is_some() || !unsure);
-        let groups: BTreeSet<Group> = told.map(|fetch| fetch.group).collect();
+        let groups: BTreeSet<Group> = reported.map(|fetch| fetch.group).collect();
         let (name, s) = facts.names(*groups.first()?, groups.iter().copied());
         let time = units::time(cap);
         let (finding, action) = if unsure {

@@ -42,7 +42,7 @@ impl Limit {
 /// For each execution of a program, the number of jobs that the nearest make allows by its arguments. The nearest make
 /// is the execution itself or one of its ancestors. The outer `None` means that there is no such make, the inner `None`
 /// that the make allows any number of jobs.
-pub(super) fn told_makes(facts: &BuildFacts<'_>) -> Vec<Option<Option<u64>>> {
+pub(super) fn limits_of_makes(facts: &BuildFacts<'_>) -> Vec<Option<Option<u64>>> {
     facts.down(|group, above: Option<&Option<Option<u64>>>| {
         let program = facts.execution(group).map(|execution| &execution.program);
         let make = program.and_then(changes::known);
@@ -52,9 +52,9 @@ pub(super) fn told_makes(facts: &BuildFacts<'_>) -> Vec<Option<Option<u64>>> {
     })
 }
 
-/// The limit on the number of jobs that the tool `owner` runs at once. `told` is the result of [`told_makes`]: for each
-/// execution of a program, the number of jobs that the nearest make allows.
-pub(super) fn limit(facts: &BuildFacts<'_>, owner: Group, told: &[Option<Option<u64>>]) -> Limit {
+/// The limit on the number of jobs that the tool `owner` runs at once. `limits` is the result of [`limits_of_makes`]:
+/// for each execution of a program, the number of jobs that the nearest make allows.
+pub(super) fn limit(facts: &BuildFacts<'_>, owner: Group, limits: &[Option<Option<u64>>]) -> Limit {
     let known = |group: Group| changes::known(&facts.execution(group)?.program);
     let Some(own) = known(owner) else {
         return Limit::One;
@@ -74,8 +74,8 @@ pub(super) fn limit(facts: &BuildFacts<'_>, owner: Group, told: &[Option<Option<
         };
     }
     let above = facts.owner(owner);
-    let told = above.and_then(|above| *told.get(above as usize)?);
-    told.map_or(Limit::One, Limit::Inherited)
+    let inherited = above.and_then(|above| *limits.get(above as usize)?);
+    inherited.map_or(Limit::One, Limit::Inherited)
 }
 
 /// Whether a make waited for a job slot. A make that shares job slots waits in `pselect`, which also ends when a child

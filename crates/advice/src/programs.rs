@@ -8,7 +8,7 @@ use tr_programs::command_line;
 /// The number of jobs that a program's arguments set, in words, such as `make: 4 jobs`. The program is the outermost
 /// one of the recorded command that sets a number, and the first of several such programs. Only descendants of the
 /// recorded command count, because a recording of the whole machine may contain other builds.
-pub fn jobs_told(analysis: &Analysis) -> Option<String> {
+pub fn jobs_of_arguments(analysis: &Analysis) -> Option<String> {
     let root = critical_path::root(analysis).ok();
     let mut is_inside = vec![false; analysis.processes.len()];
     // Parents come before their children in the list of processes, so one pass finds all descendants.
@@ -22,14 +22,14 @@ pub fn jobs_told(analysis: &Analysis) -> Option<String> {
         inside
     });
     let execs = inside.flat_map(|ix| &analysis.process(ix).execs);
-    let mut told = execs.filter_map(|exec| {
+    let mut limits = execs.filter_map(|exec| {
         let program = command_line::program_of(&exec.argv, &exec.comm);
         let args: Vec<&[u8]> = exec.argv.args().collect();
         let jobs = known(&program)?.jobs(&args)?;
         let jobs = jobs.map_or("any number of jobs".into(), |jobs| format!("{jobs} jobs"));
         Some(format!("{program}: {jobs}"))
     });
-    told.next()
+    limits.next()
 }
 
 #[cfg(test)]
@@ -60,8 +60,14 @@ mod tests {
             ],
             ..Analysis::default()
         };
-        assert_eq!(jobs_told(&analysis).as_deref(), Some("cargo build: 4 jobs"));
+        assert_eq!(
+            jobs_of_arguments(&analysis).as_deref(),
+            Some("cargo build: 4 jobs")
+        );
         analysis.meta.root = Some(Tgid(7));
-        assert_eq!(jobs_told(&analysis).as_deref(), Some("make: 2 jobs"));
+        assert_eq!(
+            jobs_of_arguments(&analysis).as_deref(),
+            Some("make: 2 jobs")
+        );
     }
 }

@@ -261,16 +261,16 @@ pub(super) fn distinct(facts: &BuildFacts<'_>, mut rated: Vec<RatedCandidate>) -
         if same || (kind.is_generic() && rated.candidate.evidence.iter().any(below)) {
             continue;
         }
-        let told = facts.advice(rated.candidate, rated.gain);
+        let new = facts.advice(rated.candidate, rated.gain);
         if matches!(
             kind,
             AdviceKind::Lock | AdviceKind::FewJobs | AdviceKind::Tests | AdviceKind::SlowTest
         ) {
-            explained.extend(&told.processes);
+            explained.extend(&new.processes);
         }
         kept.push((kind, covers));
         advice.push(DistinctAdvice {
-            advice: told,
+            advice: new,
             changes: rated.changes,
         });
     }

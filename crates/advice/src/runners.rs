@@ -35,15 +35,15 @@ struct TestTimes {
     longest: u64,
 }
 
-fn told(facts: &BuildFacts<'_>) -> BTreeMap<ProcessIx, TestTimes> {
-    let mut told: BTreeMap<ProcessIx, TestTimes> = BTreeMap::new();
+fn test_times(facts: &BuildFacts<'_>) -> BTreeMap<ProcessIx, TestTimes> {
+    let mut times: BTreeMap<ProcessIx, TestTimes> = BTreeMap::new();
     let imported = facts.recording.imports.spans.iter();
     for test in imported.filter(|span| span.kind == ImportedKind::Test) {
-        let of = told.entry(test.process).or_default();
+        let of = times.entry(test.process).or_default();
         of.count += 1;
         of.longest = of.longest.max(test.to.since(test.from));
     }
-    told
+    times
 }
 
 /// The least number of tests of which the slowest one can get advice. A guess: among two tests, the slower one is no
@@ -114,16 +114,19 @@ fn slowest_test(facts: &BuildFacts<'_>) -> Option<Candidate> {
 }
 
 /// The shortest time in nanoseconds in which tests can run on `cpus` CPUs, if the tests take `time` one after the
-/// other. `told` has the number of the tests and the length of the longest one. `each` is the time in nanoseconds that
+/// other. `tests` has the number of the tests and the length of the longest one. `each` is the time in nanoseconds that
 /// the process which distributes the tests needs for one test.
-fn at_once_least(time: u64, cpus: u64, told: TestTimes, each: u64) -> u64 {
-    let handed = told.count.saturating_mul(each);
-    (time / cpus.max(1)).max(told.longest).max(handed).min(time)
+fn at_once_least(time: u64, cpus: u64, tests: TestTimes, each: u64) -> u64 {
+    let handed = tests.count.saturating_mul(each);
+    (time / cpus.max(1))
+        .max(tests.longest)
+        .max(handed)
+        .min(time)
 }
 
 /// Advice on test runners that run all their tests in one process, one after the other.
 fn in_one_process(facts: &BuildFacts<'_>) -> Vec<Candidate> {
-    let told = told(facts);
+    let times = test_times(facts);
     let candidate = |(group, execution): (Group, &super::facts::Execution)| {
         let known = changes::known(&execution.program)
             .filter(|known_program| known_program.role == Role::Tests)?;
@@ -134,8 +137,8 @@ fn in_one_process(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         {
             return None;
         }
-        let told = told.get(&execution.process).copied();
-        let (action, each) = match (known.family, told) {
+        let tests = times.get(&execution.process).copied();
+        let (action, each) = match (known.family, tests) {
             (Family::Pytest, None) => (
                 "run the tests in parallel with pytest-xdist, if each takes more than a few ms",
                 0,
@@ -150,7 +153,7 @@ fn in_one_process(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         // All sleeps may be in one test, and then running tests at once saves little. Without the tests' lengths this
         // is not known.
         let asleep = facts.on_path(&set, |kind, _| kind == TimeKind::Sleep);
-        if told.is_none() && asleep.saturating_mul(2) > time {
+        if tests.is_none() && asleep.saturating_mul(2) > time {
             return None;
         }
         let name = facts.name(group);
@@ -164,7 +167,7 @@ fn in_one_process(facts: &BuildFacts<'_>) -> Vec<Candidate> {
                 |kind, _| matches!(kind, TimeKind::OnCpu | TimeKind::Sleep),
                 Some(set),
             ),
-            cap: time - at_once_least(time, facts.cpus, told.unwrap_or_default(), each),
+            cap: time - at_once_least(time, facts.cpus, tests.unwrap_or_default(), each),
             demand: CpuDemand::Number,
             evidence: vec![group],
             ..Candidate::of(AdviceKind::Tests)
@@ -238,8 +241,8 @@ mod tests {
             (1000, 4, 10_000, 1, 1000),
         ] {
             let longest = longest * MS;
-            let told = TestTimes { count, longest };
-            let got = at_once_least(time * MS, cpus, told, XDIST);
+            let tests = TestTimes { count, longest };
+            let got = at_once_least(time * MS, cpus, tests, XDIST);
             assert_eq!(got, least * MS, "{count} tests");
         }
     }

@@ -9,7 +9,7 @@ use tr_programs::program_name::ProgramName;
 use tr_programs::tools::Role;
 
 use super::facts::BuildFacts;
-use super::job_limit::{limit, told_makes, Limit};
+use super::job_limit::{limit, limits_of_makes, Limit};
 
 /// The length in ns of the shortest job for which advice is given. A guess: starting a shorter job costs as much time
 /// as running it beside other jobs saves.
@@ -38,11 +38,11 @@ pub(super) struct StartedJobs<'f> {
 
 /// The jobs of each execution of a program that started at least one job, in the order of these executions.
 pub(super) fn started_jobs<'f>(facts: &'f BuildFacts<'_>) -> Vec<StartedJobs<'f>> {
-    let told = told_makes(facts);
+    let limits = limits_of_makes(facts);
     let all = children(facts).into_iter();
     all.map(|(owner, jobs)| StartedJobs {
         owner,
-        limit: limit(facts, owner, &told),
+        limit: limit(facts, owner, &limits),
         jobs,
     })
     .collect()

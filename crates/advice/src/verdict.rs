@@ -332,7 +332,7 @@ impl CpuOwners {
             };
         };
         let (sum, names) = contention.by_name(analysis, waits.into_iter());
-        let told = match sum.others.saturating_add(sum.rest) {
+        let of_others = match sum.others.saturating_add(sum.rest) {
             0 => others,
             all => share(sum.others, others, all),
         };
@@ -342,10 +342,10 @@ impl CpuOwners {
             .filter_map(|(occupant, ns)| Some((who::occupant(occupant)?, ns)))
             .take(NAMES);
         // The times of the named programs are scaled so that they are parts of the time of all other tasks.
-        let names = names.map(|(name, ns)| (name, share(ns, told, sum.others)));
+        let names = names.map(|(name, ns)| (name, share(ns, of_others, sum.others)));
         CpuOwners {
-            others: told,
-            nobody: others.saturating_sub(told),
+            others: of_others,
+            nobody: others.saturating_sub(of_others),
             names: names.filter(|(_, ns)| *ns > 0).collect(),
         }
     }

@@ -64,7 +64,7 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     analysis.network.lookups = collected.lookups.finish((start, end), thread_ix);
     analysis.disks.waited = collected.disks.finish(thread_ix);
     analysis.others.workers = collected.workers.finish(thread_ix);
-    analysis.memory.swap_told = collected.memory.swap_told;
+    analysis.memory.counts_swap = collected.memory.counts_swap;
     analysis.memory.events = collected.memory.finish((start, end), thread_ix);
     analysis.network.connections = collected.connections.finish((start, end), thread_ix);
     let process = |thread: ThreadIx| analysis.thread(thread).process;

@@ -157,13 +157,13 @@ impl ClockCheck {
         }
     }
 
-    /// Records that the task `tid` is forked on `cpu`. `told` is whether the recording has the names of unrecorded
+    /// Records that the task `tid` is forked on `cpu`. `is_complete` is whether the recording has the names of unrecorded
     /// tasks, so that the recording would also name an earlier task with this tid. `goes_on(cpu, time)` returns whether
     /// the CPU `cpu` still runs the task to which it switched at `time`.
     pub fn fork(
         &mut self,
         tid: Tid,
-        told: bool,
+        is_complete: bool,
         cpu: Option<CpuId>,
         time: Ktime,
         goes_on: impl Fn(CpuId, Ktime) -> bool,
@@ -173,7 +173,7 @@ impl ClockCheck {
         let Some(((_, on, since), cpu)) = early.map(std::mem::take).zip(cpu) else {
             return;
         };
-        if told {
+        if is_complete {
             self.differ(cpu, on, time.since(since));
         } else if on != cpu && goes_on(on, since) {
             let birth = Birth {

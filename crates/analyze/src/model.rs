@@ -136,7 +136,7 @@ pub struct Memory {
     /// empty unless [`Options::timeline`](crate::Options::timeline) is set.
     pub short: HashSet<ThreadIx>,
     /// Whether the kernel counts waits for pages from swap (`kernel.task_delayacct`).
-    pub swap_told: bool,
+    pub counts_swap: bool,
 }
 
 /// The containers of the recorded processes.

@@ -158,16 +158,16 @@ pub struct StateTimes {
 }
 
 impl StateTimes {
-    /// Splits `ns` of a task's time by the totals `run_time` and `run_delay` (the time in run queues). `told` is
+    /// Splits `ns` of a task's time by the totals `run_time` and `run_delay` (the time in run queues). `is_whole` is
     /// whether the rest can only be sleeps and blocked waits; otherwise the rest counts as unknown.
-    pub fn by_totals(ns: u64, run_time: u64, run_delay: u64, told: bool) -> StateTimes {
+    pub fn by_totals(ns: u64, run_time: u64, run_delay: u64, is_whole: bool) -> StateTimes {
         let on_cpu = run_time.min(ns);
         let run_queue = run_delay.min(ns - on_cpu);
         let rest = ns - on_cpu - run_queue;
         StateTimes {
             on_cpu,
             run_queue,
-            sleep: if told { rest } else { 0 },
+            sleep: if is_whole { rest } else { 0 },
             ..StateTimes::default()
         }
     }

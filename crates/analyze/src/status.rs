@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn a_status_tells_a_code_or_a_signal() {
         let all = [0, 3 << 8, 9, 11 | 0x80, 137 << 8];
-        let told = all.map(|status| {
+        let read = all.map(|status| {
             (
                 code(status),
                 killed_by(Some(status)),
@@ -104,7 +104,7 @@ mod tests {
             )
         });
         assert_eq!(
-            told,
+            read,
             [
                 (Some(0), None, 0, None),
                 (Some(3), None, 3, None),
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crash_is_told_from_a_stop() {
+    fn a_crash_is_distinguished_from_a_stop() {
         assert!([3, 6, 7, 11, 24].into_iter().all(is_crash));
         assert!(![1, INTERRUPT, KILL, 13, ALARM, 15]
             .into_iter()
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_is_told_from_a_kill() {
+    fn a_timeout_is_distinguished_from_a_kill() {
         assert!(is_timeout(124 << 8) && is_timeout(137 << 8));
         assert!(!is_timeout(KILL) && !is_timeout(1 << 8) && !is_timeout(0));
         let late = [124 << 8, KILL, 143 << 8, 24];

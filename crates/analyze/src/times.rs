@@ -62,35 +62,35 @@ impl Times {
 
     /// Returns the time `ns` if the source of these times is one of `by`; `None` for another source, or if all of the
     /// time is unknown.
-    fn told(&self, ns: u64, by: &[Basis]) -> Option<u64> {
+    fn known(&self, ns: u64, by: &[Basis]) -> Option<u64> {
         let nothing = self.basis != Basis::Events && self.unknown > 0 && self.unknown == self.sum();
         (by.contains(&self.basis) && !nothing).then_some(ns)
     }
 
     /// The time on a CPU in ns; `None` if the source of the times does not show it.
     pub fn on_cpu_known(&self) -> Option<u64> {
-        self.told(self.on_cpu, &[Basis::Events, Basis::Totals, Basis::RunTime])
+        self.known(self.on_cpu, &[Basis::Events, Basis::Totals, Basis::RunTime])
     }
 
     /// The time of waiting for a CPU in ns; `None` if the source of the times does not show it.
     pub fn run_queue_known(&self) -> Option<u64> {
-        self.told(self.run_queue, &[Basis::Events, Basis::Totals])
+        self.known(self.run_queue, &[Basis::Events, Basis::Totals])
     }
 
     /// The time asleep in ns; `None` if the source of the times does not show it.
     pub fn sleep_known(&self) -> Option<u64> {
-        self.told(self.sleep, &[Basis::Events])
+        self.known(self.sleep, &[Basis::Events])
     }
 
     /// The time in uninterruptible waits in ns; `None` if the source of the times does not show it.
     pub fn blocked_known(&self) -> Option<u64> {
-        self.told(self.blocked, &[Basis::Events])
+        self.known(self.blocked, &[Basis::Events])
     }
 
     /// The time asleep or blocked in ns, if only the sum is known. With scheduling events, the two parts are known
     /// instead.
     pub fn asleep_or_blocked_known(&self) -> Option<u64> {
-        self.told(self.asleep_or_blocked, &[Basis::Totals])
+        self.known(self.asleep_or_blocked, &[Basis::Totals])
     }
 
     /// The time in ns in which the thread, or the process's threads, were known to be off CPU.

@@ -826,7 +826,7 @@ fn waits_are_divided_by_who_had_the_cpu() {
     };
     let analysis = analyze(&hand.trace(), &options);
     assert_eq!(analysis.quality.anomalies, Vec::new());
-    let contention = Contention::new(&analysis).expect("names are told");
+    let contention = Contention::new(&analysis).expect("names are recorded");
     let of = |tid| {
         let mut ids = analysis.thread_ids();
         let ix = ids.find(|ix| analysis.thread(*ix).tid == Tid(tid)).unwrap();
@@ -872,7 +872,7 @@ fn an_open_wait_counts() {
             ..Options::default()
         };
         let analysis = analyze(&hand.trace(), &options);
-        let contention = Contention::new(&analysis).expect("names are told");
+        let contention = Contention::new(&analysis).expect("names are recorded");
         let mut ids = analysis.thread_ids();
         let of_ten = ids.find(|ix| analysis.thread(*ix).tid == Tid(10));
         let thread = of_ten.unwrap();
@@ -996,7 +996,7 @@ fn contention_of(hand: &Hand, tid: u32) -> (Division, Vec<(Occupant, u64)>) {
     };
     let analysis = analyze(&hand.trace(), &options);
     assert_eq!(analysis.quality.anomalies, Vec::new());
-    let contention = Contention::new(&analysis).expect("names are told");
+    let contention = Contention::new(&analysis).expect("names are recorded");
     let mut ids = analysis.thread_ids();
     let ix = ids.find(|ix| analysis.thread(*ix).tid == Tid(tid)).unwrap();
     contention.by_name(&analysis, Contention::waits(&analysis, ix))

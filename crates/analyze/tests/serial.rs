@@ -608,7 +608,7 @@ fn a_jobserver_without_tokens_holds_up_the_driver() {
 /// server, so their waits for the token count as waits for a job slot. Builds that are called server only wait for a
 /// pipe.
 #[test]
-fn job_slots_are_told_from_pipes() {
+fn job_slots_are_distinguished_from_pipes() {
     let token = chan(0);
     let make = vec![fork(1), fork(1), fork(1), Op::WaitAll];
     let build = vec![Op::Take(token), run(10), Op::Post(token), run(1)];

@@ -166,7 +166,7 @@ fn properties(step: &Step, at: StepIx, verdicts: &Verdicts) -> String {
             all.push(("verdict", figures.name()));
             all.push(("verdict_s", seconds(figures.ns)));
         }
-        if verdicts.told(at).is_some() {
+        if verdicts.reported(at).is_some() {
             all.push(("held_back", figures.text()));
         }
     }

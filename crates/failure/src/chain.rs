@@ -12,7 +12,9 @@ use tr_programs::tools::Family;
 use super::ends::ProcessEnds;
 use super::failed_tests::Tests;
 use super::finder::{Explains, Finder};
-use super::passes::{code, fails, family, is_killed_itself, is_question, passes, program, Passes};
+use super::passes::{
+    code, fails, family, is_killed_itself, is_question, passes, program_start, Passes,
+};
 use super::runners::SHORT;
 use super::texts::Texts;
 use tr_insight::ancestors::down;
@@ -21,7 +23,7 @@ use tr_insight::exit;
 /// The rank of a failed child among several children that explain the failure of one parent equally well. Two ranks are
 /// compared field by field from the top, and the child with the larger rank is chosen.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Rank {
+struct ChildRank {
     /// True in two cases: the child certainly explains the parent's failure and exceeded its time limit, or the child
     /// is only a possible reason and failed by itself. A child that was stopped in an orderly way is a weaker reason.
     is_first: bool,
@@ -145,7 +147,7 @@ impl<'a> Finder<'a> {
                         let is_stop = self.sure.on_purpose(ix, child)
                             && !self.sure.by_a_neighbour(ix)
                             && !self.sure.was_late(ix, child);
-                        Rank {
+                        ChildRank {
                             is_first: !is_stop,
                             is_end,
                             is_own,
@@ -154,10 +156,10 @@ impl<'a> Finder<'a> {
                         }
                     }
                     // A test that hung is preferred to a test that failed.
-                    _ => Rank {
+                    _ => ChildRank {
                         is_first: self.was_too_late(ix),
                         ns: child.end.0,
-                        ..Rank::default()
+                        ..ChildRank::default()
                     },
                 };
                 Some(((explains, is_test, rank, ix), ix))
@@ -211,7 +213,7 @@ fn jobs_of<'a>(
 ) -> impl Iterator<Item = (ProcessIx, &'a Process)> {
     let children = parent.children.iter();
     let children = children.map(|ix| (*ix, analysis.process(*ix)));
-    children.filter(|(_, child)| !child.execs.is_empty() && child.start >= program(parent))
+    children.filter(|(_, child)| !child.execs.is_empty() && child.start >= program_start(parent))
 }
 
 /// For each process, the latest time at which a child of the process ended. Children that outlived the process do not

@@ -9,7 +9,7 @@ use tr_programs::outline::{Child, CommandText, Ending, Options, ScriptPart};
 use tr_text::escape;
 
 use super::finder::Finder;
-use super::passes::{code, fails, program, DEEP};
+use super::passes::{code, fails, program_start, DEEP};
 use super::texts::{Script, ScriptLine, ShellCourse, Statement};
 use tr_insight::exit;
 
@@ -69,7 +69,7 @@ impl Finder<'_> {
             (ScriptPart::new(outline, options), name)
         };
         let own = shell.children.iter().copied();
-        let own = own.filter(|child| self.analysis.process(*child).start >= program(shell));
+        let own = own.filter(|child| self.analysis.process(*child).start >= program_start(shell));
         let children: Vec<ProcessIx> = own.collect();
         let started: Vec<Child<'_>> = children
             .iter()

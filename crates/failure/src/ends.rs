@@ -12,7 +12,7 @@ use tr_analyze::status::{self, Purpose, KILL};
 use tr_analyze::stopped::{sender, Sender, TimeOut};
 use tr_format::meta::Extra;
 
-use super::passes::{is_unstarted, program, NEAR};
+use super::passes::{is_unstarted, program_start, NEAR};
 use super::scripts;
 use tr_insight::memory::limit;
 use tr_insight::timeout::timed_out;
@@ -36,7 +36,7 @@ pub(super) struct ProcessEnds<'a> {
     /// process for lack of memory.
     pub(super) containers: Option<Arena<ProcessIx, Option<&'a Called>>>,
     /// Whether the recording shows kills for lack of memory, so that any other SIGKILL was sent on purpose.
-    pub(super) kills_told: bool,
+    pub(super) has_kills: bool,
     /// For each process that a signal of one of its ancestors ended, the facts about this end.
     stops: BTreeMap<ProcessIx, Stop>,
     /// The processes that were stopped by another process that is not an ancestor of the stopped process, such as a
@@ -159,7 +159,7 @@ impl<'a> ProcessEnds<'a> {
         let mut sure = ProcessEnds {
             out_of_memory,
             containers,
-            kills_told: analysis.meta.has(Extra::Memory),
+            has_kills: analysis.meta.has(Extra::Memory),
             stops: BTreeMap::new(),
             by_neighbours: BTreeSet::new(),
             limit: limit(analysis),
@@ -284,13 +284,13 @@ impl<'a> ProcessEnds<'a> {
     /// memory.
     pub(super) fn is_unexplained_kill(&self, process: &Process) -> bool {
         let is_kill = exit::killed_by(process.status) == Some(KILL);
-        is_kill && !self.kills_told && !timed_out(process)
+        is_kill && !self.has_kills && !timed_out(process)
     }
 
     /// Whether another program ended a process on purpose. This is so if the signal was one that asks programs to end,
     /// or if the signal was SIGKILL and the kernel certainly did not send it for lack of memory.
     pub(super) fn on_purpose(&self, ix: ProcessIx, process: &Process) -> bool {
-        let by_kill = || self.kills_told && !self.out_of_memory.contains_key(&ix);
+        let by_kill = || self.has_kills && !self.out_of_memory.contains_key(&ix);
         let signal = exit::killed_by(process.status).filter(|_| !timed_out(process));
         signal.is_some_and(|number| {
             status::is_for(number, Purpose::Order) || number == KILL && by_kill()
@@ -307,7 +307,7 @@ fn unstarted(
     is_fork: impl Fn(&Process) -> bool,
 ) -> Option<String> {
     let children = shell.children.iter().map(|ix| analysis.process(*ix));
-    let started = children.filter(|child| child.start >= program(shell) && !is_fork(child));
+    let started = children.filter(|child| child.start >= program_start(shell) && !is_fork(child));
     let started: Vec<&Process> = started.take(NEAR).collect();
     let succeeded = started.iter().all(|child| child.status == Some(0));
     let name = scripts::program_after(shell, started.len())?;

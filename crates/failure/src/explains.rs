@@ -18,8 +18,8 @@ pub(super) use self::stops::is_nap;
 pub(super) use self::to_shells::OF_SHELLS;
 use super::finder::{Explains, Finder};
 use super::passes::{
-    asks_for_packages, code, fails, family, is_killed_itself, is_question, passes, program, Passes,
-    LONG,
+    asks_for_packages, code, fails, family, is_killed_itself, is_question, passes, program_start,
+    Passes, LONG,
 };
 use super::texts::Decided;
 use tr_insight::exit;
@@ -120,7 +120,7 @@ impl Finder<'_> {
         let parent = self.analysis.process(above);
         // A child that started before the parent's last exec belongs to an earlier program of the parent. So the child
         // cannot be the reason why the parent's last program failed.
-        let is_of_an_earlier_program = child.start < program(parent);
+        let is_of_an_earlier_program = child.start < program_start(parent);
         if !self.fails(ix) || !fails(parent) || is_of_an_earlier_program || timed_out(parent) {
             return true;
         }

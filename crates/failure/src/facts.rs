@@ -159,8 +159,8 @@ impl Failure {
 pub struct Failures {
     /// The failures that matter, in the order of the report: first the processes that a signal killed, then those that
     /// were stopped after a time-out, then all others in the order of time.
-    pub told: Vec<Failure>,
-    /// The index in the list `told` of the failure that explains COMMAND's failure; `None` if COMMAND did not fail or
+    pub reported: Vec<Failure>,
+    /// The index in the list `reported` of the failure that explains COMMAND's failure; `None` if COMMAND did not fail or
     /// nothing explains it.
     pub command: Option<usize>,
     /// The number of COMMAND's processes that failed without consequences, for example checks in a script that

@@ -3,7 +3,7 @@
 use tr_analyze::model::{Process, ProcessIx};
 
 use super::finder::Finder;
-use super::passes::{passes, passes_status, program, Passes, DEEP};
+use super::passes::{passes, passes_status, program_start, Passes, DEEP};
 use tr_insight::timeout::timed_out;
 use tr_insight::{exit, label};
 use tr_text::phrase::Phrase;
@@ -41,7 +41,7 @@ impl Finder<'_> {
         }
         let last = *process.children.last()?;
         let child = self.analysis.process(last);
-        let is_own = child.start >= program(process) && !self.sure.was_ended(last);
+        let is_own = child.start >= program_start(process) && !self.sure.was_ended(last);
         (is_own && ended_together(process, child)).then_some(last)
     }
 }

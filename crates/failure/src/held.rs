@@ -39,7 +39,7 @@ pub(super) fn add(
     let around = judged_around(judged, &shown);
     for failed in found {
         let step = failed.step.or_else(|| of.get(&failed.process?).copied());
-        let verdict = step.and_then(|step| verdicts.told(step));
+        let verdict = step.and_then(|step| verdicts.reported(step));
         failed.held = verdict.map(|verdict| Held {
             step: None,
             verdict: verdict.clone(),
@@ -62,7 +62,7 @@ pub(super) fn add(
                 around.get(step).copied().flatten()
             });
             let named = longest.or(suite);
-            let named = named.and_then(|at| list.get(at).zip(verdicts.told(at)));
+            let named = named.and_then(|at| list.get(at).zip(verdicts.reported(at)));
             failed.was_late |= named.is_some_and(|(_, held)| held.is_late);
             failed.held = named.map(|(step, held)| Held {
                 step: Some(step.name.clone()),
@@ -84,7 +84,7 @@ fn silent_tests(judged: &StepVerdicts<'_>) -> HashMap<ProcessIx, StepIx> {
         let process = step
             .process
             .filter(|_| is_silent && step.kind == StepKind::Test);
-        let Some(process) = process.filter(|_| verdicts.told(at).is_some()) else {
+        let Some(process) = process.filter(|_| verdicts.reported(at).is_some()) else {
             continue;
         };
         let other = longest.get(&process).and_then(|other| list.get(*other));
@@ -104,7 +104,7 @@ fn judged_around(judged: &StepVerdicts<'_>, shown: &BTreeSet<StepIx>) -> Vec<Opt
     let mut around: Vec<Option<StepIx>> = Vec::with_capacity(list.len());
     // Outer steps come before inner steps in the list, so the result for the outer step is already known.
     for (at, step) in list.iter().enumerate() {
-        let counts = verdicts.told(at).is_some() && !shown.contains(&at);
+        let counts = verdicts.reported(at).is_some() && !shown.contains(&at);
         let outer = || around.get(step.parent?).copied().flatten();
         around.push(if counts { Some(at) } else { outer() });
     }

@@ -46,7 +46,7 @@ pub use self::facts::{FailedTask, Failure, Failures, Held};
 use self::failed_tests::Tests;
 use self::finder::Finder;
 use self::links::Chain;
-use self::passes::{code, fails, family, program, DEEP};
+use self::passes::{code, fails, family, program_start, DEEP};
 use self::texts::Decided;
 pub use self::texts::{ScriptLine, Statement};
 use tr_insight::ancestors::down;
@@ -66,7 +66,7 @@ const BESIDE: usize = 3;
 
 /// The rank by which reported failures are sorted. Failures of one rank are reported in the order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Rank {
+enum FailureRank {
     /// The kernel killed the process for lack of memory, or a signal killed it that is never sent on purpose.
     Killed,
     /// The process was stopped after a time-out, and this process explains COMMAND's failure or is a failed test.
@@ -81,14 +81,14 @@ enum Rank {
 
 /// A failure that the report shows, with its rank among the reported failures.
 struct RankedFailure {
-    rank: Rank,
+    rank: FailureRank,
     /// Whether the failure is the best explanation of COMMAND's failure.
     is_command: bool,
     failed: Failure,
 }
 
 impl RankedFailure {
-    fn new(rank: Rank, failed: Failure) -> RankedFailure {
+    fn new(rank: FailureRank, failed: Failure) -> RankedFailure {
         RankedFailure {
             rank,
             is_command: false,
@@ -173,7 +173,7 @@ impl Finder<'_> {
             led: self.led(&found, &chosen, &chains),
             outer: BTreeSet::new(),
             command: found.iter().position(|found| found.is_command),
-            told: found.into_iter().map(|found| found.failed).collect(),
+            reported: found.into_iter().map(|found| found.failed).collect(),
             tolerated,
             beside: self.beside(&chains.of_command, &unclear),
             unclear: unclear.len(),
@@ -218,7 +218,7 @@ impl Finder<'_> {
         let outside = failed.iter().filter(|ix| !chains.processes.contains(ix));
         for ix in outside.copied() {
             let rank = self.rank(ix);
-            let was_stopped = killed[ix] && rank.is_some_and(|rank| rank != Rank::Killed);
+            let was_stopped = killed[ix] && rank.is_some_and(|rank| rank != FailureRank::Killed);
             if self.is_with(ix) || self.sure.was_ended(ix) || was_stopped {
                 others.calm.insert(ix);
             } else if let Some(rank) = rank {
@@ -249,16 +249,16 @@ impl Finder<'_> {
         found: &[RankedFailure],
         answered: &Arena<ProcessIx, bool>,
     ) -> Vec<RankedFailure> {
-        let told: BTreeSet<ProcessIx> = found
+        let reported: BTreeSet<ProcessIx> = found
             .iter()
             .filter_map(|found| found.failed.process)
             .collect();
-        let is_told = |ix: ProcessIx| told.contains(&ix) || chains.processes.contains(&ix);
-        let tests = self.failed_tests(judged, chosen, is_told).into_iter();
+        let is_reported = |ix: ProcessIx| reported.contains(&ix) || chains.processes.contains(&ix);
+        let tests = self.failed_tests(judged, chosen, is_reported).into_iter();
         let ranked = tests.map(|test| {
             let goes_on = test.process.is_some_and(|ix| answered[ix]);
             let rank = if goes_on {
-                Rank::Tolerated
+                FailureRank::Tolerated
             } else {
                 self.rank_by_time(test.process.filter(|_| test.pid.is_some()))
             };
@@ -343,7 +343,7 @@ impl Finder<'_> {
     fn tests_of_runners(&self, found: &[RankedFailure]) -> BTreeMap<usize, Vec<usize>> {
         let is_reported = |failed: &Failure| matches!(failed.end, FailureEnd::Reported(_));
         let runner = |RankedFailure { rank, failed, .. }: &RankedFailure| {
-            let is_plain = *rank == Rank::Failed && failed.statement.is_none();
+            let is_plain = *rank == FailureRank::Failed && failed.statement.is_none();
             let process = failed
                 .process
                 .filter(|_| is_plain && !is_reported(failed))?;
@@ -391,7 +391,7 @@ impl Finder<'_> {
             let process = self.analysis.process(ix);
             let goes_on = |above: ProcessIx| {
                 let parent = self.analysis.process(above);
-                let succeeds = parent.status == Some(0) || process.start < program(parent);
+                let succeeds = parent.status == Some(0) || process.start < program_start(parent);
                 succeeds || fails(process) && self.by_script(ix, above) == Some(Decided::No)
             };
             above == Some(&true) || process.parent.is_some_and(goes_on)
@@ -399,14 +399,14 @@ impl Finder<'_> {
     }
 
     /// The rank of a chain of failures, which depends on the first process of the chain.
-    fn rank_of_chain(&self, chain: &[ProcessIx]) -> Rank {
+    fn rank_of_chain(&self, chain: &[ProcessIx]) -> FailureRank {
         let first = chain.first().copied();
         let is_killed = first.is_some_and(|ix| {
             let by_signal = exit::killed_by(self.analysis.process(ix).status).is_some();
             self.sure.out_of_memory.contains_key(&ix) || by_signal && self.sure.stop(ix).is_none()
         });
         if is_killed {
-            Rank::Killed
+            FailureRank::Killed
         } else {
             self.rank_by_time(first)
         }
@@ -414,11 +414,11 @@ impl Finder<'_> {
 
     /// The rank in the report of a process's failure that is not a crash. A process that was stopped after a time-out
     /// comes before other processes.
-    fn rank_by_time(&self, process: Option<ProcessIx>) -> Rank {
+    fn rank_by_time(&self, process: Option<ProcessIx>) -> FailureRank {
         if process.is_some_and(|ix| self.was_too_late(ix)) {
-            Rank::Late
+            FailureRank::Late
         } else {
-            Rank::Failed
+            FailureRank::Failed
         }
     }
 
@@ -427,7 +427,7 @@ impl Finder<'_> {
         &self,
         judged: &StepVerdicts<'_>,
         chosen: &BTreeSet<ProcessIx>,
-        is_told: impl Fn(ProcessIx) -> bool,
+        is_reported: impl Fn(ProcessIx) -> bool,
     ) -> Vec<Failure> {
         let mut tests = Vec::new();
         for at in &self.tests.failed {
@@ -442,7 +442,7 @@ impl Finder<'_> {
                     || chosen.contains(&ix);
                 self.sure.own.has(ix) && chosen
             });
-            let is_no_failure = |ix| is_told(ix) || self.sure.was_closed(ix);
+            let is_no_failure = |ix| is_reported(ix) || self.sure.was_closed(ix);
             if is_chosen && !ix.is_some_and(is_no_failure) {
                 tests.push(Failure {
                     above: self.above_a_job(ix),
@@ -475,12 +475,12 @@ impl Finder<'_> {
     }
 
     /// The further chains of failures that led to COMMAND's failure, such as those of jobs that ran at once. Each chain
-    /// begins with the process that failed first and ends with COMMAND. The processes in `told` already belong to
+    /// begins with the process that failed first and ends with COMMAND. The processes in `reported` already belong to
     /// reported chains.
     fn branches(
         &self,
         chosen: &BTreeSet<ProcessIx>,
-        told: &mut BTreeSet<ProcessIx>,
+        reported: &mut BTreeSet<ProcessIx>,
     ) -> Vec<Vec<ProcessIx>> {
         let mut branches = Vec::new();
         // Parents come before their children in `chosen`, so each chain of failures is found from its uppermost
@@ -489,7 +489,7 @@ impl Finder<'_> {
             let counts = |ix: &ProcessIx| {
                 let tests = &self.tests;
                 let is_test = tests.is_failed.contains(ix) || tests.is_asked.contains(ix);
-                chosen.contains(ix) && !told.contains(ix) && !is_test
+                chosen.contains(ix) && !reported.contains(ix) && !is_test
             };
             if !self.leads(*ix) || !counts(ix) {
                 continue;
@@ -500,7 +500,7 @@ impl Finder<'_> {
             let below = self.chain(Some(*ix)).into_iter();
             let mut branch: Vec<ProcessIx> = below.take_while(counts).collect();
             branch.reverse();
-            told.extend(&branch);
+            reported.extend(&branch);
             let above = self.analysis.ancestors(*ix);
             let above = above.take_while(|ix| self.leads(*ix));
             branch.extend(above.filter(|ix| chosen.contains(ix)));
@@ -555,25 +555,25 @@ impl Finder<'_> {
 
     /// The rank in the report of the failure of a process; `None` if the failure does not matter or belongs to a failed
     /// test.
-    fn rank(&self, ix: ProcessIx) -> Option<Rank> {
+    fn rank(&self, ix: ProcessIx) -> Option<FailureRank> {
         if !self.has_rank(ix) {
             return None;
         }
         if self.sure.out_of_memory.contains_key(&ix) {
-            return Some(Rank::Killed);
+            return Some(FailureRank::Killed);
         }
         let process = self.analysis.process(ix);
         if ProcessEnds::is_crash(process) {
             return Some(if self.is_death_test(ix) {
-                Rank::Aside
+                FailureRank::Aside
             } else {
-                Rank::Killed
+                FailureRank::Killed
             });
         }
         Some(if self.sure.is_unexplained_kill(process) {
-            Rank::Aside
+            FailureRank::Aside
         } else {
-            Rank::Failed
+            FailureRank::Failed
         })
     }
 }

@@ -8,7 +8,7 @@ use tr_programs::tools::Role;
 
 use super::files::{by_redirection, is_same, needs, outputs, Output};
 use super::finder::Finder;
-use super::passes::{builds, is_unstarted, passes, program, Passes};
+use super::passes::{builds, is_unstarted, passes, program_start, Passes};
 use super::passes::{DEEP, NEAR};
 use tr_insight::label;
 use tr_insight::roles::{is_probe, role};
@@ -188,7 +188,7 @@ impl Finder<'_> {
     /// Whether a process ended before the program of another process began.
     fn is_before(&self, writer: ProcessIx, reader: ProcessIx) -> bool {
         let (writer, reader) = (self.analysis.process(writer), self.analysis.process(reader));
-        writer.end <= program(reader)
+        writer.end <= program_start(reader)
     }
 
     /// The step of a script that ran right before the script tried in vain to start a program. Perhaps this step should
@@ -218,7 +218,7 @@ impl Finder<'_> {
         }
         let steps = script.children.iter().copied().rev().filter(|ix| {
             let step = self.analysis.process(*ix);
-            builds(step) && step.end <= before && step.start >= program(script)
+            builds(step) && step.end <= before && step.start >= program_start(script)
         });
         let last = steps.take(WRITERS).next()?;
         failed.contains(&last).then_some(last)
@@ -229,7 +229,7 @@ impl Finder<'_> {
     fn was_written(&self, writer: ProcessIx, output: &Output, reader: ProcessIx) -> bool {
         let (after, before) = (
             self.analysis.process(writer).end,
-            program(self.analysis.process(reader)),
+            program_start(self.analysis.process(reader)),
         );
         // The shells above the writer do not count as other processes, because their redirections are the writer's own
         // output.

@@ -8,7 +8,8 @@ use tr_programs::tools::Family;
 use super::files::{needs, outputs, Output};
 use super::finder::{Explains, FailedJobs, Finder};
 use super::passes::{
-    builds, fails, family, goes_on, has_use, is_often_ignored, is_question, passes, program, Passes,
+    builds, fails, family, goes_on, has_use, is_often_ignored, is_question, passes, program_start,
+    Passes,
 };
 use tr_insight::label;
 
@@ -66,7 +67,8 @@ impl Finder<'_> {
         let mut others = others.filter(|other| **other != ix);
         others.any(|other| {
             let job = self.analysis.process(*other);
-            let counts = fails(job) && job.start >= program(process) && self.is_last(job, make);
+            let counts =
+                fails(job) && job.start >= program_start(process) && self.is_last(job, make);
             counts && !self.sure.on_purpose(*other, job) && !self.reads(make, *other)
         })
     }
@@ -96,7 +98,7 @@ impl Finder<'_> {
         let mut failed = FailedJobs::default();
         for ix in &process.children {
             let job = self.analysis.process(*ix);
-            let counts = fails(job) && job.start >= program(process);
+            let counts = fails(job) && job.start >= program_start(process);
             if !counts || self.sure.on_purpose(*ix, job) || self.reads(make, *ix) {
                 continue;
             }

@@ -14,7 +14,8 @@ use super::explains::{is_nap, OF_SHELLS};
 use super::files::{has_name_of, last_file, needs, reads_the_same, share_a_file};
 use super::finder::Finder;
 use super::passes::{
-    builds, code, fails, has_use, is_often_ignored, is_question, is_report, passes, program, soon,
+    builds, code, fails, has_use, is_often_ignored, is_question, is_report, passes, program_start,
+    soon,
 };
 use super::passes::{is_optional, is_step};
 use super::passes::{Passes, AT_ONCE, DEEP, NEAR};
@@ -105,8 +106,8 @@ impl Finder<'_> {
         let is_server = server != client && above.all(|ix| ix != server);
         let mut others = others.iter().copied().rev().filter(|ix| {
             let job = self.analysis.process(*ix);
-            let is_told = job.end <= at && at.since(job.end) <= AT_ONCE;
-            is_server && job.parent == Some(server) && is_told && self.is_last(job, server)
+            let is_answered = job.end <= at && at.since(job.end) <= AT_ONCE;
+            is_server && job.parent == Some(server) && is_answered && self.is_last(job, server)
         });
         others.next()
     }
@@ -234,7 +235,7 @@ impl Finder<'_> {
             is_poll
                 && !compares
                 && has_failed
-                && program(child) >= service.end
+                && program_start(child) >= service.end
                 && !is_of_others(child)
         });
         let mut runs: BTreeMap<&[u8], usize> = BTreeMap::new();

@@ -65,7 +65,7 @@ pub(super) fn is_killed_itself(process: &Process) -> bool {
 
 /// The time at which a process executed its last program. Children that started before this time were not started by
 /// the last program.
-pub(super) fn program(process: &Process) -> Ktime {
+pub(super) fn program_start(process: &Process) -> Ktime {
     let last = process.execs.last();
     last.map_or(process.start, |exec| exec.start)
 }

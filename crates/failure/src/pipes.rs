@@ -8,7 +8,7 @@ use tr_format::event::{Ktime, Reason};
 use tr_programs::table::utilities::UtilityUse;
 
 use super::finder::{Finder, PipeReads};
-use super::passes::{decides, fails, has_use, passes, program, Passes, AT_ONCE};
+use super::passes::{decides, fails, has_use, passes, program_start, Passes, AT_ONCE};
 
 /// The largest number of failures hidden by pipelines that a report shows.
 const HIDDEN: usize = 4;
@@ -52,8 +52,8 @@ impl Finder<'_> {
             chain.reverse();
             // A chain of failures with a process that crashed or was killed by the kernel is left out, because the
             // report already has a line for such a process.
-            let told = chain.iter().any(|ix| self.has_rank(*ix));
-            (!told).then(|| [chain, vec![root]].concat())
+            let is_reported = chain.iter().any(|ix| self.has_rank(*ix));
+            (!is_reported).then(|| [chain, vec![root]].concat())
         });
         chains.take(HIDDEN).collect()
     }
@@ -132,7 +132,7 @@ impl Finder<'_> {
         let by_writer = reads.get(&writer).map_or(&[][..], Vec::as_slice);
         by_writer
             .iter()
-            .any(|(from, to)| *from < process.end && *to > program(process))
+            .any(|(from, to)| *from < process.end && *to > program_start(process))
     }
 
     /// The waits of a process for data in pipes. Each wait is listed under the process that ended it (by writing to the

@@ -8,7 +8,7 @@ use tr_programs::words;
 
 use super::finder::{Finder, Reactions};
 use super::passes::is_step;
-use super::passes::{code, fails, is_often_ignored, passes, program, Passes, NEAR};
+use super::passes::{code, fails, is_often_ignored, passes, program_start, Passes, NEAR};
 use tr_insight::label;
 
 /// The least CPU time of a test runner after a child's end that counts as exceptionally long. The unit is half of the
@@ -56,7 +56,7 @@ impl Finder<'_> {
         let runs: Vec<ProcessIx> = children
             .filter(|ix| {
                 let child = self.analysis.process(*ix);
-                !child.execs.is_empty() && child.start >= program(process)
+                !child.execs.is_empty() && child.start >= program_start(process)
             })
             .collect();
         let pairs = runs.iter().zip(runs.iter().skip(1));

@@ -8,7 +8,7 @@ use tr_programs::tools::Role;
 
 use super::finder::Finder;
 use super::passes::{
-    builds, code, fails, is_often_ignored, is_question, passes, program, Passes, LONG, NEAR,
+    builds, code, fails, is_often_ignored, is_question, passes, program_start, Passes, LONG, NEAR,
 };
 use super::passes::{is_optional, is_step};
 use super::runs::{Runs, Scripts};
@@ -44,7 +44,7 @@ impl Finder<'_> {
             let is_no_try = earlier.argv != child.argv || is_step_between(earlier);
             let is_other = is_no_try && !earlier.execs.is_empty();
             let was_waited_for =
-                earlier.end <= child.start && earlier.start >= program(parent);
+                earlier.end <= child.start && earlier.start >= program_start(parent);
             is_other && was_waited_for && fails(earlier)
         });
         failed.any(|earlier| {
@@ -89,7 +89,7 @@ impl Finder<'_> {
             .take(NEAR)
             .map(|ix| self.analysis.process(*ix));
         others.any(|other| {
-            let is_other = other.argv != child.argv && other.start >= program(runner);
+            let is_other = other.argv != child.argv && other.start >= program_start(runner);
             let is_run = is_other && !other.execs.is_empty() && fails(other);
             is_run && fits(other) && label::program(other) == name
         })
@@ -175,7 +175,7 @@ impl Finder<'_> {
     fn scripts(&self, runner: &Process) -> Scripts {
         let children = runner.children.iter().map(|ix| self.analysis.process(*ix));
         let is_run = |child: &&Process| is_script(child) || is_command(child);
-        let own = children.filter(|child| child.start >= program(runner) && is_run(child));
+        let own = children.filter(|child| child.start >= program_start(runner) && is_run(child));
         let mut scripts = Scripts::default();
         for child in own {
             scripts.of_own_kind += usize::from(is_of_own_kind(child, runner));

@@ -9,7 +9,7 @@ use tr_analyze::model::{Process, ProcessIx};
 use tr_format::event::Argv;
 
 use super::finder::Finder;
-use super::passes::program;
+use super::passes::program_start;
 use super::passes::DEEP;
 
 /// The largest number of failed processes that are examined as possible servers of a failed client.
@@ -54,7 +54,8 @@ impl Finder<'_> {
             let client = self.analysis.process(*ix);
             let asked = addresses(&client.argv);
             let is_of = |server: &Process, ports: &[Vec<u8>]| {
-                let is_later = program(client) > program(server) && client.end >= server.end;
+                let is_later =
+                    program_start(client) > program_start(server) && client.end >= server.end;
                 is_later && ports.iter().any(|port| asked.contains(port))
             };
             let mut servers = servers.iter();

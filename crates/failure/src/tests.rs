@@ -333,11 +333,11 @@ fn a_runner_fails_because_of_its_tests() {
                 process: Some(runner),
                 ..Failure::default()
             };
-            RankedFailure::new(Rank::Failed, failed)
+            RankedFailure::new(FailureRank::Failed, failed)
         };
         let own = RankedFailure {
             is_command: true,
-            ..RankedFailure::new(Rank::Failed, finder.failure_of_process(runner))
+            ..RankedFailure::new(FailureRank::Failed, finder.failure_of_process(runner))
         };
         let found = finder.with_runners_above(vec![test("first"), own, test("second")]);
         let shown = found.iter().map(|found| {

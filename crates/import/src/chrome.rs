@@ -421,7 +421,7 @@ pub(crate) fn read_object(bytes: &[u8]) -> Result<Option<Spans>, Error> {
         (Some(us), _) => Clock::Since(us.saturating_mul(1000)),
         // Bazel's profile has the time, in ms since 1970, at which the profile began.
         (None, Some(ms)) => Clock::Since(ms.saturating_mul(1_000_000)),
-        (None, None) => Clock::Untold,
+        (None, None) => Clock::Unknown,
     };
     let version = document.other.as_ref();
     let version = version.and_then(|other| other.get("bazel_version")?.as_str());

@@ -272,7 +272,7 @@ fn the_sum_of_the_lengths_does_not_prove_one_process() {
         .lines()
         .filter(|line| line.contains("<testcase"))
         .collect();
-    let mut told = 0;
+    let mut compared = 0;
     for mask in 1_u32..1 << lines.len() {
         let some = lines
             .iter()
@@ -299,7 +299,7 @@ fn the_sum_of_the_lengths_does_not_prove_one_process() {
             for test in case.place(&report) {
                 let error = i64::try_from(test.span.error).unwrap() + MS;
                 if test.span.doubt.is_none_or(Doubt::has_place) {
-                    told += 1;
+                    compared += 1;
                     assert!(
                         test.off.abs() <= error,
                         "{:?} off by {}: {report}",
@@ -310,5 +310,5 @@ fn the_sum_of_the_lengths_does_not_prove_one_process() {
             }
         }
     }
-    assert!(told > 1_000, "{told}");
+    assert!(compared > 1_000, "{compared}");
 }

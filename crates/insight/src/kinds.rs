@@ -96,15 +96,15 @@ impl Column {
 
     /// The sum of the times in `times` that belong to this table column; `None` if the recording does not have these
     /// times. `basis` says whether the recording's times come from events, totals or run times.
-    pub fn told(&self, times: &ByKind, basis: Basis) -> Option<u64> {
-        let told = |kind: &TimeKind| is_told(*kind, basis);
-        self.kinds.iter().any(told).then(|| self.of(times))
+    pub fn known(&self, times: &ByKind, basis: Basis) -> Option<u64> {
+        let known = |kind: &TimeKind| is_known(*kind, basis);
+        self.kinds.iter().any(known).then(|| self.of(times))
     }
 }
 
 /// Whether a recording shows the time of this kind. `basis` says whether the recording's times come from events, totals
 /// or run times.
-pub fn is_told(kind: TimeKind, basis: Basis) -> bool {
+pub fn is_known(kind: TimeKind, basis: Basis) -> bool {
     match basis {
         Basis::Events => true,
         Basis::Totals => matches!(

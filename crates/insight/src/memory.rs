@@ -67,7 +67,7 @@ impl MemorySum {
             reclaims: reclaim,
             reclaimed: reclaim,
             killed: reclaim,
-            swapped: analysis.memory.swap_told.then_some(0),
+            swapped: analysis.memory.counts_swap.then_some(0),
             ..MemorySum::default()
         }
     }

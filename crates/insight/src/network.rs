@@ -122,7 +122,7 @@ pub struct NetworkSum {
     pub received_bytes: u64,
     /// The number of connections to this remote end whose bytes are not known, because these connections were
     /// established and not closed.
-    pub untold: u64,
+    pub unknown: u64,
     /// The time in nanoseconds for which the critical path waited for connections to this remote end.
     pub path_wait: u64,
 }
@@ -151,17 +151,17 @@ impl NetworkSum {
         add(&mut self.open, connection.open(analysis.end));
         add(&mut self.sent_bytes, sent);
         add(&mut self.received_bytes, received);
-        self.untold += u64::from(connection.bytes.is_none() && connection.established.is_some());
+        self.unknown += u64::from(connection.bytes.is_none() && connection.established.is_some());
     }
 
     /// The number of bytes sent to this remote end; `None` if the number is unknown for at least one connection.
     pub fn sent(&self) -> Option<u64> {
-        (self.untold == 0).then_some(self.sent_bytes)
+        (self.unknown == 0).then_some(self.sent_bytes)
     }
 
     /// The number of bytes received from this remote end; `None` if the number is unknown for at least one connection.
     pub fn received(&self) -> Option<u64> {
-        (self.untold == 0).then_some(self.received_bytes)
+        (self.unknown == 0).then_some(self.received_bytes)
     }
 }
 

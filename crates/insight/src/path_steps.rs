@@ -300,7 +300,7 @@ mod tests {
     /// Checks that two steps are different steps even if their titles in words are equal. The first step has the name
     /// `b` and is inside the step `a`, so its title is `a › b`. The second step has the name `a › b`.
     #[test]
-    fn steps_with_equal_words_are_told_apart() {
+    fn steps_with_equal_words_are_distinguished() {
         let [around, name, whole] = ["a", "b", "a › b"].map(Phrase::from);
         let inner = StepTitle {
             around: Some(&around),

@@ -8,7 +8,7 @@ use tr_analyze::model::Times;
 
 use super::parts::{PartTimes, WallPart};
 use super::verdicts::{StepVerdict, StepVerdicts};
-use crate::kinds::is_told;
+use crate::kinds::is_known;
 use crate::steps::Step;
 use crate::Recording;
 use tr_programs::steps::StepKind;
@@ -99,7 +99,7 @@ pub fn sums(recording: &Recording, path: &[Segment]) -> StepSums {
         let own = |of: fn(&Times) -> Option<u64>| times.times.as_ref().and_then(of);
         add(&mut sum.on_cpu, own(Times::on_cpu_known));
         add(&mut sum.run_queue, own(Times::run_queue_known));
-        let spent = times.spent.filter(|_| is_told(TimeKind::RunQueue, basis));
+        let spent = times.spent.filter(|_| is_known(TimeKind::RunQueue, basis));
         add(
             &mut sum.starved,
             spent.map(|parts| parts.of(TimeKind::RunQueue)),
@@ -116,12 +116,12 @@ pub fn sums(recording: &Recording, path: &[Segment]) -> StepSums {
             sum.add_all(&more.parts);
             sum
         });
-        let told = verdicts.told(at);
-        add(&mut sum.held_back, Some(u64::from(told.is_some())));
+        let reported = verdicts.reported(at);
+        add(&mut sum.held_back, Some(u64::from(reported.is_some())));
         if sum.held.is_none() {
-            sum.held = told.map(StepVerdict::text);
+            sum.held = reported.map(StepVerdict::text);
         }
-        let size = (told.is_some(), step.wall());
+        let size = (reported.is_some(), step.wall());
         if size >= sum.judged {
             sum.judged = size;
             sum.verdict = verdicts.of(at).map(|verdict| (verdict.name(), verdict.ns));

@@ -72,7 +72,7 @@ pub struct StepVerdict {
     pub by: Vec<(Phrase, u64)>,
     /// Whether the verdict is reported: the step failed or was slow because of something other than its own
     /// work or sleep.
-    pub told: bool,
+    pub is_reported: bool,
     /// Whether a time-out may explain a failure of the step: a time-out ended the step, or a timer ended a wait inside
     /// the step while another thread of the step had no CPU or waited for a disk.
     pub is_late: bool,
@@ -174,8 +174,8 @@ impl Verdicts {
 
     /// The verdict on a step that failed or was slow, if something other than the step's own work delayed it; otherwise
     /// `None`.
-    pub fn told(&self, step: StepIx) -> Option<&StepVerdict> {
-        self.of(step).filter(|verdict| verdict.told)
+    pub fn reported(&self, step: StepIx) -> Option<&StepVerdict> {
+        self.of(step).filter(|verdict| verdict.is_reported)
     }
 }
 
@@ -274,14 +274,15 @@ impl<'a> Judge<'a> {
             let mut verdict = judge(step, failed, divided, medians.of(step, at, divided))?;
             // If a process of the step was killed for lack of memory, more CPU time would not have prevented the
             // failure.
-            verdict.told &= !(verdict.part.is_starved() && divider.lacked_memory(at));
+            verdict.is_reported &= !(verdict.part.is_starved() && divider.lacked_memory(at));
             Some(verdict)
         });
         let mut all = Verdicts(verdicts.collect());
-        let told = all.0.iter_mut().enumerate();
-        let told = told
-            .filter_map(|(at, entry)| Some((at, entry.as_mut().filter(|verdict| verdict.told)?)));
-        for (at, verdict) in told.take(NAMED) {
+        let reported = all.0.iter_mut().enumerate();
+        let reported = reported.filter_map(|(at, entry)| {
+            Some((at, entry.as_mut().filter(|verdict| verdict.is_reported)?))
+        });
+        for (at, verdict) in reported.take(NAMED) {
             let divided = divided.get(at).and_then(Option::as_ref);
             verdict.by = match &divider.contention {
                 Some(contention) if verdict.part == WallPart::Others => {
@@ -341,7 +342,7 @@ fn judge(
         parts: divided.times.clone(),
         queued: divided.queued,
         by: Vec::new(),
-        told: false,
+        is_reported: false,
         is_late: divided.timers >= LEAST || step.status.is_some_and(ended_in_time),
     };
     if !large || part == WallPart::Unknown || !held.is_own() && ns < LEAST {
@@ -366,9 +367,12 @@ fn judge(
             part if part.is_starved() => is_late || is_test && (slow || starved >= late),
             _ => true,
         };
-    let told = !held.is_own() && part != WallPart::Steps;
-    let told = told && (failed || slow && step.kind == StepKind::Test);
-    Some(StepVerdict { told, ..held })
+    let is_reported = !held.is_own() && part != WallPart::Steps;
+    let is_reported = is_reported && (failed || slow && step.kind == StepKind::Test);
+    Some(StepVerdict {
+        is_reported,
+        ..held
+    })
 }
 
 /// For each suite, the CPU shares of its tests in ascending order, so that medians can be read off. The CPU share of a

@@ -11,7 +11,7 @@ use tr_programs::versions::{self, ToolVersion};
 const MOST: usize = 6;
 
 /// The tools with their versions, such as `gcc 12`, in the order of their names.
-pub fn told(analysis: &Analysis, imports: &Imports) -> Vec<String> {
+pub fn shown(analysis: &Analysis, imports: &Imports) -> Vec<String> {
     let mut runs: BTreeMap<ToolVersion, usize> = BTreeMap::new();
     for exec in analysis.processes.iter().flat_map(|process| &process.execs) {
         let args: Vec<&[u8]> = exec.argv.args().collect();

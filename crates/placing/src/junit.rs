@@ -153,9 +153,9 @@ impl Report {
             let since = written.map(|written| written.saturating_sub(end).saturating_add(digit));
             since.is_some_and(|since| (0..=WRITTEN_WITHIN).contains(&since))
         };
-        let told: Vec<i64> = fitting.iter().copied().filter(by_file).collect();
-        let (nearest, proven) = match told[..] {
-            [told] => (Some(told), true),
+        let certain: Vec<i64> = fitting.iter().copied().filter(by_file).collect();
+        let (nearest, proven) = match certain[..] {
+            [certain] => (Some(certain), true),
             _ => (fitting.first().copied(), fitting.len() < 2),
         };
         match nearest {

@@ -10,7 +10,7 @@ use tr_analyze::schedule::Done;
 use tr_analyze::share;
 
 use super::predictor::wide_sentence;
-use super::render::{powers, told};
+use super::render::{longest_parts, powers};
 use crate::{Forecast, Predictor};
 use tr_insight::{label, who};
 use tr_report::html;
@@ -200,7 +200,7 @@ fn run(
         wide: predictor.is_wide(&wall),
         wall: [wall.low, wall.likely, wall.high],
         used: share(100, done.on_cpu, done.wall.saturating_mul(cpus)),
-        decides: told(&crate::forecast::parts(analysis, &done), 3),
+        decides: longest_parts(&crate::forecast::parts(analysis, &done), 3),
         bars: bars.collect(),
         path: path.map(|(_, at)| at).collect(),
     }

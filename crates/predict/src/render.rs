@@ -48,7 +48,7 @@ pub(super) fn table(predictor: &Predictor, analysis: &Analysis) -> Vec<Row> {
                 jobs,
                 wall,
                 cost: predictor.cost(wall.likely, cpus),
-                decides: told(&parts, 1),
+                decides: longest_parts(&parts, 1),
             }
         })
         .collect()
@@ -102,7 +102,7 @@ fn interval(wall: Interval) -> Value {
 }
 
 /// The longest parts of a forecast's critical path, at most `most`, as text.
-pub(super) fn told(parts: &[ProgramOnPath], most: usize) -> String {
+pub(super) fn longest_parts(parts: &[ProgramOnPath], most: usize) -> String {
     let parts = parts.iter().take(most);
     let parts = parts.map(|part| {
         format!(
@@ -154,7 +154,7 @@ impl Forecast {
         let line = |out: &mut Page, lead: &str, text: &str| {
             out.wrapped(Paint::Plain, lead, text);
         };
-        line(&mut out, "  path: ", &told(&self.path, 4));
+        line(&mut out, "  path: ", &longest_parts(&self.path, 4));
         let most = self.wall.likely.saturating_mul(self.cpus);
         let used = units::share(self.on_cpu, most);
         line(
@@ -166,7 +166,7 @@ impl Forecast {
             let more = format!(
                 "more than {} would gain nothing: {} decide",
                 units::cpus(knee.cpus),
-                told(&knee.because, 2)
+                longest_parts(&knee.because, 2)
             );
             line(&mut out, "  ", &more);
         }
@@ -198,7 +198,7 @@ impl Forecast {
             wall: self.wall,
             memory: self.memory,
             cost: self.cost,
-            decides: told(&self.path, 1),
+            decides: longest_parts(&self.path, 1),
         };
         let rows = match self.table.as_slice() {
             [] => std::slice::from_ref(&own),

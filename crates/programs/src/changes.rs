@@ -56,7 +56,7 @@ impl ToolChange {
     /// Whether the build tool runs one job at a time if no argument sets a number.
     pub fn runs_one(&self) -> bool {
         self.jobs
-            .is_none_or(|tool| tool.unless_told == job_tools::Untold::One)
+            .is_none_or(|tool| tool.by_default == job_tools::DefaultJobs::One)
     }
 
     /// The text with which the report's advice suggests that the program runs `jobs` jobs at once;
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn some_run_one_job_unless_told() {
+    fn some_run_one_job_by_default() {
         for (line, want) in [
             ("make", true),
             ("xargs", true),

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn measurements_are_told_from_tests() {
+    fn measurements_are_distinguished_from_tests() {
         for (line, is) in [
             ("wrk -d 10 http://h/", true),
             ("/usr/bin/pgbench -R 50 -T4 db", true),

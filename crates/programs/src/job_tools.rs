@@ -36,7 +36,7 @@ pub struct JobTool {
     /// The order in which the build tool starts its jobs, if that order is known.
     pub starts: Option<Starts>,
     /// The number of jobs that the build tool runs at once if no argument sets it.
-    pub unless_told: Untold,
+    pub by_default: DefaultJobs,
 }
 
 /// The base from which descriptions of build tools are made if only their option for the number of
@@ -50,7 +50,7 @@ pub(crate) const JOBS: JobTool = JobTool {
     keep_going: "",
     asks: "",
     starts: None,
-    unless_told: Untold::One,
+    by_default: DefaultJobs::One,
 };
 
 /// The order in which a build tool starts its jobs.
@@ -68,7 +68,7 @@ pub enum Starts {
 
 /// The number of jobs that a build tool runs at once if no argument sets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Untold {
+pub enum DefaultJobs {
     /// The build tool runs one job at a time by default.
     One,
     /// The build tool runs as many jobs as there are CPUs by default.
@@ -90,9 +90,9 @@ impl JobTool {
     /// The number of jobs that the build tool's arguments set, such as 4 for `-j4`. `Some(None)` is
     /// returned for an option without a number, and `None` without such an option.
     pub fn jobs(&self, args: &[&[u8]]) -> Option<Option<u64>> {
-        let told = self.told(args)?;
+        let value = self.given(args)?;
         // The value 0 means that the number of jobs has no limit, so it is not returned as a number.
-        Some(told.parse().ok().filter(|jobs| *jobs > 0))
+        Some(value.parse().ok().filter(|jobs| *jobs > 0))
     }
 
     /// The argument, such as `-l2`, that lets the build tool start jobs only while the machine's
@@ -111,10 +111,10 @@ impl JobTool {
     /// Whether a build tool with these arguments starts as many workers as there are CPUs, in an
     /// order that is not known.
     pub fn follows(&self, args: &[&[u8]]) -> bool {
-        let told = self.told(args).unwrap_or_default();
+        let value = self.given(args).unwrap_or_default();
         // A value such as `50%` or `num-cpus`, which is no number, also makes the number of workers depend on the CPUs.
-        let untold = self.starts.is_none() && self.unless_told == Untold::Seen;
-        self.is_auto(&told) || (untold && told.parse::<u64>().is_err())
+        let is_unset = self.starts.is_none() && self.by_default == DefaultJobs::Seen;
+        self.is_auto(&value) || (is_unset && value.parse::<u64>().is_err())
     }
 
     /// The targets and variable settings among the build tool's arguments: those before `--` that
@@ -146,7 +146,7 @@ impl JobTool {
 
     /// The value of the build tool's option for the number of jobs; an empty text if the option has
     /// no value, and `None` if the arguments do not have the option.
-    fn told(&self, args: &[&[u8]]) -> Option<String> {
+    fn given(&self, args: &[&[u8]]) -> Option<String> {
         let is_one = |arg: &&[u8]| self.one.split(' ').any(|option| option.as_bytes() == *arg);
         if !self.one.is_empty() && args.iter().any(is_one) {
             return Some("1".to_owned());
@@ -224,7 +224,7 @@ mod tests {
             let args: Vec<&[u8]> = args.split(' ').map(str::as_bytes).collect();
             of(name).unwrap().jobs(&args)
         };
-        for (args, told) in [
+        for (args, expected) in [
             ("make all", None),
             ("make -j4 all", Some(Some(4))),
             ("make -j 4 all", Some(Some(4))),
@@ -235,7 +235,7 @@ mod tests {
             ("make -C project -f jam.mk", None),
             ("make --jam -fj4", None),
         ] {
-            assert_eq!(jobs("make", args), told, "{args}");
+            assert_eq!(jobs("make", args), expected, "{args}");
         }
         assert_eq!(jobs("xargs", "xargs -0P8 -n1"), Some(Some(8)));
         assert_eq!(jobs("xargs", "xargs -P0 -n1"), Some(None));
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_follow_the_cpus_unless_a_number_is_told() {
+    fn workers_follow_the_cpus_unless_a_number_is_given() {
         let follows = |name, args: &str| {
             let args: Vec<&[u8]> = args.split(' ').map(str::as_bytes).collect();
             of(name).unwrap().follows(&args)

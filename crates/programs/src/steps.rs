@@ -272,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_are_told_from_other_uses_of_tr() {
+    fn marks_are_distinguished_from_other_uses_of_tr() {
         let of = |line: &'static str| {
             let args: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
             Mark::of(&args)

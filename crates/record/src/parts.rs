@@ -207,7 +207,7 @@ mod tests {
         let mut parts = parts();
         parts.not_before = Instant::now();
         assert!(parts.is_due(2));
-        assert!(parts.refuse(), "the first one is told");
+        assert!(parts.refuse(), "the first one is reported");
         let waits: Vec<_> = std::iter::repeat_with(|| {
             assert!(!parts.refuse() && !parts.is_due(2));
             parts.refused.unwrap()
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_without_its_end_is_told() {
+    fn a_part_without_its_end_is_reported() {
         let ended = |outcome: fn() -> Outcome| {
             let mut parts = parts();
             parts.before = std::mem::replace(&mut parts.file, Target::File("2".into()));

@@ -89,19 +89,19 @@ impl Quotas {
     /// Removes the containers whose cgroup no longer exists, and returns them with their throttled times. If `all`
     /// is set, at the end of the recording, all containers are returned.
     pub fn ended(&mut self, all: bool) -> Vec<Container> {
-        let mut told = Vec::new();
+        let mut ended = Vec::new();
         self.by_id.retain(|_, quota| {
             let ends = quota.ended || all;
             if let Some(ns) = quota.throttled.filter(|_| ends) {
                 let throttled = Some(ns);
-                told.push(Container {
+                ended.push(Container {
                     throttled,
                     ..quota.container.clone()
                 });
             }
             !ends
         });
-        told
+        ended
     }
 }
 
@@ -177,12 +177,12 @@ mod tests {
         std::fs::write(group.join("cpu.stat"), "nr_throttled 2\nthrottled_time 7\n").unwrap();
         quotas.read();
         assert!(quotas.ended(false).is_empty());
-        let told: Vec<Option<u64>> = quotas
+        let throttled: Vec<Option<u64>> = quotas
             .ended(true)
             .iter()
             .map(|container| container.throttled)
             .collect();
-        assert_eq!(told, [Some(7)]);
+        assert_eq!(throttled, [Some(7)]);
         assert!(quotas.by_id.is_empty());
     }
 
@@ -199,8 +199,8 @@ mod tests {
                 std::fs::write(group.join("cpu.stat"), text).unwrap();
                 quotas.made(path.as_bytes());
             }
-            let told = quotas.ended(true);
-            told.first().and_then(|container| container.throttled)
+            let ended = quotas.ended(true);
+            ended.first().and_then(|container| container.throttled)
         };
         let service = "/user.slice/user-1000.slice/user@1000.service/user.slice";
         let [monitor, own, below, other] = [

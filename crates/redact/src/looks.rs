@@ -291,7 +291,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn passwords_and_keys_are_told_from_names() {
+    fn passwords_and_keys_are_distinguished_from_names() {
         assert!(is_aws_key(b"wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"));
         assert!(!is_aws_key(b"0123456789abcdef0123456789abcdef01234567"));
         assert!(is_password(b"S3cr3t!") && is_password(b"P@ssw0rd"));

@@ -310,8 +310,8 @@ impl Summary {
     /// and other texts for the output.
     fn failed(&self, name: fn(&str) -> String, text: fn(&str) -> String) -> Vec<String> {
         let label = |failed: &Failure| name(&units::shorten(failed.name().short(), NAME));
-        let told = &self.failures.told;
-        let shown = told.iter().take(MOST);
+        let reported = &self.failures.reported;
+        let shown = reported.iter().take(MOST);
         let lines = shown.map(|failed| {
             let at = failed.at().map(|at| format!(" at {}", text(at.short())));
             let at = at.unwrap_or_default();
@@ -336,7 +336,7 @@ impl Summary {
             words.join(" → ") + &held.collect::<String>()
         });
         let mut lines: Vec<String> = lines.collect();
-        if let Some(more @ 1..) = told.len().checked_sub(MOST) {
+        if let Some(more @ 1..) = reported.len().checked_sub(MOST) {
             let more = units::count(more as u64);
             lines.push(text(&format!(
                 "and {more} more: {TR} analyze --report execs --failed"
@@ -429,7 +429,7 @@ fn tests(steps: &Steps, recording: &Recording, fails: impl Fn(&Step) -> bool) ->
 
 /// The known files of the failed tests among the failures, by the step of each test.
 fn files(failures: &Failures, steps: &Steps) -> BTreeMap<StepIx, String> {
-    let failed = failures.told.iter().filter_map(|failed| failed.step);
+    let failed = failures.reported.iter().filter_map(|failed| failed.step);
     failed
         .filter_map(|step| Some((step, steps.list().get(step)?.file.clone()?)))
         .collect()
@@ -448,7 +448,7 @@ fn slow(judged: &StepVerdicts<'_>) -> Vec<SlowTest> {
         .enumerate()
         .filter(|(_, step)| !step.failed());
     let mut slow: Vec<_> = passed
-        .filter_map(|(at, step)| Some((Reverse(step.wall()), at, verdicts.told(at)?)))
+        .filter_map(|(at, step)| Some((Reverse(step.wall()), at, verdicts.reported(at)?)))
         .collect();
     slow.sort_unstable_by_key(|(wall, at, _)| (*wall, *at));
     let tests = slow.into_iter().filter_map(|(_, at, verdict)| {

@@ -73,12 +73,12 @@ fn no_more_jobs_are_advised_than_the_build_has_cpus() {
 
 /// A process of the build may have set its own affinity, so that it ran on other CPUs than the allowed ones.
 #[test]
-fn cpus_that_the_build_did_not_keep_to_are_told() {
+fn cpus_that_the_build_did_not_keep_to_are_reported() {
     let mut left = on_64(true);
     left.machine.limited_to = None;
     let (text, _) = report(&left, ReportKind::Quality);
-    let told = "0-1 (2 of 64); recorded tasks ran on others, too\n";
-    assert!(text.contains(told), "{text}");
+    let line = "0-1 (2 of 64); recorded tasks ran on others, too\n";
+    assert!(text.contains(line), "{text}");
 }
 
 /// The build may use only some of the CPUs. Tasks that run on the other CPUs take no time from the build.

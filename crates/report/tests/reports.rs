@@ -362,9 +362,9 @@ fn hostile_command_lines_are_escaped_in_every_output() {
             };
             let shown = check(kind.name(), &report.text(&wide));
             let csv = String::from_utf8(report.sheet().csv().unwrap()).unwrap();
-            let told = check(kind.name(), &csv);
+            let is_listed = check(kind.name(), &csv);
             if matches!(kind, ReportKind::Tree | ReportKind::Execs) {
-                assert!(shown && told, "{}: it is there", kind.name());
+                assert!(shown && is_listed, "{}: it is there", kind.name());
             }
         }
         let reports = ReportKind::ALL.map(|kind| (kind.key(), kind.make(view)));

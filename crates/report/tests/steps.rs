@@ -938,7 +938,7 @@ fn the_cause_of_a_failure_comes_first() {
 
 /// If several jobs failed, each is reported with the failures that it led to, in the order of time.
 #[test]
-fn jobs_that_fail_at_once_are_told_alike() {
+fn jobs_that_fail_at_once_are_reported_alike() {
     let lines: &[Line] = &[
         (None, 0, 900, &[(0, "make -k -j2")]),
         (Some(0), 10, 800, &[(11, "gcc -c -o a.o a.c")]),
@@ -1337,7 +1337,7 @@ fn a_file_that_was_not_written_links_two_failures() {
 
 /// `timeout` ends the programs that it runs. The signal that kills them is no cause, and is not reported.
 #[test]
-fn a_time_out_is_told_by_its_program() {
+fn a_time_out_is_known_by_its_program() {
     let lines: &[Line] = &[
         (None, 0, 900, &[(0, "make -j2")]),
         (Some(0), 10, 800, &[(11, "timeout 2 make -C sub -j2")]),
@@ -1771,7 +1771,7 @@ fn a_killed_group_has_no_cause_below_it() {
 
 /// A test may fork a process that is meant to crash. This crash is reported after the failure that ended the build.
 #[test]
-fn a_death_test_is_not_told_first() {
+fn a_death_test_is_not_reported_first() {
     let lines: &[Line] = &[
         (None, 0, 3_000_000_000, &[(0, "make check")]),
         (Some(0), 10, 2_999_999_000, &[(11, "./tests/check_a")]),
@@ -1807,7 +1807,7 @@ fn the_chain_fits_the_line() {
 /// Failed tests are reported whatever status their runner ends with, but failures that a test provokes on purpose are
 /// not.
 #[test]
-fn failed_tests_are_told() {
+fn failed_tests_are_reported() {
     let lines: &[Line] = &[
         (None, 0, 900, &[(0, "make test")]),
         (Some(0), 10, 300, &[(11, "sh tests/a.sh")]),

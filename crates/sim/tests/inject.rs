@@ -117,7 +117,7 @@ proptest! {
     }
 
     #[test]
-    fn losses_are_told_in_full(case in strategy::lossy(4_000_000)) {
+    fn losses_are_reported_in_full(case in strategy::lossy(4_000_000)) {
         let (before, _) = Recording::record(&case.config);
         let mut after = before.clone();
         let done = case.plan.apply(&mut after);
@@ -125,10 +125,10 @@ proptest! {
         let lost: u64 = done.iter().map(|what| match what { Injected::Lost { count, .. } => *count, _ => 0 }).sum();
         let losses = done.iter().filter(|what| matches!(what, Injected::Lost { .. })).count();
         prop_assert_eq!(after.len() + lost as usize, before.len() + losses);
-        let mut told = 0;
+        let mut reported = 0;
         for written in &after.recorder {
             let LifeKind::Lost(lost) = &written.event.kind else { continue };
-            told += 1;
+            reported += 1;
             let (since, until) = (written.event.time, lost.until);
             let inside = |time| time > since && time < until;
             match lost.stream {
@@ -139,7 +139,7 @@ proptest! {
                 _ => prop_assert!(!after.life.iter().any(|written| inside(written.event.time))),
             }
         }
-        prop_assert_eq!(told, losses);
+        prop_assert_eq!(reported, losses);
         check_blocks(&after, &case)?;
     }
 

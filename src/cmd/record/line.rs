@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_is_gone_after_its_end_however_that_is_told() {
+    fn a_process_is_gone_after_its_end_however_that_is_reported() {
         let mut line = Line::new(Ktime(0));
         let mut number_after = |kind| {
             line.life(&LifeEvent {

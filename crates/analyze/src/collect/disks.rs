@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_is_for_the_disk_that_was_told_before() {
+    fn a_wait_is_for_the_disk_that_was_named_before() {
         let mut disks = Disks::default();
         let device = |minor| Device { major: 7, minor };
         let mut wait = |time, device: Option<Device>| {

@@ -34,7 +34,7 @@ pub(crate) struct Memory {
     all: Vec<MemoryEvent<TaskIx>>,
     /// Whether the exit event of at least one task contained its waits for pages from swap, which proves that the
     /// kernel counts such waits.
-    pub(crate) swap_told: bool,
+    pub(crate) counts_swap: bool,
 }
 
 impl Memory {
@@ -53,7 +53,7 @@ impl Memory {
         let Some(task) = task(tid) else {
             return;
         };
-        self.swap_told |= matches!(kind, MemoryKind::Swapped(_));
+        self.counts_swap |= matches!(kind, MemoryKind::Swapped(_));
         if kind != MemoryKind::Swapped(0) && self.all.len() < Memory::MOST {
             self.all.push(MemoryEvent {
                 time,

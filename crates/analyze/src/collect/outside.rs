@@ -115,7 +115,7 @@ impl Outside {
     }
 
     fn put(&mut self, cpu: CpuId, slice: Slice) {
-        if self.is_told() && slice.tid != Tid::IDLE {
+        if self.has_names() && slice.tid != Tid::IDLE {
             self.slices.entry(cpu).or_default().push(slice);
         }
     }
@@ -123,7 +123,7 @@ impl Outside {
     /// The unrecorded task that had a tid at a time, if its name is recorded.
     pub fn at(&self, tid: Tid, time: Ktime) -> Option<&Outsider> {
         let names = self.names.get(&tid)?;
-        let after = names.partition_point(|(told, _)| *told <= time);
+        let after = names.partition_point(|(since, _)| *since <= time);
         names.get(after.checked_sub(1)?).map(|(_, task)| task)
     }
 
@@ -150,7 +150,7 @@ impl Outside {
 
     /// Whether the recording has names of unrecorded tasks, and all of them are kept.
     pub(crate) fn is_complete(&self) -> bool {
-        self.is_told() && self.kept < MOST
+        self.has_names() && self.kept < MOST
     }
 
     /// Whether an unrecorded task is one of the tasks whose CPU times a sum contains. The task is the one that had
@@ -164,7 +164,7 @@ impl Outside {
 
     /// Whether the recording has names of unrecorded tasks. Such a recording also shows which tasks had a CPU while a
     /// recorded task waited for it: by each switch of the CPU, or by sums of the times that unrecorded tasks had it.
-    pub fn is_told(&self) -> bool {
+    pub fn has_names(&self) -> bool {
         !self.names.is_empty()
     }
 }

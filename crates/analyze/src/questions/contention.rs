@@ -273,7 +273,7 @@ impl Slices {
     /// Makes an empty collection of the times in which tasks had the CPUs. It is limited to `times`, or covers the
     /// whole recording if `times` is `None`. Returns `None` if the recording does not show which tasks had the CPUs.
     fn new(analysis: &Analysis, times: Option<Times>) -> Option<Slices> {
-        let is_shown = analysis.others.outside.is_told() || analysis.meta.scope == Scope::All;
+        let is_shown = analysis.others.outside.has_names() || analysis.meta.scope == Scope::All;
         is_shown.then(|| Slices {
             cpus: BTreeMap::new(),
             own: Own::of(analysis),

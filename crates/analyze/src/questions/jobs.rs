@@ -18,7 +18,7 @@ use super::graph::{Graph, StretchCause};
 use crate::arena::Arena;
 use crate::model::{Analysis, ProcessIx};
 use crate::timeline::Bucket;
-use tr_programs::job_tools::{Starts, Untold};
+use tr_programs::job_tools::{DefaultJobs, Starts};
 use tr_programs::tools::Family;
 
 /// A job of a build tool, which is one of its child processes.
@@ -79,10 +79,10 @@ struct Wait {
 
 /// The facts about a build tool that starts jobs in a known order: its family, this order, and how many jobs it runs at
 /// once if no argument sets the number. `None` if the process is no such tool.
-fn tool(analysis: &Analysis, process: ProcessIx) -> Option<(Family, Starts, Untold)> {
+fn tool(analysis: &Analysis, process: ProcessIx) -> Option<(Family, Starts, DefaultJobs)> {
     let tool = analysis.process(process).tool()?;
     let jobs = tool.jobs?;
-    Some((tool.family, jobs.starts?, jobs.unless_told))
+    Some((tool.family, jobs.starts?, jobs.by_default))
 }
 
 impl Tools {
@@ -97,25 +97,25 @@ impl Tools {
         let makes = outermost_makes(analysis);
         let mut found = Tools::default();
         for owner in analysis.process_ids() {
-            let Some((family, starts, untold)) = tool(analysis, owner) else {
+            let Some((family, starts, by_default)) = tool(analysis, owner) else {
                 continue;
             };
             let root = match family {
                 Family::Make => makes[owner].unwrap_or(owner),
                 _ => owner,
             };
-            let told = limit(root);
+            let given = limit(root);
             let started = Started::new(&graph, owner, family);
-            let at_once = told.map(|told| told.unwrap_or(u64::MAX));
-            let at_once = at_once.unwrap_or_else(|| match untold {
-                Untold::One => 1,
-                Untold::Cpus => cpus,
-                Untold::CpusAndMore => cpus + if cpus < 3 { 1 } else { 2 },
-                Untold::Seen => started.lives.most(),
+            let at_once = given.map(|given| given.unwrap_or(u64::MAX));
+            let at_once = at_once.unwrap_or_else(|| match by_default {
+                DefaultJobs::One => 1,
+                DefaultJobs::Cpus => cpus,
+                DefaultJobs::CpusAndMore => cpus + if cpus < 3 { 1 } else { 2 },
+                DefaultJobs::Seen => started.lives.most(),
             });
             let limit = Limit {
                 jobs: at_once.max(1),
-                follows: told.is_none() && untold == Untold::Seen,
+                follows: given.is_none() && by_default == DefaultJobs::Seen,
                 threads: starts == Starts::Threads,
             };
             let how = (family, starts, limit.jobs);

@@ -32,9 +32,9 @@ impl Tracker {
                 self.counts[0] += counted;
                 let (cpus, gaps) = (&self.cpus, &self.gaps);
                 let goes_on = |cpu, since| goes_on(cpus, gaps, cpu, since, time);
-                let told = self.is_told(fork.tid, time);
+                let is_first = self.is_first_holder(fork.tid, time);
                 self.clock_check
-                    .fork(fork.tid, told, event.cpu, time, goes_on);
+                    .fork(fork.tid, is_first, event.cpu, time, goes_on);
                 self.proves_running(fork.parent_tid, event.cpu, time);
                 self.fork(time, fork);
             }
@@ -470,10 +470,10 @@ impl Tracker {
     /// Whether it is certain that no other task had this tid before. Then no lifecycle events are lost, and one of two
     /// conditions holds. Either the recording has all tasks of the machine. Or the recording has the names of all
     /// unrecorded tasks in its events, and none of these tasks has this tid.
-    fn is_told(&self, tid: Tid, time: Ktime) -> bool {
+    fn is_first_holder(&self, tid: Tid, time: Ktime) -> bool {
         let outside = &self.collectors.outside;
-        let told = self.system_wide || outside.is_complete() && !outside.knows(tid);
-        told && self.gaps.lives_before(time).is_none()
+        let is_complete = self.system_wide || outside.is_complete() && !outside.knows(tid);
+        is_complete && self.gaps.lives_before(time).is_none()
     }
 
     /// Notes that a task may run only on `cpu` from now on or, if it may run on several CPUs, that there is no such

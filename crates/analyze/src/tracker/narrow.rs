@@ -27,8 +27,8 @@ impl Tracker {
         let waited = waited.saturating_sub(times.run_queue);
         // The totals cover the whole life of the task. If they include the time in run queues, the rest of the unknown
         // time can only be sleeps and blocked waits.
-        let told = self.basis == Basis::Totals && kernel.run_delay.is_some();
-        let part = StateTimes::by_totals(times.unknown, ran, waited, told);
+        let is_whole = self.basis == Basis::Totals && kernel.run_delay.is_some();
+        let part = StateTimes::by_totals(times.unknown, ran, waited, is_whole);
         times.take_from_unknown(&part);
         task.by_kernel.add(&ByKernel::of(&part));
         let of = task.process;

@@ -92,8 +92,8 @@ impl Tracker {
         };
         // While a recorded task waits for a CPU, switches between unrecorded tasks are recorded, too. The names of
         // these tasks are recorded before such a switch. So an event of two tasks with known names is no contradiction.
-        let told = |tid| self.collectors.outside.knows(tid);
-        let others = told(one) && told(other);
+        let is_named = |tid| self.collectors.outside.knows(tid);
+        let others = is_named(one) && is_named(other);
         if !self.open()
             && !others
             && self.gaps.lives_before(time).is_none()

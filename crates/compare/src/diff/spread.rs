@@ -447,14 +447,14 @@ mod tests {
             let normal = draws.outside(runs, Draws::normal);
             let log_normal = draws.outside(runs, |random| (random.normal() / 2.0).exp());
             let skewed = draws.outside(runs, |random| -random.even().max(1e-300).ln());
-            let told = format!("{runs:?}: {normal:.1} {log_normal:.1} {skewed:.1}");
+            let rates = format!("{runs:?}: {normal:.1} {log_normal:.1} {skewed:.1}");
             // For 4,000 pairs, a rate of 5 % is measured as 4.3 to 5.7 %.
-            assert!(normal < 5.8 && log_normal < 5.8 && skewed < 8.0, "{told}");
+            assert!(normal < 5.8 && log_normal < 5.8 && skewed < 8.0, "{rates}");
             // A factor is the multiple of the runs' range by which medians must differ. If a factor is above 1.0, more
             // than 4 % of equal builds still count as different, so the factor is not larger than necessary. A factor
             // of 1.0 may be larger than necessary, because no factor is below 1.0.
             let table = factor(runs.0, runs.1) > 1.0;
-            assert!(!table || normal.max(log_normal) > 4.0, "{told}");
+            assert!(!table || normal.max(log_normal) > 4.0, "{rates}");
         }
     }
 }

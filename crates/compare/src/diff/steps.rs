@@ -67,9 +67,9 @@ pub fn changes(sides: Sides<'_>, ask: &Ask) -> Vec<StepChange> {
 type Key = (StepKind, Phrase);
 
 fn change(sides: Sides<'_>, key: &Key, ask: &Ask) -> Option<StepChange> {
-    let told =
+    let of_run =
         |run: &Run, of: &dyn Fn(&StepSum) -> Option<u64>| run.steps.get(key).map_or(Some(0), of);
-    let judged = |of: &dyn Fn(&StepSum) -> Option<u64>| sides.judge(|run| told(run, of));
+    let judged = |of: &dyn Fn(&StepSum) -> Option<u64>| sides.judge(|run| of_run(run, of));
     let (count, wall) = (
         judged(&|sum| Some(sum.count))?,
         judged(&|sum| Some(sum.wall))?,
@@ -93,7 +93,7 @@ fn change(sides: Sides<'_>, key: &Key, ask: &Ask) -> Option<StepChange> {
         let median = |runs: &[Run]| {
             let times = runs
                 .iter()
-                .filter_map(|run| told(run, &|sum| sum.part(part)));
+                .filter_map(|run| of_run(run, &|sum| sum.part(part)));
             median(&times.collect::<Vec<_>>()).map(i128::from)
         };
         Some((median(sides.new)? - median(sides.base)?, part))

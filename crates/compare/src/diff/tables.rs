@@ -333,8 +333,8 @@ fn show_steps(diff: &Diff, to: &mut impl Medium) {
 
 /// Writes the table of the steps that fail now or are slower, with the reasons, to the output.
 fn show_verdicts(diff: &Diff, to: &mut impl Medium) {
-    let told = |step: &&StepChange| step.fails_now() || step.more.is_some();
-    let rows = diff.steps.iter().filter(told);
+    let is_shown = |step: &&StepChange| step.fails_now() || step.more.is_some();
+    let rows = diff.steps.iter().filter(is_shown);
     let name = |step: &&StepChange| format!("{}: {}", step.name.short(), verdict_of(step));
     let table = Table::new("", name).column("wall", |step| time(Some(&step.wall)));
     let title = frame("failed or slower now", Some("step"));

@@ -16,8 +16,8 @@ fn job(name: &str, from: u64, to: u64) -> Job {
     }
 }
 
-fn pipeline(jobs: Vec<Job>, graph: Option<&Graph>, told: &[CiJob]) -> Pipeline {
-    Pipeline::new(jobs, graph, told).unwrap()
+fn pipeline(jobs: Vec<Job>, graph: Option<&Graph>, of_ci: &[CiJob]) -> Pipeline {
+    Pipeline::new(jobs, graph, of_ci).unwrap()
 }
 
 /// Five jobs over time, where `_` is a wait and each column is a second:
@@ -79,7 +79,7 @@ fn the_path_goes_through_the_job_that_ended_last() {
 }
 
 #[test]
-fn clocks_that_disagree_are_told() {
+fn clocks_that_disagree_are_reported() {
     // The job `test` needs the job `build`, but by its own clock `test` began 2 s before the end of `build`.
     let jobs = vec![job("build", 0, 10), job("test", 8, 20)];
     let graph = graph(r#"{"jobs": [{"name": "test", "needs": ["build"]}]}"#).unwrap();
@@ -97,8 +97,8 @@ fn clocks_that_disagree_are_told() {
 fn the_graph_has_the_order_and_not_the_clocks() {
     let jobs = || vec![job("e2e", 0, 4), job("build", 14, 17), job("unit", 18, 23)];
     let text = r#"{"jobs": [{"name": "build"}, {"name": "unit", "needs": ["build"]}, {"name": "e2e", "needs": ["unit"]}]}"#;
-    let told = pipeline(jobs(), Some(&graph(text).unwrap()), &[]);
-    let json = told.json();
+    let drawn = pipeline(jobs(), Some(&graph(text).unwrap()), &[]);
+    let json = drawn.json();
     assert_eq!(json["path"], serde_json::json!(["build", "unit", "e2e"]));
     assert_eq!(json["clock_difference_at_least_ns"], 23 * S);
     // The pipeline consists of the job `build`, the wait before the job `unit`, and the jobs `unit` and `e2e`.
@@ -113,7 +113,7 @@ fn the_graph_has_the_order_and_not_the_clocks() {
         said.starts_with("e2e began 23.00 s before the end of unit"),
         "{said}"
     );
-    for text in [told.page().text(&Style::PLAIN), told.html()] {
+    for text in [drawn.page().text(&Style::PLAIN), drawn.html()] {
         assert!(text.contains(said), "{text}");
     }
     // A difference that is usual for clocks set by network time is not reported.
@@ -128,11 +128,14 @@ fn the_graph_has_the_order_and_not_the_clocks() {
 /// A gap of 30 s can be a wait, or come from a clock that is 30 s late. The order of the times does not show which of
 /// the two it is.
 #[test]
-fn what_the_order_has_no_proof_of_is_told() {
+fn what_the_order_has_no_proof_of_is_reported() {
     let jobs = || vec![job("fetch", 0, 4), job("pack", 36, 40)];
     let text = r#"{"jobs": [{"name": "pack", "needs": ["fetch"]}]}"#;
     let by_graph = pipeline(jobs(), Some(&graph(text).unwrap()), &[]);
-    let all = [told("fetch", 0, 4, &[]), told("pack", 6, 41, &["fetch"])];
+    let all = [
+        ci_job("fetch", 0, 4, &[]),
+        ci_job("pack", 6, 41, &["fetch"]),
+    ];
     let by_ci = pipeline(jobs(), None, &all);
     for (pipeline, says) in [
         (
@@ -172,7 +175,7 @@ fn a_graph_with_a_cycle_is_refused() {
 }
 
 #[test]
-fn names_without_a_counterpart_are_told() {
+fn names_without_a_counterpart_are_reported() {
     let text = r#"{"jobs": [{"name": "Unit tests", "needs": ["build"]}, {"name": "build", "needs": ["image"]}]}"#;
     let jobs = vec![
         job("build", 0, 10),
@@ -206,7 +209,7 @@ fn a_job_waits_for_what_an_unrecorded_one_needs_and_for_no_later_attempt() {
 }
 
 #[test]
-fn names_are_told_apart_and_bad_graphs_refused() {
+fn names_are_distinguished_and_bad_graphs_refused() {
     let json = pipeline(vec![job("t", 0, 1), job("t", 2, 3)], None, &[]).json();
     assert_eq!(json["path"], serde_json::json!(["t", "t #2"]));
     for bad in ["", "[]", "{}", r#"{"jobs": [{}]}"#] {
@@ -215,7 +218,7 @@ fn names_are_told_apart_and_bad_graphs_refused() {
 }
 
 /// A job as the CI system reports it.
-fn told(name: &str, from: u64, to: u64, needs: &[&str]) -> CiJob {
+fn ci_job(name: &str, from: u64, to: u64, needs: &[&str]) -> CiJob {
     CiJob {
         name: name.to_owned(),
         needs: Some(needs.iter().map(|it| (*it).to_owned()).collect()),
@@ -231,12 +234,12 @@ fn the_ci_system_adds_jobs_times_and_needs() {
     // The clock of the machine that ran the job `test` is 2 s ahead of the CI system's clock.
     let jobs = vec![job("build", 3, 10), job("x86", 25, 32)];
     let all = [
-        told("build (ubuntu)", 0, 11, &[]),
-        told("image", 12, 20, &["build (ubuntu)"]),
-        told("test", 22, 30, &["image"]),
+        ci_job("build (ubuntu)", 0, 11, &[]),
+        ci_job("image", 12, 20, &["build (ubuntu)"]),
+        ci_job("test", 22, 30, &["image"]),
     ];
-    let pipeline = pipeline(jobs, None, &all);
-    let json = pipeline.json();
+    let drawn = pipeline(jobs, None, &all);
+    let json = drawn.json();
     // One job is found by its name, one because the recording lies in the time of no other job, and one has no
     // recording.
     assert_eq!(json["path"], serde_json::json!(["build", "image", "x86"]));
@@ -248,7 +251,7 @@ fn the_ci_system_adds_jobs_times_and_needs() {
     assert_eq!(json["duration_ns"], 30 * S);
     assert_eq!(json["jobs"][1]["recorded"], false);
     assert_eq!(json["jobs"][2]["needs"], serde_json::json!(["image"]));
-    let text = pipeline.page().text(&Style::PLAIN);
+    let text = drawn.page().text(&Style::PLAIN);
     let row = "image (not recorded, waited 1.00 s for a runner)";
     assert!(text.contains(row), "{text}");
 }
@@ -261,10 +264,10 @@ fn the_ci_system_adds_jobs_times_and_needs() {
 #[test]
 fn a_second_recording_in_a_job_is_no_other_job() {
     let all = [
-        told("build", 0, 10, &[]),
-        told("lint", 0, 11, &[]),
-        told("test (a)", 11, 15, &[]),
-        told("deploy", 16, 20, &[]),
+        ci_job("build", 0, 10, &[]),
+        ci_job("lint", 0, 11, &[]),
+        ci_job("test (a)", 11, 15, &[]),
+        ci_job("deploy", 16, 20, &[]),
     ];
     let recordings = vec![
         job("build", 1, 3),
@@ -324,15 +327,15 @@ fn a_job_of_the_graph_is_no_leg_of_another_one() {
 #[test]
 fn names_of_the_ci_system_are_escaped_and_needs_found_by_them() {
     let odd = "a\u{1b}[2J\u{202e}";
-    let all = [told(odd, 0, 5, &[]), told("b", 6, 9, &[odd])];
-    let pipeline = pipeline(Vec::new(), None, &all);
-    let json = pipeline.json();
+    let all = [ci_job(odd, 0, 5, &[]), ci_job("b", 6, 9, &[odd])];
+    let drawn = pipeline(Vec::new(), None, &all);
+    let json = drawn.json();
     assert_eq!(json["jobs"][1]["needs"], serde_json::json!([odd]));
     let hidden = |it: char| it != '\n' && it.is_control() || it == '\u{202e}';
     for text in [
         tr_text::json::safe(&json, serde_json::ser::CompactFormatter).unwrap(),
-        pipeline.page().text(&Style::PLAIN),
-        pipeline.html(),
+        drawn.page().text(&Style::PLAIN),
+        drawn.html(),
     ] {
         assert!(!text.contains(hidden) && text.contains("202e"), "{text}");
     }

@@ -78,7 +78,7 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
     let arguments = meta.command.iter().map(Vec::as_slice);
     let command = normal_arguments(arguments, &cwd(analysis), &[root]);
     let on_path = path.map(|path| critical_path::by_kind(&path.segments));
-    let on_path = |column: &str| told(analysis, &on_path?, column);
+    let on_path = |column: &str| known_time(analysis, &on_path?, column);
     let processes = analysis.processes.iter();
     let failed = processes.filter(|process| exit::failed(process.status));
     Run {
@@ -143,8 +143,8 @@ pub(super) fn is_incomplete(analysis: &Analysis) -> bool {
 /// The time in ns for which the CI job waited for a runner. `None` if no script of the job has recorded when the wait
 /// began, or if the recorded time cannot be right.
 fn queued(meta: &Metadata) -> Option<u64> {
-    let told = meta.ci.iter().find(|(name, _)| name == QUEUED_AT)?;
-    let since: f64 = told.1.parse().ok()?;
+    let queued = meta.ci.iter().find(|(name, _)| name == QUEUED_AT)?;
+    let since: f64 = queued.1.parse().ok()?;
     let ns = meta.start_unix()?.checked_sub((since * 1e9) as u64)?;
     // A wait of a month or more shows that the time was given in a wrong unit.
     (since > 0.0 && ns < 30 * 86_400_000_000_000).then_some(ns)
@@ -152,9 +152,9 @@ fn queued(meta: &Metadata) -> Option<u64> {
 
 /// The time in ns of one column, such as `disk`, in a list of times by kind; `None` if this recording does not know
 /// that column.
-fn told(analysis: &Analysis, times: &ByKind, column: &str) -> Option<u64> {
+fn known_time(analysis: &Analysis, times: &ByKind, column: &str) -> Option<u64> {
     let column = COLUMNS.iter().find(|known| known.name == column)?;
-    column.told(times, analysis.basis())
+    column.known(times, analysis.basis())
 }
 
 fn column_of(kind: TimeKind) -> &'static str {
@@ -206,7 +206,7 @@ fn steps(recording: &Recording, path: Option<&CriticalPath>, run: &str) -> (Vec<
     let analysis = &recording.analysis;
     let sums = step_sums::sums(recording, path.map_or(&[][..], |path| &path.segments));
     let rows = sums.into_iter().map(|((kind, name), sum)| {
-        let spent = |column: &str| told(analysis, &sum.spent?, column);
+        let spent = |column: &str| known_time(analysis, &sum.spent?, column);
         let (verdict, verdict_ns) = sum.verdict.unzip();
         Step {
             run: run.to_owned(),

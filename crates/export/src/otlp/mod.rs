@@ -384,7 +384,7 @@ impl<'a> Spans<'a> {
         if let Some(verdict) = self.judged.verdicts().of(at) {
             span.attributes
                 .push(text("tr.step.verdict", &verdict.name()));
-            if verdict.told {
+            if verdict.is_reported {
                 span.attributes
                     .push(text("tr.step.held_back", &verdict.text()));
             }

@@ -454,7 +454,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_running_tasks_are_told_where_their_number_changes() {
+    fn the_running_tasks_are_written_where_their_number_changes() {
         let mut running = Running {
             start: Ktime(1_000),
             interval: 10,

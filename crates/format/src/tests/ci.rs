@@ -44,8 +44,8 @@ fn every_system_has_its_identifiers() {
             // The recorder stores only certain variables, and treats an empty variable as one that is not set.
             .filter(|it| recorded.contains(&it.0.as_str()) && !it.1.is_empty());
         let stored: Vec<_> = stored.collect();
-        let told = identifiers(&stored);
-        let told: Vec<_> = told
+        let found = identifiers(&stored);
+        let found: Vec<_> = found
             .iter()
             .map(|(name, value)| (*name, value.as_str()))
             .collect();
@@ -53,7 +53,7 @@ fn every_system_has_its_identifiers() {
             .iter()
             .map(|it| (it.0.as_str(), it.1.as_str()))
             .collect();
-        assert_eq!(told, expected, "{name}");
+        assert_eq!(found, expected, "{name}");
     }
 }
 

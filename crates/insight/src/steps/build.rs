@@ -457,9 +457,10 @@ impl Build<'_> {
         if of_parent.is_some() && of_parent != around {
             return ThreadSteps::one(is.start, of_parent);
         }
-        let told = self.of_threads.get(&thread);
-        let is_told = told.is_some_and(|spans| spans.iter().any(|span| span.is_whole_test(is)));
-        let threads = self.tests_at(ix, is.start) == Tests::Threads && !is_told;
+        let spans = self.of_threads.get(&thread);
+        let is_imported =
+            spans.is_some_and(|spans| spans.iter().any(|span| span.is_whole_test(is)));
+        let threads = self.tests_at(ix, is.start) == Tests::Threads && !is_imported;
         if threads && parent.is_none_or(|parent| parent == leader) {
             if let Some(name) = named_test(analysis.thread(leader), is) {
                 let step = self.add(Step {

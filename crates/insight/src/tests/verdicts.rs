@@ -41,7 +41,7 @@ fn a_step_beside_tasks_that_spin_has_little_of_what_it_wants() {
         "{busy:?}"
     );
     // No step failed, so the verdict is not reported as a reason.
-    assert!(!busy.told && busy.by.is_empty(), "{busy:?}");
+    assert!(!busy.is_reported && busy.by.is_empty(), "{busy:?}");
 }
 
 /// Checks that a step's time on a CPU does not include waits in run queues while the step's own tasks have the CPUs.
@@ -124,7 +124,7 @@ fn divided(parts: &[(WallPart, u64)]) -> StepParts {
 }
 
 #[test]
-fn only_what_failed_or_was_slow_is_told_and_only_if_it_was_held_back() {
+fn only_what_failed_or_was_slow_is_reported_and_only_if_it_was_held_back() {
     // The steps are 10 s long: 1000 units of 10 ms.
     const MS: u64 = 10_000_000;
     let long = |status| Step {
@@ -133,22 +133,37 @@ fn only_what_failed_or_was_slow_is_told_and_only_if_it_was_held_back() {
     };
     let (passed, failed) = (long(0), long(256));
     let starved = divided(&[(WallPart::Work, 100 * MS), (WallPart::Others, 900 * MS)]);
-    let told = |step: &Step, parts: &StepParts, median| {
+    let is_reported = |step: &Step, parts: &StepParts, median| {
         let it = judge(step, step.failed(), parts, median).unwrap();
-        (it.part, it.told)
+        (it.part, it.is_reported)
     };
-    assert_eq!(told(&failed, &starved, None), (WallPart::Others, true));
-    assert_eq!(told(&passed, &starved, None), (WallPart::Others, false));
-    assert_eq!(told(&passed, &starved, Some(91)), (WallPart::Others, true));
+    assert_eq!(
+        is_reported(&failed, &starved, None),
+        (WallPart::Others, true)
+    );
+    assert_eq!(
+        is_reported(&passed, &starved, None),
+        (WallPart::Others, false)
+    );
+    assert_eq!(
+        is_reported(&passed, &starved, Some(91)),
+        (WallPart::Others, true)
+    );
     // The other tests of the suite got hardly more of the CPU time that they wanted (15 %) than this test (10 %). So
     // the lack of CPU time does not explain why this test failed or was slow, and nothing is reported.
-    assert_eq!(told(&passed, &starved, Some(15)), (WallPart::Others, false));
+    assert_eq!(
+        is_reported(&passed, &starved, Some(15)),
+        (WallPart::Others, false)
+    );
     let own = divided(&[(WallPart::Work, 700 * MS), (WallPart::Others, 300 * MS)]);
-    assert_eq!(told(&failed, &own, Some(99)), (WallPart::Work, false));
+    assert_eq!(
+        is_reported(&failed, &own, Some(99)),
+        (WallPart::Work, false)
+    );
     let slept = divided(&[(WallPart::Sleep, 900 * MS), (WallPart::Disk, 100 * MS)]);
-    assert_eq!(told(&failed, &slept, None), (WallPart::Sleep, false));
+    assert_eq!(is_reported(&failed, &slept, None), (WallPart::Sleep, false));
     let disk = divided(&[(WallPart::Sleep, 300 * MS), (WallPart::Disk, 700 * MS)]);
-    assert_eq!(told(&failed, &disk, None), (WallPart::Disk, true));
+    assert_eq!(is_reported(&failed, &disk, None), (WallPart::Disk, true));
     // If several causes kept the step from a CPU, the sum of the times of all these causes decides whether the verdict
     // is reported. The verdict names the cause with the longest time.
     let both = divided(&[
@@ -156,7 +171,7 @@ fn only_what_failed_or_was_slow_is_told_and_only_if_it_was_held_back() {
         (WallPart::Own, 250 * MS),
         (WallPart::Quota, 350 * MS),
     ]);
-    assert_eq!(told(&failed, &both, None), (WallPart::Quota, true));
+    assert_eq!(is_reported(&failed, &both, None), (WallPart::Quota, true));
     // No part is large enough to be named, or too much time is unknown.
     let even = [
         WallPart::Work,
@@ -166,7 +181,7 @@ fn only_what_failed_or_was_slow_is_told_and_only_if_it_was_held_back() {
     ]
     .map(|part| (part, 250 * MS));
     assert_eq!(
-        told(&failed, &divided(&even), None),
+        is_reported(&failed, &divided(&even), None),
         (WallPart::Unknown, false)
     );
     let unknown = divided(&[(WallPart::Unknown, 200 * MS), (WallPart::Others, 800 * MS)]);
@@ -179,34 +194,34 @@ fn only_what_failed_or_was_slow_is_told_and_only_if_it_was_held_back() {
 fn a_starved_step_that_failed_has_to_have_had_a_limit_of_time() {
     const MS: u64 = 1_000_000;
     let starved = divided(&[(WallPart::Work, 100 * MS), (WallPart::Others, 900 * MS)]);
-    let told = |kind, status, parts: &StepParts, median| {
+    let is_reported = |kind, status, parts: &StepParts, median| {
         judge(&step(kind, status), true, parts, median)
             .unwrap()
-            .told
+            .is_reported
     };
     let (test, unit) = (StepKind::Test, StepKind::Unit);
     // A failed assertion of a test and an error of a compiler do not depend on time.
-    assert!(!told(test, 256, &starved, None));
-    assert!(!told(unit, 256, &starved, None));
+    assert!(!is_reported(test, 256, &starved, None));
+    assert!(!is_reported(unit, 256, &starved, None));
     // The other tests of the suite got nearly the CPU time that they wanted (90 %), so the lack of CPU time is reported
     // for this test. Further below, it is also reported if `timeout` or a signal ended the step, or if a shell reports
     // such a signal.
-    assert!(told(test, 256, &starved, Some(90)));
+    assert!(is_reported(test, 256, &starved, Some(90)));
     let less = divided(&[(WallPart::Work, 300 * MS), (WallPart::Others, 450 * MS)]);
-    assert!(!told(test, 256, &less, Some(60)));
+    assert!(!is_reported(test, 256, &less, Some(60)));
     // The lack of CPU time is also reported if the test waited long enough to exceed a short time limit, although the
     // other tests of its suite lacked CPU time as well.
-    assert!(told(test, 256, &starved, Some(12)));
+    assert!(is_reported(test, 256, &starved, Some(12)));
     for status in [124 << 8, 9, 15, 137 << 8] {
-        assert!(told(unit, status, &starved, None), "{status}");
+        assert!(is_reported(unit, status, &starved, None), "{status}");
     }
-    assert!(!told(unit, 11, &starved, None), "SIGSEGV");
+    assert!(!is_reported(unit, 11, &starved, None), "SIGSEGV");
     // The step also waited for a timer while other threads had no CPU, so it may have had a time limit.
     let timed = StepParts {
         timers: 500 * MS,
         ..divided(&[(WallPart::Work, 100 * MS), (WallPart::Others, 900 * MS)])
     };
-    assert!(told(unit, 256, &timed, None));
+    assert!(is_reported(unit, 256, &timed, None));
     // Only a time limit can make a lack of CPU time the reason for a failure.
     let late = |status, parts: &StepParts| {
         let verdict = judge(&step(test, status), true, parts, Some(90));
@@ -215,14 +230,14 @@ fn a_starved_step_that_failed_has_to_have_had_a_limit_of_time() {
     assert!(late(256, &timed) && late(124 << 8, &starved) && !late(256, &starved));
     // A slow disk is not the reason for a compiler's error either.
     let disk = divided(&[(WallPart::Work, 100 * MS), (WallPart::Disk, 900 * MS)]);
-    assert!(told(test, 256, &disk, None) && !told(unit, 256, &disk, None));
+    assert!(is_reported(test, 256, &disk, None) && !is_reported(unit, 256, &disk, None));
 }
 
 /// Checks that a process which was killed while it worked counts as the end of a time limit. A process that was killed
 /// while it waited for its next job does not count.
 #[test]
-fn a_time_out_of_a_child_that_has_no_cpu_is_told() {
-    let told = |status: u32, idle: bool| {
+fn a_time_out_of_a_child_that_has_no_cpu_is_reported() {
+    let is_reported = |status: u32, idle: bool| {
         let mut analysis = beside(8);
         let steps = Steps::new(&analysis, &[]);
         let list = steps.list();
@@ -240,11 +255,11 @@ fn a_time_out_of_a_child_that_has_no_cpu_is_told() {
         analysis.processes[root.0 as usize].status = Some(2 << 8);
         let steps = Steps::new(&analysis, &[]);
         let verdicts = Verdicts::new(&analysis, &steps);
-        verdicts.of(0).is_some_and(|verdict| verdict.told)
+        verdicts.of(0).is_some_and(|verdict| verdict.is_reported)
     };
-    assert!(told(9, false));
-    assert!(!told(9, true));
-    assert!(!told(1 << 8, false));
+    assert!(is_reported(9, false));
+    assert!(!is_reported(9, true));
+    assert!(!is_reported(1 << 8, false));
 }
 
 #[test]

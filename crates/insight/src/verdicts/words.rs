@@ -24,7 +24,7 @@ impl StepVerdict {
             "wanted_cpu_ns": self.parts.wanted(),
             "suite_percent": self.median,
             "by": by,
-            "held_back": self.told,
+            "held_back": self.is_reported,
         })
     }
 

@@ -28,7 +28,7 @@ pub enum Clock {
     Since(i64),
     /// The imported file does not contain the beginning of its clock.
     #[default]
-    Untold,
+    Unknown,
 }
 
 /// The conversion of an imported file's times to times of the recording.
@@ -75,12 +75,12 @@ impl<'a> Moments<'a> {
         if !lookup.is_outside(lookup.time(from), lookup.time(to)) {
             return Some(new(Zero::Unix(0), by_day, true));
         }
-        let told = by_words(file, named, lookup).or_else(|| by_pids(file, lookup));
+        let found = by_words(file, named, lookup).or_else(|| by_pids(file, lookup));
         // The machine itself has two clocks: one counts the time in which the machine was suspended, and the other does
         // not.
         let clocks = [0, start.saturating_sub(boot)];
         let own = clocks.into_iter().find(is_inside);
-        match (told, own) {
+        match (found, own) {
             (Some((zero, error)), Some(own))
                 if own.abs_diff(zero) <= error.max(DIFFERS.unsigned_abs()) =>
             {
@@ -147,8 +147,8 @@ fn by_words(file: &Spans, named: &Candidates<'_>, lookup: &Lookup<'_>) -> Option
         .filter(|(other, _)| other.abs_diff(zero) <= DIFFERS.unsigned_abs());
     let agree: HashSet<usize> = near.clone().map(|(_, at)| *at).collect();
     let error = near.map(|(other, _)| other.abs_diff(zero)).max()?;
-    let is_told = agree.len() >= AGREE && 2 * agree.len() > voters;
-    is_told.then_some((zero, error))
+    let is_certain = agree.len() >= AGREE && 2 * agree.len() > voters;
+    is_certain.then_some((zero, error))
 }
 
 /// The beginning of the imported file's clock and its error, both in nanoseconds, found by the lives of the processes

@@ -1,4 +1,4 @@
-//! Finds the names by which test runners can be told to run certain tests, from the names in JUnit
+//! Finds the names by which test runners can be asked to run certain tests, from the names in JUnit
 //! reports.
 
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ const SUFFIXES: [&str; 10] = [
     ".js", ".ts", ".jsx", ".tsx", ".mjs", ".mts", ".cjs", ".cts", ".py", ".rb",
 ];
 
-/// Whether a name is the path of a test file that a test runner can be told to run.
+/// Whether a name is the path of a test file that a test runner can be asked to run.
 pub fn is_path(name: &str) -> bool {
     SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
 }

@@ -283,7 +283,7 @@ fn tests_of_the_recording_have_the_files_of_their_steps() {
     }
     let tests = Tests::new(&recording, &[]);
     let files: Vec<_> = tests.list.iter().map(|test| test.file.as_deref()).collect();
-    // A test runner cannot be told to run the file of a shell script, so this test has no file.
+    // A test runner cannot be asked to run the file of a shell script, so this test has no file.
     assert_eq!(files, [Some("pkg/tests/test_net.py"), None]);
 }
 

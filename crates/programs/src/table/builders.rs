@@ -1,7 +1,7 @@
 //! The rows of the table of known programs for build tools, which start compilers, tests and other
 //! jobs.
 
-use crate::job_tools::{JobTool, Starts, Untold, JOBS};
+use crate::job_tools::{DefaultJobs, JobTool, Starts, JOBS};
 use crate::steps::{call, found, in_directory, test_runner, FoundStep, Line, StepKind};
 use crate::tools::{
     version, Change, Children, Family, KnownProgram, Label, Role, Version, PROGRAM,
@@ -21,7 +21,7 @@ const NINJA: KnownProgram = KnownProgram {
         keep_going: "k",
         asks: "npqt",
         starts: Some(Starts::Needs),
-        unless_told: Untold::CpusAndMore,
+        by_default: DefaultJobs::CpusAndMore,
         ..JOBS
     }),
     change: Some(Change::Words("let it run more jobs (-j)")),
@@ -74,7 +74,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
             keep_going: "k",
             asks: "npqt",
             starts: Some(Starts::Needs),
-            unless_told: Untold::One,
+            by_default: DefaultJobs::One,
             ..JOBS
         }),
         change: Some(Change::Numbered("give it -j")),
@@ -100,7 +100,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
             keep_going: "k",
             asks: "Nnqt",
             starts: Some(Starts::Needs),
-            unless_told: Untold::One,
+            by_default: DefaultJobs::One,
             ..JOBS
         }),
         change: Some(Change::Numbered("give it -j")),
@@ -139,7 +139,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         jobs: Some(JobTool {
             options: "-j --jobs",
             starts: Some(Starts::Threads),
-            unless_told: Untold::Seen,
+            by_default: DefaultJobs::Seen,
             ..JOBS
         }),
         change: Some(Change::Words("let it run more jobs (-j)")),
@@ -161,7 +161,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         names: "cargo-nextest",
         jobs: Some(JobTool {
             options: "-j --test-threads",
-            unless_told: Untold::Seen,
+            by_default: DefaultJobs::Seen,
             ..JOBS
         }),
         children: Children::Fail,
@@ -179,7 +179,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         jobs: Some(JobTool {
             options: "-p",
             starts: Some(Starts::Threads),
-            unless_told: Untold::Seen,
+            by_default: DefaultJobs::Seen,
             ..JOBS
         }),
         change: Some(Change::Words("let it run more packages at once (-p)")),
@@ -235,7 +235,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         probes: true,
         jobs: Some(JobTool {
             options: "--num-processes",
-            unless_told: Untold::Seen,
+            by_default: DefaultJobs::Seen,
             ..JOBS
         }),
         change: Some(Change::Words("let it run more at once")),
@@ -467,7 +467,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
             options: "-P --max-procs",
             flags: "0oprtx",
             starts: Some(Starts::Listed),
-            unless_told: Untold::One,
+            by_default: DefaultJobs::One,
             ..JOBS
         }),
         change: Some(Change::Words("give it -P")),
@@ -484,7 +484,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
                      --nice --results --retries --return --rpl --sshlogin --sshloginfile --tagstring --tempdir --termseq --timeout --tmpdir \
                      --wd --workdir",
             starts: Some(Starts::Listed),
-            unless_told: Untold::Cpus,
+            by_default: DefaultJobs::Cpus,
             ..JOBS
         }),
         change: Some(Change::Words("let it run more jobs (-j)")),

@@ -1,7 +1,7 @@
 //! The rows of the table of known programs for test runners and for the programs with which they
 //! run parts of their tests.
 
-use crate::job_tools::{JobTool, Starts, Untold, JOBS};
+use crate::job_tools::{DefaultJobs, JobTool, Starts, JOBS};
 use crate::program_name::WORKER;
 use crate::steps::{
     call, found, in_directory, test_in, test_runner, worker, FoundStep, Integration, Line, StepKind,
@@ -23,7 +23,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         jobs: Some(JobTool {
             options: "-j --parallel",
             starts: Some(Starts::Listed),
-            unless_told: Untold::One,
+            by_default: DefaultJobs::One,
             ..JOBS
         }),
         change: Some(Change::Numbered("give it -j")),
@@ -41,7 +41,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         jobs: Some(JobTool {
             options: "-j --jobs",
             starts: Some(Starts::Listed),
-            unless_told: Untold::One,
+            by_default: DefaultJobs::One,
             ..JOBS
         }),
         change: Some(Change::Numbered("give it -j")),
@@ -123,7 +123,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         jobs: Some(JobTool {
             options: "--maxWorkers -w",
             one: "--runInBand -i",
-            unless_told: Untold::Seen,
+            by_default: DefaultJobs::Seen,
             ..JOBS
         }),
         change: Some(Change::Words("let it use more workers")),
@@ -137,7 +137,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         tells_tests: true,
         jobs: Some(JobTool {
             options: "--maxWorkers",
-            unless_told: Untold::Seen,
+            by_default: DefaultJobs::Seen,
             ..JOBS
         }),
         change: Some(Change::Words("let it use more workers")),

@@ -50,7 +50,7 @@ fn a_time_namespace_adds_to_the_clocks() {
 }
 
 #[test]
-fn hardware_is_told_as_the_kernel_tells_it() {
+fn hardware_is_recorded_as_the_kernel_reports_it() {
     let x86 =
         "processor\t: 0\ncpu family\t: 25\nmodel\t\t: 17\nmodel name\t: AMD EPYC\nstepping\t: 1\n\
                microcode\t: 0x1000065\ncpu MHz\t\t: 2596.138\nflags\t\t: fpu hypervisor sse\n";

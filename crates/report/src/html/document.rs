@@ -169,7 +169,7 @@ pub fn document(
         path: path.map(|path| Path::new(analysis, &steps.judged.steps, path)),
         path_title: tr_insight::path::title(analysis),
         steps: step_columns,
-        untold: steps.untold(analysis),
+        untold: steps.hidden_tests(analysis),
         unplaced_failed: recording.imports.unplaced().failed,
         unplaced_names: unplaced(&recording.imports),
         uses: kinds::COLUMNS.iter().map(|column| column.title).collect(),

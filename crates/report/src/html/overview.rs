@@ -45,9 +45,9 @@ object! {
         root: Option<u32> = critical_path::root(analysis).ok().map(|ix| ix.0),
         // The number of parallel jobs that a program's arguments set, in words (`make: 4 jobs`). The outermost such
         // program counts.
-        jobs: Option<String> = programs::jobs_told(analysis),
+        jobs: Option<String> = programs::jobs_of_arguments(analysis),
         // The build tools and their versions.
-        tools: Vec<String> = versions::told(analysis, imports),
+        tools: Vec<String> = versions::shown(analysis, imports),
         events: u64 = analysis.events.total(),
         lost: String = warnings::lost(analysis),
         // The method of the recording, and the facts that it cannot provide.
@@ -96,8 +96,8 @@ object! {
     // The failures that matter, most severe first. `above` has the chain of failures from each of them to COMMAND's
     // failure.
     FailureRows(failures: &Failures) {
-        told: Vec<FailureRow> = failures.told.iter().take(FAILURES).map(FailureRow::new).collect(),
-        more: usize = failures.told.len().saturating_sub(FAILURES),
+        told: Vec<FailureRow> = failures.reported.iter().take(FAILURES).map(FailureRow::new).collect(),
+        more: usize = failures.reported.len().saturating_sub(FAILURES),
         // The number of failures whose consequences are not recorded, and the first of these failures.
         unclear: usize = failures.unclear,
         beside: Vec<String> = failures.beside.iter().map(|failed| format!("{} {}", failed.name().short(), failed.ended().short())).collect(),

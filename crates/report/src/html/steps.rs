@@ -80,7 +80,7 @@ columns!(Steps(analysis: &Analysis, row: &StepRow<'_>, strings: &mut Strings) {
     unexplained: Option<u64> = row.unexplained,
     verdict: Option<u32> = row.verdict.map(|verdict| strings.add(verdict.part.title().to_owned())),
     // The verdict on a step that failed or was slow while something delayed it.
-    held: Option<u32> = row.verdict.filter(|verdict| verdict.told).map(|verdict| strings.add(verdict.text())),
+    held: Option<u32> = row.verdict.filter(|verdict| verdict.is_reported).map(|verdict| strings.add(verdict.text())),
     spent: u32 = strings.add(spent(row)),
     after: Vec<u32> = row.after.clone(),
 });
@@ -100,12 +100,12 @@ fn end(step: &Step) -> Option<String> {
 fn uses(analysis: &Analysis, row: &StepRow<'_>) -> Vec<Option<u64>> {
     let (basis, digits) = (analysis.basis(), Digits::of(analysis));
     let spent = row.times.spent.filter(|_| !row.step.is_moment());
-    let told = |spent| {
+    let known = |spent| {
         kinds::COLUMNS
             .iter()
-            .map(move |column| column.told(&spent, basis).map(|ns| digits.amount(ns)))
+            .map(move |column| column.known(&spent, basis).map(|ns| digits.amount(ns)))
     };
-    spent.map_or_else(Vec::new, |spent| told(spent).collect())
+    spent.map_or_else(Vec::new, |spent| known(spent).collect())
 }
 
 /// How a step's wall time was used from its start to its end, as pairs of numbers: the index of a column that stands
@@ -143,7 +143,7 @@ fn spent(row: &StepRow<'_>) -> String {
         place_error_of(row.step).map(|error| format!("placed within ± {}", units::time(error)));
     let doubt = row.step.doubt.map(imports::no_figures);
     let doubt = doubt.map(|doubt| format!("no figures: {doubt}"));
-    let held = row.verdict.filter(|verdict| verdict.told);
+    let held = row.verdict.filter(|verdict| verdict.is_reported);
     let held = held.map(StepVerdict::text);
     let parts: Vec<String> = result
         .into_iter()
@@ -198,7 +198,7 @@ impl<'a> Chosen<'a> {
 
     /// The name of the first step that runs tests without showing each of them as a step, although its test runner
     /// could report them; `None` if there is none.
-    pub fn untold(&self, analysis: &Analysis) -> Option<String> {
+    pub fn hidden_tests(&self, analysis: &Analysis) -> Option<String> {
         let list = self.judged.steps.list();
         // Only tests from a JUnit report can have inexact times. A user who has imported such a report already knows
         // how to make the runner report its tests, so no step is returned.
@@ -213,12 +213,12 @@ impl<'a> Chosen<'a> {
         let chosen = self.rows.iter().filter(|at| !holds.contains(at));
         let chosen = chosen.filter_map(|at| list.get(*at));
         let mut chosen = chosen.filter(|step| step.wall() > 0);
-        let untold = chosen.find(|step| {
+        let hidden = chosen.find(|step| {
             let program = step.process.map(|ix| label::program(analysis.process(ix)));
             let tool = program.and_then(|program| program.tool());
             tool.is_some_and(|tool| tool.tells_tests)
         });
-        untold.map(|step| step.name.short().to_owned())
+        hidden.map(|step| step.name.short().to_owned())
     }
 
     /// The row, in the HTML report's table of steps, of the innermost step that a process was in when it ended.
@@ -277,7 +277,7 @@ impl<'a> Chosen<'a> {
         for (row, at) in (0..).zip(&self.rows) {
             if let Some((step, times)) = steps.list().get(*at).zip(times_of.steps.get(*at)) {
                 let parent = step.parent.and_then(|parent| *self.row_of.get(parent)?);
-                let told = StepRow {
+                let row = StepRow {
                     step,
                     title: titles.get(*at).filter(|title| title.around.is_some()),
                     parent,
@@ -287,7 +287,7 @@ impl<'a> Chosen<'a> {
                     verdict: verdicts.of(*at),
                     after: after.remove(&row).unwrap_or_default().into_iter().collect(),
                 };
-                columns.push(analysis, &told, strings);
+                columns.push(analysis, &row, strings);
             }
         }
         columns
@@ -312,7 +312,7 @@ mod tests {
     use tr_format::event::{Argv, Ktime};
 
     #[test]
-    fn a_course_is_told_in_thousandths() {
+    fn a_course_is_given_in_thousandths() {
         let part = |kind, ns| CoursePart { kind, ns };
         let all = [
             part(TimeKind::OnCpu, 2_000),

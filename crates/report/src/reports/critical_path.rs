@@ -86,10 +86,10 @@ fn outside(whole: u64, before: BeforeExec, after: u64) -> Option<String> {
         ("before the command started", before.length, of_it),
         ("after it ended", after, String::new()),
     ];
-    let told = parts.into_iter().filter(|(_, ns, _)| much(*ns));
-    let told = told.map(|(when, ns, of_it)| format!("{when} {}{of_it}", units::time(ns)));
-    let told: Vec<String> = told.collect();
-    (!told.is_empty()).then(|| told.join(" · "))
+    let shown = parts.into_iter().filter(|(_, ns, _)| much(*ns));
+    let shown = shown.map(|(when, ns, of_it)| format!("{when} {}{of_it}", units::time(ns)));
+    let shown: Vec<String> = shown.collect();
+    (!shown.is_empty()).then(|| shown.join(" · "))
 }
 
 pub struct PathReport<'a> {
@@ -463,7 +463,7 @@ impl<'a> PathReport<'a> {
             .csv_data("length_ns", |leg| leg.length());
         for column in &COLUMNS {
             let key = format!("{}_ns", column.name);
-            table = table.data(key, move |leg| column.told(&leg.spent, basis));
+            table = table.data(key, move |leg| column.known(&leg.spent, basis));
         }
         table
             .data("inferred_ns", |leg| leg.inferred)
@@ -492,7 +492,7 @@ impl<'a> PathReport<'a> {
             .data("time_ns", |share| share.time());
         for column in &COLUMNS {
             let key = format!("{}_ns", column.name);
-            table = table.data(key, move |share| column.told(&share.spent, basis));
+            table = table.data(key, move |share| column.known(&share.spent, basis));
         }
         table.phrase_data("name", |share| Some(share.name.clone()))
     }
@@ -674,7 +674,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_around_the_path_is_told() {
+    fn the_time_around_the_path_is_shown() {
         const MS: u64 = 1_000_000;
         let outside = |length, waited, after| {
             outside(2370 * MS, BeforeExec { length, waited }, after).unwrap_or_default()

@@ -27,7 +27,7 @@ const LEAD_WIDTH: usize = LEAD.len() + GAP.len();
 /// the number of the other failures.
 pub(super) fn failed(out: &mut Page, view: &View<'_>, judged: &StepVerdicts<'_>, style: &Style) {
     let failures = Failures::new(view.recording, view.chosen, Some(judged));
-    let shown = failures.told.iter().enumerate();
+    let shown = failures.reported.iter().enumerate();
     // The failure that explains COMMAND's failure is shown, wherever it is in the list.
     let shown = shown.filter(|(at, _)| *at < FEW || Some(*at) == failures.command);
     let mut count = 0;
@@ -55,7 +55,7 @@ pub(super) fn failed(out: &mut Page, view: &View<'_>, judged: &StepVerdicts<'_>,
         None => (0, 0),
     };
     let mut parts = Vec::new();
-    if let more @ 1.. = failures.told.len() - count + unclear {
+    if let more @ 1.. = failures.reported.len() - count + unclear {
         let beside = failures.beside.iter().take(unclear);
         let name = |failed: &Failure| {
             format!(

@@ -134,20 +134,21 @@ impl MachineReport<'_> {
     }
 
     /// The line of the report on the machine for a counter with momentary values, such as available memory.
-    /// `told` chooses the figure of the counter's range (such as the maximum) that is shown. `None` if the
+    /// `figure` chooses the figure of the counter's range (such as the maximum) that is shown. `None` if the
     /// counter was not recorded.
     fn current(
         &self,
         name: &str,
         counter: Counter,
-        told: fn(Range) -> u64,
+        figure: fn(Range) -> u64,
         cell: impl Fn(u64) -> Cell,
     ) -> Option<Fact> {
         let range = self.figures.whole.range(counter)?;
-        let part = |interval: &Interval<'_>| (interval.range(counter).map_or(0, told), range.most);
+        let part =
+            |interval: &Interval<'_>| (interval.range(counter).map_or(0, figure), range.most);
         Some(Fact {
             name: name.to_owned(),
-            value: cell(told(range)),
+            value: cell(figure(range)),
             share: Cell::Empty,
             strip: self.figures.intervals.iter().map(part).collect(),
         })

@@ -46,7 +46,7 @@ fn sums<'a, K: 'a>(
     path: bool,
 ) -> Table<'a, NetworkRow<'a, K>> {
     let bytes = |of: fn(&NetworkSum) -> u64| {
-        move |(_, sum): &NetworkRow<'a, K>| Cell::bytes(of(sum), sum.untold == 0)
+        move |(_, sum): &NetworkRow<'a, K>| Cell::bytes(of(sum), sum.unknown == 0)
     };
     table
         .fact("conns", "connections", |(_, sum)| {
@@ -150,12 +150,12 @@ impl<'a> Network<'a> {
             let _ = write!(head, ", {} failed", units::count(failed as u64));
         }
         let sum = NetworkSum::of(self.view.analysis, self.chosen.iter().copied());
-        let least = if sum.untold > 0 { "at least " } else { "" };
+        let least = if sum.unknown > 0 { "at least " } else { "" };
         let (received, sent) = (
             units::bytes(sum.received_bytes),
             units::bytes(sum.sent_bytes),
         );
-        let _ = match sum.untold {
+        let _ = match sum.unknown {
             all if all > 0 && all == sum.connections => {
                 write!(head, " · bytes not known before they are closed")
             }

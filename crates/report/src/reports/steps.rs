@@ -322,20 +322,20 @@ impl<'a> StepsReport<'a> {
 
     /// Writes a sentence for each of the longest steps that failed or were slow while something delayed them.
     fn held(&self, out: &mut Page, style: &Style) {
-        let told = self.all().filter(|(at, ..)| self.is_kept(*at));
-        let told =
-            told.filter_map(|(at, step, _)| Some((at, step, self.judged.verdicts().told(at)?)));
-        let mut told: Vec<_> = told.collect();
-        told.sort_unstable_by_key(|(at, step, _)| {
+        let reported = self.all().filter(|(at, ..)| self.is_kept(*at));
+        let reported = reported
+            .filter_map(|(at, step, _)| Some((at, step, self.judged.verdicts().reported(at)?)));
+        let mut reported: Vec<_> = reported.collect();
+        reported.sort_unstable_by_key(|(at, step, _)| {
             (Reverse(self.failed(step)), Reverse(step.wall()), *at)
         });
-        if told.is_empty() {
+        if reported.is_empty() {
             return;
         }
         out.blank();
-        let title = Title::top("Failed or slow while held back", HELD, told.len());
+        let title = Title::top("Failed or slow while held back", HELD, reported.len());
         out.painted(Paint::Bold, &title.to_string());
-        for (_, step, verdict) in told.into_iter().take(HELD) {
+        for (_, step, verdict) in reported.into_iter().take(HELD) {
             let name = units::shorten(step.name.short(), style.width.max(40) / 2);
             let failed = if self.failed(step) { " failed" } else { "" };
             let text = format!("{name}{failed}: {}", verdict.text());
@@ -378,8 +378,8 @@ impl<'a> StepsReport<'a> {
         let spent = |kind: TimeKind, of: fn(ByKind) -> Cell| {
             move |line: &StepLine<'_>| match line.step {
                 Some((_, step, times)) if !step.is_moment() => {
-                    let told = times.spent.filter(|_| kinds::is_told(kind, basis));
-                    Cell::known(told, of)
+                    let known = times.spent.filter(|_| kinds::is_known(kind, basis));
+                    Cell::known(known, of)
                 }
                 _ => Cell::Empty,
             }
@@ -490,7 +490,7 @@ impl<'a> StepsReport<'a> {
         let table = table.json_data("spent", move |line| {
             let uses = |spent: ByKind| {
                 let uses = kinds::of_steps().map(|column| {
-                    let ns = kinds::is_told(column, basis).then(|| spent.of(column));
+                    let ns = kinds::is_known(column, basis).then(|| spent.of(column));
                     (format!("{}_ns", column.name()), ns.into())
                 });
                 Value::Object(uses.collect())
@@ -500,8 +500,8 @@ impl<'a> StepsReport<'a> {
         kinds::of_steps().fold(table, |table, what| {
             let key = format!("path_{}_ns", what.name());
             table.csv_data(key, move |line| {
-                let told = spent(line).filter(|_| kinds::is_told(what, basis));
-                told.map(|column| column.of(what))
+                let known = spent(line).filter(|_| kinds::is_known(what, basis));
+                known.map(|column| column.of(what))
             })
         })
     }
@@ -521,7 +521,7 @@ impl<'a> StepsReport<'a> {
                 of(line).map(|figures| figures.parts.wanted())
             })
             .csv_data("held_back", move |line| {
-                of(line).map(|verdict| verdict.told)
+                of(line).map(|verdict| verdict.is_reported)
             })
     }
 

@@ -27,7 +27,7 @@ struct HeldStep<'a> {
 impl Summary {
     /// The steps and tests that something delayed. Those that failed come first.
     fn held(&self) -> impl Iterator<Item = HeldStep<'_>> + '_ {
-        let failed = self.failures.told.iter();
+        let failed = self.failures.reported.iter();
         let failed = failed.filter_map(|failed| {
             let held = failed.held_whenever()?;
             let file = failed.step.and_then(|step| self.files.get(&step));

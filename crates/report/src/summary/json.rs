@@ -80,7 +80,7 @@ impl Summary {
             all.map(|timed| json!({ "name": text(timed.name.whole()), "ns": timed.ns, "failed": timed.failed }))
                 .collect()
         };
-        let failures = self.failures.told.iter().take(members);
+        let failures = self.failures.reported.iter().take(members);
         let failures = failures.map(|failed| failure(failed, limits));
         let advice = self.advice.iter().take(members).map(|advice| {
             json!({
@@ -116,7 +116,7 @@ impl Summary {
             "processes": known(Some(analysis.totals.processes)),
             "warnings": texts(&self.warnings),
             "failures": failures.collect::<Vec<_>>(),
-            "failures_in_all": self.failures.told.len(),
+            "failures_in_all": self.failures.reported.len(),
             "verdict": self.verdict.as_deref().map(text),
             "blame": self.blame,
             "machine": machine.collect::<Vec<_>>(),

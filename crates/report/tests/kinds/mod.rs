@@ -89,7 +89,7 @@ fn number(row: &BTreeMap<String, String>, column: &str) -> u64 {
 
 /// The critical path's times by column, once for each place that shows them: the JSON's shares and steps, the CSV, and
 /// others.
-fn told(analysis: &Analysis) -> Vec<(&'static str, Times)> {
+fn times_shown(analysis: &Analysis) -> Vec<(&'static str, Times)> {
     let path = &json(analysis, ReportKind::CriticalPath)["path"];
     let shares = path["shares"].as_array().unwrap();
     let shares = shares.iter().map(|share| {
@@ -142,15 +142,15 @@ fn told(analysis: &Analysis) -> Vec<(&'static str, Times)> {
 
 /// Verifies that all outputs of a recording have the same times by kind, and returns these times.
 fn check(name: &str, analysis: &Analysis) -> Times {
-    let mut told = told(analysis);
+    let mut shown = times_shown(analysis);
     let path = &json(analysis, ReportKind::CriticalPath)["path"];
-    let (_, first) = &told[0];
+    let (_, first) = &shown[0];
     assert_eq!(
         first.values().sum::<u64>(),
         path["wall_ns"].as_u64().unwrap(),
         "{name}"
     );
-    for (output, times) in &told {
+    for (output, times) in &shown {
         assert_eq!(times, first, "{name}: {output}");
     }
     let of = |kind: &str| first.get(kind).copied().unwrap_or(0);
@@ -171,7 +171,7 @@ fn check(name: &str, analysis: &Analysis) -> Times {
             "{name}: {step:?}"
         );
     }
-    told.swap_remove(0).1
+    shown.swap_remove(0).1
 }
 
 /// The usual test run covers the small stored recordings (fixtures), and `make test-long` covers all of them.

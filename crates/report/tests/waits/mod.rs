@@ -165,8 +165,8 @@ fn a_fifos_other_end_and_a_stop_are_no_disks_and_no_tasks() {
         ((Reason::PipeRead, STOPPED), 0, "stopped"),
     ] {
         let analysis = analyzed(&waits(wait, waker, 0));
-        let told = longest(&analysis);
-        assert_eq!(told, (kind.to_owned(), 800), "{wait:?} {waker}");
+        let found = longest(&analysis);
+        assert_eq!(found, (kind.to_owned(), 800), "{wait:?} {waker}");
     }
 }
 
@@ -439,9 +439,9 @@ fn a_kernel_worker_leads_to_the_writer() {
         ends(&mut hand, (11, 1), 880, 0);
         ends(&mut hand, (10, 0), 890, 0);
         let analysis = analyzed(&hand);
-        let told = (steps(&analysis).contains(&11), longest(&analysis).0);
+        let found = (steps(&analysis).contains(&11), longest(&analysis).0);
         let kind = if writer { "sleep" } else { "outside" };
-        assert_eq!(told, (writer, kind.to_owned()), "{name} {late} {reason:?}");
+        assert_eq!(found, (writer, kind.to_owned()), "{name} {late} {reason:?}");
     }
 }
 

@@ -117,7 +117,7 @@ fn a_nap_beside_work_of_the_process_is_no_sleep_of_it() {
 /// A program starts a compiler for each of five files. Each call of the compiler works on three CPUs for 0.5 s.
 #[test]
 fn a_compiler_that_warms_up_takes_several_files() {
-    for (compiler, is_told) in [("/usr/bin/javac", true), ("/usr/bin/gcc", false)] {
+    for (compiler, is_reported) in [("/usr/bin/javac", true), ("/usr/bin/gcc", false)] {
         let mut hand = command(2_700);
         becomes(&mut hand, 1, 10, "/w/wrapper");
         for file in 0..5 {
@@ -144,7 +144,7 @@ fn a_compiler_that_warms_up_takes_several_files() {
         ends(&mut hand, (10, 0), 2_630, 0);
         let text = advice(&analyzed(&hand));
         let words = "starts javac 5 times, 1.49 s of CPU time each whatever its arguments are: give all files";
-        assert_eq!(text.contains(words), is_told, "{text}");
+        assert_eq!(text.contains(words), is_reported, "{text}");
     }
 }
 
@@ -301,7 +301,7 @@ fn a_limit_that_ends_a_program_is_named() {
 /// one job, or need each other, so there is no advice.
 #[test]
 fn jobs_of_a_tool_that_could_run_several_are_not_judged_one_by_one() {
-    for (tool, name, is_told) in [
+    for (tool, name, is_reported) in [
         ("/usr/bin/ctest -j2", "ctest -j2", true),
         ("/usr/bin/ninja", "ninja", true),
         ("/usr/bin/make -j4", "make -j4", true),
@@ -321,7 +321,7 @@ fn jobs_of_a_tool_that_could_run_several_are_not_judged_one_by_one() {
         let words = format!(
             "number of jobs: not judged ({name} runs 3 × solver one after the other, at once up to"
         );
-        assert_eq!(text.contains(&words), is_told, "{text}");
+        assert_eq!(text.contains(&words), is_reported, "{text}");
     }
 }
 

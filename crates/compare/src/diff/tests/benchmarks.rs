@@ -20,15 +20,15 @@ fn builds_that_failed_or_have_no_end_give_no_figure() {
         unfinished: true,
         ..good()
     };
-    let told = |base: &Run, new: &Run| {
+    let written = |base: &Run, new: &Run| {
         let diff = diff(base.clone(), new.clone());
         [Service::Action, Service::Bencher].map(|it| benchmarks::render(&diff, it))
     };
-    let [action, bencher] = told(&good(), &good());
+    let [action, bencher] = written(&good(), &good());
     assert!(action.contains("10000.0") && bencher.contains("10000000000"));
     for bad in [&failed, &cut, &short] {
-        assert_eq!(told(&good(), bad), ["[]\n", "{}\n"]);
-        assert_eq!(told(bad, &good()), ["[]\n", "{}\n"]);
+        assert_eq!(written(&good(), bad), ["[]\n", "{}\n"]);
+        assert_eq!(written(bad, &good()), ["[]\n", "{}\n"]);
     }
     let words = [&failed, &cut, &short].map(|it| it.no_build().unwrap_or_default());
     let expected = [

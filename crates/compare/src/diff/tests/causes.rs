@@ -645,7 +645,7 @@ fn waits_for_memory_are_in_the_first_line() {
 }
 
 #[test]
-fn cpu_time_is_told_where_the_wall_time_does_not_differ() {
+fn cpu_time_is_shown_where_the_wall_time_does_not_differ() {
     // The wall times vary by the time that other tasks take.
     let noisy = |work: u64, runs: &[u64]| -> Vec<Run> {
         let one = |others: &u64| {
@@ -719,11 +719,11 @@ fn another_cpu_model_leaves_the_code_in_doubt() {
     for (times, model, whose, fail) in cases {
         let (base, new) = (on(made(&[]), "A"), on(slower(times), model));
         let diff = compare(base, new, Figure::Wall, false);
-        let told = conclusion::sentence(&diff).into_short().0;
-        assert_eq!(diff.causes.whose(), Some(whose), "{model} {told}");
-        assert_eq!(fails(&diff), fail, "{model} {told}");
-        let doubt = told.contains("as another CPU model can make it");
-        assert_eq!(doubt, whose == Whose::Unclear, "{told}");
+        let sentence = conclusion::sentence(&diff).into_short().0;
+        assert_eq!(diff.causes.whose(), Some(whose), "{model} {sentence}");
+        assert_eq!(fails(&diff), fail, "{model} {sentence}");
+        let doubt = sentence.contains("as another CPU model can make it");
+        assert_eq!(doubt, whose == Whose::Unclear, "{sentence}");
     }
 }
 
@@ -736,29 +736,29 @@ fn another_number_of_cpus_is_not_the_builds() {
     };
     let of = |new: Made, cpus, figure| compare(on(made(&[]), 2), on(new, cpus), figure, false);
     let serial = || made(&[(WallPart::Work, 3000)]);
-    let told = |new, cpus| {
+    let judge = |new, cpus| {
         let diff = of(new, cpus, Figure::Wall);
         let first = conclusion::sentence(&diff).into_short().0;
         let (_, cause) = first.split_once("): ").unwrap_or_default();
         (cause.to_owned(), diff.causes.whose(), fails(&diff))
     };
     let (order, build) = ("less of its work runs at once", Some(Whose::Build));
-    assert_eq!(told(serial(), 2), (order.into(), build, Some(true)));
+    assert_eq!(judge(serial(), 2), (order.into(), build, Some(true)));
     let fewer = format!("the runner, perhaps also the build: {order}, on 1 CPU instead of 2");
     let unclear = Some(Whose::Unclear);
-    assert_eq!(told(serial(), 1), (fewer, unclear, None));
+    assert_eq!(judge(serial(), 1), (fewer, unclear, None));
     // On more CPUs, more of the work could run at once. If nevertheless less of it runs at once, the build is
     // responsible.
-    assert_eq!(told(serial(), 4), (order.into(), build, Some(true)));
+    assert_eq!(judge(serial(), 4), (order.into(), build, Some(true)));
     // More CPUs can change the CPU time a little, because fewer tasks share a core, but cannot double it.
-    let (cause, whose, fail) = told(made(&[(WallPart::Work, 2600)]).work(4500), 4);
+    let (cause, whose, fail) = judge(made(&[(WallPart::Work, 2600)]).work(4500), 4);
     assert!(cause.ends_with(", on 4 CPUs instead of 2"), "{cause}");
     assert_eq!((whose, fail), (unclear, None));
     let doubled = made(&[(WallPart::Work, 4000)]).work(7000);
-    let (_, whose, fail) = told(doubled, 1);
+    let (_, whose, fail) = judge(doubled, 1);
     assert_eq!((whose, fail), (build, Some(true)));
     // If the build sleeps longer, the build is responsible on any number of CPUs.
-    let (_, whose, fail) = told(made(&[(WallPart::Sleep, 900)]), 1);
+    let (_, whose, fail) = judge(made(&[(WallPart::Sleep, 900)]), 1);
     assert_eq!((whose, fail), (build, Some(true)));
     let gate = gate::gate_words(&of(serial(), 1, Figure::Wall)).unwrap().0;
     assert!(

@@ -85,7 +85,7 @@ fn json_has_whole_labels_and_text_has_short_ones() {
 }
 
 #[test]
-fn a_wrapper_is_told_and_judged() {
+fn a_wrapper_is_named_and_judged() {
     let wrapped = diff(run(("make", 1), &[3, 4]), run(("strace make", 2), &[1, 3]));
     assert_eq!(
         commands::other_commands(&wrapped).unwrap(),

@@ -73,13 +73,13 @@ fn sides<'a>(base: &'a [Run], new: &'a [Run]) -> Sides<'a> {
 }
 
 #[test]
-fn other_numbers_of_allowed_cpus_are_told() {
+fn other_numbers_of_allowed_cpus_are_reported() {
     let allowed = |cpus| Run {
         allowed: cpus,
         ..run([100, 150, 10, 5])
     };
     let said = |base, new| warnings::warnings(&diff(allowed(base), allowed(new)));
-    let told = "not the same number of CPUs: 1 of 2 and 2";
-    assert_eq!(said(None, Some(1)), [told]);
+    let difference = "not the same number of CPUs: 1 of 2 and 2";
+    assert_eq!(said(None, Some(1)), [difference]);
     assert!(said(Some(1), Some(1)).is_empty());
 }

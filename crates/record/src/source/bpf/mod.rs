@@ -224,10 +224,10 @@ fn living(tasks: &[wire::Snapshot], scope: &Scope, argv_limit: u32) -> Vec<LifeE
     };
     // A thread that is not recorded gets a snapshot only if it is the first thread of its process. The name of any
     // other such thread is stored at the first event that involves both the thread and a recorded task.
-    let is_told = |task: &&wire::Snapshot| {
+    let has_snapshot = |task: &&wire::Snapshot| {
         task.followed != 0 || task.tid == task.tgid || *scope == Scope::All
     };
-    let mut living: Vec<LifeEvent> = tasks.iter().filter(is_told).map(event).collect();
+    let mut living: Vec<LifeEvent> = tasks.iter().filter(has_snapshot).map(event).collect();
     if *scope == Scope::All {
         living.extend(unlisted::unlisted(tasks, argv_limit));
     }

@@ -106,13 +106,13 @@ pub fn start(config: &Config, child: Option<u32>) -> Result<Started, Error> {
 fn spawn(shared: &Arc<Shared>, root: Id) -> Result<JoinHandle<()>, Error> {
     sys::take_wake_ups().map_err(|errno| Error::System(errno.into()))?;
     let shared = Arc::clone(shared);
-    let (told, seized) = std::sync::mpsc::channel();
+    let (sender, seized) = std::sync::mpsc::channel();
     let thread = std::thread::Builder::new().name("tr-ptrace".into());
     let thread = thread.spawn(move || {
         // The thread that seizes the task becomes its tracer, so the call is made in this thread.
         let seized = sys::seize(root);
         shared.lock().tracer = sys::own_thread();
-        let _ = told.send(seized);
+        let _ = sender.send(seized);
         if seized.is_ok() {
             // The priority is not a real-time one, because this thread waits for ended tasks (see `urgency::normal`).
             urgency::high();
@@ -266,7 +266,7 @@ impl Source for Ptrace {
         let mut state = self.shared.lock();
         Last {
             reaped: state.reaped.take(),
-            took_rights: state.told_rights,
+            took_rights: state.has_reported_rights,
             ..Last::default()
         }
     }

@@ -84,7 +84,7 @@ pub struct State {
     /// The functions that find shell scripts; `None` if no scripts are recorded.
     scripts: Option<ScriptFinder>,
     /// Whether the tracer has already reported that a program would have gained rights without the tracing.
-    pub told_rights: bool,
+    pub has_reported_rights: bool,
     /// The absolute paths of executed programs that are known to gain no rights by their exec.
     plain: HashSet<Box<[u8]>>,
     pub waiting: Waiting,
@@ -353,11 +353,11 @@ impl State {
     /// first such program is reported.
     fn look_at_rights(&mut self, time: Ktime, id: Id, filename: Option<&[u8]>) {
         let known = filename.is_some_and(|name| self.plain.contains(name));
-        if self.told_rights || known {
+        if self.has_reported_rights || known {
             return;
         }
         if proc::gains_rights(format!("/proc/{id}/exe").as_ref()) {
-            self.told_rights = true;
+            self.has_reported_rights = true;
             let what = "a setuid or setgid program ran without its rights, because it was traced";
             self.waiting.push(time, degraded(what));
         } else if let Some(name) = filename.filter(|name| name.starts_with(b"/")) {
