@@ -2,7 +2,7 @@
 
 use tr_analyze::Options;
 use tr_format::reader::Trace;
-use tr_insight::recording::{BudgetEffect, Recording};
+use tr_insight::recordings::recording::{BudgetEffect, Recording};
 use tr_text::units;
 
 use crate::budget::{self, Budget};

@@ -6,9 +6,10 @@ use std::time::Duration;
 use regex::bytes::Regex;
 use tr_analyze::model::ProcessIx;
 use tr_format::event::{Ktime, Tgid};
-use tr_insight::query::Filter;
+use tr_insight::processes::label;
 use tr_insight::steps::Steps;
-use tr_insight::{label, Recording};
+use tr_insight::views::query::Filter;
+use tr_insight::Recording;
 use tr_text::escape;
 
 use crate::{args, errors};

@@ -12,7 +12,7 @@ use tr_format::Error;
 use crate::errors::{shown, unwritten, UNREADABLE};
 use crate::inherited;
 use crate::mapping::Mapping;
-use tr_insight::warnings::CUT;
+use tr_insight::recordings::warnings::CUT;
 use tr_text::called::TR;
 
 /// The default name of a recording: `tr record` writes it, and the other subcommands read it.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use tr_format::reader::Trace;
 use tr_import::Error;
-use tr_insight::imports;
+use tr_insight::recordings::imports;
 use tr_insight::Recording;
 use tr_placing::ToolFile;
 use tr_text::escape;

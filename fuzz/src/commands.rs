@@ -16,7 +16,7 @@ use tr_export::{Format, Settings, Weight};
 use tr_format::event::{CpuId, Tgid};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
-use tr_insight::query::{By, Filter, Group, Sort};
+use tr_insight::views::query::{By, Filter, Group, Sort};
 use tr_insight::Recording;
 use tr_predict::{page, Predictor, Wanted};
 use tr_programs::outline::{Child, Outline, ScriptPart};

@@ -10,9 +10,9 @@ use tr_analyze::Options;
 use tr_format::event::CpuId;
 use tr_format::meta::Extra;
 use tr_format::reader::Trace;
-use tr_insight::ci::Ci;
-use tr_insight::query::{By, Group, Sort};
-use tr_insight::untraced;
+use tr_insight::recordings::ci::Ci;
+use tr_insight::recordings::untraced;
+use tr_insight::views::query::{By, Group, Sort};
 use tr_insight::Recording;
 use tr_report::reports::{ci_tracer, Ask, ReportKind, View};
 use tr_report::{ci, json, warnings};
@@ -361,7 +361,8 @@ fn write(args: &Args, kinds: &[ReportKind], recording: &Recording, name: &str) -
             let texts = titled
                 .map(|(kind, (_, report))| report.page(&style).markdown(kind.title(), &style));
             let texts = texts.collect::<Vec<_>>().join("\n");
-            let warnings = warnings::markdown(&tr_insight::warnings::warnings(recording));
+            let warnings =
+                warnings::markdown(&tr_insight::recordings::warnings::warnings(recording));
             open::print_text(&(warnings + &texts))
         }
         FormatArg::Json => {

@@ -13,7 +13,7 @@ use tr_compare::diff::benchmarks::{self, Service};
 use tr_compare::diff::{self, Ask, Figure, Run};
 use tr_compare::diff::{ends, explain, gate, html, json, markdown, text};
 use tr_format::reader::Trace;
-use tr_insight::identity;
+use tr_insight::recordings::identity;
 use tr_insight::Recording;
 use tr_text::escape;
 

@@ -17,7 +17,7 @@ use crate::errors;
 use crate::errors::Done;
 use crate::open;
 use crate::subcommand::{Program, Subcommand};
-use tr_insight::warnings;
+use tr_insight::recordings::warnings;
 use tr_text::called::TR;
 use tr_text::escape;
 

@@ -9,10 +9,10 @@ use tr_format::event::Ktime;
 use tr_format::meta::{Hardware, Known, Metadata};
 use tr_format::reader::{End, Unknown};
 use tr_format::scripts::RecordedScript;
-use tr_insight::exit::Exit;
-use tr_insight::warnings;
-use tr_insight::warnings::CUT;
-use tr_insight::{exit, who};
+use tr_insight::processes::exit::Exit;
+use tr_insight::processes::{exit, who};
+use tr_insight::recordings::warnings;
+use tr_insight::recordings::warnings::CUT;
 use tr_report::untraced::{usage_json, usage_lines};
 use tr_text::{escape, units};
 
@@ -264,7 +264,7 @@ fn recording(lines: &mut Lines, contents: &Contents) {
         lines.say("allowed CPUs", allowed);
     }
     let hardware = |fact| meta.hardware(fact).map(safe);
-    let memory = tr_insight::memory::of_machine(meta);
+    let memory = tr_insight::resources::memory::of_machine(meta);
     let machine = hardware(Hardware::Virtualization).map(|name| match name.as_str() {
         "none" => "no hypervisor".into(),
         _ => name,

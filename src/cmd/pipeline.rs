@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use tr_compare::pipeline::{graph as graph_of, Job, Pipeline};
-use tr_insight::ci_jobs::MOST;
-use tr_insight::identity;
+use tr_insight::recordings::ci_jobs::MOST;
+use tr_insight::recordings::identity;
 use tr_text::escape;
 use tr_text::style::Style;
 

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use tr_analyze::Options;
 use tr_format::reader::Trace;
-use tr_insight::untraced;
+use tr_insight::recordings::untraced;
 
 use crate::analysis::Use;
 use crate::budget::Budget;

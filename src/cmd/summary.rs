@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use tr_insight::query::Filter;
+use tr_insight::views::query::Filter;
 use tr_report::reports::{Ask, View};
 use tr_report::summary::{Links, Summary};
 

@@ -12,7 +12,7 @@ use tr_format::counters::Counter;
 use tr_format::meta::Extra;
 use tr_format::reader::Trace;
 use tr_format::source::Source;
-use tr_insight::calls::name_of;
+use tr_insight::resources::calls::name_of;
 
 /// Each fact with the tracepoints that the kernel must have for it, and the beginning of the message for a kernel that
 /// lacks one of the tracepoints.

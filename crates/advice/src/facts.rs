@@ -19,10 +19,11 @@ use tr_programs::program_name::ProgramName;
 use tr_programs::tools::{Family, Role};
 
 use super::candidate::{Advice, Candidate, Certainty, Gain};
-use tr_insight::ancestors::from_parents_to_children;
-use tr_insight::label::Identity;
+use tr_insight::processes::ancestors::from_parents_to_children;
+use tr_insight::processes::label::Identity;
+use tr_insight::processes::{exit, label};
+use tr_insight::resources::course;
 use tr_insight::Recording;
-use tr_insight::{course, exit, label};
 use tr_text::phrase::Phrase;
 use tr_text::units;
 

@@ -16,8 +16,8 @@ use tr_programs::program_name::ProgramName;
 
 use super::candidate::{AdviceKind, Candidate, Certainty};
 use super::facts::{add, BuildFacts};
-use tr_insight::label;
-use tr_insight::network::{Host, Remotes};
+use tr_insight::processes::label;
+use tr_insight::resources::network::{Host, Remotes};
 use tr_text::phrase::Phrase;
 use tr_text::units;
 

@@ -10,7 +10,8 @@ use super::lines::{own_changes, AdviceLines};
 use super::machine::WithheldTime;
 use super::turns::in_turn;
 use super::verdict::{Blame, BuildVerdict, CpuOwners, Mostly, OpenKind, OpenPoint};
-use tr_insight::{exit, path};
+use tr_insight::path;
+use tr_insight::processes::exit;
 
 /// The facts from which the verdict on a build is made.
 pub(super) struct Findings<'f> {

@@ -60,10 +60,10 @@ use machine::WithheldTime;
 use proposals::Proposals;
 use rating::{distinct, rated};
 use simulation::Simulation;
+use tr_insight::cpus::cpu_need::CpuNeed;
 #[cfg(doc)]
-use tr_insight::course;
-use tr_insight::cpu_need::CpuNeed;
-use tr_insight::view::View;
+use tr_insight::resources::course;
+use tr_insight::views::view::View;
 use unjudged::Judged;
 use verdict::CpuOwners;
 pub use verdict::{Blame, BuildVerdict, OpenKind, OpenPoint};

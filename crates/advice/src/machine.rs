@@ -10,7 +10,7 @@ use tr_format::event::Ktime;
 
 use super::candidate::{Advice, AdviceKind, Candidate, CpuDemand, Gain};
 use super::facts::BuildFacts;
-use tr_insight::label;
+use tr_insight::processes::label;
 use tr_text::units;
 
 /// The shortest wait for a CPU in nanoseconds that counts as time withheld by the machine. A shorter wait may be the

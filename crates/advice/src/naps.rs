@@ -24,8 +24,8 @@ use super::pauses::{ends_by_signal, Pauses};
 use super::polls;
 use super::rhythm::{is_long, is_paced};
 use super::timers::queued_before;
-use tr_insight::timeout::timed_out;
-use tr_insight::{exit, label};
+use tr_insight::processes::timeout::timed_out;
+use tr_insight::processes::{exit, label};
 use tr_text::phrase::Phrase;
 use tr_text::units;
 

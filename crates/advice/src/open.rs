@@ -17,7 +17,7 @@ use super::naps;
 use super::quartiles::Quartiles;
 use super::rating::Silenced;
 use super::verdict::{OpenKind, OpenPoint};
-use tr_insight::who;
+use tr_insight::processes::who;
 use tr_programs::program_name::ProgramName;
 use tr_text::units;
 

@@ -14,7 +14,7 @@ use super::awaited::waits_for_children;
 use super::facts::BuildFacts;
 use super::nap::{sum, Nap, LOOP};
 use super::rhythm::is_long;
-use tr_insight::exit;
+use tr_insight::processes::exit;
 
 /// The longest time in nanoseconds between the last sleep of a program and the end of the program, if the sleep decided
 /// when the program ended. A guess: a runtime takes some milliseconds to end, and longer on a busy machine.

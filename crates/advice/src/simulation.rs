@@ -8,7 +8,7 @@ use super::affinity::Affinity;
 use super::candidate::Candidate;
 use super::facts::BuildFacts;
 use super::jobs::{order_of_all, BuildJobs};
-use tr_insight::cpu_need::CpuNeed;
+use tr_insight::cpus::cpu_need::CpuNeed;
 
 /// The number of bits in a set of changes that are kept for changes which no rule proposes: to leave out the waits that
 /// have no proven cause, to leave out all sleeps, and to run at once those commands that no proposed change covers.

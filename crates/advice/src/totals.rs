@@ -11,9 +11,9 @@ use super::candidate::AdviceKind;
 use super::forecast::errors;
 use super::verdict::{Blame, BuildVerdict};
 use super::SHORTEST;
-use tr_insight::exit;
-use tr_insight::loads::{Load, Loads};
-use tr_insight::warnings;
+use tr_insight::processes::exit;
+use tr_insight::recordings::warnings;
+use tr_insight::resources::loads::{Load, Loads};
 
 /// The verdict on a build; `None` if it is not known whether, or by how much, the machine held the build back.
 pub(super) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<BuildVerdict> {

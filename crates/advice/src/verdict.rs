@@ -5,8 +5,8 @@ use tr_analyze::critical_path::{CriticalPath, TimeKind};
 use tr_analyze::model::Analysis;
 use tr_analyze::share;
 
+use tr_insight::processes::who;
 use tr_insight::verdicts::{COUNTS, NAMES};
-use tr_insight::who;
 use tr_text::named;
 use tr_text::units;
 

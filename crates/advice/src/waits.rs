@@ -13,7 +13,7 @@ use tr_format::event::Reason;
 use super::candidate::{AdviceKind, Candidate, Certainty};
 use super::facts::{add, BuildFacts};
 use super::{fetches, naps};
-use tr_insight::memory;
+use tr_insight::resources::memory;
 use tr_text::phrase::Phrase;
 use tr_text::units;
 

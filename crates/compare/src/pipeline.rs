@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 use serde_json::{json, Value};
 use tr_analyze::critical_path;
 
-use tr_insight::ci::Ci;
-use tr_insight::ci_jobs::CiJob;
-use tr_insight::exit;
-use tr_insight::step_sums;
+use tr_insight::processes::exit;
+use tr_insight::recordings::ci::Ci;
+use tr_insight::recordings::ci_jobs::CiJob;
+use tr_insight::verdicts::step_sums;
 use tr_insight::Recording;
 use tr_text::page::Page;
 use tr_text::phrase::Phrase;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::ser::PrettyFormatter;
-use tr_insight::compile_commands::CompileCommand;
+use tr_insight::processes::compile_commands::CompileCommand;
 use tr_text::json;
 
 /// A compilation in `compile_commands.json`, with the field names of that format.

@@ -18,7 +18,7 @@ use std::io::{self, Write};
 use tr_format::reader::Trace;
 
 use otlp::{Encoding, Signal};
-use tr_insight::view::View;
+use tr_insight::views::view::View;
 use tr_text::named;
 
 named! {

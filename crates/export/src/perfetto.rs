@@ -31,12 +31,13 @@ use detail::{Merger, Piece};
 use lives::Lives;
 pub use packets::TrackOptions;
 use packets::{number, text, words, Packets};
-use tr_insight::exit;
 use tr_insight::path;
+use tr_insight::path::kinds;
+use tr_insight::processes::exit;
+use tr_insight::processes::label;
 use tr_insight::steps;
 use tr_insight::steps::Steps;
-use tr_insight::view::View;
-use tr_insight::{kinds, label};
+use tr_insight::views::view::View;
 use tr_text::{escape, units};
 
 /// The width in columns of a process's name on the critical path's track. The name is short, because the path has many

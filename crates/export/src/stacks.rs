@@ -7,9 +7,9 @@ use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_format::stack::Doing;
 
 use super::Weight;
-use tr_insight::frames::Names;
-use tr_insight::label;
-use tr_insight::view::View;
+use tr_insight::functions::frames::Names;
+use tr_insight::processes::label;
+use tr_insight::views::view::View;
 use tr_text::{escape, units};
 
 /// The largest number of processes (a process and its ancestors) in an exported stack: without a limit, the stacks of a

@@ -17,8 +17,8 @@ use super::passes::{
 };
 use super::runners::SHORT;
 use super::texts::Texts;
-use tr_insight::ancestors::down;
-use tr_insight::exit;
+use tr_insight::processes::ancestors::down;
+use tr_insight::processes::exit;
 
 /// The rank of a failed child among several children that explain the failure of one parent equally well. Two ranks are
 /// compared field by field from the top, and the child with the larger rank is chosen.

@@ -11,7 +11,7 @@ use tr_text::escape;
 use super::finder::Finder;
 use super::passes::{code, fails, program_start, DEEP};
 use super::texts::{Script, ScriptLine, ShellCourse, Statement};
-use tr_insight::exit;
+use tr_insight::processes::exit;
 
 /// The signals by which programs are usually stopped: SIGHUP, SIGINT, SIGTERM.
 const STOPS: [u32; 3] = [1, INTERRUPT, 15];

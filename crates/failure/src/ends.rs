@@ -14,9 +14,10 @@ use tr_format::meta::Extra;
 
 use super::passes::{is_unstarted, program_start, NEAR};
 use super::scripts;
-use tr_insight::memory::limit;
-use tr_insight::timeout::timed_out;
-use tr_insight::{exit, label, query};
+use tr_insight::processes::timeout::timed_out;
+use tr_insight::processes::{exit, label};
+use tr_insight::resources::memory::limit;
+use tr_insight::views::query;
 use tr_text::phrase::Phrase;
 use tr_text::{escape, units};
 

@@ -22,9 +22,9 @@ use super::passes::{
     Passes, LONG,
 };
 use super::texts::Decided;
-use tr_insight::exit;
-use tr_insight::roles::{is_probe, role};
-use tr_insight::timeout::timed_out;
+use tr_insight::processes::exit;
+use tr_insight::processes::roles::{is_probe, role};
+use tr_insight::processes::timeout::timed_out;
 
 impl Finder<'_> {
     /// The process whose failure can be explained by the failure of the given process. In most cases, this is the

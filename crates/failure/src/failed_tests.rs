@@ -7,8 +7,8 @@ use tr_analyze::model::{Analysis, ProcessIx};
 use tr_programs::tools::Role;
 
 use super::passes::{fails, DEEP};
-use tr_insight::ancestors::down;
-use tr_insight::roles::role;
+use tr_insight::processes::ancestors::down;
+use tr_insight::processes::roles::role;
 use tr_insight::steps::{Step, StepIx, Steps};
 use tr_programs::steps::StepKind;
 

@@ -6,7 +6,7 @@ use tr_analyze::model::{Process, ProcessIx};
 
 use super::finder::Finder;
 use super::passes::fails;
-use tr_insight::label;
+use tr_insight::processes::label;
 
 /// Two limits that bound the search: at most `BETWEEN` processes between git's client and its server, and at most
 /// `NEAR` children of the client.

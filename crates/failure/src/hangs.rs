@@ -4,8 +4,8 @@ use tr_analyze::model::{Process, ProcessIx};
 
 use super::finder::Finder;
 use super::passes::{passes, passes_status, program_start, Passes, DEEP};
-use tr_insight::timeout::timed_out;
-use tr_insight::{exit, label};
+use tr_insight::processes::timeout::timed_out;
+use tr_insight::processes::{exit, label};
 use tr_text::phrase::Phrase;
 
 /// The largest width in columns, for people, of the name of the program that a stopped process was waiting for.

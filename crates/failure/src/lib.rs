@@ -49,10 +49,10 @@ use self::links::Chain;
 use self::passes::{code, fails, family, program_start, DEEP};
 use self::texts::Decided;
 pub use self::texts::{ScriptLine, Statement};
-use tr_insight::ancestors::down;
-use tr_insight::exit;
-use tr_insight::roles::role;
-use tr_insight::timeout::timed_out;
+use tr_insight::processes::ancestors::down;
+use tr_insight::processes::exit;
+use tr_insight::processes::roles::role;
+use tr_insight::processes::timeout::timed_out;
 use tr_insight::verdicts::StepVerdicts;
 use tr_insight::Recording;
 

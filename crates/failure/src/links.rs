@@ -10,8 +10,8 @@ use super::files::{by_redirection, is_same, needs, outputs, Output};
 use super::finder::Finder;
 use super::passes::{builds, is_unstarted, passes, program_start, Passes};
 use super::passes::{DEEP, NEAR};
-use tr_insight::label;
-use tr_insight::roles::{is_probe, role};
+use tr_insight::processes::label;
+use tr_insight::processes::roles::{is_probe, role};
 
 /// The largest number of failed processes whose output files are compared with the files that a chain of failures
 /// needs.

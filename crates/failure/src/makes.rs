@@ -11,7 +11,7 @@ use super::passes::{
     builds, fails, family, goes_on, has_use, is_often_ignored, is_question, passes, program_start,
     Passes,
 };
-use tr_insight::label;
+use tr_insight::processes::label;
 
 /// Two limits that bound the work of searching command lines for a file that a failed job should have made. The command
 /// lines of at most `NEAR` later jobs are searched, and in each job those of at most `PROGRAMS` programs.

@@ -4,9 +4,9 @@ use super::ends::FailureEnd;
 use super::facts::{FailedTask, Failure};
 use super::finder::Finder;
 use tr_analyze::model::ProcessIx;
+use tr_insight::processes::timeout::ran;
+use tr_insight::processes::{label, who};
 use tr_insight::steps::{Step, StepIx};
-use tr_insight::timeout::ran;
-use tr_insight::{label, who};
 use tr_text::phrase::Phrase;
 
 /// The largest width in columns of COMMAND's name at the end of a chain of failures for people.

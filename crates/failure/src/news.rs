@@ -23,9 +23,9 @@ use super::pipes::SUBSHELLS;
 use super::reactions::runs_tests;
 use super::runners::is_script;
 use super::servers::addresses;
-use tr_insight::roles::{is_probe, role};
-use tr_insight::timeout::timed_out;
-use tr_insight::{exit, label};
+use tr_insight::processes::roles::{is_probe, role};
+use tr_insight::processes::timeout::timed_out;
+use tr_insight::processes::{exit, label};
 
 /// The least number of runs of one program with one command line that count as polling. A guess: with one run, nothing
 /// is repeated.

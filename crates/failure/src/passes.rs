@@ -9,8 +9,8 @@ use tr_programs::table::utilities::{self, UtilityUse};
 use tr_programs::tools::{Children, Family, Role};
 use tr_programs::words;
 
-use tr_insight::roles::{role, runs_jobs, tool};
-use tr_insight::{exit, label};
+use tr_insight::processes::roles::{role, runs_jobs, tool};
+use tr_insight::processes::{exit, label};
 
 /// The largest number of processes in a chain of failures, or of ancestors of a process, that are examined. In a forged
 /// file, all processes may form one chain, and a search must not walk the whole chain for each process.

@@ -9,7 +9,7 @@ use super::ends::ProcessEnds;
 use super::finder::Finder;
 use super::passes::NEAR;
 use super::passes::{fails, has_use, passes, soon, Passes, AT_ONCE};
-use tr_insight::exit;
+use tr_insight::processes::exit;
 
 impl Finder<'_> {
     /// Whether a process is a forked worker that reported a failure to its parent by other means than its exit status,

@@ -9,7 +9,7 @@ use tr_programs::words;
 use super::finder::{Finder, Reactions};
 use super::passes::is_step;
 use super::passes::{code, fails, is_often_ignored, passes, program_start, Passes, NEAR};
-use tr_insight::label;
+use tr_insight::processes::label;
 
 /// The least CPU time of a test runner after a child's end that counts as exceptionally long. The unit is half of the
 /// median of the runner's CPU times after the ends of the other children, so 3 means 1.5 times this median. Fitted to

@@ -12,8 +12,8 @@ use super::passes::{
 };
 use super::passes::{is_optional, is_step};
 use super::runs::{Runs, Scripts};
-use tr_insight::roles::role;
-use tr_insight::{exit, label};
+use tr_insight::processes::roles::role;
+use tr_insight::processes::{exit, label};
 
 /// The longest time in nanoseconds that a program usually needs to check something for a script. A guess: `grep -q` and
 /// `test` take some milliseconds.

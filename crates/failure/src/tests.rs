@@ -6,7 +6,7 @@ use tr_format::meta::Summary;
 use tr_format::scripts::RecordedScript;
 
 use super::*;
-use tr_insight::label;
+use tr_insight::processes::label;
 use tr_insight::steps::{Step, Steps};
 use tr_programs::steps::StepKind;
 use tr_text::phrase::Phrase;

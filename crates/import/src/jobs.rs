@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use tr_insight::ci_jobs::{CiJob, MOST};
+use tr_insight::recordings::ci_jobs::{CiJob, MOST};
 
 use crate::date;
 

@@ -8,7 +8,7 @@ use tr_analyze::model::{Analysis, Doubt};
 use tr_format::event::{Clock, Ktime};
 use tr_format::meta::Summary;
 use tr_import::read;
-use tr_insight::imports::Import;
+use tr_insight::recordings::imports::Import;
 
 use common::{recording, tool_file, Line, MS, REAL};
 

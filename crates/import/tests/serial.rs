@@ -6,7 +6,7 @@ use tr_analyze::{analyze, Analysis, Options};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_import::read;
-use tr_insight::imports::Imports;
+use tr_insight::recordings::imports::Imports;
 use tr_placing::ToolFile;
 
 const MS: i64 = 1_000_000;

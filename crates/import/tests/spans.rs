@@ -10,7 +10,7 @@ use tr_format::event::Ktime;
 use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_import::read;
-use tr_insight::imports::Import;
+use tr_insight::recordings::imports::Import;
 use tr_placing::File;
 
 use common::{recording, tool_file, MS, REAL};

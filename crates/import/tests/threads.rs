@@ -6,7 +6,7 @@ mod common;
 use tr_analyze::model::{Analysis, ProcessIx, Thread, ThreadIx};
 use tr_format::event::{Comm, Ktime, Tid};
 use tr_import::read;
-use tr_insight::imports::Imports;
+use tr_insight::recordings::imports::Imports;
 use tr_insight::steps::Steps;
 use tr_placing::ToolFile;
 

@@ -2,60 +2,25 @@
 //! which tasks used the time. The search for failures, advice, reports, exports and forecasts begin with these values.
 #![forbid(unsafe_code)]
 
-pub mod ancestors;
-pub mod audit;
-pub mod calls;
-pub mod ci;
-pub mod ci_jobs;
-pub mod compile_commands;
-pub mod course;
-pub mod cpu_demand;
-pub mod cpu_need;
-pub mod cpu_series;
-pub mod cpu_time;
+/// The times of CPUs: what each CPU ran, who shared the CPUs, and how many CPUs the build wanted and needs.
 pub mod cpus;
-pub mod demands;
-pub mod disk;
-pub mod disk_requests;
-pub mod executions;
-pub mod exit;
-pub mod frames;
+/// The time of functions from sampled stacks, and the names of the stacks' frames.
 pub mod functions;
-pub mod hist;
-pub mod identity;
-pub mod imports;
-pub mod in_use;
-pub mod job_figures;
-pub mod kinds;
-pub mod known;
-pub mod label;
-pub mod loads;
-pub mod longest_off_cpu;
-pub mod machine;
-pub mod members;
-pub mod memory;
-pub mod network;
-pub mod normal;
-pub mod now;
-pub mod off_cpu;
-pub mod parts;
+/// The critical path: its times by use, by step and by kind of time.
 pub mod path;
-pub mod path_steps;
-pub mod query;
-pub mod recording;
-pub mod roles;
-pub mod servers;
-pub mod shares;
-pub mod size;
-pub mod step_sums;
+/// The recorded processes: their labels, roles, ends and relatives, and what makes their command lines equal.
+pub mod processes;
+/// The recording itself: where it was made, what other files belong to it, and what it lacks.
+pub mod recordings;
+/// The figures of the machine and of the job: memory, disks, the network, servers, system calls, the size of a runner.
+pub mod resources;
+/// The steps of a build: compiled files, targets, tests, marks.
 pub mod steps;
-pub mod subtrees;
-pub mod timeout;
-pub mod untraced;
+/// The verdict on each step, and the parts of a wall time.
 pub mod verdicts;
-pub mod versions;
-pub mod view;
-pub mod warnings;
-pub mod who;
+/// The choice of a user: the processes that a report covers, their order and their groups.
+pub mod views;
+/// The waits of tasks off CPU, and histograms of durations.
+pub mod waits;
 
-pub use recording::Recording;
+pub use recordings::recording::Recording;

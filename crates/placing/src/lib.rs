@@ -12,7 +12,7 @@ mod notes;
 pub mod spans;
 
 use tr_analyze::model::{Analysis, Imported};
-use tr_insight::imports::{Import, Imports};
+use tr_insight::recordings::imports::{Import, Imports};
 pub use tr_programs::versions::ToolVersion;
 
 use lookup::Lookup;

@@ -10,7 +10,7 @@ use tr_programs::tools::Family;
 use tr_programs::versions::ToolVersion;
 
 use super::notes::ImportNote;
-use tr_insight::imports::TestCount;
+use tr_insight::recordings::imports::TestCount;
 
 /// The largest difference in nanoseconds between the clock of a tool that wrote a file and the recording's clock. The
 /// clock of the time of day is adjusted while a recording runs, and a tool reads its clock after its start. A guess:

@@ -14,7 +14,7 @@ use tr_programs::words;
 use super::lookup::{base, imported, names, program, Lookup, Placed};
 use super::notes::{ImportNote, WithoutProcess};
 use clock::Moments;
-use tr_insight::imports::TOLERATED;
+use tr_insight::recordings::imports::TOLERATED;
 
 pub use clock::Clock;
 

@@ -9,9 +9,10 @@ use tr_analyze::model::{Analysis, Process};
 use tr_analyze::schedule::Done;
 use tr_analyze::share;
 
-use tr_insight::label::Identity;
+use tr_insight::processes::label::Identity;
+use tr_insight::processes::{exit, label, who};
+use tr_insight::recordings::warnings;
 use tr_insight::Recording;
-use tr_insight::{exit, label, warnings, who};
 use tr_text::phrase::Phrase;
 use tr_text::units;
 

@@ -18,7 +18,7 @@ use tr_analyze::share;
 use tr_format::event::{Ktime, Tgid};
 
 use tr_advice::facts::BuildFacts;
-use tr_insight::shares::CpuShares;
+use tr_insight::cpus::shares::CpuShares;
 
 /// The tasks outside of the recorded run that use CPUs beside it, as the simulation assumes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

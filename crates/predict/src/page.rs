@@ -12,7 +12,7 @@ use tr_analyze::share;
 use super::predictor::wide_sentence;
 use super::render::{longest_parts, powers};
 use crate::{Forecast, Predictor};
-use tr_insight::{label, who};
+use tr_insight::processes::{label, who};
 use tr_report::html;
 use tr_text::{escape, json, units};
 

@@ -11,7 +11,7 @@ use tr_format::event::Ktime;
 
 use tr_advice::depends;
 use tr_advice::facts::{BuildFacts, STRAY};
-use tr_insight::size::{self, HeldMemory};
+use tr_insight::resources::size::{self, HeldMemory};
 use tr_insight::Recording;
 
 use tr_text::units;

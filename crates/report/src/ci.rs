@@ -1,6 +1,6 @@
 //! Writes the identifiers of the CI run in which a recording was made: as words, and as columns of a table.
 
-use tr_insight::ci::Ci;
+use tr_insight::recordings::ci::Ci;
 use tr_text::table::Sheet;
 
 /// The identifiers of the CI run in words for people, such as `run 17` and `commit 1f3a…`.

@@ -4,8 +4,8 @@ use serde_json::{json, Value};
 use tr_format::stack::Doing;
 
 use tr_insight::functions::{FunctionRow, Functions};
-use tr_insight::members::Members;
-use tr_insight::query::By;
+use tr_insight::views::members::Members;
+use tr_insight::views::query::By;
 use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Sheet, Table};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use tr_format::event::CpuId;
 
-use tr_insight::hist::Hist;
-use tr_insight::members::Members;
+use tr_insight::views::members::Members;
+use tr_insight::waits::hist::Hist;
 use tr_text::page::{Page, Span};
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Sheet, Table};

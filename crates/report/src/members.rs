@@ -1,7 +1,7 @@
 //! Makes the first columns, with name and id, of the report tables whose rows are groups of threads.
 
-use tr_insight::members::Members;
-use tr_insight::query::By;
+use tr_insight::views::members::Members;
+use tr_insight::views::query::By;
 use tr_text::table::{Cell, Table};
 
 /// A report table with its first columns, for rows that are groups of threads: the group's name, and the pid or tid

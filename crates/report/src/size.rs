@@ -5,10 +5,11 @@ use std::cmp::Reverse;
 
 use serde_json::{json, Value};
 
-use tr_insight::cpu_need::{CpuNeed, MOST_OF_THE_TIME_PERCENT};
-use tr_insight::size::{DiskNeed, MemoryNeed, RunnerSize};
-use tr_insight::view::View;
-use tr_insight::{label, memory};
+use tr_insight::cpus::cpu_need::{CpuNeed, MOST_OF_THE_TIME_PERCENT};
+use tr_insight::processes::label;
+use tr_insight::resources::memory;
+use tr_insight::resources::size::{DiskNeed, MemoryNeed, RunnerSize};
+use tr_insight::views::view::View;
 use tr_text::units;
 
 /// The greatest width in columns of the name of the process with the most memory, in the sentences about a runner's

@@ -1,4 +1,4 @@
-//! Reports on a recording that was not traced (`tr record --best-effort`), with the facts of [`tr_insight::untraced`].
+//! Reports on a recording that was not traced (`tr record --best-effort`), with the facts of [`tr_insight::recordings::untraced`].
 //! Everything else is unknown, and is `null` in JSON.
 
 use serde_json::{json, Value};
@@ -6,8 +6,9 @@ use tr_analyze::model::Analysis;
 use tr_format::meta::Usage;
 
 use crate::ci;
-use tr_insight::ci::Ci;
-use tr_insight::{exit, untraced, who};
+use tr_insight::processes::{exit, who};
+use tr_insight::recordings::ci::Ci;
+use tr_insight::recordings::untraced;
 use tr_text::page::{Page, Span};
 use tr_text::style::Paint;
 use tr_text::{escape, units};

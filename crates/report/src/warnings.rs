@@ -1,6 +1,6 @@
-//! Prints the warnings about a recording, which [`tr_insight::warnings`] collects, before the numbers.
+//! Prints the warnings about a recording, which [`tr_insight::recordings::warnings`] collects, before the numbers.
 
-use tr_insight::warnings::warnings;
+use tr_insight::recordings::warnings::warnings;
 use tr_insight::Recording;
 use tr_text::escape;
 use tr_text::page::Page;

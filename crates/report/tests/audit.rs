@@ -5,7 +5,7 @@ use tr_analyze::model::Analysis;
 use tr_analyze::{analyze, Options};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
-use tr_insight::audit::{doubts, impossible, Doubt};
+use tr_insight::recordings::audit::{doubts, impossible, Doubt};
 use tr_sim::blocks::{Cut, Order};
 use tr_sim::config::Config;
 use tr_sim::recording::Recording;

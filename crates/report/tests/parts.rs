@@ -3,8 +3,8 @@
 
 use serde_json::json;
 use tr_format::event::{Argv, Comm};
-use tr_insight::hist::{Hist, Length};
-use tr_insight::members::Collect;
+use tr_insight::views::members::Collect;
+use tr_insight::waits::hist::{Hist, Length};
 use tr_programs::command_line::{label_of, program_of};
 use tr_report::hist::draw;
 use tr_text::escape::{command, text};

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use tr_analyze::Options;
 use tr_export::compile_commands;
-use tr_insight::compile_commands::{CompileCommand, CompileCommands};
+use tr_insight::processes::compile_commands::{CompileCommand, CompileCommands};
 use tr_output::FileKind;
 use tr_text::{escape, units};
 

@@ -9,8 +9,8 @@ use tr_analyze::model::Analysis;
 use tr_analyze::Options;
 use tr_export::dataset;
 use tr_export::dataset::{trace, Place, Table};
-use tr_insight::ci_jobs;
-use tr_insight::query::Filter;
+use tr_insight::recordings::ci_jobs;
+use tr_insight::views::query::Filter;
 use tr_text::units;
 
 use super::options::{has_date, min_or, refuse_part, Args};

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use tr_analyze::{Analysis, Options};
 use tr_format::stack::Doing;
-use tr_insight::{calls, frames, label};
+use tr_insight::functions::frames;
+use tr_insight::processes::label;
+use tr_insight::resources::calls;
 use tr_programs::command_line;
 use tr_record::hang::{Hang, HangLimit, HangWait, HungProcess};
 use tr_redact::Redactor;

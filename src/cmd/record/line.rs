@@ -15,7 +15,7 @@ use nix::sys::termios::{tcgetattr, LocalFlags};
 use tr_format::event::{
     Argv, Comm, Ktime, LifeEvent, LifeKind, Reason, SchedEvent, SchedKind, Tgid, Tid,
 };
-use tr_insight::now::{clock, Jobs, Living, Waits};
+use tr_insight::processes::now::{clock, Jobs, Living, Waits};
 use tr_record::{Watcher, Watching};
 use tr_text::called::TR;
 use tr_text::units::shorten;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tr_bpf::RemedyKind;
 use tr_format::event::{LifeKind, LossCause};
 use tr_format::meta::Method as RecordedBy;
-use tr_insight::warnings;
+use tr_insight::recordings::warnings;
 use tr_record::doctor::knows;
 use tr_record::{Config, Error, Follow, Notice, Report, Target};
 use tr_redact::Redactor;

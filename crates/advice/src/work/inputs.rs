@@ -13,7 +13,7 @@ use tr_programs::program_name::ProgramName;
 use tr_programs::table::utilities::UtilityUse;
 
 use crate::facts::BuildFacts;
-use tr_insight::exit;
+use tr_insight::processes::exit;
 
 /// The largest number of programs that ran between two equal executions and are examined for changes of files. This
 /// bounds the work for a forged file with thousands of programs.

@@ -15,7 +15,7 @@ use super::inputs::{Inputs, ABOVE, REPEATED};
 use crate::candidate::{AdviceKind, Candidate, Certainty};
 use crate::directories::{Directories, Directory};
 use crate::facts::{BuildFacts, Execution};
-use tr_insight::normal::{argument, Paths};
+use tr_insight::processes::normal::{argument, Paths};
 
 /// A call of a program: the program, the parts of its arguments that are equal in all runs of one build, and its
 /// working directory. Executions with equal calls may repeat work.

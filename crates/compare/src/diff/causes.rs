@@ -15,8 +15,8 @@ use super::parts::WallPart;
 use super::run::{Figure, Run};
 use super::sides::Sides;
 use super::spread::{median, Difference, SpreadVerdict, Statistic};
-use tr_insight::demands::Demand;
-use tr_insight::loads::Load;
+use tr_insight::resources::demands::Demand;
+use tr_insight::resources::loads::Load;
 use tr_text::named;
 use tr_text::units;
 

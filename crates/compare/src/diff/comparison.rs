@@ -10,8 +10,8 @@ use super::run::{Figure, Run};
 use super::sides::Sides;
 use super::spread::Difference;
 use super::steps::StepChange;
-use tr_insight::demands::Demand;
-use tr_insight::loads::Load;
+use tr_insight::resources::demands::Demand;
+use tr_insight::resources::loads::Load;
 use tr_text::units;
 
 /// A comparison of builds: the runs of the base and the new runs, and all differences between the two sides.

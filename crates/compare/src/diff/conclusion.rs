@@ -8,7 +8,7 @@ use super::run::Figure;
 use super::spread::{percent, signed, Difference, SpreadVerdict};
 use super::Diff;
 use super::{commands, ends, methods};
-use tr_insight::demands::Demand;
+use tr_insight::resources::demands::Demand;
 use tr_text::phrase::Phrase;
 use tr_text::units;
 

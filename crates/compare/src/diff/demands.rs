@@ -2,7 +2,7 @@
 
 use super::sides::Sides;
 use super::spread::{signed, Difference};
-use tr_insight::demands::Demand;
+use tr_insight::resources::demands::Demand;
 
 /// The difference between two builds in a demand, such as the bytes read from disks, as text with sign
 /// and unit.

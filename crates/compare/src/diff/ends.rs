@@ -1,7 +1,7 @@
 //! Finds out how the builds of a comparison ended. The times of a build that failed measure no whole build.
 
 use super::{Diff, Run};
-use tr_insight::exit;
+use tr_insight::processes::exit;
 use tr_text::units;
 
 impl Run {

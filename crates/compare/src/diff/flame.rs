@@ -7,7 +7,7 @@ use super::functions::{period, SampledDifference};
 use super::profile::{NodeName, ProfilePair};
 use super::spread::{signed, Difference};
 use super::Diff;
-use tr_insight::frames::Name;
+use tr_insight::functions::frames::Name;
 use tr_text::escape::html;
 use tr_text::pictures;
 use tr_text::units;

@@ -12,7 +12,7 @@ use super::profile::{FunctionTimes, Profile};
 use super::run::Run;
 use super::sides::Sides;
 use super::spread::{Difference, SpreadVerdict};
-use tr_insight::frames::Name;
+use tr_insight::functions::frames::Name;
 use tr_insight::functions::SampleSum;
 use tr_programs::program_name::ProgramName;
 

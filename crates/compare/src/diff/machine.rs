@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::run::{Figure, Run};
 use super::sides::Sides;
 use super::spread::Difference;
-use tr_insight::loads::Load;
+use tr_insight::resources::loads::Load;
 
 /// A system call whose number or time differs between the two sides of a comparison.
 #[derive(Clone, Debug)]

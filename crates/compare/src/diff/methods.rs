@@ -5,7 +5,7 @@ use tr_analyze::model::Basis;
 
 use super::run::{Figure, Figures, Run};
 use super::Diff;
-use tr_insight::demands::Demand;
+use tr_insight::resources::demands::Demand;
 
 /// The name of the method by which a run was recorded. Methods that record the same facts have one name: `sudo`
 /// attaches the same BPF programs as `bpf`. Runs that only have totals of each task (`--light`, some imports) have a

@@ -14,9 +14,9 @@ use tr_analyze::network::Ends;
 use tr_analyze::programs::Groups;
 use tr_analyze::schedule::Schedule;
 
-pub use tr_insight::parts::{PartTimes, WallPart};
-use tr_insight::size;
+use tr_insight::resources::size;
 use tr_insight::verdicts::others;
+pub use tr_insight::verdicts::parts::{PartTimes, WallPart};
 use tr_programs::program_name::ProgramName;
 
 /// The wall time of one run, divided into parts along the critical path. The parts are in ns and add up to

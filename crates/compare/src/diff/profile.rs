@@ -9,9 +9,9 @@ use tr_format::meta::Extra;
 use tr_format::stack::Doing;
 
 use super::run::Run;
-use tr_insight::frames::{Name, Names};
+use tr_insight::functions::frames::{Name, Names};
 use tr_insight::functions::SampleSum;
-use tr_insight::label;
+use tr_insight::processes::label;
 use tr_programs::program_name::ProgramName;
 use tr_text::escape;
 

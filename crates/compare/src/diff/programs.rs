@@ -8,7 +8,7 @@ use super::align::Slot;
 use super::ask::Ask;
 use super::run::Figure;
 use super::spread::{Difference, PerSide, SpreadVerdict};
-use tr_insight::step_sums::add;
+use tr_insight::verdicts::step_sums::add;
 use tr_programs::program_name::ProgramName;
 
 /// The difference in one program between the base and the new runs: the sums over all processes that run it.

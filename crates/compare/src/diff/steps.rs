@@ -6,8 +6,8 @@ use super::ask::Ask;
 use super::run::Run;
 use super::sides::Sides;
 use super::spread::{median, Difference, PerSide, SpreadVerdict};
-use tr_insight::parts::WallPart;
-use tr_insight::step_sums::StepSum;
+use tr_insight::verdicts::parts::WallPart;
+use tr_insight::verdicts::step_sums::StepSum;
 use tr_programs::steps::StepKind;
 use tr_text::phrase::Phrase;
 

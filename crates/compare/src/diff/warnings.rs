@@ -38,7 +38,9 @@ pub(super) fn warnings(diff: &Diff) -> Vec<String> {
     };
     same("number of CPUs", cpus, " and ");
     for run in &diff.left_out {
-        let end = run.status.map_or("?".into(), tr_insight::exit::words);
+        let end = run
+            .status
+            .map_or("?".into(), tr_insight::processes::exit::words);
         said.push(format!(
             "{} is left out: its build failed ({end})",
             run.file

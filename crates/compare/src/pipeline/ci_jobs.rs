@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use tr_insight::ci_jobs::{find, CiJob, RecordedJob};
+use tr_insight::recordings::ci_jobs::{find, CiJob, RecordedJob};
 use tr_text::escape;
 
 use super::{Graph, Job};

@@ -22,8 +22,8 @@ use tr_format::meta::Metadata;
 pub use reduce::tables;
 use table::Row;
 pub use table::{Column, ColumnType, Table, Value};
-use tr_insight::ci::Ci;
-use tr_insight::identity;
+use tr_insight::recordings::ci::Ci;
+use tr_insight::recordings::identity;
 use tr_text::units;
 use tr_text::units::hex;
 

@@ -8,10 +8,11 @@ use tr_analyze::ending::WaitEnd;
 use tr_analyze::model::{Analysis, ProcessIx, ThreadIx};
 use tr_analyze::timeline::{Actor, Bucket, Stretch, Wait as WaitState};
 use tr_format::event::{Ktime, Point, Reason};
-use tr_insight::query::containers;
+use tr_insight::processes::{label, who};
 use tr_insight::steps::times::AllTimes;
 use tr_insight::verdicts::StepVerdicts;
-use tr_insight::{label, who, Recording};
+use tr_insight::views::query::containers;
+use tr_insight::Recording;
 use tr_programs::steps::StepKind;
 use tr_text::escape;
 

@@ -4,7 +4,7 @@
 use tr_analyze::model::Analysis;
 use tr_format::meta::Metadata;
 use tr_import::otlp::messages::{Any, AnyValue, KeyValue, Resource};
-use tr_insight::ci::Ci;
+use tr_insight::recordings::ci::Ci;
 use tr_text::escape;
 
 use super::Given;

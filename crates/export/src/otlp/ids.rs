@@ -17,7 +17,7 @@ use tr_format::ci::{JOB_STARTED_AT, SPAN_ID, TRACEPARENT};
 use tr_format::meta::Metadata;
 use tr_format::trace_context::{bytes, TraceContext};
 
-use tr_insight::identity;
+use tr_insight::recordings::identity;
 
 /// The source from which the ids of exported spans are made (`tr export --ids`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

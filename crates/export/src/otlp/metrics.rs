@@ -10,11 +10,13 @@ use std::io::{self, Write};
 use tr_advice::advise;
 use tr_analyze::model::Analysis;
 use tr_import::otlp::messages::KeyValue;
-use tr_insight::ci::Ci;
-use tr_insight::job_figures::{self, job_figures, FigureUnit, JobFigure};
-use tr_insight::size::RunnerSize;
-use tr_insight::view::View;
-use tr_insight::{exit, label, memory, path};
+use tr_insight::path;
+use tr_insight::processes::{exit, label};
+use tr_insight::recordings::ci::Ci;
+use tr_insight::resources::job_figures::{self, job_figures, FigureUnit, JobFigure};
+use tr_insight::resources::memory;
+use tr_insight::resources::size::RunnerSize;
+use tr_insight::views::view::View;
 
 use super::attributes::{resource, text, TASK_NAME};
 use super::metric_messages::{

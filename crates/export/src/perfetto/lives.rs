@@ -13,7 +13,7 @@ use tr_format::reader::Trace;
 use super::bundle::{Cpu, BUNDLE};
 use super::packets::{id, text, Packets, TrackOptions, PRIO};
 use crate::messages::*;
-use tr_insight::view::View;
+use tr_insight::views::view::View;
 
 const CLONE_THREAD: u64 = 0x10000;
 

@@ -18,7 +18,7 @@ use super::bundle::{Cpu, BUNDLE};
 use super::detail::{Merger, Piece};
 use super::packets::{id, Packets, NOT_RECORDED};
 use crate::messages::*;
-use tr_insight::view::View;
+use tr_insight::views::view::View;
 
 /// The interval in ns between two values of the exported counter, which shows how many tasks are running.
 const INTERVAL: u64 = 10_000_000;

@@ -11,7 +11,7 @@ use crate::finder::{Explains, Finder};
 use crate::passes::code;
 use crate::reactions::runs_tests;
 use crate::texts::Decided;
-use tr_insight::exit;
+use tr_insight::processes::exit;
 
 /// The signals with which a program may end itself, for any reason: SIGILL, SIGTRAP, SIGABRT and SIGINT. SIGINT is
 /// among them because a shell sends SIGINT to itself after this signal has ended a child.

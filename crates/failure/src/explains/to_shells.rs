@@ -9,7 +9,7 @@ use crate::afterwards::until_the_end;
 use crate::finder::{Explains, Finder};
 use crate::passes::{code, is_question, is_unstarted, passes, Passes, AT_ONCE, LONG};
 use crate::scripts;
-use tr_insight::roles::runs_jobs;
+use tr_insight::processes::roles::runs_jobs;
 
 /// The exit statuses that a shell can have by itself: after a builtin or an expansion that failed (2 in dash), and
 /// after a program that could not be started.

@@ -6,8 +6,8 @@ use tr_programs::tools::Role;
 
 use crate::finder::{Explains, Finder};
 use crate::passes::NEAR;
-use tr_insight::exit;
-use tr_insight::roles::{role, tool};
+use tr_insight::processes::exit;
+use tr_insight::processes::roles::{role, tool};
 
 impl Finder<'_> {
     /// How the failure of a child explains the failure of a test runner.

@@ -19,8 +19,8 @@ use tr_format::event::Ktime;
 use tr_programs::steps::{Integration, StepKind};
 use tr_programs::words;
 
-use crate::exit;
-use crate::imports::TOLERATED;
+use crate::processes::exit;
+use crate::recordings::imports::TOLERATED;
 use tr_text::phrase::Phrase;
 use tr_text::units;
 

@@ -14,14 +14,14 @@ use tr_analyze::timeline::{Actor, Bucket, Stretch};
 use tr_format::counters::Counter;
 use tr_format::event::{Ktime, Reason};
 
-use crate::exit;
-use crate::label;
-use crate::memory::evicts;
-use crate::network::Host;
-use crate::parts::{PartTimes, WallPart};
+use crate::processes::exit;
+use crate::processes::label;
+use crate::processes::who;
+use crate::resources::memory::evicts;
+use crate::resources::network::Host;
 use crate::steps::times::OwnSegment;
 use crate::steps::{StepIx, Steps};
-use crate::who;
+use crate::verdicts::parts::{PartTimes, WallPart};
 use tr_text::phrase::Phrase;
 
 /// The largest number of entries in a parent's timeline that are examined for one child, to find out what the parent

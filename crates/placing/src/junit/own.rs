@@ -10,7 +10,7 @@ use super::report::{Case, Report, Suite, LEAST_ERROR};
 use super::runner::TRIED;
 use super::serial::{self, Place, Test};
 use crate::lookup::{base, signed, Lookup, CLOCKS};
-use tr_insight::imports::TOLERATED;
+use tr_insight::recordings::imports::TOLERATED;
 
 /// The number of words at the start of a command line that can name the program. A decision: they are an interpreter
 /// and its script.

@@ -10,7 +10,7 @@ use super::runner::TRIED;
 use crate::lookup::{imported, ktime, signed};
 use crate::notes::ImportNote;
 use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx, ThreadIx};
-use tr_insight::imports::TOLERATED;
+use tr_insight::recordings::imports::TOLERATED;
 
 /// The unit of seconds: the number of nanoseconds in one second.
 const SECOND: i64 = 1_000_000_000;

@@ -11,7 +11,7 @@ use tr_programs::steps::Tests;
 
 use super::anywhere::Anywhere;
 use crate::lookup::{ktime, program, signed, CLOCKS};
-use tr_insight::imports::TOLERATED;
+use tr_insight::recordings::imports::TOLERATED;
 
 /// The largest error in nanoseconds of the place of a test that gets figures. With a larger error, the CPU time could
 /// belong to a neighbouring test, however long the test is. A guess; the script `reporters.py` tests the places of 35

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::lookup::Placed;
-use tr_insight::imports::{TestCount, UnplacedTest};
+use tr_insight::recordings::imports::{TestCount, UnplacedTest};
 use tr_programs::words;
 
 /// The smallest error in nanoseconds that is assumed for the length of a test, however many digits the report has. The

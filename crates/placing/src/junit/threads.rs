@@ -11,7 +11,7 @@ use tr_analyze::model::{Analysis, Doubt, Imported, ImportedKind, ThreadIx};
 use super::placer::{Placer, LONGER};
 use super::report::{Case, Suite, LEAST_ERROR};
 use crate::lookup::{imported, signed, CLOCKS};
-use tr_insight::imports::TOLERATED;
+use tr_insight::recordings::imports::TOLERATED;
 
 /// The number of bytes of a thread's name that the kernel keeps (`TASK_COMM_LEN` without the zero at the end).
 const NAME: usize = 15;

@@ -5,7 +5,7 @@ use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::network::Connection;
 use tr_format::event::Ktime;
 
-use tr_insight::who;
+use tr_insight::processes::who;
 use tr_text::strings::Strings;
 
 /// The largest number of TCP connections and DNS queries together that the HTML report shows.

@@ -27,9 +27,10 @@ use tr_analyze::model::Analysis;
 use crate::ci;
 use crate::packed::text;
 use crate::untraced::{origin, usage_lines};
-use tr_insight::ci::Ci;
+use tr_insight::processes::who;
+use tr_insight::recordings::ci::Ci;
+use tr_insight::recordings::untraced;
 use tr_insight::Recording;
-use tr_insight::{untraced, who};
 use tr_text::escape;
 
 /// The template of the `<head>` of every HTML page that `tr` writes.

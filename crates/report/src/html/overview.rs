@@ -8,10 +8,11 @@ use tr_format::meta::Scope;
 use crate::ci;
 use tr_advice::{programs, Advice, BuildVerdict};
 use tr_failure::{Failure, Failures};
-use tr_insight::ci::Ci;
-use tr_insight::imports::Imports;
-use tr_insight::shares::CpuShares;
-use tr_insight::{exit, versions, warnings, who};
+use tr_insight::cpus::shares::CpuShares;
+use tr_insight::processes::{exit, who};
+use tr_insight::recordings::ci::Ci;
+use tr_insight::recordings::imports::Imports;
+use tr_insight::recordings::{versions, warnings};
 use tr_text::object;
 use tr_text::{escape, units};
 

@@ -9,9 +9,9 @@ use tr_analyze::critical_path::{CriticalPath, Then};
 use tr_analyze::kinds::{ByKind, TimeKind};
 use tr_analyze::model::Analysis;
 
-use tr_insight::kinds;
+use tr_insight::path::kinds;
+use tr_insight::path::path_steps::{PathBySteps, StepShare};
 use tr_insight::path::{self, PathUse};
-use tr_insight::path_steps::{PathBySteps, StepShare};
 use tr_insight::steps::Steps;
 use tr_text::object;
 

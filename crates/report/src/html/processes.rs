@@ -7,9 +7,10 @@ use tr_programs::command_line;
 use crate::html::columns::differences;
 use crate::html::digits::Digits;
 use crate::html::steps::Chosen;
-use tr_insight::known::{by_events, by_tr};
+use tr_insight::processes::{exit, label};
+use tr_insight::recordings::known::{by_events, by_tr};
 use tr_insight::steps::Step;
-use tr_insight::{exit, label, query};
+use tr_insight::views::query;
 use tr_text::escape;
 use tr_text::strings::Strings;
 

@@ -15,7 +15,7 @@ use tr_format::stack::{Doing, Place};
 
 use crate::html::blob::Columns;
 use crate::html::segments::{kind, RUNNING, UNKNOWN_WAIT};
-use tr_insight::frames::{Name, Names};
+use tr_insight::functions::frames::{Name, Names};
 use tr_insight::functions::{wait_of, SampleSum};
 use tr_text::object;
 use tr_text::strings::Strings;

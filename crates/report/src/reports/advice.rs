@@ -7,8 +7,8 @@ use crate::output::Report;
 use crate::size;
 use tr_advice::{Advice, BuildAdvice};
 use tr_insight::path;
-use tr_insight::size::RunnerSize;
-use tr_insight::view::View;
+use tr_insight::resources::size::RunnerSize;
+use tr_insight::views::view::View;
 use tr_text::called::TR;
 use tr_text::page::{Page, Span};
 use tr_text::style::{Paint, Style};
@@ -61,7 +61,11 @@ impl<'a> AdviceReport<'a> {
         let processes = advice.processes.iter().take(NAMED);
         let names = processes.map(|ix| {
             let process = analysis.process(*ix);
-            format!("{} ({})", tr_insight::label::label(process), process.pid.0)
+            format!(
+                "{} ({})",
+                tr_insight::processes::label::label(process),
+                process.pid.0
+            )
         });
         let names: Vec<String> = names.map(|name| units::shorten(&name, 40)).collect();
         let text = |names: &[String]| {

@@ -1,9 +1,9 @@
-//! The report that compares the sums over events with the kernel's own sums, see [`tr_insight::audit`].
+//! The report that compares the sums over events with the kernel's own sums, see [`tr_insight::recordings::audit`].
 
 use serde_json::Value;
 
 use crate::output::Report;
-use tr_insight::audit::{Audit, Worst};
+use tr_insight::recordings::audit::{Audit, Worst};
 use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Sheet, Table};

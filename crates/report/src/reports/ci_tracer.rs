@@ -24,9 +24,9 @@ use tr_analyze::arena::Arena;
 use tr_analyze::model::{Process, ProcessIx};
 use tr_format::event::CgroupId;
 
-use tr_insight::cpu_series::CpuSeries;
-use tr_insight::query;
-use tr_insight::view::View;
+use tr_insight::cpus::cpu_series::CpuSeries;
+use tr_insight::views::query;
+use tr_insight::views::view::View;
 use tr_text::json;
 
 /// A time in nanoseconds as an exact decimal number, in a unit of `10^digits` ns.

@@ -7,8 +7,8 @@ use tr_analyze::contention::{Contention, Division, Occupant};
 
 use crate::output::Report;
 use tr_insight::cpus::{Cpu, CpuTimes};
-use tr_insight::view::View;
-use tr_insight::who;
+use tr_insight::processes::who;
+use tr_insight::views::view::View;
 use tr_text::called::TR;
 use tr_text::page::Page;
 use tr_text::style::Style;

@@ -6,8 +6,8 @@ use tr_format::device::{Block, Device, Requests, GROUPS};
 use tr_format::meta::Extra;
 
 use super::not_known;
-use tr_insight::disk_requests::{add, disks, percentile, DiskRequests};
-use tr_insight::view::View;
+use tr_insight::resources::disk_requests::{add, disks, percentile, DiskRequests};
+use tr_insight::views::view::View;
 use tr_text::json::with;
 use tr_text::page::Page;
 use tr_text::style::Paint;

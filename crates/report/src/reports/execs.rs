@@ -7,10 +7,10 @@ use serde_json::{json, Value};
 
 use crate::encode::{self, ShownTimes, TimeColumn, AFTER_TIMES};
 use crate::output::Report;
-use tr_insight::executions::{executions, sort, Execution};
-use tr_insight::exit;
-use tr_insight::query::Sort;
-use tr_insight::view::View;
+use tr_insight::processes::executions::{executions, sort, Execution};
+use tr_insight::processes::exit;
+use tr_insight::views::query::Sort;
+use tr_insight::views::view::View;
 use tr_text::escape;
 use tr_text::json;
 use tr_text::page::Page;

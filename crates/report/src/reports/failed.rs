@@ -2,7 +2,7 @@
 
 use tr_failure::{Failure, Failures, PERHAPS};
 use tr_insight::verdicts::StepVerdicts;
-use tr_insight::view::View;
+use tr_insight::views::view::View;
 use tr_text::called::TR;
 use tr_text::page::{Page, Span};
 use tr_text::style::{Paint, Style};

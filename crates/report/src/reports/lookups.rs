@@ -9,8 +9,8 @@ use tr_analyze::model::ProcessIx;
 use tr_format::meta::Extra;
 
 use super::not_known;
-use tr_insight::view::View;
-use tr_insight::{label, who};
+use tr_insight::processes::{label, who};
+use tr_insight::views::view::View;
 use tr_text::page::Page;
 use tr_text::style::Paint;
 use tr_text::table::{Cell, Table};

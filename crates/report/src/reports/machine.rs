@@ -5,9 +5,9 @@ use tr_analyze::machine::{throttled_containers, Range};
 use tr_format::counters::{Counter, Unit};
 
 use crate::output::Report;
-use tr_insight::label;
-use tr_insight::machine::{Interval, MachineFigures};
-use tr_insight::view::View;
+use tr_insight::processes::label;
+use tr_insight::resources::machine::{Interval, MachineFigures};
+use tr_insight::views::view::View;
 use tr_text::json::with;
 use tr_text::page::Page;
 use tr_text::strips::{fit, shade};

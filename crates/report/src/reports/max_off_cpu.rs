@@ -4,8 +4,8 @@
 use serde_json::{json, Value};
 
 use crate::output::Report;
-use tr_insight::label;
-use tr_insight::longest_off_cpu::{Longest, LongestOffCpu};
+use tr_insight::processes::label;
+use tr_insight::waits::longest_off_cpu::{Longest, LongestOffCpu};
 use tr_text::page::Page;
 use tr_text::style::Style;
 use tr_text::table::{Cell, Sheet, Table, Title};

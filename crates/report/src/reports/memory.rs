@@ -11,11 +11,13 @@ use tr_format::meta::Known;
 
 use crate::members;
 use crate::output::Report;
-use tr_insight::label;
-use tr_insight::members::{members, Members};
-use tr_insight::memory::{cgroup_peak, facts, largest, limit, samples, sum, MemorySum, Resident};
-use tr_insight::query::By;
-use tr_insight::view::View;
+use tr_insight::processes::label;
+use tr_insight::resources::memory::{
+    cgroup_peak, facts, largest, limit, samples, sum, MemorySum, Resident,
+};
+use tr_insight::views::members::{members, Members};
+use tr_insight::views::query::By;
+use tr_insight::views::view::View;
 use tr_text::page::{Page, Span};
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Sheet, Table};

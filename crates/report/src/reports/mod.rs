@@ -35,9 +35,9 @@ use tr_format::meta::Extra;
 
 use self::not_known::NotKnown;
 pub use crate::output::Report;
-use tr_insight::cpu_series::CpuSeries;
-use tr_insight::longest_off_cpu::LongestOffCpu;
-pub use tr_insight::view::{Ask, View};
+use tr_insight::cpus::cpu_series::CpuSeries;
+pub use tr_insight::views::view::{Ask, View};
+use tr_insight::waits::longest_off_cpu::LongestOffCpu;
 use tr_text::named;
 
 named! {
@@ -154,7 +154,7 @@ impl ReportKind {
                 Box::new(quality::QualityReport::new(view))
             }),
             Self::Audit => of(Trust, SumsOfEvents, |view| {
-                Box::new(tr_insight::audit::audit(view.analysis))
+                Box::new(tr_insight::recordings::audit::audit(view.analysis))
             }),
         }
     }

@@ -11,10 +11,10 @@ use tr_format::network::Ending;
 
 use super::lookups::Lookups;
 use crate::output::Report;
-use tr_insight::label;
-use tr_insight::network::{Host, NetworkSum, Remotes};
 use tr_insight::path;
-use tr_insight::view::View;
+use tr_insight::processes::label;
+use tr_insight::resources::network::{Host, NetworkSum, Remotes};
+use tr_insight::views::view::View;
 use tr_text::page::{Page, Span};
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Sheet, Table};

@@ -9,11 +9,11 @@ use tr_analyze::timeline::Actor;
 
 use crate::members;
 use crate::output::Report;
-use tr_insight::label;
-use tr_insight::members::Members;
-use tr_insight::off_cpu::{OffCpuWaits, ReasonSum, ReasonSums, ThreadWait};
-use tr_insight::view::View;
-use tr_insight::who;
+use tr_insight::processes::label;
+use tr_insight::processes::who;
+use tr_insight::views::members::Members;
+use tr_insight::views::view::View;
+use tr_insight::waits::off_cpu::{OffCpuWaits, ReasonSum, ReasonSums, ThreadWait};
 use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Sheet, Table};

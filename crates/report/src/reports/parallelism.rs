@@ -10,11 +10,11 @@ use tr_analyze::parallelism::{self, Alone, AloneSum, Idle, Parallelism};
 use tr_analyze::programs::Groups;
 
 use crate::output::Report;
-use tr_insight::cpu_demand::machines_of_use;
-use tr_insight::kinds;
-use tr_insight::label;
+use tr_insight::cpus::cpu_demand::machines_of_use;
 use tr_insight::path;
-use tr_insight::view::View;
+use tr_insight::path::kinds;
+use tr_insight::processes::label;
+use tr_insight::views::view::View;
 use tr_text::page::{Page, Span};
 use tr_text::phrase::Phrase;
 use tr_text::style::{Paint, Style};

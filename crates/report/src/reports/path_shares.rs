@@ -3,11 +3,11 @@
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::kinds::TimeKind;
 use tr_analyze::programs::Groups;
+use tr_insight::path::path_steps::{PathBySteps, StepShare};
 use tr_insight::path::{self, shares, Share};
-use tr_insight::path_steps::{PathBySteps, StepShare};
-use tr_insight::query::By;
 use tr_insight::steps::Steps;
-use tr_insight::view::View;
+use tr_insight::views::query::By;
+use tr_insight::views::view::View;
 use tr_text::page::{BarRow, Bars, Page};
 use tr_text::style::Paint;
 use tr_text::units;

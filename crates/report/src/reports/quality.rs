@@ -3,11 +3,11 @@
 use serde_json::{json, Value};
 
 use crate::output::Report;
-use tr_insight::audit;
-use tr_insight::imports::{self, Import};
-use tr_insight::view::View;
-use tr_insight::warnings::{anomalies, clocks, lost, warnings};
-use tr_insight::who;
+use tr_insight::processes::who;
+use tr_insight::recordings::audit;
+use tr_insight::recordings::imports::{self, Import};
+use tr_insight::recordings::warnings::{anomalies, clocks, lost, warnings};
+use tr_insight::views::view::View;
 use tr_text::json::text;
 use tr_text::page::Page;
 use tr_text::style::{Paint, Style};

@@ -5,8 +5,8 @@ use serde_json::{json, Value};
 use tr_analyze::model::Basis;
 
 use crate::output::Report;
-use tr_insight::cpu_series::{CpuSeries, ProcessSeries};
-use tr_insight::label;
+use tr_insight::cpus::cpu_series::{CpuSeries, ProcessSeries};
+use tr_insight::processes::label;
 use tr_text::page::{Page, Span};
 use tr_text::strips::{fit, shade};
 use tr_text::style::{Paint, Style};

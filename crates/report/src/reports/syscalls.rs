@@ -8,10 +8,10 @@ use tr_analyze::model::ProcessIx;
 use tr_format::counters::CallSum;
 
 use crate::output::Report;
-use tr_insight::calls::name_of;
-use tr_insight::members::{members, Members};
-use tr_insight::query::By;
-use tr_insight::view::View;
+use tr_insight::resources::calls::name_of;
+use tr_insight::views::members::{members, Members};
+use tr_insight::views::query::By;
+use tr_insight::views::view::View;
 use tr_text::page::Page;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Sheet, Table};

@@ -13,11 +13,11 @@ use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 
 use crate::output::Report;
-use tr_insight::exit;
-use tr_insight::exit::Exit;
-use tr_insight::label;
-use tr_insight::subtrees::{SubtreeSum, Subtrees, TreeRow};
-use tr_insight::view::View;
+use tr_insight::processes::exit;
+use tr_insight::processes::exit::Exit;
+use tr_insight::processes::label;
+use tr_insight::processes::subtrees::{SubtreeSum, Subtrees, TreeRow};
+use tr_insight::views::view::View;
 use tr_text::levels::Levels;
 use tr_text::page::Page;
 use tr_text::style::{Paint, Style};

@@ -4,8 +4,8 @@
 use tr_analyze::disks::Disk;
 
 use super::devices;
-use tr_insight::disk::WaitSum;
-use tr_insight::members::Members;
+use tr_insight::resources::disk::WaitSum;
+use tr_insight::views::members::Members;
 use tr_text::escape;
 use tr_text::table::{Cell, Table};
 use tr_text::units;

@@ -3,7 +3,7 @@
 
 use serde_json::{json, Value};
 
-use tr_insight::cpu_demand::{CpuDemand, MachineSize};
+use tr_insight::cpus::cpu_demand::{CpuDemand, MachineSize};
 use tr_text::page::Page;
 use tr_text::table::{Cell, Table};
 use tr_text::units;

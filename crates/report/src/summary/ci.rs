@@ -5,7 +5,7 @@ use std::fmt::Write;
 use tr_analyze::model::Analysis;
 
 use super::Summary;
-use tr_insight::job_figures::{job_figures, FigureName, FigureUnit, JobFigure};
+use tr_insight::resources::job_figures::{job_figures, FigureName, FigureUnit, JobFigure};
 use tr_text::escape;
 
 /// The largest number of warnings about delayed steps. GitHub shows ten warnings for each step of a job.

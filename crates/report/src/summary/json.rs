@@ -7,9 +7,9 @@ use tr_analyze::model::Analysis;
 use super::{Summary, TimedPart};
 use crate::size;
 use tr_failure::{Failure, ScriptLine};
-use tr_insight::exit::Exit;
-use tr_insight::imports::TestCount;
-use tr_insight::warnings;
+use tr_insight::processes::exit::Exit;
+use tr_insight::recordings::imports::TestCount;
+use tr_insight::recordings::warnings;
 use tr_text::json::document;
 use tr_text::units;
 

@@ -5,7 +5,7 @@ use tr_analyze::model::Times;
 use super::*;
 use crate::diff::warnings;
 use crate::diff::{compare, Ask, Diff, Figures};
-use tr_insight::loads::Loads;
+use tr_insight::resources::loads::Loads;
 
 const SECOND: u64 = 1_000_000_000;
 

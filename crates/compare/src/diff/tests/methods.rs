@@ -18,7 +18,7 @@ fn run() -> Run {
         label: "cc1 a.c".into(),
         figures: Figures::new(10, &times, None, Some(7)),
     });
-    let step = tr_insight::step_sums::StepSum {
+    let step = tr_insight::verdicts::step_sums::StepSum {
         path: Some(7),
         starved: Some(1),
         ..Default::default()

@@ -1,7 +1,7 @@
 //! Unit tests of the comparison of steps.
 
 use super::*;
-use tr_insight::parts::PartTimes;
+use tr_insight::verdicts::parts::PartTimes;
 
 /// A run with these steps, each with its name, wall time and CPU time.
 fn run(steps: &[(&str, u64, Option<u64>)]) -> Run {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::*;
 use crate::output::Report;
 use crate::reports::flame::Flame;
-use tr_insight::view::{Ask, View};
+use tr_insight::views::view::{Ask, View};
 use tr_insight::Recording;
 
 fn analysis() -> Analysis {

@@ -1,0 +1,11 @@
+pub mod ancestors;
+pub mod compile_commands;
+pub mod executions;
+pub mod exit;
+pub mod label;
+pub mod normal;
+pub mod now;
+pub mod roles;
+pub mod subtrees;
+pub mod timeout;
+pub mod who;

@@ -1,0 +1,10 @@
+pub mod audit;
+pub mod ci;
+pub mod ci_jobs;
+pub mod identity;
+pub mod imports;
+pub mod known;
+pub mod recording;
+pub mod untraced;
+pub mod versions;
+pub mod warnings;

@@ -1,0 +1,13 @@
+pub mod calls;
+pub mod course;
+pub mod demands;
+pub mod disk;
+pub mod disk_requests;
+pub mod in_use;
+pub mod job_figures;
+pub mod loads;
+pub mod machine;
+pub mod memory;
+pub mod network;
+pub mod servers;
+pub mod size;

@@ -1,0 +1,3 @@
+pub mod members;
+pub mod query;
+pub mod view;
