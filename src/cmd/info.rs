@@ -9,10 +9,10 @@ use tr_format::event::Ktime;
 use tr_format::meta::{Hardware, Known, Metadata};
 use tr_format::reader::{End, Unknown};
 use tr_format::scripts::RecordedScript;
-use tr_insight::processes::exit::Exit;
 use tr_insight::processes::{exit, who};
 use tr_insight::recordings::warnings;
 use tr_insight::recordings::warnings::CUT;
+use tr_report::status::Exit;
 use tr_report::untraced::{usage_json, usage_lines};
 use tr_text::{escape, units};
 

@@ -1,5 +1,7 @@
-//! Writes the identifiers of the CI run in which a recording was made: as words, and as columns of a table.
+//! Writes the identifiers of the CI run in which a recording was made: as words, as columns of a
+//! table, and as an object in JSON.
 
+use serde_json::{Map, Value};
 use tr_insight::recordings::ci::Ci;
 use tr_text::table::Sheet;
 
@@ -16,6 +18,15 @@ pub fn add_columns(ci: &Ci, sheet: &mut Sheet) {
     for (name, value) in ci.shown() {
         sheet.add_constant(format!("ci_{name}"), value);
     }
+}
+
+/// The identifiers of the CI run as a JSON object; `None` if the recording was not made in CI.
+pub fn json(ci: &Ci) -> Option<Value> {
+    let members = ci
+        .all()
+        .map(|(name, value)| (name.to_owned(), value.into()));
+    let members: Map<String, Value> = members.collect();
+    (!members.is_empty()).then_some(Value::Object(members))
 }
 
 #[cfg(test)]
@@ -62,5 +73,6 @@ mod tests {
             ["run 17", "commit =1+1", "branch main"]
         );
         assert!(words(&ci(&[])).is_empty());
+        assert_eq!(json(&ci(&[])), None);
     }
 }

@@ -5,6 +5,8 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use crate::ci;
+use crate::status::Exit;
 use serde::Serialize;
 use serde_json::ser::PrettyFormatter;
 use serde_json::{json, Value};
@@ -16,7 +18,6 @@ use crate::encode::{argv, Times};
 use crate::output::Report;
 use crate::reports::top::Top;
 use crate::untraced::usage_json;
-use tr_insight::processes::exit::Exit;
 use tr_insight::recordings::audit::{audit, Audit};
 use tr_insight::recordings::ci::Ci;
 use tr_insight::recordings::known::{by_events, by_tr};
@@ -136,7 +137,7 @@ object! {
         method: Option<String> =
             analysis.meta.origin.map(|_| analysis.meta.recorded_by().to_owned()),
         #[serde(skip_serializing_if = "Option::is_none")]
-        ci: Option<Value> = Ci::new(&analysis.meta).json(),
+        ci: Option<Value> = ci::json(&Ci::new(&analysis.meta)),
         not_traced: Option<String> = analysis.meta.not_traced.clone(),
         // The resource usage of COMMAND from `wait4`, for a run without tracing.
         usage: Option<Value> = analysis.meta.not_traced.as_ref().map(|_| usage_json(usage(analysis))),

@@ -13,6 +13,7 @@ mod packed;
 pub mod reports;
 pub mod schemas;
 mod size;
+pub mod status;
 pub mod summary;
 pub mod untraced;
 pub mod warnings;

@@ -16,10 +16,10 @@ use super::spread::{Difference, Statistic};
 use super::steps::StepChange;
 use super::Diff;
 use serde_json::ser::PrettyFormatter;
-use tr_insight::processes::exit::Exit;
 use tr_insight::resources::demands::Demand;
 use tr_insight::resources::loads::Load;
 use tr_programs::program_name::ProgramName;
+use tr_report::status::Exit;
 use tr_text::phrase::Phrase;
 use tr_text::{json, object};
 

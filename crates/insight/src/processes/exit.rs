@@ -1,6 +1,5 @@
-//! Shows raw `wait` statuses of processes in reports.
+//! Puts raw `wait` statuses of processes into words.
 
-use serde::Serialize;
 pub use tr_analyze::status::{code, failed, killed_by};
 use tr_analyze::status::{has_core, name};
 
@@ -9,24 +8,7 @@ use tr_analyze::model::Analysis;
 use tr_format::event::Ktime;
 use tr_format::meta::{CommandEnd, EndReason, Metadata, Summary};
 
-use tr_text::table::{Cell, Table};
 use tr_text::units;
-
-/// The exit status of a process as an object in JSON. The object has either a code or a signal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Exit {
-    code: Option<u32>,
-    signal: Option<u32>,
-}
-
-impl From<u32> for Exit {
-    fn from(status: u32) -> Exit {
-        Exit {
-            code: code(status),
-            signal: killed_by(Some(status)),
-        }
-    }
-}
 
 /// A raw exit status in words, such as `exit 0` or `killed by SIGKILL`.
 pub fn words(status: u32) -> String {
@@ -117,35 +99,6 @@ pub fn is_unfinished(analysis: &Analysis) -> bool {
         unknown || summary.full.is_some()
     });
     !analysis.meta.command.is_empty() && ran.is_some()
-}
-
-/// Adds the columns of a process's exit status to a table. `of` returns for a row the raw `wait` status, and whether
-/// the process is still alive.
-pub fn columns<'a, R: 'a>(
-    table: Table<'a, R>,
-    title: &str,
-    of: impl Fn(&R) -> (Option<u32>, bool) + Copy + 'a,
-) -> Table<'a, R> {
-    let exit = move |row: &R| of(row).0.map(Exit::from);
-    table
-        .json_data("exit", move |row| serde_json::json!(exit(row)))
-        .csv_data("exit_code", move |row| exit(row).and_then(|exit| exit.code))
-        .csv_data("signal", move |row| exit(row).and_then(|exit| exit.signal))
-        .column(title, move |row| {
-            let (status, alive) = of(row);
-            cell(status, alive)
-        })
-}
-
-pub fn cell(status: Option<u32>, alive: bool) -> Cell {
-    match status.map(Exit::from) {
-        Some(Exit { signal, code }) => match signal {
-            Some(signal) => Cell::Text(format!("sig {signal}")),
-            None => Cell::known(code, Cell::Id),
-        },
-        None if alive => Cell::from("alive"),
-        None => Cell::Unknown,
-    }
 }
 
 /// Whether COMMAND failed.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{json, Value};
 use tr_analyze::contention::Occupant;
 use tr_analyze::dns::Lookup;
 use tr_analyze::model::{Analysis, Process, Thread, ThreadIx};
@@ -154,26 +153,6 @@ pub fn name(analysis: &Analysis, who: Actor) -> String {
 
 pub fn comm(comm: &Comm) -> String {
     escape::raw(comm.bytes())
-}
-
-/// A task as a JSON object: the task's type, the tid if it is known, and the pid and the label if the task is recorded.
-pub fn named(analysis: &Analysis, who: Actor) -> Value {
-    let (kind, tid, found) = match who {
-        Actor::Unknown => ("unknown", None, None),
-        Actor::Timeout { .. } => ("timeout", None, None),
-        Actor::Interrupt | Actor::SoftIrq | Actor::Device => ("interrupt", None, None),
-        Actor::Outside(tid) => ("outside", Some(tid.0), None),
-        Actor::Thread(ix) => {
-            let (thread, process) = thread(analysis, ix);
-            ("thread", Some(thread.tid.0), Some(process))
-        }
-    };
-    json!({
-        "kind": kind,
-        "pid": found.map(|process| process.pid.0),
-        "tid": tid,
-        "label": found.map(label::whole),
-    })
 }
 
 pub fn asked_name(lookup: &Lookup) -> String {

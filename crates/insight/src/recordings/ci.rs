@@ -1,8 +1,6 @@
 //! Finds the identifiers of the CI run in which a recording was made, such as its number and
 //! commit.
 
-use serde::Serialize;
-use serde_json::{Map, Value};
 use tr_format::meta::Metadata;
 
 use tr_text::escape;
@@ -12,8 +10,7 @@ const SHOWN: [&str; 6] = ["project", "run", "attempt", "job", "commit", "branch"
 
 /// The identifiers of the CI run in which a recording was made, such as its number and
 /// commit, each with a name and a value.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ci(Vec<(&'static str, String)>);
 
 impl Ci {
@@ -23,23 +20,19 @@ impl Ci {
         Ci(known.collect())
     }
 
+    /// The names and the values of all identifiers; none if the recording was not made in CI.
+    pub fn all(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.0.iter().map(|(name, value)| (*name, value.as_str()))
+    }
+
     /// The names and the values of the identifiers that text and tables show.
     pub fn shown(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let all = self.0.iter().map(|(name, value)| (*name, value.as_str()));
-        all.filter(|(name, _)| SHOWN.contains(name))
+        self.all().filter(|(name, _)| SHOWN.contains(name))
     }
 
     pub fn get(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| value.as_str())
-    }
-
-    /// The identifiers of the CI run as a JSON object; `None` if the recording was not made
-    /// in CI.
-    pub fn json(&self) -> Option<Value> {
-        let members = self.0.iter();
-        let members = members.map(|(name, value)| ((*name).to_owned(), value.clone().into()));
-        (!self.0.is_empty()).then(|| Value::Object(members.collect::<Map<_, _>>()))
     }
 }
 
@@ -65,6 +58,6 @@ mod tests {
         assert!(github.shown().eq(expected));
         let gitlab = ci(&[("CI_JOB_NAME", "test"), ("CI_PIPELINE_ID", "4")]);
         assert!(gitlab.shown().eq([("run", "4"), ("job", "test")]));
-        assert_eq!(ci(&[]).json(), None);
+        assert_eq!(ci(&[]).all().next(), None);
     }
 }

@@ -1,7 +1,5 @@
 //! Puts the verdict on a step into words.
 
-use serde_json::{json, Value};
-
 use super::{StepVerdict, WallPart};
 use tr_text::units;
 
@@ -10,22 +8,6 @@ impl StepVerdict {
     /// and exports.
     pub fn name(&self) -> String {
         self.part.key()
-    }
-
-    pub fn json(&self) -> Value {
-        let by = self.by.iter();
-        let by: Vec<Value> = by
-            .map(|(name, ns)| json!({ "name": name, "ns": ns }))
-            .collect();
-        json!({
-            "is": self.name(),
-            "ns": self.ns,
-            "had_cpu_ns": self.parts.get(WallPart::Work),
-            "wanted_cpu_ns": self.parts.wanted(),
-            "suite_percent": self.median,
-            "by": by,
-            "held_back": self.is_reported,
-        })
     }
 
     /// The words of the verdict on a step, with its evidence, in one sentence.

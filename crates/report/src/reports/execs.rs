@@ -7,6 +7,7 @@ use serde_json::{json, Value};
 
 use crate::encode::{self, ShownTimes, TimeColumn, AFTER_TIMES};
 use crate::output::Report;
+use crate::status;
 use tr_insight::processes::executions::{executions, sort, Execution};
 use tr_insight::processes::exit;
 use tr_insight::views::query::Sort;
@@ -68,7 +69,7 @@ impl<'a> Execs<'a> {
             })
             .fact("TIME(s)", "time_ns", |row| Cell::Seconds(row.exec.wall()))
             .data("ended", |row| row.ended());
-        let table = exit::columns(table, "", |row| (row.status(), false)).shown(false);
+        let table = status::add_columns(table, "", |row| (row.status(), false)).shown(false);
         let table = table
             .fact("PID", "pid", |row| Cell::Id(row.process.pid.0))
             .place(AFTER_TIMES + 2)
@@ -105,7 +106,7 @@ impl<'a> Execs<'a> {
             .json_data("argv_truncated", |row| row.exec.argv.truncated())
             .column("CODE", |row| {
                 if row.last {
-                    exit::cell(row.status(), row.alive())
+                    status::cell(row.status(), row.alive())
                 } else {
                     Cell::from("exec")
                 }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use serde_json::{json, Value};
 use tr_analyze::awaited::WaitReason;
-use tr_analyze::model::ByKernel;
+use tr_analyze::model::{Analysis, ByKernel};
 use tr_analyze::timeline::Actor;
 
 use crate::members;
@@ -64,7 +64,7 @@ impl<'a> OffCpu<'a> {
         };
         let actor = move |waited: &&ThreadWait, preempted: bool| {
             let is = (waited.reason == WaitReason::Preempted) == preempted;
-            is.then(|| who::named(analysis, waited.stretch.actor))
+            is.then(|| actor_json(analysis, waited.stretch.actor))
         };
         Table::new("ended, or CPU taken, by", by)
             .data("pid", move |waited| found(waited).1.pid.0)
@@ -255,4 +255,24 @@ impl Report for OffCpu<'_> {
         });
         self.sums(0, 0).sheet(rows)
     }
+}
+
+/// A task as a JSON object: the task's type, the tid if it is known, and the pid and the label if the task is recorded.
+fn actor_json(analysis: &Analysis, actor: Actor) -> Value {
+    let (kind, tid, found) = match actor {
+        Actor::Unknown => ("unknown", None, None),
+        Actor::Timeout { .. } => ("timeout", None, None),
+        Actor::Interrupt | Actor::SoftIrq | Actor::Device => ("interrupt", None, None),
+        Actor::Outside(tid) => ("outside", Some(tid.0), None),
+        Actor::Thread(ix) => {
+            let (thread, process) = who::thread(analysis, ix);
+            ("thread", Some(thread.tid.0), Some(process))
+        }
+    };
+    json!({
+        "kind": kind,
+        "pid": found.map(|process| process.pid.0),
+        "tid": tid,
+        "label": found.map(label::whole),
+    })
 }

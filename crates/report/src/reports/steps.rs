@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
+use crate::status;
 use serde_json::{json, Value};
 use tr_analyze::kinds::{ByKind, TimeKind};
 use tr_analyze::model::{Basis, ProcessIx, Times};
@@ -431,7 +432,7 @@ impl<'a> StepsReport<'a> {
             .column("exit", |line| {
                 let status = line.step.and_then(|(_, step, _)| step.status);
                 match status {
-                    Some(status) if exit::failed(Some(status)) => exit::cell(Some(status), false),
+                    Some(status) if exit::failed(Some(status)) => status::cell(Some(status), false),
                     _ => Cell::Empty,
                 }
             })
@@ -467,7 +468,7 @@ impl<'a> StepsReport<'a> {
             .json_data("started_before", step(|step| json!(step.started_before)))
             .json_data("moment", step(|step| json!(step.is_moment())));
         let status = |line: &StepLine<'_>| (line.step.and_then(|(_, step, _)| step.status), false);
-        let table = exit::columns(table, "", status)
+        let table = status::add_columns(table, "", status)
             .shown(false)
             .data("result", step(|step| json!(step.result)))
             .json_data("place_error_ns", step(|step| json!(step.place_error)))
@@ -512,7 +513,7 @@ impl<'a> StepsReport<'a> {
     fn judged<'t>(&'t self, table: Table<'t, StepLine<'t>>) -> Table<'t, StepLine<'t>> {
         let of = |line: &StepLine<'_>| line.step.and_then(|(at, ..)| self.judged.verdicts().of(at));
         table
-            .json_data("verdict", move |line| of(line).map(StepVerdict::json))
+            .json_data("verdict", move |line| of(line).map(verdict_json))
             .csv_data("verdict", move |line| of(line).map(StepVerdict::name))
             .csv_data("verdict_ns", move |line| of(line).map(|verdict| verdict.ns))
             .csv_data("had_cpu_ns", move |line| {
@@ -677,4 +678,21 @@ impl Report for StepsReport<'_> {
     fn sheet(&self) -> Sheet {
         self.table(true).sheet(self.asked())
     }
+}
+
+/// The verdict on a step as an object in JSON.
+fn verdict_json(verdict: &StepVerdict) -> Value {
+    let by = verdict.by.iter();
+    let by: Vec<Value> = by
+        .map(|(name, ns)| json!({ "name": name, "ns": ns }))
+        .collect();
+    json!({
+        "is": verdict.name(),
+        "ns": verdict.ns,
+        "had_cpu_ns": verdict.parts.get(WallPart::Work),
+        "wanted_cpu_ns": verdict.parts.wanted(),
+        "suite_percent": verdict.median,
+        "by": by,
+        "held_back": verdict.is_reported,
+    })
 }

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use crate::status;
 use serde_json::Value;
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::Analysis;
@@ -472,7 +473,7 @@ impl Top<'_> {
             .column("threads", |row| Cell::Count(row.threads))
             .shown(threads)
             .place(AFTER_TIMES);
-        exit::columns(table, "exit", |row| (row.status, row.alive))
+        status::add_columns(table, "exit", |row| (row.status, row.alive))
             .shown(single)
             .place(AFTER_TIMES + 3)
             .paint(move |row| Paint::bad_if(single && exit::failed(row.status)))

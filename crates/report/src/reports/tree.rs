@@ -8,13 +8,14 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
+use crate::status;
+use crate::status::Exit;
 use serde_json::{json, Value};
 use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 
 use crate::output::Report;
 use tr_insight::processes::exit;
-use tr_insight::processes::exit::Exit;
 use tr_insight::processes::label;
 use tr_insight::processes::subtrees::{SubtreeSum, Subtrees, TreeRow};
 use tr_insight::views::view::View;
@@ -244,7 +245,7 @@ impl Tree<'_> {
             },
             unknown: node.sum.unknown,
             threads: Cell::Count(process.threads.len() as u64),
-            exit: exit::cell(process.status, process.alive),
+            exit: status::cell(process.status, process.alive),
             pid: Cell::Id(process.pid.0),
         })
     }

@@ -1,13 +1,13 @@
 //! Writes `tr summary --format json`, schema `tr.summary/1` (`schema/summary.schema.json`): at most [`BYTES`]
 //! bytes, whatever the recording contains.
 
+use crate::status::Exit;
 use serde_json::{json, Value};
 use tr_analyze::model::Analysis;
 
 use super::{Summary, TimedPart};
 use crate::size;
 use tr_failure::{Failure, ScriptLine};
-use tr_insight::processes::exit::Exit;
 use tr_insight::recordings::imports::TestCount;
 use tr_insight::recordings::warnings;
 use tr_text::json::document;
