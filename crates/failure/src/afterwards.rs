@@ -193,7 +193,7 @@ impl Finder<'_> {
         let Some(parent) = next.parent.filter(|_| self.analysis.timeline.is_some()) else {
             return false;
         };
-        let mut kept = self.sleeps.borrow_mut();
+        let mut kept = self.caches.sleeps.borrow_mut();
         let sleeps = kept.entry(parent).or_insert_with(|| self.sleeps(parent));
         let first = sleeps.partition_point(|from| *from < child.start);
         sleeps.get(first).is_none_or(|from| *from >= next.start)
@@ -328,7 +328,7 @@ impl Finder<'_> {
 
     /// Whether a shell ran one program again and again, and the given child is one of these runs.
     fn is_one_of_many(&self, child: &Process, above: ProcessIx) -> bool {
-        let mut kept = self.programs.borrow_mut();
+        let mut kept = self.caches.programs.borrow_mut();
         let numbers = kept.entry(above).or_insert_with(|| {
             let children = self.analysis.process(above).children.iter();
             let children = children.map(|ix| self.analysis.process(*ix));

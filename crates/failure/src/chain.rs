@@ -1,7 +1,6 @@
 //! Finds the chain of failures that leads from a process, such as COMMAND, down to the failure that made this process
 //! fail.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use tr_analyze::arena::Arena;
@@ -11,7 +10,7 @@ use tr_programs::tools::Family;
 
 use super::ends::ProcessEnds;
 use super::failed_tests::Tests;
-use super::finder::{Explains, Finder};
+use super::finder::{Caches, Explains, Finder};
 use super::passes::{
     code, fails, family, is_killed_itself, is_question, passes, program_start, Passes,
 };
@@ -92,15 +91,9 @@ impl<'a> Finder<'a> {
             unstopped,
             alike,
             last_ends: last_ends(analysis),
-            reads: RefCell::default(),
-            last_naps: RefCell::default(),
-            sleeps: RefCell::default(),
-            programs: RefCell::default(),
-            failed_jobs: RefCell::default(),
-            reactions: RefCell::default(),
-            scripts: RefCell::default(),
             leads: Arena::default(),
             with: Arena::default(),
+            caches: Caches::default(),
         };
         finder.with = down(analysis, |ix, above: Option<&bool>| {
             let process = analysis.process(ix);

@@ -31,25 +31,30 @@ pub(super) struct Finder<'a> {
     pub(super) alike: BTreeSet<ProcessIx>,
     /// For each process, the end of the child that ended last before the process itself ended.
     pub(super) last_ends: Arena<ProcessIx, Ktime>,
-    /// For each process, its waits for data in pipes, filled in when they are first needed.
-    pub(super) reads: RefCell<BTreeMap<ProcessIx, PipeReads>>,
-    /// For each process, the start of its last wait for a timer, filled in when it is first needed.
-    pub(super) last_naps: RefCell<BTreeMap<ProcessIx, Option<Ktime>>>,
-    /// For each process, the starts of the sleeps of all its threads in order, filled in when they are first needed.
-    pub(super) sleeps: RefCell<BTreeMap<ProcessIx, Vec<Ktime>>>,
-    /// For each process, the number of its children by program. The key is the first argument of the children's command
-    /// lines. The numbers of a process are filled in when they are first needed.
-    pub(super) programs: RefCell<BTreeMap<ProcessIx, NumbersByName>>,
-    /// For each make, its failed jobs, filled in when they are first needed.
-    pub(super) failed_jobs: RefCell<BTreeMap<ProcessIx, FailedJobs>>,
-    /// For each test runner, its reactions to the ends of its children, filled in when they are first needed.
-    pub(super) reactions: RefCell<BTreeMap<ProcessIx, Reactions>>,
-    /// For each process, the scripts that it ran, filled in when they are first needed.
-    pub(super) scripts: RefCell<BTreeMap<ProcessIx, Scripts>>,
     /// For each process, whether its failure leads to the failure of COMMAND.
     pub(super) leads: Arena<ProcessIx, bool>,
     /// For each process, whether the process was killed by a signal that was also sent to one of its ancestors.
     pub(super) with: Arena<ProcessIx, bool>,
+    pub(super) caches: Caches,
+}
+
+/// Facts about processes that are computed when the search first needs them, by process.
+#[derive(Default)]
+pub(super) struct Caches {
+    /// The waits of a process for data in pipes.
+    pub(super) reads: RefCell<BTreeMap<ProcessIx, PipeReads>>,
+    /// The start of a process's last wait for a timer.
+    pub(super) last_naps: RefCell<BTreeMap<ProcessIx, Option<Ktime>>>,
+    /// The starts of the sleeps of all threads of a process, in order.
+    pub(super) sleeps: RefCell<BTreeMap<ProcessIx, Vec<Ktime>>>,
+    /// The number of a process's children by program. The key is the first argument of the children's command lines.
+    pub(super) programs: RefCell<BTreeMap<ProcessIx, NumbersByName>>,
+    /// The failed jobs of a make.
+    pub(super) failed_jobs: RefCell<BTreeMap<ProcessIx, FailedJobs>>,
+    /// The reactions of a test runner to the ends of its children.
+    pub(super) reactions: RefCell<BTreeMap<ProcessIx, Reactions>>,
+    /// The scripts that a process ran.
+    pub(super) scripts: RefCell<BTreeMap<ProcessIx, Scripts>>,
 }
 
 impl Finder<'_> {

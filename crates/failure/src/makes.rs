@@ -91,7 +91,7 @@ impl Finder<'_> {
     /// The numbers of failed jobs of a make, by kind. The numbers are computed at the first call and kept for later
     /// calls.
     fn failed_jobs(&self, make: ProcessIx) -> FailedJobs {
-        if let Some(known) = self.failed_jobs.borrow().get(&make) {
+        if let Some(known) = self.caches.failed_jobs.borrow().get(&make) {
             return *known;
         }
         let process = self.analysis.process(make);
@@ -112,7 +112,7 @@ impl Finder<'_> {
                 break;
             }
         }
-        self.failed_jobs.borrow_mut().insert(make, failed);
+        self.caches.failed_jobs.borrow_mut().insert(make, failed);
         failed
     }
 

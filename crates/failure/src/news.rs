@@ -31,6 +31,48 @@ use tr_insight::processes::{exit, label};
 /// is repeated.
 const POLLS: usize = 2;
 
+/// A process whose failure no failed child explains, and the failed processes that may have caused this failure.
+struct Case<'a> {
+    last: ProcessIx,
+    /// The last process of the chain of failures that begins with `last`.
+    top: ProcessIx,
+    /// The failed processes outside of the chain that do real work.
+    others: Vec<ProcessIx>,
+    /// All failed processes.
+    failed: &'a BTreeSet<ProcessIx>,
+}
+
+/// A search for the failed process that caused the failure of another process.
+type Search = fn(&Finder<'_>, &Case<'_>) -> Option<ProcessIx>;
+
+/// The searches in the order in which they are tried; the first result counts. Each stands before the next one for the
+/// reason above it: recorded connections come first, then nearness in time, and last what remains by elimination.
+const SEARCHES: [Search; 12] = [
+    // A recorded wake-up connects the two processes; an equal status in the next search may be chance.
+    |finder, case| finder.by_answer(case.last, &case.others),
+    // A rare status names one process; polls only show that something was missing.
+    |finder, case| finder.by_status(case.last, &case.others),
+    // Repeated tries show that the script looked for this job's result; the next search has no sign that it looked.
+    |finder, case| finder.by_polls(case.last, &case.others),
+    // This search is for shells, and the next one is for other programs, so their order does not matter.
+    |finder, case| finder.by_result(case.last, &case.others),
+    // The server's job ran while the program ran; a helper only ended while the program slept.
+    |finder, case| finder.by_server(case.last, &case.others),
+    // The program's sleep shows that it waited; members of a pipe are connected by little more than their times.
+    |finder, case| finder.by_helper(case.last, &case.others),
+    // The writer of the same pipe is nearer than a background job that a time limit may have waited for.
+    |finder, case| finder.by_writer(case.last, &case.others),
+    // A job inside of the process that was too late is nearer than an earlier step outside of it.
+    |finder, case| finder.by_time_out(case.last, &case.others),
+    // The step right before a reader is nearer than the earlier steps, through which the next search goes back.
+    |finder, case| finder.by_step_before(case.last, &case.others),
+    // A file, a pipe or a program connects the two steps; the last two searches need no connection.
+    |finder, case| finder.by_ignored_step(case.last, &case.others),
+    // A failure that is hidden inside of the failed process is nearer than one that is hidden anywhere in the build.
+    |finder, case| finder.by_elimination(case.last, case.failed),
+    |finder, case| finder.by_polled_state(case.last, case.top, case.failed),
+];
+
 impl Finder<'_> {
     /// The failed process that perhaps caused the failure of the first process of a chain, if no failed child explains
     /// the failure of this first process.
@@ -52,18 +94,13 @@ impl Finder<'_> {
                 && self.is_work(*ix)
         };
         let others: Vec<ProcessIx> = failed.iter().copied().filter(counts).collect();
-        let found = self.by_answer(first, &others);
-        let found = found.or_else(|| self.by_status(first, &others));
-        let found = found.or_else(|| self.by_polls(first, &others));
-        let found = found.or_else(|| self.by_result(first, &others));
-        let found = found.or_else(|| self.by_server(first, &others));
-        let found = found.or_else(|| self.by_helper(first, &others));
-        let found = found.or_else(|| self.by_writer(first, &others));
-        let found = found.or_else(|| self.by_time_out(first, &others));
-        let found = found.or_else(|| self.by_step_before(first, &others));
-        let found = found.or_else(|| self.by_ignored_step(first, &others));
-        let found = found.or_else(|| self.by_elimination(first, failed));
-        found.or_else(|| self.by_polled_state(first, *chain.last()?, failed))
+        let case = Case {
+            last: first,
+            top: *chain.last()?,
+            others,
+            failed,
+        };
+        SEARCHES.iter().find_map(|search| search(self, &case))
     }
 
     /// Whether a failed process runs a program that does real work (more than a check), and no ancestor stopped this

@@ -125,7 +125,7 @@ impl Finder<'_> {
     /// before the executed program begins.
     pub(super) fn reads(&self, reader: ProcessIx, writer: ProcessIx) -> bool {
         let process = self.analysis.process(writer);
-        let mut kept = self.reads.borrow_mut();
+        let mut kept = self.caches.reads.borrow_mut();
         let reads = kept
             .entry(reader)
             .or_insert_with(|| self.pipe_reads(reader));

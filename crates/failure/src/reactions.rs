@@ -39,7 +39,7 @@ impl Finder<'_> {
         if !is_step(child) || is_often_ignored(child) || !runs_tests(process) {
             return false;
         }
-        let mut kept = self.reactions.borrow_mut();
+        let mut kept = self.caches.reactions.borrow_mut();
         let reactions = kept.entry(runner).or_insert_with(|| self.reactions(runner));
         if reactions.long.is_empty() {
             reactions.last == Some(ix)

@@ -143,7 +143,7 @@ impl Finder<'_> {
     /// Whether a child is one of several scripts that its parent ran with the parent's own interpreter.
     fn is_script_of_many(&self, child: &Process, above: ProcessIx) -> bool {
         let runner = self.analysis.process(above);
-        let mut kept = self.scripts.borrow_mut();
+        let mut kept = self.caches.scripts.borrow_mut();
         let scripts = kept.entry(above).or_insert_with(|| self.scripts(runner));
         is_of_own_kind(child, runner) && scripts.of_own_kind > 1
     }
@@ -155,7 +155,7 @@ impl Finder<'_> {
             return false;
         }
         let runner = self.analysis.process(above);
-        let mut kept = self.scripts.borrow_mut();
+        let mut kept = self.caches.scripts.borrow_mut();
         let scripts = kept.entry(above).or_insert_with(|| self.scripts(runner));
         let by_program = scripts.by_program.get(&label::program(child));
         let by_interpreter = file_name(child).and_then(|name| scripts.by_interpreter.get(name));

@@ -76,7 +76,7 @@ impl Finder<'_> {
     /// Whether a parent began to wait for a timer after a child had ended. Such a wait shows that the parent went on in
     /// spite of the child's failure.
     pub(crate) fn waited_after(&self, child: &Process, above: ProcessIx) -> bool {
-        let mut kept = self.last_naps.borrow_mut();
+        let mut kept = self.caches.last_naps.borrow_mut();
         let last = *kept.entry(above).or_insert_with(|| self.last_nap(above));
         last.is_some_and(|from| from >= child.end)
     }
