@@ -346,7 +346,7 @@ pub(super) fn sleeps_beside(facts: &BuildFacts<'_>, most: u64, own: u64) -> Opti
     if most.saturating_mul(MUCH) < own || most == 0 || on_path.saturating_mul(2) > most {
         return None;
     }
-    let beside = naps::sleeps_beside(facts);
+    let beside = naps::beside::sleeps_beside(facts);
     let of = beside.map_or(String::new(), |beside| {
         format!(" of {}", beside.names.0.short())
     });

@@ -32,7 +32,7 @@ impl KnownSleeps {
     /// The time in nanoseconds in which tasks of the build wanted a CPU and none of them had one, during sleeps in
     /// loops for which it is not known what work the loops wait for.
     pub fn starved_meanwhile(&self, facts: &BuildFacts<'_>) -> u64 {
-        let in_loops = naps::in_loops(facts);
+        let in_loops = naps::collect::in_loops(facts);
         let in_loops = in_loops.iter().zip(&self.awaited);
         let unknown: Vec<bool> = in_loops
             .map(|(in_loop, is_awaited)| *in_loop && !is_awaited)
@@ -44,7 +44,7 @@ impl KnownSleeps {
 /// For each segment of the critical path, whether it is a sleep in a loop that sleeps and checks for the end of other
 /// work. The loops of build tools count, too.
 fn polled(facts: &BuildFacts<'_>, candidates: &[Candidate]) -> Vec<bool> {
-    let mut polled = naps::of_tools(facts);
+    let mut polled = naps::collect::of_tools(facts);
     let polls = candidates
         .iter()
         .filter(|candidate| candidate.kind == AdviceKind::Poll);

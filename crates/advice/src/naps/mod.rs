@@ -1,0 +1,39 @@
+//! Gives advice on programs that sleep on the critical path of a build, in three steps: the sleeps are collected by
+//! process ([`collect()`]), classified by what the process did with them ([`classify()`]), and grouped into lines of
+//! advice ([`lines()`]).
+
+pub(super) mod beside;
+mod classify;
+pub(super) mod collect;
+mod lines;
+
+use self::beside::off_path;
+use self::classify::{classify, SleepsByKind};
+use self::collect::{collect, PathSleeps};
+use self::lines::lines;
+use super::candidate::Candidate;
+use super::facts::BuildFacts;
+use super::limits::{ended_by_limit, given_up_at_once, killed_after_grace};
+
+/// Advice on sleeps on the critical path, as one proposed change for each program that decided to sleep.
+pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
+    let PathSleeps { by_process, works } = collect(facts);
+    let graces = killed_after_grace(facts);
+    let SleepsByKind {
+        by_sleeper,
+        stopping,
+        abandoned,
+        gives_up,
+        keeps_rate,
+    } = classify(facts, by_process, &graces.waiting);
+    let mut candidates = lines(facts, by_sleeper);
+    candidates.extend(stopping);
+    if candidates.is_empty() && !gives_up && !keeps_rate && !works {
+        candidates.extend(off_path(facts));
+    }
+    candidates.extend(abandoned);
+    candidates.extend(given_up_at_once(facts));
+    candidates.extend(ended_by_limit(facts));
+    candidates.extend(graces.candidates);
+    candidates
+}
