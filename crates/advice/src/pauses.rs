@@ -24,6 +24,10 @@ const ENDS: u64 = 200_000_000;
 /// fifths. A guess: a timer of some milliseconds is late by less than a fifth.
 const EQUAL: (u64, u64) = (4, 6);
 
+/// The largest number of sleeps for each one that is longer than the sleep before it, if a program waits longer after
+/// each failed try. A guess: a program that gives up tries a few times more after it has reached its longest sleep.
+const AT_LONGEST: usize = 10;
+
 /// The largest number of children, of TCP connections, and of entries in the timeline of a thread that are searched.
 /// This bounds the work.
 const TRIES: usize = 10_000;
@@ -325,17 +329,28 @@ fn follow_failures(facts: &BuildFacts<'_>, process: ProcessIx, slept: &[Nap]) ->
 }
 
 /// Whether sleeps of the given lengths get longer, up to a longest one. The sequence may start again with a short
-/// sleep.
+/// sleep. A sleep that is longer than the one before does not count if two equal ones came before it: a program that
+/// waits longer after each failed try does so from its first try on.
 fn get_longer(lengths: &[u64]) -> bool {
     let (mut longer, mut shorter) = (0, 0);
+    let mut is_rising = true;
     for pair in lengths.windows(2) {
         let [one, next] = pair else { continue };
         let fifths = next.saturating_mul(5);
-        longer += usize::from(fifths > one.saturating_mul(EQUAL.1));
-        shorter += usize::from(fifths <= one.saturating_mul(EQUAL.0));
+        if fifths <= one.saturating_mul(EQUAL.0) {
+            shorter += 1;
+            is_rising = true;
+        } else if fifths <= one.saturating_mul(EQUAL.1) {
+            is_rising = false;
+        } else if is_rising {
+            longer += 1;
+        } else {
+            return false;
+        }
     }
     let once = shorter == 0 && longer > 0;
-    lengths.len() >= LOOP && (once || longer > 1 && longer > 2 * shorter)
+    let enough = lengths.len() >= LOOP && longer * AT_LONGEST >= lengths.len();
+    enough && (once || longer > 1 && longer > 2 * shorter)
 }
 
 #[cfg(test)]
@@ -352,10 +367,14 @@ mod tests {
             (&[100, 200], false),
             (&[100, 101, 100, 102], false),
             (&[300, 500, 400, 600], false),
+            (&[500, 500, 500, 1000], false),
+            (&[1, 1, 2, 4], false),
             (&[500, 300, 100], false),
             (&[], false),
         ] {
             assert_eq!(get_longer(lengths), longer, "{lengths:?}");
         }
+        let once_longer: Vec<u64> = [3].into_iter().chain([10; 100]).collect();
+        assert!(!get_longer(&once_longer));
     }
 }

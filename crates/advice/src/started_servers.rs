@@ -8,7 +8,7 @@ use tr_analyze::timeline::{Actor, Bucket, Stretch, Timeline, Wait};
 use tr_format::event::{Ktime, Reason};
 
 use super::facts::BuildFacts;
-use super::nap::Nap;
+use super::nap::{self, Nap};
 
 /// The longest time in nanoseconds between the start of a server and the first nap of the program that waits for it. A
 /// guess: in between the program only tries once whether the server answers.
@@ -19,6 +19,9 @@ const TASKS: usize = 200;
 /// work.
 const THREADS: usize = 50;
 const PARTS: usize = 1000;
+/// The build's time divided by this number is the least time for which a program must nap in sum so that servers are
+/// searched for it. A bound of the work: at most this many programs on the critical path can nap for so long.
+const SHARE: u64 = 1000;
 
 /// A server that started up while a program napped.
 pub(super) struct StartedServer {
@@ -58,7 +61,8 @@ impl StartedServer {
 }
 
 /// The servers that started shortly before or during the given naps, and that the napping programs or their
-/// descendants asked for something later. The naps are sorted by time.
+/// descendants asked for something later. The naps are sorted by time. If they take less than a thousandth of the build's
+/// time, no servers are searched.
 pub(super) fn started_servers(facts: &BuildFacts<'_>, slept: &[Nap]) -> Vec<StartedServer> {
     let analysis = facts.analysis;
     let (Some(first), Some(last), Some(timeline)) =
@@ -66,6 +70,9 @@ pub(super) fn started_servers(facts: &BuildFacts<'_>, slept: &[Nap]) -> Vec<Star
     else {
         return Vec::new();
     };
+    if nap::sum(slept) < facts.wall / SHARE {
+        return Vec::new();
+    }
     let groups = slept.iter().flat_map(|nap| [nap.by, nap.group]);
     let own = groups.filter_map(|group| facts.execution(group));
     let own: BTreeSet<ProcessIx> = own.map(|execution| execution.process).collect();

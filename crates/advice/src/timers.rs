@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use tr_analyze::critical_path::TimeKind;
+use tr_analyze::critical_path::{Segment, TimeKind};
 use tr_analyze::model::ThreadIx;
 use tr_analyze::timers::set_early;
 use tr_format::event::Ktime;
@@ -28,14 +28,81 @@ pub(super) fn queued_before(facts: &BuildFacts<'_>, slept: &[Nap]) -> u64 {
         let timers = set_early(timeline, *thread).into_iter();
         timers.filter(|timer| naps.binary_search(&timer.wait).is_ok())
     });
-    let queued = timers.map(|timer| queued(facts, timer.set, timer.wait));
+    let queue = Queue::of(&facts.path.segments);
+    let queued = timers.map(|timer| queue.within(timer.set, timer.wait));
     queued.fold(0, u64::saturating_add)
 }
 
-/// The time in nanoseconds for which the critical path waited for a CPU between two times.
-fn queued(facts: &BuildFacts<'_>, from: Ktime, to: Ktime) -> u64 {
-    let segments = facts.path.segments.iter();
-    let waits = segments.filter(|segment| segment.kind == TimeKind::RunQueue);
-    let waits = waits.map(|wait| wait.to.min(to).since(wait.from.max(from)));
-    waits.fold(0, u64::saturating_add)
+/// The waits of the critical path for a CPU, sorted by time, each with the sum in nanoseconds of the waits before it.
+/// The sums keep the cost of a question independent of the number of waits, of which a recording can have millions.
+struct Queue<'p>(Vec<(&'p Segment, u64)>);
+
+impl<'p> Queue<'p> {
+    /// Collects the waits from the segments of a critical path, which are sorted by time and do not overlap.
+    fn of(path: &'p [Segment]) -> Queue<'p> {
+        let mut sum = 0u64;
+        let waits = path
+            .iter()
+            .filter(|segment| segment.kind == TimeKind::RunQueue);
+        let waits = waits.map(|wait| {
+            let before = sum;
+            sum = sum.saturating_add(wait.length());
+            (wait, before)
+        });
+        Queue(waits.collect())
+    }
+
+    /// The time in nanoseconds for which the path waited for a CPU between two times.
+    fn within(&self, from: Ktime, to: Ktime) -> u64 {
+        self.until(to).saturating_sub(self.until(from))
+    }
+
+    /// The time in nanoseconds for which the path waited for a CPU before a time.
+    fn until(&self, time: Ktime) -> u64 {
+        let after = self.0.partition_point(|(wait, _)| wait.from < time);
+        let last = after.checked_sub(1).and_then(|ix| self.0.get(ix));
+        last.map_or(0, |(wait, before)| {
+            before.saturating_add(wait.to.min(time).since(wait.from))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tr_analyze::critical_path::Then;
+
+    use super::*;
+
+    #[test]
+    fn the_queue_is_summed_within_bounds() {
+        let segment = |from: u64, to: u64, kind: TimeKind| Segment {
+            from: Ktime(from),
+            to: Ktime(to),
+            thread: ThreadIx(0),
+            program: None,
+            kind,
+            then: Then::Woke,
+            then_inferred: false,
+            inferred: false,
+        };
+        let path = [
+            segment(10, 20, TimeKind::RunQueue),
+            segment(20, 30, TimeKind::Sleep),
+            segment(30, 45, TimeKind::RunQueue),
+            segment(45, 60, TimeKind::OnCpu),
+            segment(60, 61, TimeKind::RunQueue),
+        ];
+        let queue = Queue::of(&path);
+        for (from, to, ns) in [
+            (0, 100, 26),
+            (0, 10, 0),
+            (15, 35, 10),
+            (20, 30, 0),
+            (45, 60, 0),
+            (50, 61, 1),
+            (40, 12, 0),
+        ] {
+            assert_eq!(queue.within(Ktime(from), Ktime(to)), ns, "{from} to {to}");
+        }
+    }
 }
