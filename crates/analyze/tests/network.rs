@@ -424,3 +424,65 @@ fn public_addresses_alone_are_of_other_machines() {
     assert!(elsewhere(&[of("93.184.215.14"), of("8.8.8.8")]));
     assert!(!elsewhere(&[Address::Masked(1)]));
 }
+
+/// A server's thread reads from a connection. A client that closes the other end is the cause of the end of this wait,
+/// although a softirq on the client's CPU wakes the thread. A packet that comes later, or after the end of a connection
+/// to another machine, has no such cause.
+#[test]
+fn a_client_that_closes_ends_the_wait_of_its_server() {
+    let end = |remote: [u8; 4], after: i64| {
+        let mut hand = Hand::new(Scope::Command, 1000 * MS);
+        hand.meta.root = Some(Tgid(10));
+        hand.snapshot(-10, 10, 10, 1, None);
+        hand.fork(0, MS, 10, 20, 20);
+        let connect = Connect {
+            id: ConnectionId(1),
+            tid: Tid(20),
+            tgid: Tgid(20),
+            remote: Endpoint {
+                address: Address::V4(remote.into()),
+                port: 80,
+            },
+        };
+        let closed = Closed {
+            id: ConnectionId(1),
+            by: Some((Tid(20), Tgid(20))),
+            ending: Ending::Closed,
+            ..Closed::default()
+        };
+        let reads = SchedKind::Switch {
+            prev: Tid(10),
+            next: Tid(20),
+            prev_state: SLEEPS,
+            preempt: false,
+            iowait: false,
+            reason: Reason::SocketRead,
+            timeout: Timeout::NONE,
+        };
+        let waking = SchedKind::Waking {
+            waker: Tid(20),
+            wakee: Tid(10),
+            context: Context::SoftIrq,
+            new: false,
+            vfork: false,
+        };
+        hand.lives(0, 2 * MS, LifeKind::Connect(connect));
+        hand.sched(0, 10 * MS, reads);
+        hand.lives(0, 300 * MS, LifeKind::Closed(closed));
+        hand.sched(0, 300 * MS + after, waking)
+            .switch(0, 400 * MS, 20, SLEEPS, 10);
+        let (analysis, _) = hand.path();
+        let timeline = analysis.timeline.as_ref().unwrap();
+        let thread = |tid| {
+            analysis
+                .thread_ids()
+                .find(|ix| analysis.thread(*ix).tid == Tid(tid))
+        };
+        let (server, client) = (thread(10).unwrap(), thread(20).unwrap());
+        let wait = timeline.around(server, at(10 * MS)).unwrap();
+        analysis.wait_end(server, &wait) == WaitEnd::Task(Actor::Thread(client))
+    };
+    assert!(end([127, 0, 0, 1], 40_000));
+    assert!(!end([127, 0, 0, 1], 10 * MS));
+    assert!(!end([192, 0, 2, 1], 40_000));
+}

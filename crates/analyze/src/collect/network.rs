@@ -119,6 +119,12 @@ impl Connections {
         }
     }
 
+    /// The remote end of an open TCP connection.
+    pub fn remote(&self, id: ConnectionId) -> Option<Endpoint> {
+        let draft = self.all.get(*self.open.get(&id)?)?;
+        Some(draft.connection.remote)
+    }
+
     fn find(&mut self, id: ConnectionId) -> Option<&mut Draft> {
         self.all.get_mut(*self.open.get(&id)?)
     }

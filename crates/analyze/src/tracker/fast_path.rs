@@ -174,8 +174,12 @@ impl Tracker {
             return false;
         }
         let irq = (record.flags & flag::IRQ != 0) | (waker == Tid::IDLE);
+        let softirq = irq & (record.flags & flag::SOFTIRQ != 0);
+        if softirq && self.has_just_closed(waker, time) {
+            return false;
+        }
         let actor = match by {
-            _ if irq & (record.flags & flag::SOFTIRQ != 0) => ActorRef::SOFTIRQ,
+            _ if softirq => ActorRef::SOFTIRQ,
             _ if irq => ActorRef::INTERRUPT,
             Some(by) => by.actor(),
             None => ActorRef::outside(waker),
