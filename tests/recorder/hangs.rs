@@ -27,6 +27,7 @@ pub const TESTS: &[Test] = &[
     ("a_limit_that_is_not_met_changes_nothing", unchanged),
     ("a_hang_has_the_stack_that_was_recorded", stacks),
     ("a_cut_recording_ends_at_the_writer_of_a_pipe", cut),
+    ("an_idle_server_in_a_program_delays_nothing", idle_server),
 ];
 
 /// The longest time that COMMAND may take in these tests on a busy machine.
@@ -296,6 +297,27 @@ fn ticker() -> Result<(), Failed> {
     let script = format!("python3 {}; true", file.display());
     let said = hang("ticker", &["--stall", "4s"], &script)?;
     ends_with(&said, "waits for another of its threads")
+}
+
+fn idle_server() -> Result<(), Failed> {
+    let program = "import socket, threading, time, unittest\n\
+                   server = socket.create_server((\"127.0.0.1\", 0))\n\
+                   threading.Thread(target=server.accept, daemon=True).start()\n\
+                   class Tests(unittest.TestCase):\n    \
+                       def test_pause(self):\n        \
+                           while True: time.sleep(0.5)\n";
+    let tests = scratch("idle_server.py");
+    std::fs::write(&tests, program)?;
+    let directory = tests.parent().unwrap_or(&tests).display().to_string();
+    let python = ["/usr/bin/python3", "-m", "unittest", "discover", "-p"];
+    let command = [&python[..], &["idle_server.py", "-s", &directory]].concat();
+    let file = scratch("idle-server.bin");
+    ended(recording(&file, &["--timeout", "3s"], &command))?;
+    let screen = text(&tr(&["analyze"], &file)?);
+    ensure(screen.contains("went to waits for timers"), || {
+        screen.clone()
+    })?;
+    ensure(!screen.contains("server:"), || screen.clone())
 }
 
 fn slow_server() -> Result<(), Failed> {

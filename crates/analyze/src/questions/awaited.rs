@@ -282,7 +282,7 @@ impl Analysis {
     }
 
     /// Whether the process of a thread had a TCP connection or an open DNS query when a wait of the thread began.
-    pub(super) fn is_online(&self, thread: ThreadIx, wait: &Stretch) -> bool {
+    pub fn is_online(&self, thread: ThreadIx, wait: &Stretch) -> bool {
         let process = self.thread(thread).process;
         self.network.online.covers(process, wait.from)
     }

@@ -448,6 +448,10 @@ impl<'a> Divider<'a> {
         let released = matches!(stretch.waker(), Actor::Thread(waker)
             if process(waker) != process(thread) && self.is_inside(at, waker, timer.to));
         let given_up = stretch.to >= timer.to && stretch.reason == Reason::FileLock && !released;
+        // A thread that waits at a socket until it is killed may wait for requests, as a server in the program does.
+        // Only a process with a connection waits for an answer.
+        let killed = exit::killed_by(self.analysis.thread(thread).status).is_some();
+        let is_idle = |wait: &Stretch| killed && !self.analysis.is_online(thread, wait);
         let part = match stretch.doing {
             Bucket::OnCpu(_) => return Some(WallPart::Work),
             Bucket::RunQueue { .. } => return Some(WallPart::Nobody),
@@ -456,13 +460,12 @@ impl<'a> Divider<'a> {
                 WaitReason::Disk | WaitReason::File => return Some(WallPart::Disk),
                 WaitReason::Kernel => return Some(WallPart::Other),
                 reason if reason.is_futex() => WallPart::Lock,
-                WaitReason::Socket => WallPart::Server,
+                WaitReason::Socket if !is_idle(stretch) => WallPart::Server,
                 _ => return None,
             },
         };
         // If a thread of the step itself ended the wait, nothing outside of the step delayed the step, so the wait
         // explains nothing. The exception is a wait that ended because the waiting thread was killed.
-        let killed = exit::killed_by(self.analysis.thread(thread).status).is_some();
         let own = match stretch.waker() {
             Actor::Thread(waker) => self.is_inside(at, waker, stretch.to),
             Actor::Outside(_) => false,
