@@ -17,13 +17,10 @@ use super::directories::names_directory;
 use super::facts::BuildFacts;
 use super::job_limit::{waits_for_slots, Limit};
 use super::machine::starved_within;
-use super::started::{started_jobs, Job, NamedJob, StartedJobs};
+use super::started::{started_jobs, Job, NamedJob, StartedJobs, ROW};
 use tr_text::phrase::Phrase;
 use tr_text::units;
 
-/// The least number of jobs in a row (one after the other) for which advice is given. A guess: if there are only two
-/// jobs, the second one may need the result of the first one.
-const ROW: usize = 3;
 /// The advice for a tool that starts jobs only while the load of the machine is low: leave out the limit on the load.
 const OF_LOAD: &str = "leave out its limit of the load (-l), which counts others' tasks";
 /// The time in ns by which two jobs may overlap and still count as one after the other. A guess: the exit of one
@@ -68,8 +65,8 @@ fn in_a_row(facts: &BuildFacts<'_>, started: &[StartedJobs<'_>]) -> Vec<Candidat
     // All children of a test runner are tests, whatever their files are called.
     let test = ProgramName::new("test");
     let mut rows: BTreeMap<(Option<&ProgramName>, &ProgramName), Vec<Row>> = BTreeMap::new();
-    for StartedJobs { owner, limit, jobs } in started {
-        let owner = *owner;
+    for started in started {
+        let (owner, jobs) = (started.owner, &started.jobs);
         let mut by_program: BTreeMap<&ProgramName, Vec<Job>> = BTreeMap::new();
         let tests = is_runner(facts, owner);
         for (program, job) in jobs {
@@ -86,7 +83,7 @@ fn in_a_row(facts: &BuildFacts<'_>, started: &[StartedJobs<'_>]) -> Vec<Candidat
             {
                 continue;
             }
-            if let Some(mut row) = row(facts, owner, *limit, jobs) {
+            if let Some(mut row) = row(facts, started, jobs) {
                 row.unsure |= !is_independent(facts, owner, program);
                 rows.entry((parent, program)).or_default().push(row);
             }
@@ -176,8 +173,8 @@ pub(super) struct Order {
 /// without a number of jobs, and test runners start such commands.
 fn orders(facts: &BuildFacts<'_>, started: &[StartedJobs<'_>]) -> Vec<Order> {
     let mut orders = Vec::new();
-    for StartedJobs { owner, limit, jobs } in started {
-        let owner = *owner;
+    for started in started {
+        let owner = started.owner;
         let starts = matches!(facts.role(owner), Some(Role::Jobs | Role::Tests));
         if !starts && !facts.is_shell(owner) {
             continue;
@@ -186,10 +183,10 @@ fn orders(facts: &BuildFacts<'_>, started: &[StartedJobs<'_>]) -> Vec<Order> {
             .execution(owner)
             .and_then(|execution| changes::known(&execution.program));
         let takes_jobs = known.is_some_and(|known| known.takes_jobs());
-        let children = jobs.iter().copied();
+        let children = started.jobs.iter().copied();
         let children = children.filter(|(program, _)| !is_cheap(facts, owner, program));
         for jobs in independent(facts, children.collect()) {
-            let row = row(facts, owner, *limit, jobs).filter(|row| row.at_once == 1);
+            let row = row(facts, started, jobs).filter(|row| row.at_once == 1);
             orders.extend(row.map(|row| Order { row, takes_jobs }));
         }
     }
@@ -392,7 +389,10 @@ fn first_is_long(jobs: &[Job]) -> bool {
     most < first.on_cpu && works().all(|work| work.saturating_mul(2) >= most)
 }
 
-fn row(facts: &BuildFacts<'_>, owner: Group, limit: Limit, mut jobs: Vec<Job>) -> Option<Row> {
+/// The row that some of the jobs of one loop or one program make (`jobs`); `None` if running more of them at once saves
+/// nothing.
+fn row(facts: &BuildFacts<'_>, started: &StartedJobs<'_>, mut jobs: Vec<Job>) -> Option<Row> {
+    let (owner, limit) = (started.owner, started.limit);
     if facts.cpus < 2 {
         return None;
     }
@@ -400,10 +400,9 @@ fn row(facts: &BuildFacts<'_>, owner: Group, limit: Limit, mut jobs: Vec<Job>) -
     let from = jobs.first()?.from;
     let slowest = jobs.iter().max_by_key(|job| job.to.since(job.from))?;
     let at_once = at_once(&jobs);
-    let owners = facts.execution(owner)?.process;
     let inherits = matches!(limit, Limit::Inherited(jobs) if jobs != Some(1)) && at_once == 1;
     // A make that waits for a job slot was already called as $(MAKE), so advice to call it so is not needed.
-    if !limit.holds(at_once, facts.cpus) || inherits && waits_for_slots(facts, owners) {
+    if !limit.holds(at_once, facts.cpus) || inherits && waits_for_slots(facts, started.process) {
         return None;
     }
     // Only time in which a job ran counts, because another phase of the build may lie between two jobs.
@@ -447,7 +446,7 @@ fn row(facts: &BuildFacts<'_>, owner: Group, limit: Limit, mut jobs: Vec<Job>) -
     let number = known.is_some_and(|known| known.takes_jobs()) && !by_load;
     Some(Row {
         jobs: Jobs {
-            owner: owners,
+            owner: started.process,
             from,
             to: jobs.last()?.from,
             // Jobs that mostly wait need no CPU of their own. The advice names a number of jobs only for a tool that

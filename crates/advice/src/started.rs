@@ -15,6 +15,10 @@ use super::job_limit::{limit, limits_of_makes, Limit};
 /// as running it beside other jobs saves.
 const SHORTEST: u64 = 5_000_000;
 
+/// The least number of jobs in a row (one after the other) for which advice is given. A guess: if there are only two
+/// jobs, the second one may need the result of the first one.
+pub(super) const ROW: usize = 3;
+
 /// A job of a build: a child process with all its descendants.
 #[derive(Clone, Copy)]
 pub(super) struct Job {
@@ -30,22 +34,58 @@ pub(super) type NamedJob<'f> = (&'f ProgramName, Job);
 /// The jobs that one execution of a program started.
 pub(super) struct StartedJobs<'f> {
     pub owner: Group,
+    /// The process that started the jobs: that of the owner or, for one of several loops that a shell script runs at the
+    /// same time, the copy of the shell that runs this loop.
+    pub process: ProcessIx,
     /// The limit on the number of jobs that this execution of a program (`owner`) runs at once.
     pub limit: Limit,
     /// The jobs, ordered by the number of the execution (`group`) with which each job begins.
     pub jobs: Vec<NamedJob<'f>>,
 }
 
-/// The jobs of each execution of a program that started at least one job, in the order of these executions.
+/// The jobs of each execution of a program that started at least one job, in the order of these executions. The jobs
+/// of loops that a shell script runs at the same time are listed for each loop.
 pub(super) fn started_jobs<'f>(facts: &'f BuildFacts<'_>) -> Vec<StartedJobs<'f>> {
     let limits = limits_of_makes(facts);
-    let all = children(facts).into_iter();
-    all.map(|(owner, jobs)| StartedJobs {
-        owner,
-        limit: limit(facts, owner, &limits),
-        jobs,
-    })
-    .collect()
+    let all = children(facts).into_iter().filter_map(|(owner, jobs)| {
+        let process = facts.execution(owner)?.process;
+        let loops = loops(facts, owner, process, jobs).into_iter();
+        Some(loops.map(move |(process, jobs)| (owner, process, jobs)))
+    });
+    all.flatten()
+        .map(|(owner, process, jobs)| StartedJobs {
+            owner,
+            process,
+            limit: limit(facts, owner, &limits),
+            jobs,
+        })
+        .collect()
+}
+
+/// Divides the jobs of one execution of a program by the loops that started them. A script that runs several loops at
+/// the same time runs each of them in a copy of the shell. If the script has no such loops, all jobs belong to the
+/// process of the execution.
+fn loops<'f>(
+    facts: &BuildFacts<'_>,
+    owner: Group,
+    process: ProcessIx,
+    jobs: Vec<NamedJob<'f>>,
+) -> BTreeMap<ProcessIx, Vec<NamedJob<'f>>> {
+    let parent = |job: &NamedJob<'_>| facts.process(job.1.group).and_then(|job| job.parent);
+    let mut counts: BTreeMap<ProcessIx, usize> = BTreeMap::new();
+    for parent in jobs.iter().filter_map(parent) {
+        *counts.entry(parent).or_default() += 1;
+    }
+    counts.retain(|_, count| *count >= ROW);
+    if counts.len() < 2 || !facts.is_shell(owner) {
+        return BTreeMap::from([(process, jobs)]);
+    }
+    let mut loops: BTreeMap<ProcessIx, Vec<NamedJob<'f>>> = BTreeMap::new();
+    for job in jobs {
+        let own = parent(&job).filter(|parent| counts.contains_key(parent));
+        loops.entry(own.unwrap_or(process)).or_default().push(job);
+    }
+    loops
 }
 
 /// For each execution of a program, the children that it started and that could be jobs of their own.
