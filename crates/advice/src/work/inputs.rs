@@ -46,9 +46,18 @@ impl<'f, 'a> Inputs<'f, 'a> {
         }
     }
 
-    /// Whether an execution of a program may read its input from a pipe, so that its arguments do not name the input.
-    pub fn may_come_from_a_pipe(&self, group: Group) -> bool {
-        is_in_a_pipe(self.facts, group) || reads_a_pipe(self.facts, group)
+    /// The origin of the input of an execution of a program.
+    pub fn input(&self, group: Group) -> Input {
+        let by = writers(self.facts, group);
+        let source = match by.iter().copied().collect::<Vec<Writer>>().as_slice() {
+            [Writer::Execution(source)] => Some(*source),
+            _ => None,
+        };
+        match source.filter(|source| writers(self.facts, *source).is_empty()) {
+            Some(source) => Input::Of(source),
+            None if !by.is_empty() || is_in_a_pipe(self.facts, group) => Input::Unknown,
+            None => Input::Files,
+        }
     }
 
     /// Whether something happened between two equal executions by which the inputs of the later one may differ.
@@ -82,12 +91,31 @@ fn is_in_a_pipe(facts: &BuildFacts<'_>, group: Group) -> bool {
     })
 }
 
-/// Whether an execution of a program waited for data from a pipe whose other end no descendant of the execution has. If
-/// so, it is not known whether the execution has the same input as another one.
-fn reads_a_pipe(facts: &BuildFacts<'_>, group: Group) -> bool {
+/// The origin of the input of an execution of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Input {
+    /// The program reads only files, as far as the recording shows.
+    Files,
+    /// The program reads from a pipe into which this execution of another program writes. The other program reads no
+    /// pipe itself.
+    Of(Group),
+    /// The program may read from a pipe, and it is not known who writes into this pipe.
+    Unknown,
+}
+
+/// Who ended the waits of an execution of a program for data from a pipe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Writer {
+    Execution(Group),
+    Unknown,
+}
+
+/// The writers into the pipes for whose data an execution of a program waited. Descendants of the execution are left
+/// out.
+fn writers(facts: &BuildFacts<'_>, group: Group) -> BTreeSet<Writer> {
     let analysis = facts.analysis;
     let (Some(timeline), Some(execution)) = (&analysis.timeline, facts.execution(group)) else {
-        return false;
+        return BTreeSet::new();
     };
     let is_own = |process| {
         analysis
@@ -95,17 +123,20 @@ fn reads_a_pipe(facts: &BuildFacts<'_>, group: Group) -> bool {
             .any(|above| above == execution.process)
     };
     let threads = &analysis.process(execution.process).threads;
-    threads.iter().any(|thread| {
+    let stretches = threads.iter().flat_map(|thread| {
         let stretches = timeline.since(*thread, execution.start);
-        let mut stretches = stretches.take_while(|stretch| stretch.from < execution.end);
-        stretches.any(|stretch| {
-            let by_others = match stretch.waker() {
-                Actor::Thread(waker) => !is_own(analysis.thread(waker).process),
-                _ => true,
-            };
-            stretch.reason == Reason::PipeRead && by_others
-        })
-    })
+        stretches.take_while(|stretch| stretch.from < execution.end)
+    });
+    let reads = stretches.filter(|stretch| stretch.reason == Reason::PipeRead);
+    let writers = reads.filter_map(|wait| match wait.waker() {
+        Actor::Thread(waker) => {
+            let process = analysis.thread(waker).process;
+            let writer = facts.groups.at(process, wait.to);
+            (!is_own(process)).then_some(writer.map_or(Writer::Unknown, Writer::Execution))
+        }
+        _ => Some(Writer::Unknown),
+    });
+    writers.collect()
 }
 
 /// An execution of a program that changes the files named by its arguments, such as `sed -i`.

@@ -11,15 +11,22 @@ use tr_programs::tools::Role;
 use tr_text::phrase::Phrase;
 use tr_text::units;
 
-use super::inputs::{Inputs, ABOVE, REPEATED};
+use super::inputs::{Input, Inputs, ABOVE, REPEATED};
 use crate::candidate::{AdviceKind, Candidate, Certainty};
 use crate::directories::{Directories, Directory};
 use crate::facts::{BuildFacts, Execution};
 use tr_insight::processes::normal::{argument, Paths};
 
-/// A call of a program: the program, the parts of its arguments that are equal in all runs of one build, and its
-/// working directory. Executions with equal calls may repeat work.
-type Call = (ProgramName, Vec<String>, Directory);
+/// A call of a program. Executions with equal calls may repeat work.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Call {
+    program: ProgramName,
+    /// The arguments, with the parts that differ between the runs of one build made equal.
+    args: Vec<String>,
+    /// The arguments of the program that writes the input of this program into a pipe; empty if there is none.
+    source: Vec<String>,
+    directory: Directory,
+}
 
 /// The executions of one program that repeat the work of earlier ones.
 #[derive(Default)]
@@ -35,8 +42,8 @@ struct Again {
 pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let inputs = Inputs::new(facts);
     let mut by_program: BTreeMap<ProgramName, Again> = BTreeMap::new();
-    for ((program, ..), equal) in equal_executions(facts, &inputs) {
-        let again = by_program.entry(program).or_default();
+    for (call, equal) in equal_executions(facts, &inputs) {
+        let again = by_program.entry(call.program).or_default();
         again.add(facts, &inputs, &equal);
     }
     // Each proposed change needs memory for a set of all executions of programs, so the number of changes is limited: a
@@ -69,37 +76,46 @@ fn equal_executions(
             || !exec.ended
             || exec.argv.truncated()
             || tried_again.get(group as usize) == Some(&true)
-            || !may_repeat(execution, || inputs.may_come_from_a_pipe(group))
         {
             continue;
         }
-        let args = facts.args(group).into_iter();
-        let args: Vec<String> = args
-            .map(|arg| argument(arg, &cwd, &[], Paths::Whole))
-            .collect();
+        let normal_args = |group| -> Vec<String> {
+            let args = facts.args(group).into_iter();
+            let args = args.map(|arg| argument(arg, &cwd, &[], Paths::Whole));
+            args.collect()
+        };
+        let source = match may_repeat(execution, || inputs.input(group)) {
+            Input::Unknown => continue,
+            Input::Files => Vec::new(),
+            Input::Of(source) => normal_args(source),
+        };
+        let args = normal_args(group);
         // A configure script overwrites the same file (conftest) for each test, so equal command lines have different
         // inputs.
         if args.iter().any(|arg| arg.contains("conftest")) || args.len() < 2 {
             continue;
         }
         let directory = directories.of(execution, exec);
-        let call = (execution.program.clone(), args, directory);
+        let call = Call {
+            program: execution.program.clone(),
+            args,
+            source,
+            directory,
+        };
         let of = equal.entry(call).or_default();
         of.push((group, exec.times.on_cpu));
     }
     equal
 }
 
-/// Whether a program with an equal command line may do equal work. `is_piped` says whether the input of the program may
-/// come from a pipe; the input of a compiler is in files.
-fn may_repeat(execution: &Execution, is_piped: impl Fn() -> bool) -> bool {
-    if execution.program.converges() {
-        return false;
-    }
+/// The input by which a program with an equal command line does equal work; unknown if it may do other work with the
+/// same input. `input` finds the origin of the program's input; the input of a compiler is in files.
+fn may_repeat(execution: &Execution, input: impl Fn() -> Input) -> Input {
     match execution.program.role() {
-        Some(Role::Shell | Role::Jobs | Role::Tests) => false,
-        Some(Role::Compiler) => true,
-        _ => !is_piped(),
+        _ if execution.program.converges() => Input::Unknown,
+        Some(Role::Shell | Role::Jobs | Role::Tests) => Input::Unknown,
+        Some(Role::Compiler) => Input::Files,
+        _ => input(),
     }
 }
 
@@ -118,6 +134,7 @@ impl Again {
                 && first.saturating_mul(2) <= cpu.saturating_mul(3)
                 && facts.execution(*group).map(|execution| execution.start) >= end
                 && !inputs.may_differ(*first_group, *group)
+                && !sources_may_differ(inputs, *first_group, *group)
         });
         for (group, cpu) in alike {
             self.groups.push(*group);
@@ -167,6 +184,14 @@ impl Again {
             evidence: self.groups,
             ..Candidate::of(AdviceKind::Repeated)
         })
+    }
+}
+
+/// Whether the inputs of the programs that write the inputs of two equal executions into pipes may differ.
+fn sources_may_differ(inputs: &Inputs<'_, '_>, first: Group, again: Group) -> bool {
+    match (inputs.input(first), inputs.input(again)) {
+        (Input::Of(first), Input::Of(again)) => inputs.may_differ(first, again),
+        _ => false,
     }
 }
 

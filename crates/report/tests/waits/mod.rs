@@ -17,6 +17,7 @@ use tr_report::reports::ReportKind;
 use super::kinds::hand::{Hand, BLOCKED, DEAD, RUNNING, SLEEPS};
 use super::{value, with, STYLE};
 
+mod loops;
 mod pauses;
 mod sleeps;
 
