@@ -144,8 +144,9 @@ impl Blame {
     fn with_open(self, points: &[OpenPoint], withheld: u64) -> Blame {
         let waits = points.iter().filter(|point| point.kind.is_wait());
         let waits = waits.map(|point| point.ns).fold(0, u64::saturating_add);
+        let is_judged = points.iter().all(|point| point.kind == OpenKind::Work);
         match self {
-            Blame::Machine if points.is_empty() => Blame::Machine,
+            Blame::Machine if is_judged => Blame::Machine,
             Blame::Machine if waits > withheld => Blame::Code,
             Blame::Machine => Blame::Perhaps,
             blame => blame,

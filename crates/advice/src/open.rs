@@ -51,6 +51,45 @@ impl OpenKind {
     }
 }
 
+/// The work of a build on its CPUs, if the CPUs need at least half of the build's own time (`own`, in nanoseconds) for
+/// this work. The recording shows how the work is divided among the CPUs and whether calls of programs repeat it, but
+/// not whether a program needs all of its work.
+pub(super) fn work(facts: &BuildFacts<'_>, own: u64) -> Option<OpenPoint> {
+    let least = facts.limits().ok()?.on(facts.cpus);
+    if least.saturating_mul(2) < own {
+        return None;
+    }
+    let mut by_program: BTreeMap<&ProgramName, u64> = BTreeMap::new();
+    let analysis = facts.analysis;
+    // A process that has executed no program yet is a copy of its parent.
+    let copies = analysis.process_ids().filter(|ix| facts.own.has(*ix));
+    let copies = copies.filter_map(|ix| {
+        let process = analysis.process(ix);
+        let execs = process.execs.iter().map(|exec| exec.times.on_cpu);
+        let in_execs = execs.fold(0, u64::saturating_add);
+        let copied = facts.execution(facts.groups.at(ix, process.start)?)?;
+        (copied.process != ix).then(|| {
+            let own = process.times.on_cpu.saturating_sub(in_execs);
+            (&copied.program, own)
+        })
+    });
+    let executions = facts.all();
+    let executions = executions.map(|(_, execution)| (&execution.program, execution.on_cpu));
+    for (program, ns) in executions.chain(copies) {
+        let sum = by_program.entry(program).or_default();
+        *sum = sum.saturating_add(ns);
+    }
+    let all = by_program.values().copied().fold(0, u64::saturating_add);
+    let programs = by_program.into_iter();
+    let (program, ns) = programs.max_by_key(|(program, ns)| (*ns, std::cmp::Reverse(*program)))?;
+    let time = units::time(ns);
+    Some(OpenPoint {
+        kind: OpenKind::Work,
+        ns: all,
+        text: format!("the work itself: not judged ({program} {time} of CPU)"),
+    })
+}
+
 /// The waits on the critical path that no advice covers. `covered` has for each segment of the path whether some advice
 /// covers it. `polled` has for each segment whether the segment is a sleep of a loop that checks whether other tasks
 /// have done their work. A change to such a loop may gain too little for a line of advice, although no rule has judged

@@ -37,6 +37,10 @@ impl Judged<'_> {
         if !has(&points, OpenKind::Jobs) {
             points.extend(self.order(facts));
         }
+        let is_advised = self.changes.iter().any(|line| !line.kind.is_machine());
+        if points.is_empty() && !is_advised {
+            points.extend(open::work(facts, self.simulation.own));
+        }
         points
     }
 

@@ -38,6 +38,9 @@ named! {
         Order = "order", "the order of commands";
         /// The recorded command gave itself a lower priority or fewer CPUs, and this was not judged.
         Limit = "limit", "the command's own limit";
+        /// The build's work on its CPUs, if nothing else is left to judge: the recording does not show whether a program
+        /// needs all of its work.
+        Work = "work", "the work itself";
     }
 }
 
