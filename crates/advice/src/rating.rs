@@ -39,11 +39,17 @@ pub(super) fn rated(
     simulation: &Simulation,
     withheld: &WithheldTime,
 ) -> Result<RatedCandidates, NoPath> {
+    // A simulation that lacks waits of the critical path takes too little time.
+    let own = if simulation.has_all_waits(facts) {
+        simulation.own
+    } else {
+        facts.worked
+    };
     let gains = Gains {
         facts,
         simulation,
         withheld,
-        spare: spare(facts, &candidates, simulation.own)?,
+        spare: spare(facts, &candidates, own)?,
     };
     let mut rated = RatedCandidates {
         enough: Vec::new(),
@@ -92,7 +98,8 @@ pub(super) fn rated(
 }
 
 /// The most time in nanoseconds that a change can save if it only divides or moves work: the CPUs still need the time
-/// for all work of the build. `own` is the simulated time of the build without changes.
+/// for all work of the build. `own` is the time in nanoseconds that the build takes without changes and without other
+/// tasks.
 fn spare(facts: &BuildFacts<'_>, candidates: &[Candidate], own: u64) -> Result<u64, NoPath> {
     if candidates.iter().any(remains) {
         let work = facts.limits()?.work;
@@ -135,10 +142,9 @@ impl Gains<'_> {
     fn at_most(&self, candidate: &Candidate, changes: Changes) -> u64 {
         let is_sleep = matches!(candidate.kind, AdviceKind::Sleep | AdviceKind::Poll);
         // The simulation may lack the waits of a runtime's threads, but the rule that proposes the change knows how
-        // long these threads slept.
-        let simulation_lacks_it = is_sleep
-            && !self.simulation.has_all_waits(self.facts)
-            && has_threads(self.facts, candidate);
+        // long these threads slept, or how long a program ran alone.
+        let simulation_lacks_it = !self.simulation.has_all_waits(self.facts)
+            && (is_sleep && has_threads(self.facts, candidate) || candidate.kind.is_generic());
         let gain = if simulation_lacks_it {
             candidate.cap
         } else {

@@ -43,25 +43,25 @@ pub(super) fn is_paced(slept: &[Nap]) -> bool {
         [one, next] => Some(next.to.since(one.to)),
         _ => None,
     });
-    let between: Vec<u64> = between.collect();
+    let mut between: Vec<u64> = between.collect();
     let lengths: Vec<u64> = slept.iter().skip(1).map(Nap::length).collect();
     let same = |pair: &[Nap]| matches!(pair, [one, next] if one.thread == next.thread);
     let is_one_thread = slept.windows(2).all(same);
-    if is_one_thread && spread(between).saturating_mul(REGULAR) < spread(lengths) {
+    if is_one_thread && spread(between.clone()).saturating_mul(REGULAR) < spread(lengths) {
         return true;
     }
-    let (first, last) = (slept.first(), slept.last());
-    let whole = first
-        .zip(last)
-        .map_or(0, |(first, last)| last.to.since(first.to));
-    // The number of naps in a second (`rate`) is rounded to a whole number, because a program that keeps a rate acts a
-    // whole number of times in each second.
-    let mean = whole / (slept.len() as u64 - 1);
-    let rate = (SECOND + mean / 2).checked_div(mean).unwrap_or(0);
-    let period = SECOND.checked_div(rate).unwrap_or(0);
+    // The number of naps in a second is rounded to a whole number, because a program that keeps a rate acts a whole
+    // number of times in each second. A few naps of another kind change the mean but not the median; if the timers are
+    // late by unlike times, the mean is nearer to the rate.
+    let sum = between.iter().copied().fold(0, u64::saturating_add);
+    let mean = sum / between.len().max(1) as u64;
+    let periods = [mean, median(&mut between)].map(|usual| {
+        let rate = (SECOND + usual / 2).checked_div(usual).unwrap_or(0);
+        SECOND.checked_div(rate).unwrap_or(0)
+    });
     // If the naps are shorter than the time between two moments of a timetable, each nap ends near a moment by chance.
     // So a timetable counts only if its moments are at most as far apart as the ends of the naps.
-    let grids = [TIMETABLE, period].into_iter();
+    let grids = [TIMETABLE].into_iter().chain(periods);
     let mut grids = grids.filter(|grid| (TIMETABLE..=mean + mean / 100).contains(grid));
     grids.any(|grid| end_on_grid(slept, grid))
 }
@@ -93,10 +93,11 @@ fn end_on_grid(slept: &[Nap], grid: u64) -> bool {
     // of the ends. The timers of some runtimes are late by as much as a millisecond.
     let drift = DRIFT.saturating_mul(slept.len() as u64);
     let width = (drift / 3).min(grid / 10).saturating_mul(2);
-    // If naps of one length had begun after the work between them, their ends would be spread over all of this work. So
-    // if the program works for long in sum, the window may be as wide as the time by which timers are late.
-    let worked = median(&mut work_between(slept)).saturating_mul(slept.len() as u64);
-    let is_exact = worked >= 4 * LATE && grid >= 10 * LATE;
+    // If naps of one length had begun after the work between them, their ends would be spread over all of this work and
+    // the delays of the timers. So if the sum of these is long, the window may be as wide as the time by which timers
+    // are late.
+    let shift = median(&mut work_between(slept)).saturating_add(DRIFT);
+    let is_exact = shift.saturating_mul(slept.len() as u64) >= 2 * LATE && grid >= 10 * LATE;
     let width = if is_exact { width.max(LATE) } else { width };
     let Some(first) = slept.first() else {
         return false;
