@@ -159,6 +159,17 @@ struct WaitLoop {
 }
 
 impl WaitLoop {
+    /// A loop without waits.
+    fn empty() -> WaitLoop {
+        WaitLoop {
+            open: Vec::new(),
+            reason: Reason::Unknown,
+            waited: 0,
+            between: 0,
+            timeout: Timeout::UNKNOWN,
+        }
+    }
+
     /// Whether a wait belongs to the loop in which the thread waits again and again with a time-out. At the end of a
     /// process, the runtime of its language may also wait for the other threads. Such a wait has no time-out and does
     /// not belong to the loop.
@@ -202,6 +213,10 @@ struct TickSearch<'a, 'b> {
     /// The beginnings of all waits that a time-out ended.
     timeouts: Vec<Ktime>,
     now: WaitLoop,
+    /// The waits since the last wait of the thread's loop of waits (`now`) that a time-out ended and that do not belong
+    /// to this loop, if they have one reason and one time-out. An example are the waits of a server's loop after the
+    /// server slept once.
+    aside: Option<WaitLoop>,
     /// The time at which a time-out last ended a wait.
     ended: Ktime,
     /// Whether another thread of the process ended the thread's last wait, and the thread has hardly worked since then.
@@ -217,13 +232,8 @@ impl<'a, 'b> TickSearch<'a, 'b> {
             thread,
             ticks: HashSet::new(),
             timeouts: Vec::new(),
-            now: WaitLoop {
-                open: Vec::new(),
-                reason: Reason::Unknown,
-                waited: 0,
-                between: 0,
-                timeout: Timeout::UNKNOWN,
-            },
+            now: WaitLoop::empty(),
+            aside: None,
             ended: Ktime(0),
             stopped: false,
             last: None,
@@ -237,6 +247,9 @@ impl<'a, 'b> TickSearch<'a, 'b> {
             Bucket::RunQueue { .. } | Bucket::Unknown => {}
             Bucket::OnCpu(_) => {
                 self.now.add_between(length);
+                self.aside
+                    .iter_mut()
+                    .for_each(|aside| aside.add_between(length));
                 self.stopped &= length < ENDING;
                 self.last = self.last.filter(|_| length < ENDING);
             }
@@ -271,12 +284,31 @@ impl<'a, 'b> TickSearch<'a, 'b> {
             self.now.open.clear();
         }
         if !is_loops && !self.now.open.is_empty() {
+            if timed {
+                self.see_aside(&sleep);
+            }
             return;
         }
+        self.aside = None;
         if timed {
             self.now.add(&sleep);
         } else {
             self.end_loop(by.is_some());
+        }
+    }
+
+    /// Takes a wait into account that a time-out ended and that does not belong to the thread's loop of waits. If it has
+    /// the reason and the time-out of the wait before it, the two begin a new loop.
+    fn see_aside(&mut self, sleep: &Stretch) {
+        let mut aside = match self.aside.take() {
+            Some(aside) if aside.repeats(sleep) && aside.between <= aside.waited => aside,
+            _ => WaitLoop::empty(),
+        };
+        aside.add(sleep);
+        if aside.open.len() > 1 {
+            self.now = aside;
+        } else {
+            self.aside = Some(aside);
         }
     }
 
@@ -296,6 +328,7 @@ impl<'a, 'b> TickSearch<'a, 'b> {
                 .woke_another(self.thread, self.ended, sleep.from)
         {
             self.now.open.clear();
+            self.aside = None;
         }
     }
 
