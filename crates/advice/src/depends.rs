@@ -22,22 +22,33 @@ const OUTPUT: &[&str] = &["-o", "-MF", "--output", ">", ">>", "--out-dir"];
 /// with a larger number, headers that only a few jobs share would connect these jobs.
 const RARE: usize = 3;
 
-/// The text that is put before the name of a Rust crate if the crate counts as an output of a job. The text
-/// distinguishes the name of a crate from the name of a file.
-const CRATE: &str = "crate ";
-const SCRIPT: &str = "script ";
-const RESULT: &str = "output of ";
+/// A thing that a job makes or needs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Product {
+    /// A file, by its path as the command line has it.
+    File(String),
+    /// A Rust crate that cargo has built: its name with its hash.
+    Crate(String),
+    /// A compiled build script of cargo, by the name of its directory.
+    BuildScript(String),
+    /// The output of the build script of a Rust crate, by the name of the crate.
+    ScriptOutput(String),
+}
 
-fn is_of_cargo(name: &str) -> bool {
-    [CRATE, SCRIPT, RESULT]
-        .iter()
-        .any(|prefix| name.starts_with(prefix))
+impl Product {
+    /// Whether only cargo's jobs have the product. The job that makes such a product is always known.
+    fn is_of_cargo(&self) -> bool {
+        match self {
+            Product::File(_) => false,
+            Product::Crate(_) | Product::BuildScript(_) | Product::ScriptOutput(_) => true,
+        }
+    }
 }
 
 #[derive(Default)]
 struct Files {
-    made: BTreeSet<String>,
-    named: BTreeSet<String>,
+    made: BTreeSet<Product>,
+    named: BTreeSet<Product>,
     /// The largest CPU time in nanoseconds of a program's execution in the job, and the name of that program.
     program: (u64, ProgramName),
 }
@@ -150,13 +161,13 @@ fn needs_of(analysis: &Analysis, owner: ProcessIx) -> Needs {
 /// Shortens the lists of files of the jobs that are tests: a file that several tests make or remove is left out,
 /// because each test makes such a file only for itself.
 fn without_scratch(files: &mut [Files], jobs: &[usize]) {
-    let mut makers: BTreeMap<String, usize> = BTreeMap::new();
+    let mut makers: BTreeMap<Product, usize> = BTreeMap::new();
     for files in jobs.iter().filter_map(|at| files.get(*at)) {
         for name in &files.made {
             *makers.entry(name.clone()).or_default() += 1;
         }
     }
-    let scratch = |name: &String| makers.get(name).is_some_and(|made| *made >= RARE);
+    let scratch = |name: &Product| makers.get(name).is_some_and(|made| *made >= RARE);
     for at in jobs {
         if let Some(files) = files.get_mut(*at) {
             files.made.retain(|name| !scratch(name));
@@ -170,8 +181,8 @@ fn of_owner(tools: &Tools, files: &[Files], jobs: &[usize], after: &mut [After])
         .iter()
         .filter_map(|at| Some((tools.jobs.get(*at)?.process, *at)));
     let numbers: HashMap<ProcessIx, usize> = numbers.collect();
-    let mut makers: HashMap<&str, Vec<&Job>> = HashMap::new();
-    let mut naming: HashMap<&str, Vec<&Job>> = HashMap::new();
+    let mut makers: HashMap<&Product, Vec<&Job>> = HashMap::new();
+    let mut naming: HashMap<&Product, Vec<&Job>> = HashMap::new();
     for at in jobs {
         let (Some(job), Some(its), Some(after)) =
             (tools.jobs.get(*at), files.get(*at), after.get_mut(*at))
@@ -188,15 +199,14 @@ fn of_owner(tools: &Tools, files: &[Files], jobs: &[usize], after: &mut [After])
         let [best, likely, worst] = after;
         best.extend(job.needs);
         for name in its.named.iter().chain(&its.made) {
-            let made = makers.get(name.as_str()).into_iter().flatten();
+            let made = makers.get(name).into_iter().flatten();
             // Only the last job that made the file is needed: if that job depends on jobs that made the file earlier,
             // that job itself waited for them.
             best.extend(made.filter(ended).map(|job| job.process).next_back());
             let named = naming.entry(name).or_default();
-            // The names that cargo's jobs add (crates, build scripts and their results) are not the names of files, and
-            // the job that makes them is known. So two jobs are not connected merely because both name the same crate,
-            // build script or result.
-            if named.len() < RARE && !is_of_cargo(name) {
+            // Two jobs are not connected merely because both name the same crate, build script or output of a script,
+            // because the job that makes it is known.
+            if named.len() < RARE && !name.is_of_cargo() {
                 likely.extend(
                     named
                         .iter()
@@ -299,14 +309,14 @@ impl Files {
                 name.starts_with('/')
             };
             if !output && of_job && name.len() > 2 && !name.starts_with('-') {
-                let is_made = made || glued.is_some() || archive || (makes_all && at > 0);
-                match is_made {
-                    true => self.made.insert(name.to_owned()),
-                    // The path of the program itself is also a name of a needed file, because another job may have
-                    // built the program.
-                    false if at > 0 || word.contains('/') => self.named.insert(name.to_owned()),
-                    false => false,
-                };
+                let file = Product::File(name.to_owned());
+                // The path of the program itself is also a name of a needed file, because another job may have built
+                // the program.
+                if made || glued.is_some() || archive || (makes_all && at > 0) {
+                    self.made.insert(file);
+                } else if at > 0 || word.contains('/') {
+                    self.named.insert(file);
+                }
             }
             made = output;
         }
@@ -327,17 +337,17 @@ impl Files {
                     let file = next.rsplit('/').next().unwrap_or(next);
                     let file = file.strip_prefix("lib").unwrap_or(file);
                     let file = file.split('.').next().unwrap_or(file);
-                    self.named.insert(format!("{CRATE}{file}"));
+                    self.named.insert(Product::Crate(file.to_owned()));
                 }
                 _ => {}
             }
         }
-        self.made.insert(format!("{CRATE}{name}{hash}"));
+        self.made.insert(Product::Crate(format!("{name}{hash}")));
         if name == "build_script_build" {
             let of = directory.rsplit('/').next().unwrap_or(directory);
-            self.made.insert(format!("{SCRIPT}{of}"));
+            self.made.insert(Product::BuildScript(of.to_owned()));
         } else {
-            self.named.insert(format!("{RESULT}{name}"));
+            self.named.insert(Product::ScriptOutput(name.to_owned()));
         }
     }
 
@@ -345,10 +355,10 @@ impl Files {
     /// script's directory, and the result that the script makes.
     fn add_build_script(&mut self, path: &str) {
         let of = path.rsplit('/').nth(1).unwrap_or(path);
-        self.named.insert(format!("{SCRIPT}{of}"));
+        self.named.insert(Product::BuildScript(of.to_owned()));
         let name = of.rsplit_once('-').map_or(of, |(name, _)| name);
-        self.made
-            .insert(format!("{RESULT}{}", name.replace('-', "_")));
+        let crate_name = name.replace('-', "_");
+        self.made.insert(Product::ScriptOutput(crate_name));
     }
 }
 
@@ -393,6 +403,16 @@ mod tests {
             "rustc -o main main.rs liba.rlib",
             "rustc --crate-name a -o liba.rlib a.rs"
         ));
+    }
+
+    #[test]
+    fn a_file_is_no_crate() {
+        let of_crate = "rustc --crate-name a --out-dir /t/deps -C extra-filename=-1";
+        let mut reader = Files::default();
+        reader.add(&["cat", "crate a-1"].map(str::to_owned));
+        let made = files(of_crate).made;
+        assert!(!reader.named.iter().any(|name| made.contains(name)));
+        assert!(!reader.named.iter().any(Product::is_of_cargo));
     }
 
     #[test]
