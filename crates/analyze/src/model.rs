@@ -173,6 +173,9 @@ pub struct Imported {
     pub kind: ImportedKind,
     /// The name of the imported span (a span of time from a file of another tool), as that tool wrote the name.
     pub name: Box<[u8]>,
+    /// The name of the imported span for places where the whole name has no room: the part that distinguishes the span
+    /// from its neighbours, without directories, as the tool wrote it. `None` if the whole name has no such part.
+    pub brief: Option<Box<str>>,
     /// The path of the file that contains the test, if the imported span is a test and the tool that reported the span
     /// gave this path.
     pub file: Option<Box<str>>,

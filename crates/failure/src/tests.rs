@@ -288,6 +288,7 @@ fn a_test_fails_by_its_own_result() {
     let worker = ProcessIx(7);
     let of_worker = |status: Option<u32>, result: Option<&str>| Step {
         name: "test".into(),
+        brief: None,
         stable_name: None,
         file: None,
         kind: StepKind::Test,

@@ -69,6 +69,7 @@ impl Run {
         let (from, to) = (self.start?, self.end?);
         Some(Span {
             name: format!("{recipe} {task}"),
+            last_part: Some(task.clone()),
             from,
             to: to.max(from),
             words: scripts(&recipe, &task),

@@ -229,6 +229,7 @@ impl Parts {
             parent: self.parent,
             span: Span {
                 name: self.name,
+                last_part: None,
                 from: self.from,
                 to: self.to.max(self.from),
                 pid: self.attributes.pid,

@@ -8,6 +8,7 @@ use tr_format::event::Ktime;
 use tr_programs::table;
 use tr_programs::tools::Family;
 use tr_programs::versions::ToolVersion;
+use tr_programs::words;
 
 use super::notes::ImportNote;
 use tr_insight::recordings::imports::TestCount;
@@ -202,17 +203,24 @@ impl Placed {
     }
 }
 
-/// Makes an imported span (a span from another tool's file) that covers a part of a process's life.
+/// Makes an imported span (a span from another tool's file) that covers a part of a process's life. The name is the
+/// text that the tool wrote; for a name of several facts, the caller sets the brief form. A unit of a compiler has no
+/// brief form, because its last word says of what kind the unit is: `zstd-sys (run build script)`.
 pub fn imported(
     kind: ImportedKind,
     name: &[u8],
     (process, (from, to)): (ProcessIx, (Ktime, Ktime)),
 ) -> Imported {
+    let is_text = kind != ImportedKind::Unit;
+    let text = String::from_utf8_lossy(name);
     Imported {
         from,
         to,
         kind,
         name: name.into(),
+        brief: words::brief_of_text(&text)
+            .filter(|_| is_text)
+            .map(Box::from),
         file: None,
         result: None,
         process,

@@ -82,12 +82,15 @@ impl Edge {
 
     fn on(&self, lookup: &Lookup<'_>, process: ProcessIx) -> Imported {
         let life = lookup.analysis.process(process);
-        let mut name = self.outputs.first().cloned().unwrap_or_default().into_vec();
+        let first = self.outputs.first().cloned().unwrap_or_default();
+        let brief = tr_programs::words::brief(&String::from_utf8_lossy(&first)).map(Box::from);
+        let mut name = first.into_vec();
         if self.outputs.len() > 1 {
             name.extend_from_slice(format!(" and {} more", self.outputs.len() - 1).as_bytes());
         }
         Imported {
             whole: true,
+            brief: brief.filter(|brief: &Box<str>| brief.as_bytes() != name.as_slice()),
             ..imported(
                 ImportedKind::Target,
                 &name,

@@ -8,6 +8,7 @@ mod named;
 use std::collections::HashMap;
 
 use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx};
+use tr_format::event::Ktime;
 use tr_programs::versions::ToolVersion;
 use tr_programs::words;
 
@@ -46,6 +47,8 @@ pub struct Spans {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     pub name: String,
+    /// The last part of the name, if the reader of the file made the name of several facts.
+    pub last_part: Option<String>,
     /// The beginning of the span in nanoseconds, by the clock of the file.
     pub from: i64,
     pub to: i64,
@@ -269,7 +272,7 @@ impl Spans {
                     whole: true,
                     file: span.file(),
                     result: span.result,
-                    ..imported(span.kind(self), span.name.as_bytes(), at)
+                    ..span.imported(self, at)
                 });
                 continue;
             }
@@ -285,11 +288,7 @@ impl Spans {
                 result: span.result,
                 error,
                 doubt: is_off.then_some(Doubt::Off(error)),
-                ..imported(
-                    span.kind(self),
-                    span.name.as_bytes(),
-                    (owner.process, (from, to)),
-                )
+                ..span.imported(self, (owner.process, (from, to)))
             });
         }
         all
@@ -297,6 +296,18 @@ impl Spans {
 }
 
 impl Span {
+    /// The part of a process's life that the span covers.
+    fn imported(&self, file: &Spans, at: (ProcessIx, (Ktime, Ktime))) -> Imported {
+        let imported = imported(self.kind(file), self.name.as_bytes(), at);
+        match &self.last_part {
+            Some(part) => Imported {
+                brief: words::brief(part).map(Box::from),
+                ..imported
+            },
+            None => imported,
+        }
+    }
+
     /// The file that the test is in, if the span is a test whose name begins with a file.
     fn file(&self) -> Option<Box<str>> {
         let file = words::file_of_test(&self.name).filter(|_| self.is_test);

@@ -4,6 +4,7 @@
 //! its siblings (`cc1 lparser.c`). The rows of [`crate::table`] have the arguments that labels show.
 
 use crate::program_name::{ProgramName, WORKER};
+use crate::steps::StepName;
 use crate::table;
 use crate::tools::{Children, Label, Script};
 use crate::words::{
@@ -366,6 +367,19 @@ pub fn program_of(argv: &Argv, comm: &Comm) -> ProgramName {
 pub fn portable_label(args: &[&[u8]]) -> Phrase {
     let label = |ask| portable(read(args, 0, ask));
     Phrase::new(label(Ask::WholeLabel), label(Ask::Label))
+}
+
+/// The name of a build step that is named after its program: the label ([`portable_label`]). Its brief form is the last
+/// argument in the label, or the program's verb.
+pub fn portable_name(args: &[&[u8]]) -> StepName {
+    let phrase = portable_label(args);
+    let Description { program, what } = read(args, 0, Ask::WholeLabel);
+    let mut what = what.iter().rev().map(String::as_str);
+    let part = what.find(|word| !is_of_machine(word.as_bytes()));
+    match part.or(program.verb()) {
+        Some(part) => StepName::with_part(phrase, part),
+        None => StepName::whole(phrase),
+    }
 }
 
 /// The label of a program without the arguments that differ between machines.

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use regex::{Regex, RegexBuilder};
 
-use crate::steps::{FoundStep, StepKind};
+use crate::steps::{FoundStep, StepKind, StepName};
 use crate::words;
 use tr_text::escape;
 use tr_text::phrase::Phrase;
@@ -56,6 +56,17 @@ impl OwnRule {
         })
     }
 
+    /// The name of a step from the text that the user's rule makes.
+    fn named(&self, text: &str) -> StepName {
+        let phrase = Phrase::name(text, WIDTH);
+        // The last word of a unit's name may say of what kind the unit is: `zstd-sys (run build script)`.
+        if self.kind == StepKind::Unit && text.contains(char::is_whitespace) {
+            StepName::whole(phrase)
+        } else {
+            StepName::of_text(phrase)
+        }
+    }
+
     /// The build step that this user's rule recognizes in a command line, if the rule matches. `line` has the arguments
     /// separated by spaces.
     fn step(&self, line: &str) -> Option<FoundStep> {
@@ -66,7 +77,7 @@ impl OwnRule {
         let file = words::file_of_test(&name).map(str::to_owned);
         (!name.is_empty()).then(|| FoundStep {
             file: file.filter(|_| self.kind == StepKind::Test),
-            ..FoundStep::new(self.kind, Phrase::name(&name, WIDTH))
+            ..FoundStep::new(self.kind, self.named(&name))
         })
     }
 }
@@ -109,7 +120,7 @@ mod tests {
             .iter()
             .map(|rule| OwnRule::parse(StepKind::Test, rule).unwrap());
         let args: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
-        by(&rules.collect::<Vec<_>>(), &args).map(|found| found.name.whole().to_owned())
+        by(&rules.collect::<Vec<_>>(), &args).map(|found| found.name.phrase.whole().to_owned())
     }
 
     /// A name made of a long command line is shortened for people alone.
@@ -117,7 +128,7 @@ mod tests {
     fn a_long_name_is_whole() {
         let args: Vec<&[u8]> = vec![b"suite"; 40];
         let rule = OwnRule::parse(StepKind::Test, "all of $1=^(.*)$").unwrap();
-        let name = by(&[rule], &args).unwrap().name;
+        let name = by(&[rule], &args).unwrap().name.phrase;
         assert_eq!(name.whole(), format!("all of {}", ["suite"; 40].join(" ")));
         assert_eq!(tr_text::units::width(name.short()), WIDTH);
     }

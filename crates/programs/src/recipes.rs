@@ -7,6 +7,7 @@
 use crate::command_line;
 use crate::outline::{Outline, Word};
 use crate::rules;
+use crate::steps::StepName;
 use crate::words::{has, is_assignment, relative};
 use tr_text::phrase::Phrase;
 use tr_text::{escape, phrase, units};
@@ -37,7 +38,7 @@ struct Command {
 /// The name that reports give to a recipe. `args` are the arguments of the process that make or ninja started. The
 /// recipe is named after the first of these that exists: a command that is no build step and does not just prepare
 /// something; a build step; the file that the recipe writes; any command.
-pub fn name(args: &[&[u8]]) -> Option<Phrase> {
+pub fn name(args: &[&[u8]]) -> Option<StepName> {
     let commands = match command_line::shell_text(args) {
         Some(script) => commands(script),
         None => vec![Command {
@@ -89,10 +90,13 @@ fn slices(words: &[Vec<u8>]) -> Vec<&[u8]> {
     words.iter().map(Vec::as_slice).collect()
 }
 
-fn of_command(command: &Command) -> Phrase {
-    let label = command_line::portable_label(&slices(&command.words));
-    let short = units::shorten(label.short(), WIDTH);
-    Phrase::new(phrase::bounded(label.whole()), short)
+fn of_command(command: &Command) -> StepName {
+    let StepName { phrase, brief } = command_line::portable_name(&slices(&command.words));
+    let short = units::shorten(phrase.short(), WIDTH);
+    StepName {
+        phrase: Phrase::new(phrase::bounded(phrase.whole()), short),
+        brief,
+    }
 }
 
 /// The commands in the shell script of a recipe, without the commands inside `$(…)`.
@@ -156,11 +160,15 @@ mod tests {
             ("", ""),
         ] {
             let named = name(&[b"/bin/sh", b"-c", script.as_bytes()]);
-            assert_eq!(named.unwrap_or_default().whole(), want, "{script}");
+            assert_eq!(
+                named.map(|name| name.phrase).unwrap_or_default().whole(),
+                want,
+                "{script}"
+            );
         }
         let direct = |line: &str| {
             let args: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
-            name(&args).map(|name| name.whole().to_owned())
+            name(&args).map(|name| name.phrase.whole().to_owned())
         };
         assert_eq!(direct("./run.sh 15").as_deref(), Some("run.sh 15"));
         assert_eq!(direct("mkdir -p /w/a").as_deref(), Some("mkdir -p"));
@@ -180,7 +188,7 @@ mod tests {
     fn a_long_recipe_has_a_short_name() {
         for words in [20, 1000] {
             let script = format!("./x{}", " word".repeat(words));
-            let named = name(&[b"sh", b"-c", script.as_bytes()]).unwrap();
+            let named = name(&[b"sh", b"-c", script.as_bytes()]).unwrap().phrase;
             assert!(named.short().starts_with("x word word"), "{named:?}");
             assert!(units::width(named.short()) <= WIDTH, "{named:?}");
             // JSON and other machine formats have the whole name, which is cut only at the length limit of all phrases.

@@ -4,7 +4,8 @@
 use crate::command_line;
 use crate::own;
 use crate::steps::{
-    found, test_in, test_runner, worker, FoundStep, Integration, Line, Read, StepKind, Tests,
+    found, test_in, test_runner, worker, FoundStep, Integration, Line, Read, StepKind, StepName,
+    Tests,
 };
 use crate::table;
 use crate::tools::{Label, PROGRAM};
@@ -155,7 +156,7 @@ fn github(line: &Line) -> Option<FoundStep> {
     Some(FoundStep {
         script: true,
         stable_name: Some("run"),
-        ..FoundStep::new(StepKind::Job, format!("run {name}"))
+        ..FoundStep::new(StepKind::Job, StepName::of_parts("run", name))
     })
 }
 
@@ -164,7 +165,7 @@ fn ansible_module(line: &Line) -> Option<FoundStep> {
     let module = module.strip_suffix(".py").unwrap_or(module);
     found(
         StepKind::Job,
-        format!("ansible {}", escape::raw(module.as_bytes())),
+        StepName::of_parts("ansible", &escape::raw(module.as_bytes())),
     )
 }
 
@@ -191,9 +192,10 @@ fn cargo_test(line: &Line) -> Option<FoundStep> {
     }
     let name = escape::raw(name.as_bytes());
     match line.words("--test-threads --skip --format --color").next() {
-        Some(test) if line.has(&["--exact"]) => {
-            found(StepKind::Test, format!("{name} {}", escape::raw(test)))
-        }
+        Some(test) if line.has(&["--exact"]) => found(
+            StepKind::Test,
+            StepName::of_parts(&name, &escape::raw(test)),
+        ),
         _ => Some(FoundStep {
             tests: Tests::Threads,
             ..FoundStep::new(StepKind::Test, name)
@@ -204,11 +206,14 @@ fn cargo_test(line: &Line) -> Option<FoundStep> {
 fn go_test(line: &Line) -> Option<FoundStep> {
     if line.path.contains("/pkg/tool/") {
         return match line.name {
-            "compile" if words::is_test_main(line.args) => found(StepKind::Unit, words::TEST_MAIN),
+            "compile" if words::is_test_main(line.args) => {
+                found(StepKind::Unit, StepName::whole(words::TEST_MAIN))
+            }
             "compile" => found(StepKind::Unit, escape::raw(line.value("-p")?)),
             "link" => {
                 let output = escape::raw(line.value("-o")?);
-                found(StepKind::Unit, format!("link {}", words::base(&output)))
+                let name = format!("link {}", words::base(&output));
+                found(StepKind::Unit, StepName::whole(name))
             }
             _ => None,
         };
@@ -235,13 +240,13 @@ fn node_test(line: &Line) -> Option<FoundStep> {
     let is = line.name == "node" && line.has(&["--test"]);
     Some(FoundStep {
         integration: Some(Integration::Node),
-        ..test_runner("node --test").filter(|_| is)?
+        ..test_runner(StepName::of_parts("node", "--test")).filter(|_| is)?
     })
 }
 
 fn xdist(line: &Line) -> Option<FoundStep> {
     let is = line.args.iter().any(|arg| arg.starts_with(words::XDIST));
-    is.then(|| worker("pytest worker"))?
+    is.then(|| worker(StepName::of_parts("pytest", "worker")))?
 }
 
 fn gradle_worker(line: &Line) -> Option<FoundStep> {
@@ -331,6 +336,30 @@ mod tests {
     }
 
     #[test]
+    fn a_brief_name_distinguishes_steps() {
+        for (line, want) in [
+            ("cc -c mod5.c -o build/mod5.o", Some("mod5.o")),
+            ("cc a.o -o main", None),
+            ("make -C lib all", Some("all")),
+            ("go build ./cmd/tool", Some("tool")),
+            (
+                "/w/target/debug/deps/io-0123456789abcdef --exact io::reads",
+                Some("io::reads"),
+            ),
+            ("rustc --crate-name io --crate-type bin", None),
+            ("rustdoc --crate-name io --test", None),
+            (
+                "/w/target/debug/build/zstd-sys-0123456789abcdef/build-script-build",
+                None,
+            ),
+        ] {
+            let args: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+            let found = step(&args).unwrap();
+            assert_eq!(found.name.brief.as_deref(), want, "{line}");
+        }
+    }
+
+    #[test]
     fn runners_that_run_all_tests_in_one_process_have_an_integration() {
         let integration = |line: &str| {
             let args: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
@@ -376,7 +405,7 @@ mod tests {
             let args: Vec<String> = args.split(' ').map(|arg| arg.replace('~', " ")).collect();
             let args: Vec<&[u8]> = args.iter().map(String::as_bytes).collect();
             let got = step(&args).map_or("-".to_owned(), |found| {
-                format!("{} | {}", found.kind.name(), found.name.whole())
+                format!("{} | {}", found.kind.name(), found.name.phrase.whole())
             });
             if got != want.replace('~', " ") {
                 wrong.push(format!("{line}, not {got}"));

@@ -29,11 +29,61 @@ pub enum Integration {
     Node,
 }
 
+/// The name of a build step, and its brief form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepName {
+    pub phrase: Phrase,
+    /// The name for places where the whole name has no room: the part that distinguishes the step from its neighbours,
+    /// without directories, such as `mod5.o` for `build/mod5.o`. `None` if the whole name has no such part.
+    pub brief: Option<String>,
+}
+
+impl StepName {
+    /// A name without a brief form.
+    pub fn whole(phrase: impl Into<Phrase>) -> StepName {
+        StepName {
+            phrase: phrase.into(),
+            brief: None,
+        }
+    }
+
+    /// A name whose brief form is made from the given part of it, which may be a path.
+    pub fn with_part(phrase: impl Into<Phrase>, part: &str) -> StepName {
+        let phrase = phrase.into();
+        let brief = words::brief(part).filter(|brief| *brief != phrase.whole());
+        StepName {
+            brief: brief.map(str::to_owned),
+            phrase,
+        }
+    }
+
+    /// A name of two parts. The second part, such as the verb of a tool, distinguishes the step from its neighbours.
+    pub(crate) fn of_parts(first: &str, second: &str) -> StepName {
+        StepName::with_part(format!("{first} {second}"), second)
+    }
+
+    /// A name that a user or another tool wrote as one text.
+    pub fn of_text(phrase: impl Into<Phrase>) -> StepName {
+        let phrase = phrase.into();
+        StepName {
+            brief: words::brief_of_text(phrase.whole()).map(str::to_owned),
+            phrase,
+        }
+    }
+}
+
+/// A name that is one word of a command line, such as a path, or the name of a program.
+impl<T: AsRef<str>> From<T> for StepName {
+    fn from(word: T) -> StepName {
+        StepName::with_part(word.as_ref(), word.as_ref())
+    }
+}
+
 /// A build step that a rule recognized in the command line of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundStep {
     pub kind: StepKind,
-    pub name: Phrase,
+    pub name: StepName,
     /// The beginning of the name, if a random number follows and only this beginning is equal in all runs of a CI job.
     /// `None` if the whole name is equal in all runs.
     pub stable_name: Option<&'static str>,
@@ -138,7 +188,7 @@ impl<'a> Line<'a> {
 
 impl FoundStep {
     /// A build step with this kind and name, and with the default for every other field.
-    pub fn new(kind: StepKind, name: impl Into<Phrase>) -> FoundStep {
+    pub fn new(kind: StepKind, name: impl Into<StepName>) -> FoundStep {
         FoundStep {
             kind,
             name: name.into(),
@@ -154,19 +204,19 @@ impl FoundStep {
     }
 }
 
-pub(crate) fn found(kind: StepKind, name: impl Into<Phrase>) -> Option<FoundStep> {
+pub(crate) fn found(kind: StepKind, name: impl Into<StepName>) -> Option<FoundStep> {
     Some(FoundStep::new(kind, name))
 }
 
 /// The build step for a test with this name, which is in the file at this path.
-pub(crate) fn test_in(file: &[u8], name: impl Into<Phrase>) -> Option<FoundStep> {
+pub(crate) fn test_in(file: &[u8], name: impl Into<StepName>) -> Option<FoundStep> {
     Some(FoundStep {
         file: Some(escape::raw(file)),
         ..FoundStep::new(StepKind::Test, name)
     })
 }
 
-pub(crate) fn test_runner(name: impl Into<Phrase>) -> Option<FoundStep> {
+pub(crate) fn test_runner(name: impl Into<StepName>) -> Option<FoundStep> {
     Some(FoundStep {
         tests: Tests::Children,
         ..FoundStep::new(StepKind::Test, name)
@@ -174,7 +224,7 @@ pub(crate) fn test_runner(name: impl Into<Phrase>) -> Option<FoundStep> {
 }
 
 /// The build step with this name, for a worker process of a test runner.
-pub(crate) fn worker(name: impl Into<Phrase>) -> Option<FoundStep> {
+pub(crate) fn worker(name: impl Into<StepName>) -> Option<FoundStep> {
     Some(FoundStep {
         worker: true,
         ..FoundStep::new(StepKind::Test, name)
@@ -226,18 +276,20 @@ pub(crate) fn in_directory<'a>(
     program: &str,
     directory: Option<&'a [u8]>,
     words: impl Iterator<Item = &'a [u8]>,
-) -> String {
+) -> StepName {
     let is_shown = |word: &&[u8]| !words::is_of_machine(word);
     let directory = directory.map(words::relative).filter(is_shown);
     let directory = directory
         .into_iter()
         .flat_map(|directory| [b"-C", directory]);
     let mut name = program.to_owned();
+    let mut last = program.to_owned();
     for word in directory.chain(words.map(words::relative)) {
+        last = escape::raw(word);
         name.push(' ');
-        name.push_str(&escape::raw(word));
+        name.push_str(&last);
     }
-    name
+    StepName::with_part(name, &last)
 }
 
 /// The form of a `tr mark` command line: a moment, a command, or the beginning or the end of a

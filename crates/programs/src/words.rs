@@ -29,6 +29,13 @@ pub fn brief(word: &str) -> Option<&str> {
     is_name.then_some(last)
 }
 
+/// The brief form of a text that a user or another tool wrote as one name: the last word of the text without the
+/// directories before it. `None` if this is the whole text.
+pub fn brief_of_text(text: &str) -> Option<&str> {
+    let last = text.split_whitespace().next_back()?;
+    brief(last).filter(|brief| *brief != text)
+}
+
 /// The last part of a path, which is the name of the file.
 pub fn base(path: &str) -> &str {
     path.rsplit('/')

@@ -522,6 +522,7 @@ mod tests {
     fn step(name: &str, parent: Option<usize>, ms: u64, failed: bool) -> Step {
         Step {
             name: name.into(),
+            brief: None,
             stable_name: None,
             file: None,
             kind: StepKind::Test,

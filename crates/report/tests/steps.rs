@@ -388,6 +388,7 @@ fn tests_count_as_their_report_has_them() {
         to: Ktime(to),
         kind: ImportedKind::Test,
         name: name.as_bytes().into(),
+        brief: None,
         file: None,
         result,
         process: ProcessIx(1),

@@ -145,17 +145,21 @@ fn is_made(id: &[u8]) -> bool {
     }
 }
 
+/// The name that a user or a daemon gave a container, or else its id, which is shortened if it is a random number.
+pub fn name_of_container(called: &Called) -> Option<String> {
+    let short = called.id.get(..SHORT_ID).filter(|_| is_made(&called.id));
+    let short = short.unwrap_or(&called.id);
+    let mut names = [&*called.name, short].into_iter();
+    let name = names.find(|text| !text.is_empty());
+    name.map(escape::raw)
+}
+
 /// The name of a container for people, such as `container web (alpine:3)`. `container web (alpine:3, inferred)` means
 /// that the container's client was inferred and not named by a daemon.
 pub fn container(called: &Called) -> String {
-    let short = called.id.get(..SHORT_ID).filter(|_| is_made(&called.id));
-    let short = short.unwrap_or(&called.id);
-    let name = [&*called.name, short]
-        .into_iter()
-        .find(|text| !text.is_empty());
     let mut out = CONTAINER.to_owned();
-    if let Some(name) = name {
-        out = format!("{out} {}", escape::raw(name));
+    if let Some(name) = name_of_container(called) {
+        out = format!("{out} {name}");
     }
     let image = (!called.image.is_empty()).then(|| escape::raw(&called.image));
     let inferred = called.inferred.then(|| "inferred".to_owned());

@@ -17,7 +17,8 @@ use crate::processes::ancestors::from_parents_to_children;
 use crate::processes::label;
 use tr_programs::rules;
 use tr_programs::steps::StepKind;
-use tr_programs::steps::{FoundStep, Tests};
+use tr_programs::steps::{FoundStep, StepName, Tests};
+use tr_programs::words;
 use tr_text::escape;
 use tr_text::phrase::Phrase;
 
@@ -279,7 +280,7 @@ impl Build<'_> {
         let is_test =
             || n == 0 && self.tests_of_parent(process) == Tests::Children && !rules::knows(&args);
         let found = rules::step(&args).or_else(|| {
-            let name = || command_line::portable_label(&args);
+            let name = || command_line::portable_name(&args);
             let path = command_line::without_interpreter(&args).first();
             is_test().then(|| FoundStep {
                 file: path.map(|path| escape::raw(path)),
@@ -297,7 +298,8 @@ impl Build<'_> {
         }
         let found = found?;
         let same = around.and_then(|around| self.list.get(around));
-        let same = same.is_some_and(|step| (step.kind, &step.name) == (found.kind, &found.name));
+        let same =
+            same.is_some_and(|step| (step.kind, &step.name) == (found.kind, &found.name.phrase));
         // If a file of another tool already names the process as a step of this kind, that name is kept, because it is
         // better than a name that is made from the command line.
         let outer = std::iter::successors(around, |at| self.list.get(*at)?.parent);
@@ -315,10 +317,16 @@ impl Build<'_> {
         let program = found.script.then(|| self.first_program(process));
         let name = program
             .flatten()
-            .map(|program| Phrase::with([&program], |[program]| format!("run {program}")));
+            .map(|StepName { phrase, brief }| StepName {
+                phrase: Phrase::with([&phrase], |[program]| format!("run {program}")),
+                brief: brief.or_else(|| Some(phrase.whole().to_owned())),
+            });
+        let is_own = name.is_none();
+        let name = name.unwrap_or(found.name);
         Some(self.add(Step {
-            stable_name: found.stable_name.filter(|_| name.is_none()),
-            name: name.unwrap_or(found.name),
+            stable_name: found.stable_name.filter(|_| is_own),
+            name: name.phrase,
+            brief: name.brief,
             file: found.file,
             kind: found.kind,
             parent: around,
@@ -367,9 +375,15 @@ impl Build<'_> {
             || container.called.id.starts_with(b"buildah-");
         let name = match args.as_slice() {
             [_, b"-c", line] if built && container.called.name.is_empty() => {
-                format!("RUN {}", escape::raw(line))
+                let line = escape::raw(line);
+                let brief = words::brief_of_text(&line).unwrap_or(&line).to_owned();
+                StepName::with_part(format!("RUN {line}"), &brief)
             }
-            _ => label::container(&container.called),
+            _ => {
+                let called = &container.called;
+                let name = label::name_of_container(called);
+                StepName::with_part(label::container(called), &name.unwrap_or_default())
+            }
         };
         (first == n).then_some(FoundStep {
             nests: true,
@@ -379,13 +393,13 @@ impl Build<'_> {
 
     /// The first program that a script starts. The step of the script is named after this program, because a CI runner
     /// gives its script files random names that differ between runs.
-    fn first_program(&self, script: &Process) -> Option<Phrase> {
+    fn first_program(&self, script: &Process) -> Option<StepName> {
         let children = script.children.iter().map(|ix| self.analysis.process(*ix));
         let exec = children
             .filter(|child| child.start >= script.start)
             .find_map(|child| child.execs.first())?;
         let args: Vec<&[u8]> = exec.argv.args().collect();
-        Some(command_line::portable_label(&args))
+        Some(command_line::portable_name(&args))
     }
 
     fn add_span(&mut self, span: &Span, around: Option<StepIx>) -> StepIx {
@@ -393,6 +407,10 @@ impl Build<'_> {
         let whole = process.filter(|_| span.whole);
         let step = self.add(Step {
             name: escape::raw(&span.name).into(),
+            brief: span
+                .brief
+                .as_deref()
+                .map(|brief| escape::raw(brief.as_bytes())),
             stable_name: None,
             file: span.file.clone(),
             kind: span.kind,
@@ -464,6 +482,7 @@ impl Build<'_> {
         if threads && parent.is_none_or(|parent| parent == leader) {
             if let Some(name) = named_test(analysis.thread(leader), is) {
                 let step = self.add(Step {
+                    brief: words::brief_of_text(&name).map(str::to_owned),
                     name: name.into(),
                     stable_name: None,
                     file: None,

@@ -17,7 +17,6 @@ use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, Doubt, Imported, ProcessIx, ThreadIx};
 use tr_format::event::Ktime;
 use tr_programs::steps::{Integration, StepKind};
-use tr_programs::words;
 
 use crate::processes::exit;
 use crate::recordings::imports::TOLERATED;
@@ -30,6 +29,10 @@ pub type StepIx = usize;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     pub name: Phrase,
+    /// The brief name of the step, for places where its name has no room: the part of the name that distinguishes the
+    /// step from its neighbours, without directories, such as `mod5.o` for `build/mod5.o`. `None` if the whole name has
+    /// no such part.
+    pub brief: Option<String>,
     /// The part of the name that is equal in all runs of a CI job, if it is not the whole name
     /// ([`FoundStep::stable_name`](tr_programs::steps::FoundStep::stable_name)).
     pub stable_name: Option<&'static str>,
@@ -95,18 +98,6 @@ impl Step {
     /// Whether the step is a moment: a point in time that a program marked, without a length.
     pub fn is_moment(&self) -> bool {
         self.kind == StepKind::Mark && self.ended && self.from == self.to
-    }
-
-    /// The brief name of the step, for places where its name has no room: the last word of the name without the
-    /// directories before it, such as `mod5.o` for `build/mod5.o`. `None` if this is the whole name. A unit of a
-    /// compiler has none if its name has several words, because the last one says of what kind the unit is:
-    /// `zstd-sys (run build script)`.
-    pub fn brief(&self) -> Option<&str> {
-        let name = self.name.whole();
-        let mut words = name.split_whitespace();
-        let last = words.next_back()?;
-        let is_kind = self.kind == StepKind::Unit && words.next().is_some();
-        words::brief(last).filter(|brief| !is_kind && *brief != name)
     }
 
     /// Whether the status or the result of the step shows that it failed.

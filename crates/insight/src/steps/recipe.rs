@@ -5,8 +5,8 @@ use tr_analyze::model::{Analysis, Process};
 use tr_programs::job_tools::Starts;
 use tr_programs::recipes;
 use tr_programs::rules;
+use tr_programs::steps::StepName;
 use tr_programs::table;
-use tr_text::phrase::Phrase;
 
 /// The length in nanoseconds of the shortest recipe of make or ninja that is a step. Every build has many shorter ones
 /// (`mkdir`, `rm`, `touch`). A guess: with a smaller limit, such recipes would fill the list of steps.
@@ -16,7 +16,7 @@ const MOST: usize = 64;
 
 /// The name of the step for a recipe of make or ninja. `None` if half or more of the recipe's time is spent in programs
 /// that are steps by themselves. `process` is the child that runs the recipe.
-pub(super) fn name(analysis: &Analysis, process: &Process) -> Option<Phrase> {
+pub(super) fn name(analysis: &Analysis, process: &Process) -> Option<StepName> {
     let wall = process.wall();
     if wall < SHORTEST || !is_recipe(analysis, process) {
         return None;

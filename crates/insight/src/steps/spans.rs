@@ -23,6 +23,8 @@ pub(super) struct Span {
     /// counts as ended.
     pub ended: bool,
     pub name: Vec<u8>,
+    /// The brief form of the name ([`Step::brief`](super::Step::brief)), not escaped yet.
+    pub brief: Option<String>,
     /// The path of the file that contains the test, if the span is a test. The path comes from another tool's file, or
     /// from the beginning of the name that the test program gave the span.
     pub file: Option<String>,
@@ -97,6 +99,7 @@ impl Span {
             to: end.time.max(from),
             ended: end.is_known,
             name: name.to_vec(),
+            brief: words::brief_of_text(&String::from_utf8_lossy(name)).map(str::to_owned),
             file: words::file_of_test(&String::from_utf8_lossy(name)).map(str::to_owned),
             kind: StepKind::Mark,
             result: Vec::new(),
@@ -335,6 +338,7 @@ fn of_files<'a>(
             ImportedKind::Test => StepKind::Test,
             ImportedKind::Span => StepKind::Mark,
         },
+        brief: imported.brief.as_deref().map(str::to_owned),
         file: imported.file.as_deref().map(str::to_owned),
         result: imported.result.unwrap_or_default().as_bytes().to_vec(),
         thread: imported.thread,
@@ -520,6 +524,7 @@ mod tests {
             to: Ktime(to),
             kind: ImportedKind::Test,
             name: b"x".as_slice().into(),
+            brief: None,
             file: None,
             result: Some("passed"),
             process: ProcessIx(0),

@@ -95,6 +95,7 @@ fn tests_inside_many_steps_have_figures() {
 fn step(kind: StepKind, status: u32) -> Step {
     Step {
         name: "x".into(),
+        brief: None,
         stable_name: None,
         file: None,
         kind,

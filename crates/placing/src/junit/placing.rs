@@ -142,7 +142,7 @@ impl Placer<'_> {
         let Some((runner, around)) = place else {
             return;
         };
-        let name = suite.attributes.name.as_bytes();
+        let name = &suite.attributes.name;
         let span = self.guess(name, None, runner, around, &suite.attributes);
         self.guesses.push(Guess {
             doubt: span.doubt.or(facts.overlaps.then_some(Doubt::Runner)),
@@ -182,13 +182,7 @@ impl Placer<'_> {
             return;
         };
         self.note_errors(times, suite);
-        let span = self.guess(
-            name.as_bytes(),
-            Some(case.result),
-            runner,
-            times,
-            &case.attributes,
-        );
+        let span = self.guess(&name, Some(case.result), runner, times, &case.attributes);
         let guess = self.doubted(span, case, test, suite);
         self.guesses.push(guess);
     }
@@ -257,6 +251,7 @@ impl Placer<'_> {
         let error = within.and_then(|times| times.error).unwrap_or(0);
         self.placed.spans.push(Imported {
             whole: within.is_none(),
+            brief: case.attributes.brief(name),
             file: case.attributes.test_file(),
             result: Some(case.result),
             error: error.unsigned_abs(),
@@ -273,6 +268,7 @@ impl Placer<'_> {
         let mut add = |name: &str, attributes: &Attributes, result: Option<&'static str>| {
             self.placed.spans.push(Imported {
                 whole: true,
+                brief: attributes.brief(name),
                 file: attributes.test_file(),
                 result,
                 ..imported(ImportedKind::Test, name.as_bytes(), at)
@@ -375,7 +371,7 @@ impl Placer<'_> {
     /// Places a test or a suite at its times under the process that ran it.
     fn guess(
         &self,
-        name: &[u8],
+        name: &str,
         result: Option<&'static str>,
         runner: Runner,
         times: Times,
@@ -397,9 +393,10 @@ impl Placer<'_> {
             });
         Guess {
             span: Imported {
+                brief: attributes.brief(name),
                 file: attributes.test_file(),
                 result,
-                ..imported(ImportedKind::Test, name, at)
+                ..imported(ImportedKind::Test, name.as_bytes(), at)
             },
             error,
             own_stamp: attributes.at.is_some(),

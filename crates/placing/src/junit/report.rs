@@ -217,6 +217,13 @@ impl Attributes {
         self.file.as_deref().or_else(named).map(Box::from)
     }
 
+    /// The brief form of the name under which a test or a suite is shown: the last word of its own name.
+    pub(super) fn brief(&self, shown: &str) -> Option<Box<str>> {
+        let last = self.name.split_whitespace().next_back()?;
+        let brief = words::brief(last).filter(|brief| *brief != shown);
+        brief.map(Box::from)
+    }
+
     /// The name of a test with its class, as it is shown. jest-junit and other runners write the whole name as the
     /// class, too; then the name is shown only once.
     pub(super) fn title(&self) -> String {
@@ -341,6 +348,7 @@ mod tests {
             to: Ktime(2),
             kind: ImportedKind::Test,
             name: b"x"[..].into(),
+            brief: None,
             file: None,
             result,
             process: ProcessIx(0),

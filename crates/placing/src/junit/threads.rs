@@ -169,6 +169,7 @@ impl Placer<'_> {
         let at = (life.process, (life.start, life.end));
         self.placed.spans.push(Imported {
             thread: Some(thread),
+            brief: case.attributes.brief(name),
             file: case.attributes.test_file(),
             result: Some(case.result),
             error: if is_off { off } else { 0 },

@@ -150,6 +150,7 @@ impl Placer<'_> {
         let name = case.attributes.title();
         let at = (process, (ktime(place.from), ktime(place.to)));
         self.placed.spans.push(Imported {
+            brief: case.attributes.brief(&name),
             file: case.attributes.test_file(),
             result: Some(case.result),
             error: place.error.unsigned_abs(),

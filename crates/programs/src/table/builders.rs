@@ -2,7 +2,7 @@
 //! jobs.
 
 use crate::job_tools::{DefaultJobs, JobTool, Starts, JOBS};
-use crate::steps::{call, found, in_directory, test_runner, FoundStep, Line, StepKind};
+use crate::steps::{call, found, in_directory, test_runner, FoundStep, Line, StepKind, StepName};
 use crate::tools::{
     version, Change, Children, Family, KnownProgram, Label, Role, Version, PROGRAM,
 };
@@ -523,7 +523,10 @@ fn cmake(line: &Line) -> Option<FoundStep> {
     for verb in ["--build", "--install"] {
         if let Some(directory) = line.after(verb) {
             let directory = escape::raw(relative(directory));
-            return found(StepKind::Target, format!("cmake {verb} {directory}"));
+            return found(
+                StepKind::Target,
+                StepName::of_parts(&format!("cmake {verb}"), &directory),
+            );
         }
     }
     found(StepKind::Target, "cmake")
@@ -536,16 +539,26 @@ fn cargo(line: &Line) -> Option<FoundStep> {
     let verb = words.next()?;
     if verb == b"nextest" {
         let second = escape::raw(words.next()?);
-        return found(StepKind::Target, format!("cargo nextest {second}"));
+        return found(
+            StepKind::Target,
+            StepName::of_parts("cargo nextest", &second),
+        );
     }
     let is = has(KNOWN, verb);
-    is.then(|| found(StepKind::Target, format!("cargo {}", escape::raw(verb))))?
+    is.then(|| {
+        found(
+            StepKind::Target,
+            StepName::of_parts("cargo", &escape::raw(verb)),
+        )
+    })?
 }
 
 /// The build step of `cargo-nextest nextest run`, which is how cargo executes `cargo nextest run`.
 fn cargo_tool(line: &Line) -> Option<FoundStep> {
     let words: Vec<String> = line.words("").take(2).map(escape::raw).collect();
-    found(StepKind::Target, format!("cargo {}", words.join(" ")))
+    let last = words.last().map_or("", String::as_str);
+    let name = StepName::with_part(format!("cargo {}", words.join(" ")), last);
+    found(StepKind::Target, name)
 }
 
 fn go(line: &Line) -> Option<FoundStep> {
@@ -564,7 +577,7 @@ fn configure(_: &Line) -> Option<FoundStep> {
 fn meson(line: &Line) -> Option<FoundStep> {
     // A call of meson without a verb sets up a build directory.
     let (verb, _) = command(line.args, MESON, "setup")?;
-    let name = format!("meson {verb}");
+    let name = StepName::of_parts("meson", &verb);
     match verb.as_str() {
         "test" => test_runner(name),
         "setup" | "compile" | "install" => found(StepKind::Target, name),
@@ -616,9 +629,9 @@ fn earthly(line: &Line) -> Option<FoundStep> {
 /// The build step of the programs that `swift build` and `swift test` execute.
 fn swift(line: &Line) -> Option<FoundStep> {
     if line.tool.name() == "swift-test" {
-        return found(StepKind::Test, "swift test");
+        return found(StepKind::Test, StepName::of_parts("swift", "test"));
     }
-    found(StepKind::Target, "swift build")
+    found(StepKind::Target, StepName::of_parts("swift", "build"))
 }
 
 /// The build step of the JavaScript runtime deno; `None` for `deno run`, which is treated like any

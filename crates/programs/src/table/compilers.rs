@@ -1,6 +1,6 @@
 //! The rows of the table of known programs for compilers, assemblers, linkers and archivers.
 
-use crate::steps::{file, found, in_directory, test_runner, FoundStep, Line, StepKind};
+use crate::steps::{file, found, in_directory, test_runner, FoundStep, Line, StepKind, StepName};
 use crate::tools::{
     version, Change, Children, Family, KnownProgram, Label, Role, Version, PROGRAM,
 };
@@ -311,25 +311,31 @@ fn rustc(line: &Line) -> Option<FoundStep> {
         let source = line.args.iter().find(|arg| arg.ends_with(b".rs"))?;
         let source = escape::raw(source);
         let package = source.rsplit('/').nth(1).unwrap_or("build.rs");
-        return found(StepKind::Unit, format!("{package} (build script)"));
+        return found(
+            StepKind::Unit,
+            StepName::whole(format!("{package} (build script)")),
+        );
     }
     let kind = match line.value("--crate-type") {
         _ if line.has(&["--test"]) => " (test)",
         Some(b"bin") => " (bin)",
-        _ => "",
+        _ => return found(StepKind::Unit, name),
     };
-    found(StepKind::Unit, name + kind)
+    found(StepKind::Unit, StepName::whole(name + kind))
 }
 
 fn rustdoc(line: &Line) -> Option<FoundStep> {
     let name = escape::raw(line.value("--crate-name")?);
     if line.has(&["--test"]) {
-        return test_runner(name + " (doctests)");
+        return test_runner(StepName::whole(name + " (doctests)"));
     }
-    found(StepKind::Unit, name + " (doc)")
+    found(StepKind::Unit, StepName::whole(name + " (doc)"))
 }
 
 fn build_script(line: &Line) -> Option<FoundStep> {
     let package = words::unhashed(line.path.rsplit('/').nth(1)?);
-    found(StepKind::Unit, format!("{package} (run build script)"))
+    found(
+        StepKind::Unit,
+        StepName::whole(format!("{package} (run build script)")),
+    )
 }

@@ -1,6 +1,6 @@
 //! The rows of the table of known programs for tools that download and unpack packages.
 
-use crate::steps::{found, in_directory, FoundStep, Line, StepKind};
+use crate::steps::{found, in_directory, FoundStep, Line, StepKind, StepName};
 use crate::tools::{Children, KnownProgram, Label, Role, PROGRAM};
 use crate::words::has;
 use tr_text::escape;
@@ -66,9 +66,12 @@ fn npm(line: &Line) -> Option<FoundStep> {
     let name = line.name.split('.').next()?.trim_end_matches("-cli");
     let mut words = line.words("").map(escape::raw);
     match words.next()?.as_str() {
-        "run" | "run-script" => found(StepKind::Job, format!("{name} run {}", words.next()?)),
+        "run" | "run-script" => {
+            let name = StepName::of_parts(&format!("{name} run"), &words.next()?);
+            found(StepKind::Job, name)
+        }
         verb @ ("ci" | "install" | "i" | "add" | "test" | "t" | "build" | "start") => {
-            found(StepKind::Job, format!("{name} {verb}"))
+            found(StepKind::Job, StepName::of_parts(name, verb))
         }
         _ => None,
     }

@@ -1,7 +1,7 @@
 //! The rows of the table of known programs for tools for repositories, containers, machines and CI,
 //! which exchange requests with other machines.
 
-use crate::steps::{found, in_directory, FoundStep, Line, Mark, StepKind};
+use crate::steps::{found, in_directory, FoundStep, Line, Mark, StepKind, StepName};
 use crate::tools::{Children, ContainerVerb, Family, KnownProgram, Label, PROGRAM};
 use crate::words::has;
 use tr_text::escape;
@@ -95,10 +95,10 @@ fn git(line: &Line) -> Option<FoundStep> {
     match words.next()? {
         b"submodule" => {
             let verb = escape::raw(words.next()?);
-            found(StepKind::Job, format!("git submodule {verb}"))
+            found(StepKind::Job, StepName::of_parts("git submodule", &verb))
         }
         verb @ (b"clone" | b"fetch" | b"pull" | b"checkout") => {
-            found(StepKind::Job, format!("git {}", escape::raw(verb)))
+            found(StepKind::Job, StepName::of_parts("git", &escape::raw(verb)))
         }
         _ => None,
     }
@@ -113,9 +113,9 @@ fn docker(line: &Line) -> Option<FoundStep> {
     let mut words = line.words("").map(escape::raw);
     let verb = words.next()?;
     let name = match (verb.as_str(), ContainerVerb::of(&verb)?) {
-        ("buildx", _) => format!("{} buildx {}", line.name, words.next()?),
+        ("buildx", _) => StepName::of_parts(&format!("{} buildx", line.name), &words.next()?),
         (_, ContainerVerb::Part) => return None,
-        _ => format!("{} {verb}", line.name),
+        _ => StepName::of_parts(line.name, &verb),
     };
     found(StepKind::Job, name)
 }
@@ -141,7 +141,7 @@ fn gitlab(line: &Line) -> Option<FoundStep> {
 /// step.
 fn mark(line: &Line) -> Option<FoundStep> {
     match Mark::of(line.all)? {
-        Mark::Command(name) => found(StepKind::Mark, escape::raw(name)),
+        Mark::Command(name) => found(StepKind::Mark, StepName::of_text(escape::raw(name))),
         Mark::Moment(_) | Mark::Begin(_) | Mark::End(_) => None,
     }
 }

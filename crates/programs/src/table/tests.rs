@@ -4,7 +4,8 @@
 use crate::job_tools::{DefaultJobs, JobTool, Starts, JOBS};
 use crate::program_name::WORKER;
 use crate::steps::{
-    call, found, in_directory, test_in, test_runner, worker, FoundStep, Integration, Line, StepKind,
+    call, found, in_directory, test_in, test_runner, worker, FoundStep, Integration, Line,
+    StepKind, StepName,
 };
 use crate::tools::{version, Change, Family, KnownProgram, Label, Role, Worker, PROGRAM};
 use tr_text::escape;
@@ -233,7 +234,7 @@ fn bats_file(line: &Line) -> Option<FoundStep> {
 fn bats_test(line: &Line) -> Option<FoundStep> {
     let at = bats_place(line)?;
     let (file, test) = (line.args.get(at)?, line.args.get(at + 1)?);
-    let name = format!("{} {}", escape::raw(file), escape::raw(test));
+    let name = StepName::of_parts(&escape::raw(file), &escape::raw(test));
     test_in(file, name)
 }
 
@@ -272,5 +273,5 @@ fn runner(line: &Line) -> Option<FoundStep> {
 
 fn worker_of_package(line: &Line) -> Option<FoundStep> {
     let runner = line.tool.runner_of_worker(line.path)?;
-    worker(format!("{runner} {WORKER}"))
+    worker(StepName::of_parts(runner, WORKER))
 }

@@ -204,7 +204,7 @@ fn exec_label(exec: &ExecSpan, strings: &mut Strings) -> i64 {
 /// at work on `obj/lvm.o`), or all of its parts are in the step's name.
 pub(super) fn says(process: &Process, step: &Step) -> bool {
     let name = step.name.whole();
-    let file = step.brief().unwrap_or(name);
+    let file = step.brief.as_deref().unwrap_or(name);
     let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
     let parts = label::parts(process);
     let has_stem = |part: &String| part.contains(stem);
