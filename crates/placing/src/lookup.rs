@@ -1,7 +1,7 @@
 //! Looks up the records of other tools' files in a recording: converts their times since 1970, and finds processes by
 //! pid or by words of their command lines.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tr_analyze::model::{Analysis, Imported, ImportedKind, Process, ProcessIx, ThreadIx};
 use tr_format::event::Ktime;
@@ -11,7 +11,6 @@ use tr_programs::versions::ToolVersion;
 use tr_programs::words;
 
 use super::notes::ImportNote;
-use tr_insight::recordings::imports::TestCount;
 
 /// The largest difference in nanoseconds between the clock of a tool that wrote a file and the recording's clock. The
 /// clock of the time of day is adjusted while a recording runs, and a tool reads its clock after its start. A guess:
@@ -174,13 +173,10 @@ pub struct Placed {
     pub all: u64,
     /// The number of spans of the imported file that lie outside of the analyzed time.
     pub outside: u64,
-    /// The number of tests of the file that are counted neither as placed nor as unplaced. Such a test is already in
-    /// the recording as a mark (an event that the test program sent to the recorder), or lies outside of the analyzed
-    /// time.
-    pub elsewhere: TestCount,
-    /// The names of those failed tests of the file that are already in the recording as marks (events that the test
-    /// program sent to the recorder), or that lie outside of the analyzed time.
-    pub failed_elsewhere: Vec<String>,
+    /// The numbers of the tests in a JUnit report that do not count as unplaced. Such a test has a place in the
+    /// recording, is already in the recording as a mark (an event that the test program sent to the recorder), or lies
+    /// outside of the analyzed time.
+    pub known_tests: HashSet<usize>,
     /// The notes on the imported file, each of them once.
     pub notes: Vec<ImportNote>,
     /// The tool that the imported file is about, with its version.
@@ -188,11 +184,10 @@ pub struct Placed {
 }
 
 impl Placed {
-    /// Counts a test of the file that is already in the recording as a mark (an event that the test program sent to the
-    /// recorder), or that lies outside of the analyzed time.
-    pub fn add_elsewhere(&mut self, name: String, failed: bool) {
-        self.elsewhere = self.elsewhere.and(failed);
-        self.failed_elsewhere.extend(failed.then_some(name));
+    /// Adds the place of a test that has this number in a JUnit report.
+    pub fn add_test(&mut self, number: usize, span: Imported) {
+        self.known_tests.insert(number);
+        self.spans.push(span);
     }
 
     /// Adds a note on the imported file, unless the file has it already.

@@ -164,7 +164,7 @@ impl Placer<'_> {
             return;
         }
         if suite.has_marks {
-            self.placed.add_elsewhere(name, case.has_failed());
+            self.placed.known_tests.insert(case.number);
             self.placed.add_note(ImportNote::TestsAreMarks);
             return;
         }
@@ -174,7 +174,7 @@ impl Placer<'_> {
         };
         if self.lookup.is_outside(times.from, times.to) {
             self.placed.outside += 1;
-            self.placed.add_elsewhere(name, case.has_failed());
+            self.placed.known_tests.insert(case.number);
             return;
         }
         let Some(runner) = self.runner_of_test(test, times, suite) else {
@@ -184,6 +184,7 @@ impl Placer<'_> {
         self.note_errors(times, suite);
         let span = self.guess(&name, Some(case.result), runner, times, &case.attributes);
         let guess = self.doubted(span, case, test, suite);
+        self.placed.known_tests.insert(case.number);
         self.guesses.push(guess);
     }
 
@@ -249,7 +250,7 @@ impl Placer<'_> {
         let (life, within) = ((life.start, life.end), self.within_own(process, case));
         let at = within.map_or(life, |times| (ktime(times.from), ktime(times.to)));
         let error = within.and_then(|times| times.error).unwrap_or(0);
-        self.placed.spans.push(Imported {
+        let span = Imported {
             whole: within.is_none(),
             brief: case.attributes.brief(name),
             file: case.attributes.test_file(),
@@ -257,7 +258,8 @@ impl Placer<'_> {
             error: error.unsigned_abs(),
             doubt: within.and_then(|times| times.doubt),
             ..imported(ImportedKind::Test, name.as_bytes(), (process, at))
-        });
+        };
+        self.placed.add_test(case.number, span);
     }
 
     /// Places a suite without times that has a process of its own. The place of the suite is the whole life of this
@@ -275,7 +277,10 @@ impl Placer<'_> {
             });
         };
         match &suite.cases[..] {
-            [only] => add(&suite.title_of(only), &only.attributes, Some(only.result)),
+            [only] => {
+                add(&suite.title_of(only), &only.attributes, Some(only.result));
+                self.placed.known_tests.insert(only.number);
+            }
             _ => {
                 add(&suite.attributes.name, &suite.attributes, None);
                 self.placed.parts += 1;

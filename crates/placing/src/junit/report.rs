@@ -1,6 +1,5 @@
 //! Reads the suites and tests of a JUnit report.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::lookup::Placed;
@@ -46,7 +45,7 @@ pub struct Case {
 
 impl Case {
     pub(super) fn has_failed(&self) -> bool {
-        has_failed(self.result)
+        matches!(self.result, "failed" | "error")
     }
 
     /// Whether the report has no length for the test, or the length 0, which some runners write for tests that they did
@@ -56,75 +55,24 @@ impl Case {
     }
 }
 
-fn has_failed(result: &str) -> bool {
-    matches!(result, "failed" | "error")
-}
-
 impl Report {
     /// Counts the tests of the report that are missing in the recording: the importer did not place them, no mark shows
     /// them (an event that the test runner sends to the recorder), and they are not known to lie outside of the
     /// analyzed time. Returns the number of such tests, the number of failed tests among them, and the first failed
     /// tests.
     pub(crate) fn tests_beside(&self, placed: &Placed) -> (TestCount, Vec<UnplacedTest>) {
-        let suites = self.suites.iter();
-        let cases = suites.flat_map(|suite| suite.cases.iter().map(move |case| (suite, case)));
-        let all = cases
-            .clone()
-            .fold(TestCount::default(), |count, (_, case)| {
-                count.and(case.has_failed())
-            });
-        let results = placed.spans.iter().filter_map(|span| span.result);
-        let known = results.fold(placed.elsewhere, |count, result| {
-            count.and(has_failed(result))
+        let cases = self.suites.iter().flat_map(|suite| &suite.cases);
+        let missing = cases.filter(|case| !placed.known_tests.contains(&case.number));
+        let count = missing.clone().fold(TestCount::default(), |count, case| {
+            count.and(case.has_failed())
         });
-        let count = TestCount {
-            all: all.all.saturating_sub(known.all),
-            failed: all.failed.saturating_sub(known.failed),
-        };
-        let failed = cases.filter(|(_, case)| case.has_failed());
-        (count, unplaced(failed, placed, count.failed.min(NAMED)))
-    }
-}
-
-/// Collects at most `most` failed tests of a report that are missing in the recording: the importer did not place them,
-/// no mark shows them (an event that the test runner sends to the recorder), and they are not known to lie outside of
-/// the analyzed time. Tests with equal names are counted, because several tests may have the same name.
-fn unplaced<'r>(
-    tests: impl Iterator<Item = (&'r Suite, &'r Case)>,
-    placed: &Placed,
-    most: usize,
-) -> Vec<UnplacedTest> {
-    let mut found = Vec::new();
-    if most == 0 {
-        return found;
-    }
-    let spans = placed.spans.iter();
-    let spans = spans.filter(|span| span.result.is_some_and(has_failed));
-    let spans = spans.map(|span| String::from_utf8_lossy(&span.name));
-    let elsewhere = placed.failed_elsewhere.iter().map(Cow::from);
-    let mut known: HashMap<Cow<'_, str>, usize> = HashMap::new();
-    for name in spans.chain(elsewhere) {
-        *known.entry(name).or_default() += 1;
-    }
-    for (suite, case) in tests {
-        let name = case.attributes.title();
-        // The only test of a suite may be placed under a title that joins the suite's name and the test's name
-        // (`title_of`). So both this title and the test's own title are looked up.
-        let is_known = [&name, &suite.title_of(case)].into_iter().any(|name| {
-            let count = known.get_mut(name.as_str()).filter(|count| **count > 0);
-            count.map(|count| *count -= 1).is_some()
+        let failed = missing.filter(|case| case.has_failed()).take(NAMED);
+        let unplaced = failed.map(|case| UnplacedTest {
+            name: case.attributes.title(),
+            result: case.result,
         });
-        if !is_known {
-            found.push(UnplacedTest {
-                name,
-                result: case.result,
-            });
-        }
-        if found.len() == most {
-            break;
-        }
+        (count, unplaced.collect())
     }
-    found
 }
 
 impl Suite {
@@ -251,11 +199,7 @@ pub struct Date {
 
 #[cfg(test)]
 mod tests {
-    use tr_analyze::model::{Imported, ImportedKind, ProcessIx};
-    use tr_format::event::Ktime;
-
     use super::*;
-    use crate::lookup::imported;
 
     #[test]
     fn a_test_has_the_file_of_its_report() {
@@ -323,64 +267,14 @@ mod tests {
 
     #[test]
     fn tests_without_a_place_count() {
-        let case = |result| Case {
-            attributes: Attributes::default(),
-            result,
-            number: 0,
-        };
-        let report = Report {
-            suites: vec![Suite {
-                attributes: Attributes::default(),
-                cases: vec![
-                    case("passed"),
-                    case("failed"),
-                    case("error"),
-                    case("failed"),
-                ],
-                has_order: true,
-                outermost: 0,
-            }],
-        };
-        let (none, _) = report.tests_beside(&Placed::default());
-        assert_eq!((none.all, none.failed), (4, 3));
-        let placed = |result| Imported {
-            from: Ktime(1),
-            to: Ktime(2),
-            kind: ImportedKind::Test,
-            name: b"x"[..].into(),
-            brief: None,
-            file: None,
-            result,
-            process: ProcessIx(0),
-            thread: None,
-            whole: false,
-            error: 0,
-            doubt: None,
-        };
-        // The span without a result is a suite and does not count as a test.
-        let spans = vec![placed(None), placed(Some("passed")), placed(Some("error"))];
-        let mut placed = Placed {
-            spans,
-            ..Placed::default()
-        };
-        let (rest, _) = report.tests_beside(&placed);
-        assert_eq!((rest.all, rest.failed), (2, 2));
-        // The failed test `y` is already in the recording, as a mark that the test program sent to the recorder.
-        placed.add_elsewhere("y".to_owned(), true);
-        let (rest, _) = report.tests_beside(&placed);
-        assert_eq!((rest.all, rest.failed), (1, 1));
-    }
-
-    #[test]
-    fn failed_tests_without_a_place_have_names() {
-        let case = |name: &str, result| Case {
+        let case = |name: &str, result, number| Case {
             attributes: Attributes {
                 class: "api".to_owned(),
                 name: name.to_owned(),
                 ..Attributes::default()
             },
             result,
-            number: 0,
+            number,
         };
         let suite = |name: &str, cases| Suite {
             attributes: Attributes {
@@ -393,41 +287,34 @@ mod tests {
         };
         let report = Report {
             suites: vec![
-                suite("only", vec![case("a", "failed")]),
+                suite("only", vec![case("a", "failed", 1)]),
                 suite(
                     "several",
                     vec![
-                        case("b", "failed"),
-                        case("c", "passed"),
+                        case("b", "failed", 3),
+                        case("c", "passed", 4),
                         // A second run of a test with the same name.
-                        case("b", "error"),
-                        case("d", "failed"),
+                        case("b", "error", 5),
+                        case("d", "failed", 6),
                     ],
                 ),
             ],
         };
-        let names = |placed: &Placed| {
-            let (_, failed) = report.tests_beside(placed);
+        let beside = |known: &[usize]| {
+            let placed = Placed {
+                known_tests: known.iter().copied().collect(),
+                ..Placed::default()
+            };
+            let (count, failed) = report.tests_beside(&placed);
             let words = |test: UnplacedTest| format!("{} {}", test.name, test.result);
-            failed.into_iter().map(words).collect::<Vec<String>>()
+            let words: Vec<String> = failed.into_iter().map(words).collect();
+            (count.all, count.failed, words.join(", "))
         };
-        let mut placed = Placed::default();
-        let all = [
-            "api a failed",
-            "api b failed",
-            "api b error",
-            "api d failed",
-        ];
-        assert_eq!(names(&placed), all);
-        let at = (ProcessIx(0), (Ktime(1), Ktime(2)));
-        for name in ["only a", "api b"] {
-            placed.spans.push(Imported {
-                result: Some("failed"),
-                ..imported(ImportedKind::Test, name.as_bytes(), at)
-            });
-        }
-        assert_eq!(names(&placed), all[2..]);
-        placed.add_elsewhere("api b".to_owned(), true);
-        assert_eq!(names(&placed), all[3..]);
+        let all = "api a failed, api b failed, api b error, api d failed";
+        assert_eq!(beside(&[]), (5, 4, all.to_owned()));
+        // The first run of `b` failed by itself, and the second one has a place.
+        let rest = "api b failed, api d failed";
+        assert_eq!(beside(&[1, 4, 5]), (2, 2, rest.to_owned()));
+        assert_eq!(beside(&[1, 3, 4, 5, 6]), (0, 0, String::new()));
     }
 }

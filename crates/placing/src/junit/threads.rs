@@ -167,7 +167,7 @@ impl Placer<'_> {
         let is_off = longer > CLOCKS.max(length / TOLERATED.cast_signed());
         let off = longer.unsigned_abs();
         let at = (life.process, (life.start, life.end));
-        self.placed.spans.push(Imported {
+        let span = Imported {
             thread: Some(thread),
             brief: case.attributes.brief(name),
             file: case.attributes.test_file(),
@@ -175,7 +175,8 @@ impl Placer<'_> {
             error: if is_off { off } else { 0 },
             doubt: is_off.then_some(Doubt::Off(off)),
             ..imported(ImportedKind::Test, name.as_bytes(), at)
-        });
+        };
+        self.placed.add_test(case.number, span);
     }
 }
 

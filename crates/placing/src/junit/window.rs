@@ -149,14 +149,15 @@ impl Placer<'_> {
         };
         let name = case.attributes.title();
         let at = (process, (ktime(place.from), ktime(place.to)));
-        self.placed.spans.push(Imported {
+        let span = Imported {
             brief: case.attributes.brief(&name),
             file: case.attributes.test_file(),
             result: Some(case.result),
             error: place.error.unsigned_abs(),
             doubt: Some(Doubt::Process(place.error.unsigned_abs())),
             ..imported(ImportedKind::Test, name.as_bytes(), at)
-        });
+        };
+        self.placed.add_test(case.number, span);
         true
     }
 }
