@@ -180,7 +180,7 @@ pub struct Imported {
     /// gave this path.
     pub file: Option<Box<str>>,
     /// The result of the test, if the imported span is a test; otherwise `None`.
-    pub result: Option<&'static str>,
+    pub result: Option<TestResult>,
     pub process: ProcessIx,
     /// The thread that the imported span (from a file of another tool) belongs to, if it belongs to one thread.
     pub thread: Option<ThreadIx>,
@@ -191,6 +191,33 @@ pub struct Imported {
     /// The reason why it is not proven at which time the imported span ran; `None` if it is proven. Reports give no
     /// times for a span whose place in time is not proven.
     pub doubt: Option<Doubt>,
+}
+
+/// The result of a test, as the file of a test runner has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TestResult {
+    Passed,
+    /// The test found what it looks for: its subject is wrong.
+    Failed,
+    /// The test itself could not run to its end.
+    Error,
+    Skipped,
+}
+
+impl TestResult {
+    pub fn has_failed(self) -> bool {
+        matches!(self, TestResult::Failed | TestResult::Error)
+    }
+
+    /// The word for the result in all outputs.
+    pub fn word(self) -> &'static str {
+        match self {
+            TestResult::Passed => "passed",
+            TestResult::Failed => "failed",
+            TestResult::Error => "error",
+            TestResult::Skipped => "skipped",
+        }
+    }
 }
 
 /// The reason why it is not proven at which time an imported span ran.

@@ -36,6 +36,7 @@ use tr_insight::path::kinds;
 use tr_insight::processes::exit;
 use tr_insight::processes::label;
 use tr_insight::steps;
+use tr_insight::steps::result::StepResult;
 use tr_insight::steps::Steps;
 use tr_insight::views::view::View;
 use tr_text::{escape, units};
@@ -136,7 +137,8 @@ fn tracks(view: &View<'_>, detail: u64, packets: &mut Packets<'_>) -> io::Result
         let track = packets.named(kind)?;
         let mut facts = vec![words("kind", step.kind.name().to_owned())];
         facts.extend(step.status.map(|status| words("exit", exit::words(status))));
-        facts.extend(step.result.clone().map(|result| words("result", result)));
+        let result = step.result.clone().map(StepResult::into_word);
+        facts.extend(result.map(|result| words("result", result)));
         packets.slice(
             track,
             step.from..step.to,

@@ -8,6 +8,7 @@ use tr_analyze::model::{Analysis, ProcessIx};
 
 use super::ends::ProcessEnds;
 use super::{Failure, Held};
+use tr_insight::steps::result::{Outcome, StepResult};
 use tr_insight::steps::{Step, StepIx};
 use tr_insight::verdicts::StepVerdicts;
 
@@ -114,6 +115,6 @@ fn judged_around(judged: &StepVerdicts<'_>, shown: &BTreeSet<StepIx>) -> Vec<Opt
 /// Whether a test runner or another program reported that the time limit of a step was exceeded.
 fn is_reported_late(judged: &StepVerdicts<'_>, step: StepIx) -> bool {
     let step = judged.steps.list().get(step);
-    let result = step.and_then(|step| step.result.as_deref());
-    result == Some("timeout")
+    let result = step.and_then(|step| step.result.as_ref());
+    result.map(StepResult::outcome) == Some(Outcome::TimedOut)
 }

@@ -88,7 +88,8 @@ impl Finder<'_> {
         });
         let killed = killed.map(|ix| self.end(ix));
         let status = step.status.filter(|status| *status != 0);
-        let reported = step.result.clone().map(FailureEnd::Reported);
+        let reported = step.result.clone();
+        let reported = reported.map(|result| FailureEnd::Reported(result.into_word()));
         Failure {
             task: FailedTask::Step(step.name.clone()),
             end: killed

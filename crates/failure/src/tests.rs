@@ -7,6 +7,7 @@ use tr_format::scripts::RecordedScript;
 
 use super::*;
 use tr_insight::processes::label;
+use tr_insight::steps::result::StepResult;
 use tr_insight::steps::{Step, Steps};
 use tr_programs::steps::StepKind;
 use tr_text::phrase::Phrase;
@@ -306,7 +307,7 @@ fn a_test_fails_by_its_own_result() {
         is_worker: false,
         integration: None,
         status,
-        result: result.map(str::to_owned),
+        result: result.and_then(|result| StepResult::of_mark(result.as_bytes())),
     };
     let calm = Failures {
         calm: BTreeSet::from([worker]),

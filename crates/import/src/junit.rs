@@ -4,7 +4,7 @@
 use quick_xml::events::attributes::Attributes as XmlAttributes;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
-use tr_placing::junit::{Attributes, Case, Report, Suite};
+use tr_placing::junit::{Attributes, Case, Report, Suite, TestResult};
 
 use crate::date;
 use crate::error::Error;
@@ -247,7 +247,7 @@ impl Parser {
                 if let Some(suite) = self.suites.get_mut(at) {
                     suite.cases.push(Case {
                         attributes,
-                        result: "passed",
+                        result: TestResult::Passed,
                         number: self.cases,
                     });
                 }
@@ -260,9 +260,9 @@ impl Parser {
                 let case = suite.and_then(|suite| suite.cases.last_mut());
                 if let Some(case) = case.filter(|_| is_case) {
                     case.result = match name {
-                        "failure" => "failed",
-                        "error" => "error",
-                        _ => "skipped",
+                        "failure" => TestResult::Failed,
+                        "error" => TestResult::Error,
+                        _ => TestResult::Skipped,
                     };
                 }
                 Ok(Open::Other)

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde::Deserialize;
 use serde_json::Value;
-use tr_placing::spans::{Clock, Span, Spans, WORD, WORDS};
+use tr_placing::spans::{Clock, Span, Spans, TestResult, WORD, WORDS};
 
 use crate::chrome::own_words;
 use crate::encoding;
@@ -223,7 +223,11 @@ impl Parts {
             .attributes
             .has_passed
             .map_or(self.has_failed, |passed| !passed);
-        let result = if has_failed { "failed" } else { "passed" };
+        let result = if has_failed {
+            TestResult::Failed
+        } else {
+            TestResult::Passed
+        };
         Raw {
             id: self.id,
             parent: self.parent,

@@ -22,7 +22,7 @@ fn placed(name: &str, file: &str, analysis: Analysis) -> (String, Import) {
     let since = |time: Ktime| time.since(analysis.start) as f64 / MS as f64;
     let lines = imports.spans.iter().map(|span| {
         let name = String::from_utf8_lossy(&span.name);
-        let result = span.result.unwrap_or("-");
+        let result = span.result.map_or("-", |result| result.word());
         let (from, to) = (since(span.from), since(span.to));
         format!("{} {from}-{to} {name} {result}\n", span.process.0)
     });

@@ -35,7 +35,7 @@ use active::Active;
 use own::OwnProcesses;
 use placer::{Placer, WORK};
 use proof::find_doubts;
-pub use report::{Attributes, Case, Date, Report, Suite};
+pub use report::{Attributes, Case, Date, Report, Suite, TestResult};
 use tr_insight::steps::Steps;
 
 /// The time stamp of a written file can be too early by at most this much, in nanoseconds, because file systems use a

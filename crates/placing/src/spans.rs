@@ -7,6 +7,7 @@ mod named;
 
 use std::collections::HashMap;
 
+pub use tr_analyze::model::TestResult;
 use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx};
 use tr_format::event::Ktime;
 use tr_programs::versions::ToolVersion;
@@ -60,7 +61,7 @@ pub struct Span {
     pub parent: Option<usize>,
     pub is_test: bool,
     /// The result of the test, if the span is a test.
-    pub result: Option<&'static str>,
+    pub result: Option<TestResult>,
     /// The words that the command line of the span's process can contain: files and commands.
     pub words: Vec<String>,
 }

@@ -5,8 +5,8 @@ use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::kinds::{ByKind, TimeKind};
 use tr_analyze::memory::{MemoryEvent, MemoryKind};
 use tr_analyze::model::{
-    Analysis, Doubt, ExecSpan, Imported, ImportedKind, Process, ProcessIx, Resources, Thread,
-    ThreadIx, Times,
+    Analysis, Doubt, ExecSpan, Imported, ImportedKind, Process, ProcessIx, Resources, TestResult,
+    Thread, ThreadIx, Times,
 };
 use tr_analyze::{analyze, Options};
 use tr_format::counters::{Counter, Counters};
@@ -383,7 +383,7 @@ fn tests_count_as_their_report_has_them() {
     ]);
     analysis.processes[0].status = Some(1 << 8);
     analysis.processes[1].status = Some(15);
-    let span = |name: &str, result: Option<&'static str>, from: u64, to: u64| Imported {
+    let span = |name: &str, result: Option<TestResult>, from: u64, to: u64| Imported {
         from: Ktime(from),
         to: Ktime(to),
         kind: ImportedKind::Test,
@@ -399,11 +399,11 @@ fn tests_count_as_their_report_has_them() {
     };
     let spans = [
         span("suite", None, 100, 300),
-        span("suite adds", Some("passed"), 110, 150),
-        span("suite fails", Some("failed"), 160, 160),
-        span("suite breaks", Some("error"), 320, 400),
+        span("suite adds", Some(TestResult::Passed), 110, 150),
+        span("suite fails", Some(TestResult::Failed), 160, 160),
+        span("suite breaks", Some(TestResult::Error), 320, 400),
         // This test is inside the test `suite breaks` only because the times of both tests are not exact.
-        span("suite subtracts", Some("passed"), 330, 340),
+        span("suite subtracts", Some(TestResult::Passed), 330, 340),
     ];
     let steps = Steps::new(&analysis, &spans);
     let tests: Vec<_> = steps.tests().map(|(_, step)| step).collect();

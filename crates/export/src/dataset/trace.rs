@@ -8,10 +8,11 @@ use tr_analyze::ending::WaitEnd;
 use tr_analyze::model::{Analysis, ProcessIx, ThreadIx};
 use tr_analyze::timeline::{Actor, Bucket, Stretch, Wait as WaitState};
 use tr_format::event::{Ktime, Point, Reason};
+use tr_insight::views::query::containers;
+use tr_insight::steps::result::StepResult;
 use tr_insight::processes::{label, who};
 use tr_insight::steps::times::AllTimes;
 use tr_insight::verdicts::StepVerdicts;
-use tr_insight::views::query::containers;
 use tr_insight::Recording;
 use tr_programs::steps::StepKind;
 use tr_text::escape;
@@ -291,7 +292,7 @@ impl<'a> Tables<'a> {
             to_ns: self.since(step.to),
             ns: step.wall(),
             failed: step.failed(),
-            result: step.result.clone(),
+            result: step.result.clone().map(StepResult::into_word),
             on_cpu_ns: times.times.as_ref().and_then(|times| times.on_cpu_known()),
             run_queue_ns: times
                 .times

@@ -25,6 +25,7 @@ use serde::Serialize;
 use serde_json::ser::CompactFormatter;
 use tr_import::otlp::messages::{self, *};
 use tr_insight::path;
+use tr_insight::steps::result::StepResult;
 use tr_insight::processes::ancestors::down;
 use tr_insight::processes::exit;
 use tr_insight::processes::label;
@@ -380,7 +381,7 @@ impl<'a> Spans<'a> {
             span.attributes.push(text(result, word));
         }
         if let Some(result) = &step.result {
-            span.attributes.push(text("tr.step.result", result));
+            span.attributes.push(text("tr.step.result", result.word()));
         }
         if let Some(verdict) = self.judged.verdicts().of(at) {
             span.attributes
@@ -391,7 +392,8 @@ impl<'a> Spans<'a> {
             }
         }
         if step.failed() {
-            fail(&mut span, step.status, step.result.as_deref());
+            let result = step.result.as_ref().map(StepResult::word);
+            fail(&mut span, step.status, result);
         }
         span
     }

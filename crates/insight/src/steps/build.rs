@@ -428,7 +428,7 @@ impl Build<'_> {
             place_error: span.has_place().then_some(span.error),
             doubt: span.doubt,
             status: whole.and_then(|process| process.status),
-            result: (!span.result.is_empty()).then(|| escape::raw(&span.result)),
+            result: span.result.clone(),
             is_worker: false,
             integration: None,
         });

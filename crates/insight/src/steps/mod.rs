@@ -7,6 +7,7 @@
 mod build;
 mod names;
 mod recipe;
+pub mod result;
 mod spans;
 pub mod times;
 
@@ -18,6 +19,7 @@ use tr_analyze::model::{Analysis, Doubt, Imported, ProcessIx, ThreadIx};
 use tr_format::event::Ktime;
 use tr_programs::steps::{Integration, StepKind};
 
+use self::result::{Outcome, StepResult};
 use crate::processes::exit;
 use crate::recordings::imports::TOLERATED;
 use tr_text::phrase::Phrase;
@@ -68,8 +70,9 @@ pub struct Step {
     pub doubt: Option<Doubt>,
     /// The raw `wait` status of the step's process, if the step ended together with the process.
     pub status: Option<u32>,
-    /// The result that a program gave for the step in its mark (an event that the program sent to the recorder).
-    pub result: Option<String>,
+    /// The result that a program gave for the step in its mark (an event that the program sent to the recorder), or that
+    /// another tool's file has.
+    pub result: Option<StepResult>,
     /// Whether the step's process is a worker of a test runner. A worker runs tests and is not a test itself.
     pub is_worker: bool,
     /// The integration that would make each test of the step's process a step, if the process is a test runner that has
@@ -102,10 +105,9 @@ impl Step {
 
     /// Whether the status or the result of the step shows that it failed.
     pub fn failed(&self) -> bool {
-        const BAD: [&str; 5] = ["failed", "failure", "error", "unreachable", "timeout"];
-        let result = self.result.as_deref();
-        let failed = exit::failed(self.status) && !self.skipped();
-        failed || result.is_some_and(|result| BAD.contains(&result))
+        let outcome = self.result.as_ref().map(StepResult::outcome);
+        let is_bad = matches!(outcome, Some(Outcome::Failed | Outcome::TimedOut));
+        is_bad || exit::failed(self.status) && !self.skipped()
     }
 
     /// Whether the step is a test that was skipped. A test that cannot run exits with the status 77 by convention

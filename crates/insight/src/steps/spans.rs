@@ -9,6 +9,7 @@ use std::ops::Bound;
 use tr_analyze::model::{Analysis, Doubt, Imported, ImportedKind, ProcessIx, Thread, ThreadIx};
 use tr_format::event::{self, Ktime, Point, Tid};
 
+use super::result::StepResult;
 use tr_programs::steps::Mark;
 use tr_programs::steps::StepKind;
 use tr_programs::words;
@@ -29,8 +30,9 @@ pub(super) struct Span {
     /// from the beginning of the name that the test program gave the span.
     pub file: Option<String>,
     pub kind: StepKind,
-    /// The result (such as of a test) that a program gave in the event that marks the span; empty if it gave none.
-    pub result: Vec<u8>,
+    /// The result (such as of a test) that a program gave in the event that marks the span, or that another
+    /// tool's file has.
+    pub result: Option<StepResult>,
     /// The process in which the span was marked, or, for a span from another tool's file, the process that executed the
     /// span. `None` if this process is not known.
     pub process: Option<ProcessIx>,
@@ -102,7 +104,7 @@ impl Span {
             brief: words::brief_of_text(&String::from_utf8_lossy(name)).map(str::to_owned),
             file: words::file_of_test(&String::from_utf8_lossy(name)).map(str::to_owned),
             kind: StepKind::Mark,
-            result: Vec::new(),
+            result: None,
             process,
             thread: None,
             overlaps: false,
@@ -277,7 +279,7 @@ fn of_programs(analysis: &Analysis) -> Vec<Span> {
             let place = living.place(*time, mark);
             Span {
                 kind: kind(&mark.kind),
-                result: mark.result.to_vec(),
+                result: StepResult::of_mark(&mark.result),
                 thread: place.and_then(|(_, thread)| thread),
                 ..Span::of_mark(
                     &mark.name,
@@ -300,7 +302,7 @@ fn of_programs(analysis: &Analysis) -> Vec<Span> {
                 if let Some(span) = begun.get_mut().pop() {
                     spans.push(Span {
                         to: span.from.max(*time),
-                        result: mark.result.to_vec(),
+                        result: StepResult::of_mark(&mark.result),
                         ..span
                     });
                 }
@@ -340,7 +342,7 @@ fn of_files<'a>(
         },
         brief: imported.brief.as_deref().map(str::to_owned),
         file: imported.file.as_deref().map(str::to_owned),
-        result: imported.result.unwrap_or_default().as_bytes().to_vec(),
+        result: imported.result.map(StepResult::from),
         thread: imported.thread,
         is_of_file: true,
         whole: imported.whole,
@@ -509,6 +511,7 @@ fn find_overlaps(spans: &mut [&mut Span]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tr_analyze::model::TestResult;
 
     /// Checks that overlapping spans of a file have no figures, and that the overlap is given as the reason. A span
     /// that is nested in another one has figures.
@@ -526,7 +529,7 @@ mod tests {
             name: b"x".as_slice().into(),
             brief: None,
             file: None,
-            result: Some("passed"),
+            result: Some(TestResult::Passed),
             process: ProcessIx(0),
             thread: None,
             whole: false,

@@ -9,7 +9,7 @@ use super::report::{Attributes, Case, Suite};
 use super::runner::TRIED;
 use crate::lookup::{imported, ktime, signed};
 use crate::notes::ImportNote;
-use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx, ThreadIx};
+use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx, TestResult, ThreadIx};
 use tr_insight::recordings::imports::TOLERATED;
 
 /// The unit of seconds: the number of nanoseconds in one second.
@@ -267,7 +267,7 @@ impl Placer<'_> {
     fn own_suite(&mut self, suite: &Suite, process: ProcessIx) {
         let life = self.lookup.analysis.process(process);
         let at = (process, (life.start, life.end));
-        let mut add = |name: &str, attributes: &Attributes, result: Option<&'static str>| {
+        let mut add = |name: &str, attributes: &Attributes, result: Option<TestResult>| {
             self.placed.spans.push(Imported {
                 whole: true,
                 brief: attributes.brief(name),
@@ -377,7 +377,7 @@ impl Placer<'_> {
     fn guess(
         &self,
         name: &str,
-        result: Option<&'static str>,
+        result: Option<TestResult>,
         runner: Runner,
         times: Times,
         attributes: &Attributes,

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::lookup::Placed;
+pub use tr_analyze::model::TestResult;
 use tr_insight::recordings::imports::{TestCount, UnplacedTest};
 use tr_programs::words;
 
@@ -38,14 +39,14 @@ pub struct Suite {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
     pub attributes: Attributes,
-    pub result: &'static str,
+    pub result: TestResult,
     /// The number of the test in the whole report. It grows from test to test, also across suites.
     pub number: usize,
 }
 
 impl Case {
     pub(super) fn has_failed(&self) -> bool {
-        matches!(self.result, "failed" | "error")
+        self.result.has_failed()
     }
 
     /// Whether the report has no length for the test, or the length 0, which some runners write for tests that they did
@@ -248,7 +249,7 @@ mod tests {
                 length: Some(length),
                 ..Attributes::default()
             },
-            result: "passed",
+            result: TestResult::Passed,
             number: 0,
         };
         let suite = Suite {
@@ -287,15 +288,15 @@ mod tests {
         };
         let report = Report {
             suites: vec![
-                suite("only", vec![case("a", "failed", 1)]),
+                suite("only", vec![case("a", TestResult::Failed, 1)]),
                 suite(
                     "several",
                     vec![
-                        case("b", "failed", 3),
-                        case("c", "passed", 4),
+                        case("b", TestResult::Failed, 3),
+                        case("c", TestResult::Passed, 4),
                         // A second run of a test with the same name.
-                        case("b", "error", 5),
-                        case("d", "failed", 6),
+                        case("b", TestResult::Error, 5),
+                        case("d", TestResult::Failed, 6),
                     ],
                 ),
             ],
@@ -306,7 +307,7 @@ mod tests {
                 ..Placed::default()
             };
             let (count, failed) = report.tests_beside(&placed);
-            let words = |test: UnplacedTest| format!("{} {}", test.name, test.result);
+            let words = |test: UnplacedTest| format!("{} {}", test.name, test.result.word());
             let words: Vec<String> = failed.into_iter().map(words).collect();
             (count.all, count.failed, words.join(", "))
         };

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use tr_analyze::model::{Analysis, Doubt, Imported, ImportedKind, ThreadIx};
+use tr_analyze::model::{Analysis, Doubt, Imported, ImportedKind, TestResult, ThreadIx};
 
 use super::placer::{Placer, LONGER};
 use super::report::{Case, Suite, LEAST_ERROR};
@@ -90,7 +90,7 @@ impl Placer<'_> {
             for (of_suite, case) in suite.cases.iter().enumerate() {
                 let mut names = case.thread_names();
                 let name = names.find(|name| known.contains(name.as_slice()));
-                if let Some(name) = name.filter(|_| case.result != "skipped") {
+                if let Some(name) = name.filter(|_| case.result != TestResult::Skipped) {
                     let tests = &mut all.entry(name).or_default().tests;
                     tests.push(((at, of_suite), case));
                 }
@@ -195,7 +195,7 @@ mod tests {
                 ..Attributes::default()
             },
             number: 0,
-            result: "passed",
+            result: TestResult::Passed,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Unit tests of plans that divide tests among machines.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use tr_placing::junit::{Attributes, Case};
+use tr_placing::junit::{Attributes, Case, TestResult};
 
 use super::*;
 
@@ -39,7 +39,7 @@ fn suite(name: &str, cases: &[(&str, &str)]) -> Suite {
             length: Some(1_000_000),
             ..Attributes::default()
         },
-        result: "passed",
+        result: TestResult::Passed,
         number: 0,
     };
     Suite {

@@ -25,7 +25,9 @@ const FAILURES: usize = 20;
 /// test runners have these tests.
 pub(super) fn unplaced(imports: &Imports) -> Vec<(String, &'static str)> {
     let tests = imports.unplaced_failed().take(FAILURES);
-    tests.map(|test| (test.name.clone(), test.result)).collect()
+    tests
+        .map(|test| (test.name.clone(), test.result.word()))
+        .collect()
 }
 
 object! {

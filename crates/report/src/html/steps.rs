@@ -10,6 +10,7 @@ use tr_programs::steps::StepKind;
 
 use crate::html::digits::Digits;
 use tr_failure::Failures;
+use tr_insight::steps::result::StepResult;
 use tr_insight::path::kinds;
 use tr_insight::processes::{exit, label};
 use tr_insight::recordings::imports;
@@ -96,7 +97,8 @@ fn place_error_of(step: &Step) -> Option<u64> {
 
 fn end(step: &Step) -> Option<String> {
     let status = step.status.filter(|status| exit::failed(Some(*status)));
-    step.result.clone().or_else(|| status.map(exit::words))
+    let result = step.result.clone().map(StepResult::into_word);
+    result.or_else(|| status.map(exit::words))
 }
 
 fn uses(analysis: &Analysis, row: &StepRow<'_>) -> Vec<Option<u64>> {
@@ -138,7 +140,7 @@ fn course(parts: &[CoursePart]) -> Vec<u32> {
 /// A text about a step for the HTML report: its result, how its wall time was used, and how exactly its start and end
 /// are known.
 fn spent(row: &StepRow<'_>) -> String {
-    let result = row.step.result.clone();
+    let result = row.step.result.clone().map(StepResult::into_word);
     let spent = row.times.spent.filter(|_| !row.step.is_moment());
     let spent = spent.map(|spent| kinds::sentence(&spent));
     let error =

@@ -12,6 +12,8 @@ use crate::encode::{self, ShownTimes, TimeColumn};
 use crate::output::Report;
 use tr_failure::Failures;
 use tr_insight::path;
+use tr_insight::views::query::Sort;
+use tr_insight::steps::result::Outcome;
 use tr_insight::path::kinds;
 use tr_insight::processes::exit;
 use tr_insight::recordings::imports;
@@ -19,7 +21,6 @@ use tr_insight::steps::times::{AllTimes, StepTimes};
 use tr_insight::steps::{Step, StepIx, Steps};
 use tr_insight::verdicts::parts::WallPart;
 use tr_insight::verdicts::{StepVerdict, StepVerdicts};
-use tr_insight::views::query::Sort;
 use tr_insight::views::view::View;
 use tr_programs::steps::Integration;
 use tr_text::called::TR;
@@ -536,9 +537,11 @@ impl<'a> StepsReport<'a> {
             let at = units::at(self.view.since(step.from));
             return format!("{joints}{} at {at} s", step.name.short());
         }
-        match step.result.as_deref() {
-            None | Some("passed" | "ok") => format!("{joints}{}", step.name.short()),
-            Some(result) => format!("{joints}{} ({result})", step.name.short()),
+        let name = step.name.short();
+        let result = step.result.as_ref();
+        match result.filter(|result| result.outcome() != Outcome::Passed) {
+            None => format!("{joints}{name}"),
+            Some(result) => format!("{joints}{name} ({})", result.word()),
         }
     }
 }

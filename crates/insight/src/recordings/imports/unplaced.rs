@@ -1,5 +1,7 @@
 //! The tests of a runner's file that have no place in the recording.
 
+use tr_analyze::model::TestResult;
+
 /// A number of tests, and how many of these tests failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TestCount {
@@ -22,6 +24,5 @@ impl TestCount {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnplacedTest {
     pub name: String,
-    /// The result of the test, as the runner's file says it: `failed` or `error`.
-    pub result: &'static str,
+    pub result: TestResult,
 }
