@@ -244,7 +244,7 @@ fn compare(args: &Args) -> Done {
     let base = base_runs;
     if let Some(why) = not_traced {
         let failed = new.iter().find(|run| run.failed());
-        return match failed.and_then(Run::no_build) {
+        return match failed.and_then(Run::defect) {
             Some(failure) => Err(errors::refused(failure)),
             None => Ok(passed(&why)),
         };

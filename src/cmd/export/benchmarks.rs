@@ -36,7 +36,7 @@ pub fn write(args: &Args, service: Service) -> Done {
     let name = args.file.to_string_lossy();
     let recording = args.with.recording(&trace, args.budget)?;
     let run = Run::new(&name, &recording);
-    if let Some(why) = run.no_build() {
+    if let Some(why) = run.defect() {
         let why = format!("{why}: its times measure no whole build");
         return Err(errors::refused(why));
     }

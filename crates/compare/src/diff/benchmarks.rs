@@ -159,7 +159,7 @@ pub fn json(runs: &[Run], service: Service) -> String {
 /// comparison failed or was only partly recorded: the service would compare later builds with the figures of an
 /// incomplete build.
 pub fn render(diff: &Diff, service: Service) -> String {
-    let runs = match ends::no_build(diff) {
+    let runs = match ends::defect(diff) {
         Some(_) => &[],
         None => diff.new.as_slice(),
     };

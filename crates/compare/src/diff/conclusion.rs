@@ -66,10 +66,10 @@ pub(super) fn sentence(diff: &Diff) -> Phrase {
     let Some(wall) = diff.whole(Figure::Wall) else {
         return "The wall times cannot be compared".into();
     };
-    if let Some(failure) = ends::no_build(diff) {
+    if let Some(defect) = ends::defect(diff) {
         let [base, new] = [wall.base, wall.new].map(units::time);
-        let failure = units::sentence(&failure);
-        return format!("{failure}; the wall times, {base} and {new}, measure no whole build")
+        let defect = units::sentence(&defect.to_string());
+        return format!("{defect}; the wall times, {base} and {new}, measure no whole build")
             .into();
     }
     let change = match wall.difference() {
@@ -168,9 +168,7 @@ fn besides(diff: &Diff) -> Vec<String> {
 /// The party to which the difference between two builds is attributed; `None` if there is no such party, or if the
 /// times cannot be compared because a build failed or was only partly recorded.
 pub(super) fn whose(diff: &Diff) -> Option<Whose> {
-    diff.causes
-        .whose()
-        .filter(|_| ends::no_build(diff).is_none())
+    diff.causes.whose().filter(|_| ends::defect(diff).is_none())
 }
 
 /// A clause with the cause of the difference between two builds, and the party to which it is attributed; `None`
@@ -283,7 +281,7 @@ fn most(diff: &Diff, kind: ChangeKind) -> Phrase {
 /// the builds' CPU time. `None` if the wall times do not differ or no cause is known.
 pub(super) fn explanation(diff: &Diff) -> Option<String> {
     let wall = diff.whole(Figure::Wall)?;
-    if ends::no_build(diff).is_some() || wall.verdict == SpreadVerdict::Inside {
+    if ends::defect(diff).is_some() || wall.verdict == SpreadVerdict::Inside {
         return None;
     }
     let whose = diff.causes.whose()?;

@@ -1,19 +1,77 @@
-//! Finds out how the builds of a comparison ended. The times of a build that failed measure no whole build.
+//! Finds out how the builds of a comparison ended. The times of a build that failed measure no whole build. The words
+//! for these facts are in [`end_words`](super::end_words).
 
 use super::{Diff, Run};
 use tr_insight::processes::exit;
-use tr_text::units;
+
+/// A side of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BuildSide {
+    Base,
+    New,
+}
+
+/// The reason why a recording has only a part of the build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartialReason {
+    /// The file of the recording is truncated.
+    Truncated,
+    /// The recording ended before its command did.
+    Unfinished,
+}
+
+/// A recording that has only a part of the build, so that its times are lower bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartialRun<'d> {
+    pub file: &'d str,
+    pub reason: PartialReason,
+}
+
+/// The reason why the times of a run are not those of a whole build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunDefect<'d> {
+    /// The build failed: the raw `wait` status of its command.
+    Failed {
+        file: &'d str,
+        status: u32,
+    },
+    Partial(PartialRun<'d>),
+}
+
+/// The failed builds of a side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedBuilds {
+    pub side: BuildSide,
+    pub failed: usize,
+    /// The number of all builds of the side.
+    pub all: usize,
+    /// The raw `wait` statuses of the failed builds.
+    pub statuses: Vec<u32>,
+}
+
+/// The sides of a comparison whose builds failed, the new side first. At least one failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure(pub Vec<FailedBuilds>);
+
+/// The reason why the times of a comparison are not those of whole builds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Defect<'d> {
+    Failed(Failure),
+    Partial(BuildSide, PartialRun<'d>),
+}
 
 impl Run {
-    /// For a recording that has only a part of the build, its file name and a phrase with the reason, such as `is
-    /// truncated`; otherwise `None`.
-    pub(super) fn partial(&self) -> Option<(&str, &'static str)> {
-        let why = match (self.cut, self.unfinished) {
-            (true, _) => "is truncated",
-            (_, true) => exit::UNFINISHED,
+    /// The reason why the recording has only a part of the build; `None` if it has the whole build.
+    pub(super) fn partial(&self) -> Option<PartialRun<'_>> {
+        let reason = match (self.cut, self.unfinished) {
+            (true, _) => PartialReason::Truncated,
+            (_, true) => PartialReason::Unfinished,
             _ => return None,
         };
-        Some((&self.file, why))
+        Some(PartialRun {
+            file: &self.file,
+            reason,
+        })
     }
 
     /// Whether the build of this run failed: COMMAND ended with a status other than 0. A run whose end is unknown
@@ -24,10 +82,13 @@ impl Run {
 
     /// The reason why the times of this run are not those of a whole build: the build failed, or its recording is
     /// partial. `None` if they are the times of a whole build.
-    pub fn no_build(&self) -> Option<String> {
-        let (file, end) = (&self.file, self.status.filter(|_| self.failed()));
-        let failed = end.map(|end| format!("{file}: its build failed ({})", exit::words(end)));
-        failed.or_else(|| self.partial().map(|(file, why)| format!("{file} {why}")))
+    pub fn defect(&self) -> Option<RunDefect<'_>> {
+        let failed = self.status.filter(|_| self.failed());
+        let failed = failed.map(|status| RunDefect::Failed {
+            file: &self.file,
+            status,
+        });
+        failed.or_else(|| self.partial().map(RunDefect::Partial))
     }
 }
 
@@ -40,73 +101,53 @@ pub(super) fn sorted_out(base: Vec<Run>) -> (Vec<Run>, Vec<Run>) {
     base.into_iter().partition(|run| !run.failed())
 }
 
-/// The different ways in which the builds of some runs ended, such as `exit 2`, as texts.
-pub(super) fn ends<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<String> {
-    let known = runs.into_iter().filter_map(|run| run.status);
-    let mut all: Vec<String> = known.map(exit::words).collect();
-    all.sort_unstable();
-    all.dedup();
-    all
+fn failed_builds(side: BuildSide, runs: &[Run]) -> Option<FailedBuilds> {
+    let failed = runs.iter().filter(|run| run.failed());
+    let statuses: Vec<u32> = failed.filter_map(|run| run.status).collect();
+    (!statuses.is_empty()).then_some(FailedBuilds {
+        side,
+        failed: statuses.len(),
+        all: runs.len(),
+        statuses,
+    })
 }
 
-/// A text such as `the new build failed: exit 2` or `2 of 5 new builds failed: exit 2`; `None` if none of the
-/// runs failed.
-fn failure_of(side: &str, runs: &[Run]) -> Option<String> {
-    let failed: Vec<&Run> = runs.iter().filter(|run| run.failed()).collect();
-    let ends = ends(failed.iter().copied()).join(", ");
-    let (count, all) = (failed.len(), runs.len());
-    match (count, all) {
-        (0, _) => None,
-        (1, 1) => Some(format!("the {side} build failed: {ends}")),
-        _ => {
-            let count = units::count(count as u64);
-            let [one, more] = ["build", "builds"].map(|noun| format!("{side} {noun}"));
-            let all = units::plural(all as u64, &one, &more);
-            Some(format!("{count} of {all} failed: {ends}"))
-        }
-    }
-}
-
-/// A text about the first partial recording of a side, such as `the new recording x.bin is truncated`; `None` if all
-/// recordings are whole. The times of a partial recording are only lower bounds.
-fn partial_of(side: &str, runs: &[Run]) -> Option<String> {
-    let (file, why) = runs.iter().find_map(Run::partial)?;
-    Some(format!("the {side} recording {file} {why}"))
-}
-
-/// A text about recordings in a comparison that have only a part of the build, so that their times are lower
-/// bounds; `None` if all are whole.
-fn partial(diff: &Diff) -> Option<String> {
-    partial_of("new", &diff.new).or_else(|| partial_of("base", &diff.base))
+/// The first partial recording of a comparison, first among the new ones; `None` if all recordings are whole. The times
+/// of a partial recording are only lower bounds.
+fn partial(diff: &Diff) -> Option<(BuildSide, PartialRun<'_>)> {
+    let sides = [(BuildSide::New, &diff.new), (BuildSide::Base, &diff.base)];
+    let mut found = sides
+        .into_iter()
+        .filter_map(|(side, runs)| Some((side, runs.iter().find_map(Run::partial)?)));
+    found.next()
 }
 
 /// Verifies that the two sides can be compared.
 ///
 /// # Errors
-/// The error is a text for the user: a build failed; or only one side has partial recordings, so that the difference is
-/// not one between whole builds.
-pub fn comparable(diff: &Diff) -> Result<(), String> {
-    let has_part =
-        [&diff.base, &diff.new].map(|runs| runs.iter().any(|run| run.partial().is_some()));
-    match (failure(diff), has_part) {
-        (Some(failure), _) => Err(failure),
-        (None, [true, false] | [false, true]) => Err(partial(diff).unwrap_or_default()),
-        (None, _) => Ok(()),
+/// A build failed; or only one side has partial recordings, so that the difference is not one between whole builds.
+pub fn comparable(diff: &Diff) -> Result<(), Defect<'_>> {
+    let has_part = |runs: &[Run]| runs.iter().any(|run| run.partial().is_some());
+    match defect(diff) {
+        Some(Defect::Partial(..)) if has_part(&diff.base) && has_part(&diff.new) => Ok(()),
+        Some(defect) => Err(defect),
+        None => Ok(()),
     }
 }
 
 /// The reason why the times of this comparison are not those of whole builds: a build failed, or a recording is
 /// partial. `None` if they are the times of whole builds.
-pub(super) fn no_build(diff: &Diff) -> Option<String> {
-    failure(diff).or_else(|| partial(diff))
+pub(super) fn defect(diff: &Diff) -> Option<Defect<'_>> {
+    let partial = || partial(diff).map(|(side, run)| Defect::Partial(side, run));
+    failure(diff).map(Defect::Failed).or_else(partial)
 }
 
-/// A text about the sides whose builds failed; `None` if none failed. It is reported before any difference of
-/// times.
-pub fn failure(diff: &Diff) -> Option<String> {
-    let (base, new) = (failure_of("base", &diff.base), failure_of("new", &diff.new));
-    match (new, base) {
-        (Some(new), Some(base)) => Some(format!("{new}; {base}")),
-        (new, base) => new.or(base),
-    }
+/// The builds of a comparison that failed; `None` if none failed. They are reported before any difference of times.
+pub fn failure(diff: &Diff) -> Option<Failure> {
+    let sides = [(BuildSide::New, &diff.new), (BuildSide::Base, &diff.base)];
+    let failed = sides
+        .into_iter()
+        .filter_map(|(side, runs)| failed_builds(side, runs));
+    let failed: Vec<FailedBuilds> = failed.collect();
+    (!failed.is_empty()).then_some(Failure(failed))
 }

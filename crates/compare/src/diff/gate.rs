@@ -136,11 +136,11 @@ pub(super) fn gate_words(diff: &Diff) -> Option<(String, bool)> {
 /// The reason why it cannot be judged, as text.
 fn judgeable(diff: &Diff, figure: Figure, most: f64) -> Result<Difference, String> {
     if let Some(failure) = ends::failure(diff) {
-        return Err(failure);
+        return Err(failure.to_string());
     }
     let runs = || diff.runs();
-    if let Some((file, why)) = runs().find_map(Run::partial) {
-        return Err(format!("{file} {why}"));
+    if let Some(partial) = runs().find_map(Run::partial) {
+        return Err(partial.to_string());
     }
     if let Some(methods) = methods::mixed(diff).or_else(|| commands::strangers(diff)) {
         return Err(methods);

@@ -30,7 +30,7 @@ object! {
         new: Vec<OneRun> = diff.new.iter().map(OneRun::new).collect(),
         left_out: Vec<OneRun> = diff.left_out.iter().map(OneRun::new).collect(),
         conclusion: Phrase = conclusion::sentence(diff),
-        failure: Option<String> = ends::failure(diff),
+        failure: Option<String> = ends::failure(diff).map(|failure| failure.to_string()),
         statistic: Statistic = Statistic::of(diff.base.len(), diff.new.len()),
         warnings: Vec<String> = warnings::warnings(diff),
         figures: Values = values(&diff.whole, Figure::key),

@@ -52,7 +52,7 @@ pub fn render(diff: &Diff) -> String {
     // If a build failed or a recording is partial, the wall times are left out here, and the conclusion gives the
     // reason.
     let wall = diff.whole(Figure::Wall);
-    let wall = wall.filter(|_| ends::no_build(diff).is_none());
+    let wall = wall.filter(|_| ends::defect(diff).is_none());
     let change = wall.map_or(String::new(), |wall| {
         format!(
             ": {} → {}{}",

@@ -8,6 +8,7 @@ mod commands;
 mod comparison;
 mod conclusion;
 mod demands;
+mod end_words;
 pub mod ends;
 pub mod explain;
 mod flame;

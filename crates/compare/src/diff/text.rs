@@ -32,7 +32,7 @@ impl Medium for Terminal<'_> {
 /// The whole comparison of two sides of builds as text for a terminal.
 pub fn page(diff: &Diff, style: &Style) -> Page {
     let mut out = Page::new();
-    let paint = match ends::no_build(diff) {
+    let paint = match ends::defect(diff) {
         Some(_) => Paint::Bad,
         None => Paint::Bold,
     };

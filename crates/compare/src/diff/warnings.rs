@@ -2,7 +2,7 @@
 //! `tr diff`, which judges differences.
 
 use super::{commands, conclusion, explain, methods};
-use super::{ends, spread, Diff, Run};
+use super::{end_words, spread, Diff, Run};
 use tr_text::units;
 
 /// Warnings about whatever makes the comparison of the builds unfair, such as lost events or
@@ -10,8 +10,8 @@ use tr_text::units;
 pub(super) fn warnings(diff: &Diff) -> Vec<String> {
     let mut said = Vec::new();
     let runs = || diff.runs();
-    for (file, why) in runs().filter_map(Run::partial) {
-        said.push(format!("{file} {why}: its times are lower bounds"));
+    for partial in runs().filter_map(Run::partial) {
+        said.push(format!("{partial}: its times are lower bounds"));
     }
     for run in runs().filter(|run| run.lost) {
         said.push(format!("{}: events were lost", run.file));
@@ -46,7 +46,7 @@ pub(super) fn warnings(diff: &Diff) -> Vec<String> {
             run.file
         ));
     }
-    let (base, new) = (ends::ends(&diff.base), ends::ends(&diff.new));
+    let (base, new) = (end_words::ends(&diff.base), end_words::ends(&diff.new));
     if base != new {
         let words = |all: &[String]| {
             if all.is_empty() {

@@ -30,14 +30,14 @@ fn builds_that_failed_or_have_no_end_give_no_figure() {
         assert_eq!(written(&good(), bad), ["[]\n", "{}\n"]);
         assert_eq!(written(bad, &good()), ["[]\n", "{}\n"]);
     }
-    let words = [&failed, &cut, &short].map(|it| it.no_build().unwrap_or_default());
+    let words = [&failed, &cut, &short].map(|it| it.defect().map(|defect| defect.to_string()));
     let expected = [
         ": its build failed (exit 2)",
         " is truncated",
         " ended before its command did",
     ];
-    assert_eq!(words, expected);
-    assert_eq!(good().no_build(), None);
+    assert_eq!(words, expected.map(|words| Some(words.to_owned())));
+    assert_eq!(good().defect(), None);
 }
 
 #[test]
