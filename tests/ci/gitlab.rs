@@ -132,6 +132,12 @@ fn command() -> Result<(), Failed> {
         let limit = "of the limit of";
         assert!(summary.contains(page) && summary.contains(limit), "{text}");
         assert!(job.read("report.html").contains("<html"), "{text}");
+        // The log has the address that a reader can open, and none of a file on the runner.
+        let address = format!("the report is at {page}");
+        assert!(
+            text.contains(&address) && !text.contains("file://"),
+            "{text}"
+        );
     }
     Ok(())
 }
