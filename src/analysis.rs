@@ -3,6 +3,7 @@
 use tr_analyze::Options;
 use tr_format::reader::Trace;
 use tr_insight::recordings::recording::{BudgetEffect, Recording};
+use tr_report::reports::TimelineUse;
 use tr_text::units;
 
 use crate::budget::{self, Budget};
@@ -19,6 +20,16 @@ pub enum Use {
     Times,
     /// The timeline is used for advice or forecasts, which simulate the run.
     Schedule,
+}
+
+impl From<TimelineUse> for Use {
+    fn from(of_report: TimelineUse) -> Use {
+        match of_report {
+            TimelineUse::Path => Use::Path,
+            TimelineUse::StepTimes => Use::Times,
+            TimelineUse::Simulation => Use::Schedule,
+        }
+    }
 }
 
 /// The memory that a timeline takes if it is not in a temporary file: at most 16 bytes for each event of the trace. The

@@ -269,7 +269,10 @@ fn analyze(args: &Args) -> Done {
     args.span.check()?;
     let kinds = args.kinds();
     let options = options(args, &kinds, &trace, span);
-    let most = kinds.iter().map(|kind| use_of(*kind)).max();
+    let most = kinds
+        .iter()
+        .map(|kind| Use::from(kind.timeline_use()))
+        .max();
     let allowance = analysis::Allowance::new(args.budget, most.unwrap_or(Use::Path));
     let recording = analysis::analyze(&trace, &options, allowance);
     // The recording is not freed: the process ends with it, and to free a million processes one by one takes
@@ -281,17 +284,6 @@ fn analyze(args: &Args) -> Done {
     }
     args.with.add(&mut recording)?;
     write(args, &kinds, &recording, &name)
-}
-
-/// The way in which a report uses the timeline of the threads' states, which decides how much memory the
-/// analysis takes.
-fn use_of(kind: ReportKind) -> Use {
-    match kind {
-        ReportKind::Top | ReportKind::Advice => Use::Schedule,
-        ReportKind::Steps => Use::Times,
-        // A new report that simulates runs or sums up steps has to be added above.
-        _ => Use::Path,
-    }
 }
 
 /// The settings of the analysis that the requested reports of `tr analyze` need. They decide how much memory

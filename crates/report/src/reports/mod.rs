@@ -88,8 +88,26 @@ enum Source {
     SumsOfEvents,
     /// The report is made from the timeline of the threads' states, which can be made for every recording.
     Timeline,
+    /// Like [`Source::Timeline`], and the report also has the sums of the times of steps.
+    StepTimes,
+    /// Like [`Source::Timeline`], and the report also simulates runs of the build.
+    Simulation,
+    /// Like [`Source::Sums`], but the report's page for people also has advice, for which runs of the build are
+    /// simulated if there is a timeline.
+    Overview,
     /// The report is made from the timeline of the threads' states, and needs the scheduling events in it.
     Events,
+}
+
+/// What a report makes of the timeline of the threads' states. This decides how much memory the report takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimelineUse {
+    /// The critical path and waits.
+    Path,
+    /// The sums of the times of steps.
+    StepTimes,
+    /// Simulated runs of the build.
+    Simulation,
 }
 
 /// The definition of a report: its subject in the help, the facts that it needs, and the function that makes
@@ -102,7 +120,7 @@ struct About {
 
 impl ReportKind {
     fn about(self) -> About {
-        use Source::{Events, Sums, SumsOfEvents, Timeline};
+        use Source::{Events, Overview, Simulation, StepTimes, Sums, SumsOfEvents, Timeline};
         use Topic::{Machine, Processes, Time, Trust, Waits};
         let of = |topic, source, make| About {
             topic,
@@ -110,14 +128,14 @@ impl ReportKind {
             make,
         };
         match self {
-            Self::Top => of(Time, Sums, |view| Box::new(top::Top::new(view))),
-            Self::Advice => of(Time, Timeline, |view| {
+            Self::Top => of(Time, Overview, |view| Box::new(top::Top::new(view))),
+            Self::Advice => of(Time, Simulation, |view| {
                 Box::new(advice::AdviceReport::new(view))
             }),
             Self::CriticalPath => of(Time, Timeline, |view| {
                 Box::new(critical_path::PathReport::new(view))
             }),
-            Self::Steps => of(Time, Timeline, |view| {
+            Self::Steps => of(Time, StepTimes, |view| {
                 Box::new(steps::StepsReport::new(view))
             }),
             Self::Tree => of(Processes, Sums, |view| Box::new(tree::Tree::new(view))),
@@ -174,7 +192,21 @@ impl ReportKind {
 
     /// Whether the analysis must keep the timeline of the threads' states for this report.
     pub fn needs_timeline(self) -> bool {
-        matches!(self.about().source, Source::Timeline | Source::Events)
+        match self.about().source {
+            Source::Sums | Source::SumsOfEvents | Source::Overview => false,
+            Source::Timeline | Source::Events | Source::StepTimes | Source::Simulation => true,
+        }
+    }
+
+    /// What the report makes of the timeline of the threads' states, if the analysis has one.
+    pub fn timeline_use(self) -> TimelineUse {
+        match self.about().source {
+            Source::Sums | Source::SumsOfEvents | Source::Timeline | Source::Events => {
+                TimelineUse::Path
+            }
+            Source::StepTimes => TimelineUse::StepTimes,
+            Source::Simulation | Source::Overview => TimelineUse::Simulation,
+        }
     }
 
     /// Whether the report can only be made for a recording with scheduling events.
