@@ -95,10 +95,10 @@ fn head(analysis: &Analysis, packets: &mut Packets<'_>) -> io::Result<()> {
         clocks: known.collect(),
     };
     packets.put(None, Data::ClockSnapshot(snapshot))?;
-    let mut kernel = meta.kernel.split(' ').map(|word| text(word.as_bytes()));
+    let kernel = meta.kernel_name();
     let utsname = Utsname {
-        sysname: kernel.next().unwrap_or_default(),
-        release: kernel.next().unwrap_or_default(),
+        sysname: text(kernel.system.as_bytes()),
+        release: text(kernel.release.as_bytes()),
         machine: text(meta.machine.as_bytes()),
     };
     let info = SystemInfo {

@@ -1,5 +1,7 @@
 //! The metadata of a trace ([`Metadata`], at its start) and its summary ([`Summary`], at its end).
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::event::{Clock, CpuId, Ktime, Tgid};
@@ -98,6 +100,37 @@ named! {
         Stacks = "stacks",
         /// The call stacks of recorded tasks that wait.
         OffCpuStacks = "stacks",
+    }
+}
+
+/// The parts of the text in [`Metadata::kernel`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelName<'a> {
+    /// The name of the operating system: `Linux`.
+    pub system: &'a str,
+    /// The release, such as `6.12.9-amd64`.
+    pub release: &'a str,
+    /// The version of the build: its number, options and date.
+    pub build: &'a str,
+}
+
+/// The text as a file stores it.
+impl fmt::Display for KernelName<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} {} {}", self.system, self.release, self.build)
+    }
+}
+
+impl Metadata {
+    /// The kernel of the recorded machine, divided. A part that the file does not have is empty.
+    pub fn kernel_name(&self) -> KernelName<'_> {
+        let mut parts = self.kernel.splitn(3, ' ');
+        let mut part = || parts.next().unwrap_or_default();
+        KernelName {
+            system: part(),
+            release: part(),
+            build: part(),
+        }
     }
 }
 
@@ -477,6 +510,25 @@ pub struct Cost {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kernel_has_three_parts() {
+        let of = |kernel: &str| {
+            let meta = Metadata {
+                kernel: kernel.to_owned(),
+                ..Metadata::default()
+            };
+            let name = meta.kernel_name();
+            let parts = [name.system, name.release, name.build].map(str::to_owned);
+            (parts, name.to_string())
+        };
+        let whole = "Linux 6.12.9-amd64 #1 SMP Debian 6.12.9-1";
+        let (parts, again) = of(whole);
+        assert_eq!(parts, ["Linux", "6.12.9-amd64", "#1 SMP Debian 6.12.9-1"]);
+        assert_eq!(again, whole);
+        assert_eq!(of("Linux").0, ["Linux", "", ""]);
+        assert_eq!(of("").0, ["", "", ""]);
+    }
 
     /// Tests that the kinds of optional facts keep their numbers and names, because files store both.
     #[test]

@@ -11,7 +11,7 @@ use nix::time::{clock_gettime, clock_nanosleep, ClockId, ClockNanosleepFlags};
 use nix::unistd::SysconfVar;
 use tr_format::ci::{SPAN_ID, TRACEPARENT};
 use tr_format::event::{Clock, CpuId, Ktime};
-use tr_format::meta::{Hardware, Metadata};
+use tr_format::meta::{Hardware, KernelName, Metadata};
 use tr_format::trace_context::TraceContext;
 
 use crate::error::Error;
@@ -231,13 +231,17 @@ pub fn uname() -> (String, String, String) {
         return Default::default();
     };
     let text = |s: &std::ffi::OsStr| s.to_string_lossy().into_owned();
-    let kernel = format!(
-        "{} {} {}",
-        text(name.sysname()),
-        text(name.release()),
-        text(name.version())
-    );
-    (kernel, text(name.machine()), text(name.nodename()))
+    let [system, release, build] = [name.sysname(), name.release(), name.version()].map(text);
+    let kernel = KernelName {
+        system: &system,
+        release: &release,
+        build: &build,
+    };
+    (
+        kernel.to_string(),
+        text(name.machine()),
+        text(name.nodename()),
+    )
 }
 
 /// The largest number of bytes in the value of an environment variable that identifies the CI run. A longer value is

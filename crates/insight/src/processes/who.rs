@@ -7,7 +7,7 @@ use tr_analyze::dns::Lookup;
 use tr_analyze::model::{Analysis, Process, Thread, ThreadIx};
 use tr_analyze::timeline::Actor;
 use tr_format::event::Comm;
-use tr_format::meta::{Hardware, Metadata, Scope};
+use tr_format::meta::{Hardware, KernelName, Metadata, Scope};
 
 use crate::processes::label;
 use crate::recordings::ci::Ci;
@@ -90,9 +90,17 @@ pub fn recorded_where(meta: &Metadata) -> String {
     what
 }
 
+/// The kernel of the recorded machine for people, such as `Linux 6.12.9`.
 pub fn kernel(meta: &Metadata) -> String {
-    let words: Vec<&str> = meta.kernel.split(' ').take(2).collect();
-    escape::raw(words.join(" ").as_bytes())
+    let KernelName {
+        system, release, ..
+    } = meta.kernel_name();
+    let name = if release.is_empty() {
+        system.to_owned()
+    } else {
+        format!("{system} {release}")
+    };
+    escape::raw(name.as_bytes())
 }
 
 /// The CPUs that the build was allowed to use, such as `0-3,8 (5 of 64)`; `None` if the recording has no such limit.
