@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use tr_analyze::model::{Imported, ImportedKind, ProcessIx};
 use tr_programs::script_words;
 use tr_programs::tools::Family;
+use tr_programs::words;
 
 use super::align::{align, Span};
 use super::lookup::{imported, signed, Lookup, Placed};
@@ -82,15 +83,10 @@ impl Edge {
 
     fn on(&self, lookup: &Lookup<'_>, process: ProcessIx) -> Imported {
         let life = lookup.analysis.process(process);
-        let first = self.outputs.first().cloned().unwrap_or_default();
-        let brief = tr_programs::words::brief(&String::from_utf8_lossy(&first)).map(Box::from);
-        let mut name = first.into_vec();
-        if self.outputs.len() > 1 {
-            name.extend_from_slice(format!(" and {} more", self.outputs.len() - 1).as_bytes());
-        }
+        let (name, brief) = name(&self.outputs);
         Imported {
             whole: true,
-            brief: brief.filter(|brief: &Box<str>| brief.as_bytes() != name.as_slice()),
+            brief,
             ..imported(
                 ImportedKind::Target,
                 &name,
@@ -113,4 +109,37 @@ fn words<'a>(lookup: &Lookup<'a>, processes: &[ProcessIx]) -> HashMap<&'a [u8], 
         }
     }
     words
+}
+
+/// The name of a target, which is that of its first output, and the brief form of the name.
+fn name(outputs: &[Box<[u8]>]) -> (Vec<u8>, Option<Box<str>>) {
+    let first = outputs.first().map_or(&[][..], |output| output);
+    let mut name = first.to_vec();
+    if outputs.len() > 1 {
+        name.extend_from_slice(format!(" and {} more", outputs.len() - 1).as_bytes());
+    }
+    let text = String::from_utf8_lossy(first);
+    let brief = words::brief(&text).filter(|brief| brief.as_bytes() != name);
+    (name, brief.map(Box::from))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_brief_name_is_that_of_the_first_output() {
+        let of = |outputs: &[&str]| {
+            let outputs: Vec<Box<[u8]>> =
+                outputs.iter().map(|path| path.as_bytes().into()).collect();
+            let (name, brief) = name(&outputs);
+            (String::from_utf8_lossy(&name).into_owned(), brief)
+        };
+        assert_eq!(
+            of(&["gen/a.h", "gen/a.c"]),
+            ("gen/a.h and 1 more".to_owned(), Some("a.h".into()))
+        );
+        assert_eq!(of(&["all"]), ("all".to_owned(), None));
+        assert_eq!(of(&[]), (String::new(), None));
+    }
 }

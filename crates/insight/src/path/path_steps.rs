@@ -142,7 +142,7 @@ impl PathBySteps {
             Owner::Program(group) => groups.name(group).into(),
             Owner::Use(part) => names.get(&part).map_or("", |name| name.as_str()).into(),
         };
-        let brief = |step: StepIx| Some(steps.list().get(step)?.brief.clone()?);
+        let brief = |step: StepIx| steps.list().get(step)?.brief.clone();
         out.add_up(&owners, name, brief);
         out
     }
