@@ -11,6 +11,7 @@
 //! `unseen` handles events which show that other events are missing.
 
 mod accounts;
+mod closing;
 mod cpu_table;
 mod cpus;
 mod fast_path;
@@ -78,8 +79,7 @@ pub struct Tracker {
     pub basis: Basis,
     /// The last totals of each living task that the kernel reported, in a recording without scheduling events.
     accounts: HashMap<TaskIx, LastAccount>,
-    /// The time at which each task last closed a TCP connection to this machine.
-    closing: HashMap<Tid, Ktime>,
+    last_closed: closing::LastClosed,
     /// The samples of each task's total times, from which times are added to the timeline.
     pub samples: HashMap<TaskIx, Vec<Sample>>,
     /// Whether the event that begins the recording has been seen. From then on, every task that existed before has

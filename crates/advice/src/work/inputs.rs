@@ -103,7 +103,7 @@ pub(super) enum Input {
     Unknown,
 }
 
-/// Who ended the waits of an execution of a program for data from a pipe.
+/// The cause of the end of an execution's wait for data from a pipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Writer {
     Execution(Group),

@@ -175,7 +175,7 @@ impl Tracker {
         }
         let irq = (record.flags & flag::IRQ != 0) | (waker == Tid::IDLE);
         let softirq = irq & (record.flags & flag::SOFTIRQ != 0);
-        if softirq && self.has_just_closed(waker, time) {
+        if softirq && self.last_closed.has_just_closed(waker, time) {
             return false;
         }
         let actor = match by {

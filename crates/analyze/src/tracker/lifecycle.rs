@@ -7,7 +7,6 @@ use tr_format::event::{
     Argv, CgroupMove, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Pinned, Rename,
     Snapshot, Tgid, Tid,
 };
-use tr_format::network::Closed;
 use tr_format::stack::Doing;
 
 use super::cpu_table::goes_on;
@@ -27,7 +26,11 @@ impl Tracker {
         let counted = u64::from(self.inside(time));
         if let LifeKind::Closed(closed) = &event.kind {
             // The collectors forget the connection with this event.
-            self.closes(time, closed);
+            let remote = self.collectors.connections.remote(closed.id);
+            let is_local = remote.is_some_and(|remote| remote.address.is_loopback() == Some(true));
+            if let (true, Some((tid, _))) = (is_local, closed.by) {
+                self.last_closed.closes(tid, time);
+            }
         }
         let (by_tid, renamed) = (&self.by_tid, self.renamed);
         self.collectors
@@ -101,16 +104,6 @@ impl Tracker {
             | LifeKind::Module(_)
             | LifeKind::Sample(_)
             | LifeKind::Symbol(_) => {}
-        }
-    }
-
-    /// Notes that a task closes a TCP connection to this machine. The packet that says so to the other end follows at
-    /// once, in a softirq on the task's CPU.
-    fn closes(&mut self, time: Ktime, closed: &Closed) {
-        let remote = self.collectors.connections.remote(closed.id);
-        let is_local = remote.is_some_and(|remote| remote.address.is_loopback() == Some(true));
-        if let (true, Some((tid, _))) = (is_local, closed.by) {
-            self.closing.insert(tid, time);
         }
     }
 

@@ -11,10 +11,6 @@ use crate::model::Switches;
 use crate::state::{Ended, State};
 use crate::timeline::ActorRef;
 
-/// The longest time in nanoseconds from the moment at which a task closes a TCP connection to the softirq that tells the
-/// other end. A guess: measured were 7 to 40 µs.
-const CLOSES: u64 = 200_000;
-
 #[derive(Clone, Copy)]
 struct Switch {
     cpu: CpuId,
@@ -268,7 +264,10 @@ impl Tracker {
         };
         let actor = match waking.waker {
             // The packet came from the task on this CPU, which has just closed the other end of a connection.
-            waker if waking.context == Context::SoftIrq && self.has_just_closed(waker, time) => {
+            waker
+                if waking.context == Context::SoftIrq
+                    && self.last_closed.has_just_closed(waker, time) =>
+            {
                 self.actor(waker, time)
             }
             // The idle task itself wakes nobody: an interrupt on its CPU does.
@@ -299,13 +298,6 @@ impl Tracker {
                 self.tasks[ix].woken |= unknown;
             }
         }
-    }
-
-    /// Whether a task closed a TCP connection to this machine so shortly before a time that a softirq on the task's CPU
-    /// at that time handles the end of this connection.
-    pub(super) fn has_just_closed(&self, task: Tid, time: Ktime) -> bool {
-        let closed = self.closing.get(&task);
-        closed.is_some_and(|closed| *closed <= time && time.since(*closed) <= CLOSES)
     }
 
     /// Notes that a recorded task wakes an unrecorded worker of the kernel.

@@ -10,10 +10,10 @@ use tr_programs::steps::StepKind;
 
 use crate::html::digits::Digits;
 use tr_failure::Failures;
-use tr_insight::steps::result::StepResult;
 use tr_insight::path::kinds;
 use tr_insight::processes::{exit, label};
 use tr_insight::recordings::imports;
+use tr_insight::steps::result::StepResult;
 use tr_insight::steps::times::{CoursePart, Fineness, StepTimes};
 use tr_insight::steps::{Step, StepTitle};
 use tr_insight::verdicts::{StepVerdict, StepVerdicts};

@@ -99,7 +99,7 @@ enum Source {
     Events,
 }
 
-/// What a report makes of the timeline of the threads' states. This decides how much memory the report takes.
+/// The use that a report makes of the timeline of the threads' states. This use decides how much memory the report takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimelineUse {
     /// The critical path and waits.
@@ -198,7 +198,7 @@ impl ReportKind {
         }
     }
 
-    /// What the report makes of the timeline of the threads' states, if the analysis has one.
+    /// The use that the report makes of the timeline of the threads' states, if the analysis has one.
     pub fn timeline_use(self) -> TimelineUse {
         match self.about().source {
             Source::Sums | Source::SumsOfEvents | Source::Timeline | Source::Events => {

@@ -9,7 +9,8 @@ use super::{advice, analyzed, command, ends, sleeps_at, starts, wakes, MS};
 const CHILD: (Reason, u16) = (Reason::Child, SLEEPS);
 
 /// Lets a process wait for a child that runs a program on the same CPU from the time `from` until the time `to`.
-fn runs(hand: &mut Hand, (parent, cpu): (u32, u16), pid: u32, (from, to): (i64, i64), line: &str) {
+fn runs(hand: &mut Hand, shell: (u32, u16), pid: u32, times: (i64, i64), line: &str) {
+    let ((parent, cpu), (from, to)) = (shell, times);
     let on = usize::from(cpu);
     hand.fork(cpu, from * MS, parent, pid, pid)
         .first_waking(on, from * MS + 1, parent, pid, false);
@@ -47,7 +48,7 @@ fn two_loops(short: i64) -> String {
     advice(&analyzed(&hand))
 }
 
-/// Of two loops that a script runs at the same time, one may have most of the work.
+/// One of two loops that a script runs at the same time may have most of the work.
 #[test]
 fn a_loop_that_goes_on_alone_could_be_divided() {
     let text = two_loops(20);

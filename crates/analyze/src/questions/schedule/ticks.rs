@@ -284,7 +284,7 @@ impl<'a, 'b> TickSearch<'a, 'b> {
             self.now.open.clear();
         }
         if !is_loops && !self.now.open.is_empty() {
-            if timed {
+            if timed && sleep.length() >= self.now.waited / SHORT {
                 self.see_aside(&sleep);
             }
             return;
