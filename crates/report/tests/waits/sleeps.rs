@@ -404,6 +404,30 @@ fn a_servers_time_outs_do_not_delay_a_client_that_sleeps() {
     assert!(text.contains("client sleeps 2.01 s, 2 times: "), "{text}");
 }
 
+/// A server sleeps once, and then waits for requests with a time-out until it is ended. COMMAND works meanwhile. The
+/// server's waits do not delay COMMAND, so half of its time can be saved on two CPUs.
+#[test]
+fn the_ticks_of_a_server_after_a_single_sleep_delay_nothing() {
+    let mut hand = command(1_300);
+    becomes(&mut hand, 1, 10, "/w/tool");
+    starts(&mut hand, 10, 2, 11, 1);
+    becomes_on(&mut hand, 1, 11, 3, "/w/server");
+    naps(&mut hand, (11, 1), 4, 404);
+    for tick in 0..7 {
+        let from = 405 + 101 * tick;
+        polls(&mut hand, (11, 1), from, 100);
+        wakes(&mut hand, 0, from + 100, (11, 1));
+    }
+    polls(&mut hand, (11, 1), 1_112, 100);
+    wakes(&mut hand, 10, 1_150, (11, 1));
+    sleeps(&mut hand, (10, 0), 1_151, (Reason::Child, SLEEPS));
+    ends_for_command(&mut hand, 11, 1, 1_152);
+    ends(&mut hand, (10, 0), 1_154, 0);
+    hand.meta.cpus.truncate(2);
+    let text = advice(&analyzed(&hand));
+    assert!(text.contains("≤ 570 ms tool runs alone"), "{text}");
+}
+
 /// An event loop answers each request after a timer of 0.25 s, and then waits for the next request. The timers count as
 /// sleeps before the answers.
 #[test]
