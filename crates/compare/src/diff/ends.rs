@@ -1,5 +1,5 @@
 //! Finds out how the builds of a comparison ended. The times of a build that failed measure no whole build. The words
-//! for these facts are in [`end_words`](super::end_words).
+//! for these facts are in `end_words`.
 
 use super::{Diff, Run};
 use tr_insight::processes::exit;
