@@ -46,7 +46,8 @@ struct Awaited {
     to: Ktime,
 }
 
-/// The time by which the naps of a process (`slept`, sorted by time) are longer than they would be on free CPUs.
+/// The time by which a process slept longer than it would sleep on free CPUs: it slept until some work was done, and
+/// this work waited for a CPU. `slept` has the sleeps of the process, sorted by time.
 pub(super) fn superfluous(facts: &BuildFacts<'_>, slept: &[Nap]) -> Superfluous {
     let all = of_children(facts, slept);
     let all = if all.is_empty() {

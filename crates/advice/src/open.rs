@@ -229,8 +229,8 @@ pub(super) fn limit(facts: &BuildFacts<'_>) -> Option<OpenPoint> {
     })
 }
 
-/// The open point of the verdict (a part of the build that no rule has judged) for another number of jobs, which is not
-/// advised because other tasks or a quota take much of the CPUs.
+/// The open point of the verdict about the number of jobs. With another number of jobs the build would take less time
+/// on free CPUs, but no number is advised, because other tasks or a quota take much of the CPUs.
 pub(super) fn jobs(silenced: &Silenced, withheld: &WithheldTime) -> OpenPoint {
     let place = if withheld.throttled > 0 {
         "under this quota"

@@ -81,9 +81,9 @@ impl Simulation {
         self.saved(self.order, Effect::Best)
     }
 
-    /// Whether the simulation has all waits of the critical path. The simulation leaves out waits that it takes for
-    /// waits of a thread in the background. The threads of some runtimes, such as Go's, hand their waits to each other,
-    /// so they look like threads in the background.
+    /// Whether the simulation has all waits of the critical path. It leaves out waits of threads that seem to be in the
+    /// background. In a program of some runtimes, such as Go's, a thread may wait for a timer and wake another thread,
+    /// which then waits for the next timer; the simulation takes such threads for threads in the background.
     pub fn has_all_waits(&self, facts: &BuildFacts<'_>) -> bool {
         is_near(self.own, facts.worked)
     }

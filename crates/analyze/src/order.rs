@@ -365,8 +365,8 @@ impl Ties {
         }
     }
 
-    /// Takes the event that comes next among events with equal times: the first one, or the one that fits the
-    /// states of the tasks best.
+    /// Takes the next event. If several events have the next time, the one that fits the states of the tasks best is
+    /// taken, and the first one of those that fit equally well.
     fn pick(&mut self, lives: &[LifeEvent], misfit: impl Fn(&Event) -> u8) -> Option<Record> {
         let worth = |ties: &Ties, head: &Head| {
             let record = ties.queues.get(head.queue).and_then(VecDeque::front);

@@ -28,7 +28,8 @@ pub(crate) struct Load {
     pub others: u64,
     /// Whether the kernel gives the run as a whole one share of the CPUs, however many of its tasks run at once.
     pub grouped: bool,
-    /// The length in ns that the simulation of the recorded run has on the recorded machine beside this load.
+    /// The time in ns that the recorded run takes in a simulation on the recorded machine, with the recorded other
+    /// tasks on its CPUs.
     pub replayed: u64,
 }
 

@@ -81,8 +81,8 @@ impl Endings {
         self.command.as_ref().filter(|_| !self.command_ended)
     }
 
-    /// Waits for a signal to `tr`, a watched descriptor, the next drain of the source, the deadline or the time
-    /// `check`.
+    /// Waits until one of these happens: `tr` gets a signal, a watched descriptor becomes readable, it is time to read
+    /// the events of the source again, the deadline of the recording passes, or the time `check` comes.
     pub fn wait(&self, signals: &Signals, check: Option<Instant>) {
         let next = Instant::now() + self.interval;
         let until = [self.deadline, check]

@@ -36,7 +36,7 @@ pub const fn ms(lo: u64, hi: u64) -> Span {
 pub struct Chan {
     /// The number of the channel for a simulated task whose argument is 0.
     pub base: u16,
-    /// The number of the channel grows by this much for each 1 in the simulated task's argument.
+    /// The number of the channel is the argument of the simulated task, multiplied by this number, plus a constant.
     pub stride: u16,
 }
 

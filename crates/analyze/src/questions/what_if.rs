@@ -86,8 +86,8 @@ impl Limits {
 /// The parts of the recorded time that a scenario leaves out: all time for which one of the functions is true.
 #[derive(Clone, Debug)]
 pub struct Without {
-    /// Whether a part of a thread's own time is left out. The arguments are its kind and, for a wait, the class
-    /// of the system call.
+    /// Returns whether the time of a thread in one state (such as running, or waiting in a system call) is left out of
+    /// the simulated run. The arguments are the kind of this time and, for a wait, the class of the system call.
     pub own: fn(TimeKind, Reason) -> bool,
     /// Whether a wait that another thread ended is left out. The arguments are the reason for waiting and the
     /// class of the system call.

@@ -124,8 +124,8 @@ pub fn first(test: &Test, free: i64, active: &Active) -> Option<(i64, i64)> {
         if end > *test.end().end() {
             return None;
         }
-        // A test runs in one process, so the process of the runner cannot change between the beginning and the end of a
-        // test. If the process changes there, the test ran in the next process.
+        // A test runs in one process. If the runner replaced its process by a new one between the assumed beginning
+        // and the assumed end of the test, the test ran in the new process.
         if let Some(change) = active.change(begin, end) {
             at = change.begin;
             continue;

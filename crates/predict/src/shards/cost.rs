@@ -105,7 +105,7 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// The cost of a recorded build step; `None` if its work is not recorded.
+    /// The cost of a build step; `None` if it is not known what the threads of the step did.
     pub fn recorded(&self, at: StepIx) -> Option<Cost> {
         let step = self.steps.list().get(at).filter(|step| step.has_work)?;
         let figures = self.verdicts.figures(at)?;

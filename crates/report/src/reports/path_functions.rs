@@ -103,7 +103,7 @@ impl PathFunctions {
         )
     }
 
-    /// The functions on the critical path for CSV, with the first `most` functions.
+    /// The CSV table of the functions on the critical path. It has at most `most` rows of functions.
     pub fn sheet(&self, most: usize) -> Sheet {
         functions::sheet(&self.functions, FunctionGroups::default(), most)
     }

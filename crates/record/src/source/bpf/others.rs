@@ -128,8 +128,8 @@ fn is_same(one: &wire::Share, other: &wire::Share) -> bool {
     (one.tgid, one.comm) == (other.tgid, other.comm)
 }
 
-/// The sums of the CPU times of unrecorded tasks that are not in an event yet, for each CPU. The CPU times in later
-/// waits may still be added to them.
+/// For each CPU, the CPU times of unrecorded tasks that no event contains yet. The next events that the recorder writes
+/// contain them.
 #[derive(Debug, Default)]
 pub struct Joined(BTreeMap<u32, Sums>);
 
