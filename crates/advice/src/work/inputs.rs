@@ -2,7 +2,7 @@
 //! looks for signs that the inputs differ: pipes, programs that change files, and checks whose results decide about
 //! repetitions.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::model::ProcessIx;
@@ -35,6 +35,9 @@ pub(super) struct Inputs<'f, 'a> {
     /// The times at which executions of programs checked something, from [`questions`]. They are computed only if they
     /// are needed, because most builds repeat nothing.
     questions: OnceCell<BTreeMap<Group, Vec<Ktime>>>,
+    /// For each execution that writes into a pipe of another one, whether it reads a pipe itself. One program may write
+    /// for many others, so the answers are kept.
+    reads_pipes: RefCell<BTreeMap<Group, bool>>,
 }
 
 impl<'f, 'a> Inputs<'f, 'a> {
@@ -43,6 +46,7 @@ impl<'f, 'a> Inputs<'f, 'a> {
             facts,
             edits: edits(facts),
             questions: OnceCell::new(),
+            reads_pipes: RefCell::default(),
         }
     }
 
@@ -53,11 +57,18 @@ impl<'f, 'a> Inputs<'f, 'a> {
             [Writer::Execution(source)] => Some(*source),
             _ => None,
         };
-        match source.filter(|source| writers(self.facts, *source).is_empty()) {
+        match source.filter(|source| !self.reads_a_pipe(*source)) {
             Some(source) => Input::Of(source),
             None if !by.is_empty() || is_in_a_pipe(self.facts, group) => Input::Unknown,
             None => Input::Files,
         }
+    }
+
+    /// Whether an execution of a program waited for data from a pipe.
+    fn reads_a_pipe(&self, group: Group) -> bool {
+        let mut kept = self.reads_pipes.borrow_mut();
+        let reads = kept.entry(group);
+        *reads.or_insert_with(|| !writers(self.facts, group).is_empty())
     }
 
     /// Whether something happened between two equal executions by which the inputs of the later one may differ.

@@ -28,6 +28,15 @@ struct Call {
     directory: Directory,
 }
 
+/// An execution of a program that could repeat work.
+struct Equal {
+    group: Group,
+    /// The CPU time of the execution in nanoseconds.
+    cpu: u64,
+    /// The execution that writes the input of this one into a pipe; `None` if there is none.
+    source: Option<Group>,
+}
+
 /// The executions of one program that repeat the work of earlier ones.
 #[derive(Default)]
 struct Again {
@@ -57,17 +66,13 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         .collect()
 }
 
-/// The executions of programs that could repeat work, by their calls, in the order of their starts. Each has its CPU
-/// time in nanoseconds.
-fn equal_executions(
-    facts: &BuildFacts<'_>,
-    inputs: &Inputs<'_, '_>,
-) -> BTreeMap<Call, Vec<(Group, u64)>> {
+/// The executions of programs that could repeat work, by their calls, in the order of their starts.
+fn equal_executions(facts: &BuildFacts<'_>, inputs: &Inputs<'_, '_>) -> BTreeMap<Call, Vec<Equal>> {
     let cwd = String::from_utf8_lossy(&facts.analysis.meta.cwd);
     let directories = Directories::new(facts);
     let tried_again = facts.groups_of(facts.tried_again());
     let tried_again = facts.below(&tried_again);
-    let mut equal: BTreeMap<Call, Vec<(Group, u64)>> = BTreeMap::new();
+    let mut equal: BTreeMap<Call, Vec<Equal>> = BTreeMap::new();
     for (group, execution) in facts.all() {
         let Some(exec) = facts.exec(group) else {
             continue;
@@ -86,8 +91,8 @@ fn equal_executions(
         };
         let source = match may_repeat(execution, || inputs.input(group)) {
             Input::Unknown => continue,
-            Input::Files => Vec::new(),
-            Input::Of(source) => normal_args(source),
+            Input::Files => None,
+            Input::Of(source) => Some(source),
         };
         let args = normal_args(group);
         // A configure script overwrites the same file (conftest) for each test, so equal command lines have different
@@ -99,11 +104,15 @@ fn equal_executions(
         let call = Call {
             program: execution.program.clone(),
             args,
-            source,
+            source: source.map(normal_args).unwrap_or_default(),
             directory,
         };
         let of = equal.entry(call).or_default();
-        of.push((group, exec.times.on_cpu));
+        of.push(Equal {
+            group,
+            cpu: exec.times.on_cpu,
+            source,
+        });
     }
     equal
 }
@@ -120,26 +129,29 @@ fn may_repeat(execution: &Execution, input: impl Fn() -> Input) -> Input {
 }
 
 impl Again {
-    /// Adds the executions that repeat the first one of some equal executions, which are in the order of their starts
-    /// and have their CPU times in nanoseconds.
-    fn add(&mut self, facts: &BuildFacts<'_>, inputs: &Inputs<'_, '_>, equal: &[(Group, u64)]) {
-        let Some(((first_group, first), again)) = equal.split_first() else {
+    /// Adds the executions that repeat the first one of some equal executions, which are in the order of their starts.
+    fn add(&mut self, facts: &BuildFacts<'_>, inputs: &Inputs<'_, '_>, equal: &[Equal]) {
+        let Some((first, again)) = equal.split_first() else {
             return;
         };
         // If the CPU times differ much, the executions did different work, because the contents of their input files
         // may differ. Equal executions that run at the same time are workers of one program and repeat nothing.
-        let end = facts.execution(*first_group).map(|execution| execution.end);
-        let alike = again.iter().filter(|(group, cpu)| {
-            cpu.saturating_mul(2) <= first.saturating_mul(3)
-                && first.saturating_mul(2) <= cpu.saturating_mul(3)
-                && facts.execution(*group).map(|execution| execution.start) >= end
-                && !inputs.may_differ(*first_group, *group)
-                && !sources_may_differ(inputs, *first_group, *group)
+        let end = facts.execution(first.group).map(|execution| execution.end);
+        let alike = again.iter().filter(|other| {
+            let sources = first.source.zip(other.source);
+            other.cpu.saturating_mul(2) <= first.cpu.saturating_mul(3)
+                && first.cpu.saturating_mul(2) <= other.cpu.saturating_mul(3)
+                && facts
+                    .execution(other.group)
+                    .map(|execution| execution.start)
+                    >= end
+                && !inputs.may_differ(first.group, other.group)
+                && !sources.is_some_and(|(first, other)| inputs.may_differ(first, other))
         });
-        for (group, cpu) in alike {
-            self.groups.push(*group);
-            self.sum = self.sum.saturating_add(*cpu);
-            let tools = builds_of(facts, *first_group).zip(builds_of(facts, *group));
+        for other in alike {
+            self.groups.push(other.group);
+            self.sum = self.sum.saturating_add(other.cpu);
+            let tools = builds_of(facts, first.group).zip(builds_of(facts, other.group));
             self.builds
                 .insert(tools.filter(|(first, second)| first != second));
         }
@@ -184,14 +196,6 @@ impl Again {
             evidence: self.groups,
             ..Candidate::of(AdviceKind::Repeated)
         })
-    }
-}
-
-/// Whether the inputs of the programs that write the inputs of two equal executions into pipes may differ.
-fn sources_may_differ(inputs: &Inputs<'_, '_>, first: Group, again: Group) -> bool {
-    match (inputs.input(first), inputs.input(again)) {
-        (Input::Of(first), Input::Of(again)) => inputs.may_differ(first, again),
-        _ => false,
     }
 }
 
