@@ -98,6 +98,13 @@ fn groups(analysis: &Analysis) -> Groups {
     })
 }
 
+/// The CPU time in nanoseconds that a process had before its first exec; all of it if the process executed nothing.
+pub(super) fn on_cpu_before_exec(process: &Process) -> u64 {
+    let execs = process.execs.iter().map(|exec| exec.times.on_cpu);
+    let in_execs = execs.fold(0, u64::saturating_add);
+    process.times.on_cpu.saturating_sub(in_execs)
+}
+
 impl<'a> BuildFacts<'a> {
     /// Collects the facts about a recorded build that the rules of advice use. Returns `None` if there is no critical
     /// path.
@@ -178,22 +185,22 @@ impl<'a> BuildFacts<'a> {
             let owner = process
                 .parent
                 .and_then(|parent| self.groups.at(parent, process.start));
-            let execs = || process.execs.iter();
-            let in_execs = execs().fold(0u64, |ns, execution| {
-                ns.saturating_add(execution.times.on_cpu)
-            });
-            let before = process.times.on_cpu.saturating_sub(in_execs);
             Execution {
                 process: ix,
                 exec,
                 start: span.map_or(process.start, |exec| exec.start),
                 // An execution without an exec lasts from the start of the process until its first exec.
                 end: span.map_or_else(
-                    || execs().next().map_or(process.end, |first| first.start),
+                    || {
+                        process
+                            .execs
+                            .first()
+                            .map_or(process.end, |first| first.start)
+                    },
                     |exec| exec.end,
                 ),
                 program: program(process, exec),
-                on_cpu: span.map_or(before, |exec| exec.times.on_cpu),
+                on_cpu: span.map_or_else(|| on_cpu_before_exec(process), |exec| exec.times.on_cpu),
                 owner,
             }
         };

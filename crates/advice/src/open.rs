@@ -10,7 +10,7 @@ use tr_analyze::Analysis;
 use tr_format::event::{Comm, Outsider};
 
 use super::clocks::Measurement;
-use super::facts::{BuildFacts, ExecutionName};
+use super::facts::{on_cpu_before_exec, BuildFacts, ExecutionName};
 use super::jobs::{OneByOne, Order};
 use super::machine::WithheldTime;
 use super::naps;
@@ -65,13 +65,8 @@ pub(super) fn work(facts: &BuildFacts<'_>, own: u64) -> Option<OpenPoint> {
     let copies = analysis.process_ids().filter(|ix| facts.own.has(*ix));
     let copies = copies.filter_map(|ix| {
         let process = analysis.process(ix);
-        let execs = process.execs.iter().map(|exec| exec.times.on_cpu);
-        let in_execs = execs.fold(0, u64::saturating_add);
         let copied = facts.execution(facts.groups.at(ix, process.start)?)?;
-        (copied.process != ix).then(|| {
-            let own = process.times.on_cpu.saturating_sub(in_execs);
-            (&copied.program, own)
-        })
+        (copied.process != ix).then(|| (&copied.program, on_cpu_before_exec(process)))
     });
     let executions = facts.all();
     let executions = executions.map(|(_, execution)| (&execution.program, execution.on_cpu));

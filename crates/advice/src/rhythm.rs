@@ -39,11 +39,7 @@ pub(super) fn is_paced(slept: &[Nap]) -> bool {
     if slept.len() < BEATS {
         return false;
     }
-    let between = slept.windows(2).filter_map(|pair| match pair {
-        [one, next] => Some(next.to.since(one.to)),
-        _ => None,
-    });
-    let mut between: Vec<u64> = between.collect();
+    let mut between = of_pairs(slept, |one, next| next.to.since(one.to));
     let lengths: Vec<u64> = slept.iter().skip(1).map(Nap::length).collect();
     let same = |pair: &[Nap]| matches!(pair, [one, next] if one.thread == next.thread);
     let is_one_thread = slept.windows(2).all(same);
@@ -96,7 +92,8 @@ fn end_on_grid(slept: &[Nap], grid: u64) -> bool {
     // If naps of one length had begun after the work between them, their ends would be spread over all of this work and
     // the delays of the timers. So if the sum of these is long, the window may be as wide as the time by which timers
     // are late.
-    let shift = median(&mut work_between(slept)).saturating_add(DRIFT);
+    let mut work = of_pairs(slept, |one, next| next.from.since(one.to));
+    let shift = median(&mut work).saturating_add(DRIFT);
     let is_exact = shift.saturating_mul(slept.len() as u64) >= 2 * LATE && grid >= 10 * LATE;
     let width = if is_exact { width.max(LATE) } else { width };
     let Some(first) = slept.first() else {
@@ -120,14 +117,10 @@ fn end_on_grid(slept: &[Nap], grid: u64) -> bool {
     most * 5 >= slept.len() * 4
 }
 
-/// The times in nanoseconds between the end of each nap and the beginning of the next one.
-fn work_between(slept: &[Nap]) -> Vec<u64> {
-    let pairs = slept.windows(2);
-    let times = pairs.filter_map(|pair| match pair {
-        [one, next] => Some(next.from.since(one.to)),
-        _ => None,
-    });
-    times.collect()
+/// A time in nanoseconds for each nap and the nap after it.
+fn of_pairs(slept: &[Nap], time: impl Fn(&Nap, &Nap) -> u64) -> Vec<u64> {
+    let pairs = slept.iter().zip(slept.iter().skip(1));
+    pairs.map(|(one, next)| time(one, next)).collect()
 }
 
 fn median(times: &mut [u64]) -> u64 {
