@@ -1,6 +1,9 @@
 //! Which single execution of a program runs on the critical path while no other task of the build can run? Advises how
 //! to start such a program earlier, or to divide its work.
 
+use std::collections::BTreeMap;
+
+use tr_analyze::model::ThreadIx;
 use tr_analyze::programs::Group;
 use tr_analyze::what_if::Without;
 use tr_programs::tools::Role;
@@ -19,6 +22,13 @@ const ALONE: u64 = 10;
 /// The shortest time in nanoseconds for which a task must run alone to get advice. A guess: a shorter time is the start
 /// of a program or the end of a build, which nobody changes.
 const BRIEF: u64 = 300_000_000;
+
+/// The part of a program's CPU time, as a fraction, above which one thread does the program's work: three quarters. A
+/// guess: beside the thread that works, a runtime's compiler and its garbage collector need up to a quarter.
+const BUSIEST: (u64, u64) = (3, 4);
+/// The divisor of a program's CPU time: a thread works if it has a tenth of this time or more. A guess, for the same
+/// reason.
+const WORKER: u64 = 10;
 
 pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let all = facts.all();
@@ -127,6 +137,7 @@ fn divide(
     // The parts of the work need as much CPU time together as the undivided work, so on `cpus` CPUs one part in `cpus`
     // of the time remains.
     let divided = most - most / facts.cpus;
+    let threads = threads_in_turn(facts, group);
     let (action, cap, work) = match facts.role(group) {
         Some(Role::Compiler) => (
             "split it, or start it earlier, if it needs no result of the work before",
@@ -134,6 +145,11 @@ fn divide(
             AffectedWork::Remains,
         ),
         Some(Role::Shell) => ("do less in the shell", most, AffectedWork::LeftOut),
+        None if threads > 1 => (
+            "let them run at once, if neither a lock nor their order has to prevent it",
+            divided,
+            AffectedWork::Remains,
+        ),
         // If a program does nearly the whole work of the build, the work can only be divided and not be left out.
         // Programs with a known role, such as build tools, are not treated in this way.
         None if is_whole(facts, execution) => (
@@ -150,12 +166,38 @@ fn divide(
     Remedy {
         kind: AdviceKind::Alone,
         finding: Phrase::with([&facts.name(group)], |[name]| {
-            format!("{name} runs alone for {}", units::time(alone))
+            let of_threads = match threads {
+                0 | 1 => String::new(),
+                threads => format!(", one of {threads} threads at a time"),
+            };
+            format!("{name} runs alone for {}{of_threads}", units::time(alone))
         }),
         action,
         cap,
         work,
     }
+}
+
+/// The number of threads that do the work of an execution on the critical path, if no thread does most of it; otherwise
+/// 1 or 0. The threads of an execution that runs alone work one after the other: each waits until another thread
+/// releases a lock or hands work over.
+fn threads_in_turn(facts: &BuildFacts<'_>, group: Group) -> usize {
+    let mut by_thread: BTreeMap<ThreadIx, u64> = BTreeMap::new();
+    for (segment, of, reason) in facts.segments() {
+        if of == Some(group) && on_cpu(segment.kind, reason) {
+            let sum = by_thread.entry(segment.thread).or_default();
+            *sum = sum.saturating_add(segment.length());
+        }
+    }
+    let all = by_thread
+        .values()
+        .fold(0, |sum: u64, ns| sum.saturating_add(*ns));
+    let most = by_thread.values().copied().max().unwrap_or(0);
+    if most.saturating_mul(BUSIEST.1) >= all.saturating_mul(BUSIEST.0) {
+        return by_thread.len().min(1);
+    }
+    let works = |ns: &&u64| ns.saturating_mul(WORKER) >= all;
+    by_thread.values().filter(works).count()
 }
 
 /// Whether an execution belongs to the process of the recorded command, or has at least nineteen twentieths of the CPU

@@ -4,7 +4,7 @@ use tr_format::event::Reason;
 
 use super::super::kinds::hand::{Hand, DEAD, RUNNING, SLEEPS};
 use super::sleeps::{becomes_on, ends_for_command};
-use super::{advice, analyzed, command, ends, sleeps_at, starts, wakes, MS};
+use super::{advice, analyzed, command, ends, sleeps, sleeps_at, starts, wakes, MS};
 
 const CHILD: (Reason, u16) = (Reason::Child, SLEEPS);
 
@@ -96,4 +96,48 @@ fn a_pipe_with_the_same_source_is_repeated_work() {
     assert!(text.contains("gzip -9 repeats 391 ms of work"), "{text}");
     let text = packs("usr", "etc");
     assert!(!text.contains("repeat"), "{text}");
+}
+
+/// COMMAND has two threads on two CPUs, each of which works for 100 ms and then lets the other one work, for a
+/// number of rounds. Then the first thread works until 1.3 s. Returns the advice.
+fn hands_over(rounds: i64) -> String {
+    let mut hand = command(1_400);
+    becomes_on(&mut hand, 0, 10, 1, "/w/pack");
+    hand.fork(0, 2 * MS, 10, 11, 10)
+        .first_waking(0, 2 * MS + 1, 10, 11, false)
+        .switch(1, 2 * MS + 2, 0, RUNNING, 11);
+    sleeps(&mut hand, (11, 1), 3, (Reason::Lock, SLEEPS));
+    let mut from = 3;
+    for _ in 0..rounds {
+        wakes(&mut hand, 10, from + 100, (11, 1));
+        sleeps(&mut hand, (10, 0), from + 101, (Reason::Lock, SLEEPS));
+        wakes(&mut hand, 11, from + 200, (10, 0));
+        sleeps(&mut hand, (11, 1), from + 201, (Reason::Lock, SLEEPS));
+        from += 201;
+    }
+    let end = 1_300 * MS;
+    hand.waking(1, end - MS, 10, 11)
+        .switch(1, end - MS + 1, 0, RUNNING, 11)
+        .exit(1, end - MS + 2, 11, 10, false)
+        .switch(1, end - MS + 3, 11, DEAD, 0)
+        .last(1, end - MS + 4, 11);
+    ends(&mut hand, (10, 0), 1_300, 0);
+    hand.meta.cpus.truncate(2);
+    advice(&analyzed(&hand))
+}
+
+/// Two threads of a program that wait for each other run one at a time. If one of them does most of the work, the
+/// program is not said to have several.
+#[test]
+fn threads_that_wait_for_each_other_run_one_at_a_time() {
+    let text = hands_over(6);
+    assert!(
+        text.contains("pack runs alone for 1.29 s, one of 2 threads at a time: "),
+        "{text}"
+    );
+    let text = hands_over(1);
+    assert!(
+        text.contains("pack runs alone for 1.30 s: divide"),
+        "{text}"
+    );
 }
