@@ -7,8 +7,8 @@ use tr_analyze::programs::Group;
 use tr_analyze::schedule::Schedule;
 use tr_format::event::CpuId;
 
-use super::candidate::{Advice, AdviceKind, Candidate, Gain, WORTH};
-use super::facts::{BuildFacts, STRAY};
+use crate::candidate::{Advice, AdviceKind, Candidate, Gain, WORTH};
+use crate::facts::{BuildFacts, STRAY};
 use tr_text::phrase::Phrase;
 
 /// A program (such as `taskset`) that restricts the whole build to some of the machine's CPUs.

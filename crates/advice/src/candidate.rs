@@ -10,7 +10,7 @@ use tr_text::named;
 use tr_text::phrase::Phrase;
 use tr_text::units;
 
-use super::nap::Superfluous;
+use crate::sleeps::nap::Superfluous;
 
 /// The largest number of lines of advice that a report about a build shows.
 pub const MOST: usize = 7;

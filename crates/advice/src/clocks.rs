@@ -4,8 +4,8 @@
 use tr_analyze::critical_path::TimeKind;
 use tr_analyze::programs::Group;
 
-use super::facts::BuildFacts;
-use super::open::MUCH;
+use crate::facts::BuildFacts;
+use crate::verdict::open::MUCH;
 
 /// An execution of a program, such as a benchmark, that is on the critical path and measures for a set time.
 pub(super) struct Measurement {

@@ -2,8 +2,8 @@
 
 use tr_analyze::schedule::Effect;
 
-use super::rating::DistinctAdvice;
-use super::simulation::Simulation;
+use crate::rating::DistinctAdvice;
+use crate::simulation::Simulation;
 use tr_text::units;
 
 /// The forecast for several advised changes together, because their gains do not add up. The times are in nanoseconds.

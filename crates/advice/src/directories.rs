@@ -8,7 +8,7 @@ use tr_analyze::programs::Group;
 use tr_programs::tools::Role;
 use tr_programs::words;
 
-use super::facts::{BuildFacts, Execution};
+use crate::facts::{BuildFacts, Execution};
 
 /// The working directory of an execution of a program: the recorded one (`Recorded`), or, if none is recorded, a number
 /// for what the command lines of the execution and its ancestors say about the directory (`Said`).

@@ -18,7 +18,7 @@ use tr_programs::clocks;
 use tr_programs::program_name::ProgramName;
 use tr_programs::tools::{Family, Role};
 
-use super::candidate::{Advice, Candidate, Certainty, Gain};
+use crate::candidate::{Advice, Candidate, Certainty, Gain};
 use tr_insight::processes::ancestors::from_parents_to_children;
 use tr_insight::processes::label::Identity;
 use tr_insight::processes::{exit, label};

@@ -14,8 +14,8 @@ use tr_format::event::{Ktime, Reason};
 use tr_format::network::Address;
 use tr_programs::program_name::ProgramName;
 
-use super::candidate::{AdviceKind, Candidate, Certainty};
-use super::facts::{add, BuildFacts};
+use crate::candidate::{AdviceKind, Candidate, Certainty};
+use crate::facts::{add, BuildFacts};
 use tr_insight::processes::label;
 use tr_insight::resources::network::{Host, Remotes};
 use tr_text::phrase::Phrase;
@@ -243,7 +243,7 @@ fn held_back(facts: &BuildFacts<'_>, waited: &[Waited]) -> Option<Candidate> {
     })
 }
 
-pub(super) fn fetches(facts: &BuildFacts<'_>) -> Vec<Candidate> {
+pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let waited = network::waited(facts.analysis, facts.path);
     let mut by_program: BTreeMap<&ProgramName, Vec<Fetch<'_>>> = BTreeMap::new();
     for fetch in fetched(facts, &waited) {

@@ -8,41 +8,23 @@
 #![forbid(unsafe_code)]
 
 mod affinity;
-mod awaited;
 mod candidate;
-mod checkers;
 mod clocks;
 mod combined;
 pub mod depends;
 mod directories;
 pub mod facts;
 mod fetches;
-mod forecast;
-mod job_limit;
 mod jobs;
-mod judgement;
 mod limits;
 mod lines;
 mod machine;
-mod nap;
-mod naps;
-mod open;
-mod pauses;
-mod polls;
 pub mod programs;
 mod proposals;
 mod quartiles;
 mod rating;
-mod rhythm;
-mod runners;
 mod simulation;
 mod sleeps;
-mod started;
-mod started_servers;
-mod timers;
-mod totals;
-mod turns;
-mod unjudged;
 mod verdict;
 mod waits;
 mod work;
@@ -54,7 +36,6 @@ use tr_analyze::model::Basis;
 pub use candidate::{Advice, AdviceKind, MOST};
 pub use combined::Combined;
 use facts::BuildFacts;
-use judgement::{verdict, Findings};
 use lines::AdviceLines;
 use machine::WithheldTime;
 use proposals::Proposals;
@@ -64,7 +45,8 @@ use tr_insight::cpus::cpu_need::CpuNeed;
 #[cfg(doc)]
 use tr_insight::resources::course;
 use tr_insight::views::view::View;
-use unjudged::Judged;
+use verdict::judgement::{verdict, Findings};
+use verdict::unjudged::Judged;
 use verdict::CpuOwners;
 pub use verdict::{Blame, BuildVerdict, OpenKind, OpenPoint};
 
@@ -140,7 +122,7 @@ pub fn advise_by(
     // A recording that has only sums of times does not say when a task ran, so no gain can be computed.
     if view.analysis.basis() != Basis::Events {
         return BuildAdvice {
-            verdict: totals::verdict(view.analysis, path),
+            verdict: verdict::totals::verdict(view.analysis, path),
             ..BuildAdvice::default()
         };
     }

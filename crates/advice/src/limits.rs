@@ -12,9 +12,9 @@ use tr_analyze::timeline::{Actor, Bucket, Stretch};
 use tr_analyze::what_if::Without;
 use tr_format::event::{Ktime, Reason};
 
-use super::candidate::{AdviceKind, Candidate, Certainty};
-use super::facts::BuildFacts;
-use super::nap::LOOP;
+use crate::candidate::{AdviceKind, Candidate, Certainty};
+use crate::facts::BuildFacts;
+use crate::sleeps::nap::LOOP;
 use tr_insight::processes::timeout::{ran, timed_out};
 use tr_insight::processes::{exit, label};
 use tr_programs::program_name::ProgramName;
@@ -264,7 +264,7 @@ pub(super) fn ended_by_limit(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         let process = analysis.process(execution.process);
         timed_out(process) && execution.program.is("timeout")
     });
-    let candidate = |(group, execution): (Group, &super::facts::Execution)| {
+    let candidate = |(group, execution): (Group, &crate::facts::Execution)| {
         let below = facts.below(&[group]);
         let cap = facts.on_path(&below, is_wait);
         let process = analysis.process(execution.process);

@@ -5,11 +5,11 @@ use std::cmp::Reverse;
 use tr_analyze::critical_path::NoPath;
 use tr_analyze::schedule::Effect;
 
-use super::candidate::{Advice, AdviceKind, Gain, MOST};
-use super::combined::{combined, Combined};
-use super::facts::BuildFacts;
-use super::rating::DistinctAdvice;
-use super::simulation::Simulation;
+use crate::candidate::{Advice, AdviceKind, Gain, MOST};
+use crate::combined::{combined, Combined};
+use crate::facts::BuildFacts;
+use crate::rating::DistinctAdvice;
+use crate::simulation::Simulation;
 
 /// The lines of advice on a build. All times are in nanoseconds.
 pub(super) struct AdviceLines {

@@ -8,8 +8,8 @@ use tr_analyze::share;
 use tr_analyze::what_if::Without;
 use tr_format::event::Ktime;
 
-use super::candidate::{Advice, AdviceKind, Candidate, CpuDemand, Gain};
-use super::facts::BuildFacts;
+use crate::candidate::{Advice, AdviceKind, Candidate, CpuDemand, Gain};
+use crate::facts::BuildFacts;
 use tr_insight::processes::label;
 use tr_text::units;
 

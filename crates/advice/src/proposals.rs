@@ -2,12 +2,12 @@
 
 use tr_analyze::schedule::MOST;
 
-use super::candidate::Candidate;
-use super::facts::BuildFacts;
-use super::jobs::BuildJobs;
-use super::simulation::OTHER_CHANGES;
-use super::sleeps::KnownSleeps;
-use super::{machine, runners, waits, work, wrappers};
+use crate::candidate::Candidate;
+use crate::facts::BuildFacts;
+use crate::jobs::{runners, BuildJobs};
+use crate::simulation::OTHER_CHANGES;
+use crate::sleeps::known::KnownSleeps;
+use crate::{fetches, machine, sleeps, waits, work, wrappers};
 
 /// The changes of a build that the rules of advice propose, with what else the rules found.
 pub(super) struct Proposals<'f> {
@@ -22,6 +22,8 @@ impl<'f> Proposals<'f> {
     pub fn of(facts: &'f BuildFacts<'_>) -> Proposals<'f> {
         let jobs = BuildJobs::of(facts);
         let mut candidates = work::candidates(facts);
+        candidates.extend(sleeps::candidates(facts));
+        candidates.extend(fetches::candidates(facts));
         candidates.extend(waits::candidates(facts));
         candidates.extend(jobs.candidates(facts));
         candidates.extend(runners::candidates(facts));

@@ -9,13 +9,13 @@ use tr_analyze::programs::Group;
 use tr_analyze::schedule::{Changes, Effect};
 use tr_programs::tools::Role;
 
-use super::candidate::{
+use crate::candidate::{
     Advice, AdviceKind, AffectedWork, Candidate, Certainty, CpuDemand, Gain, WORTH,
 };
-use super::checkers::Checkers;
-use super::facts::BuildFacts;
-use super::machine::WithheldTime;
-use super::simulation::Simulation;
+use crate::facts::BuildFacts;
+use crate::jobs::checkers::Checkers;
+use crate::machine::WithheldTime;
+use crate::simulation::Simulation;
 
 /// A change that saves at least the build's own time divided by this number (a fifth) always gets a line of advice. A
 /// guess: other tasks of the machine make waits longer, but not by so much that a gain of this size is due to other

@@ -4,10 +4,10 @@ use tr_analyze::critical_path::{NoPath, TimeKind};
 use tr_analyze::schedule::{Change, Changes, Done, Effect, Schedule};
 use tr_analyze::what_if::Without;
 
-use super::affinity::Affinity;
-use super::candidate::Candidate;
-use super::facts::BuildFacts;
-use super::jobs::{order_of_all, BuildJobs};
+use crate::affinity::Affinity;
+use crate::candidate::Candidate;
+use crate::facts::BuildFacts;
+use crate::jobs::{order_of_all, BuildJobs};
 use tr_insight::cpus::cpu_need::CpuNeed;
 
 /// The number of bits in a set of changes that are kept for changes which no rule proposes: to leave out the waits that

@@ -10,17 +10,14 @@ use tr_analyze::timeline::Actor;
 use tr_analyze::what_if::Without;
 use tr_format::event::Reason;
 
-use super::candidate::{AdviceKind, Candidate, Certainty};
-use super::facts::{add, BuildFacts};
-use super::{fetches, naps};
+use crate::candidate::{AdviceKind, Candidate, Certainty};
+use crate::facts::{add, BuildFacts};
 use tr_insight::resources::memory;
 use tr_text::phrase::Phrase;
 use tr_text::units;
 
 pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
-    let mut all = naps::sleeps(facts);
-    all.extend(fetches::fetches(facts));
-    all.extend(disk(facts));
+    let mut all = disk(facts);
     all.extend(locks(facts));
     all
 }

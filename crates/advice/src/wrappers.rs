@@ -13,8 +13,8 @@ use tr_programs::command_line;
 use tr_programs::program_name::ProgramName;
 use tr_programs::tools::Role;
 
-use super::candidate::{AdviceKind, Candidate, Certainty};
-use super::facts::{BuildFacts, Execution};
+use crate::candidate::{AdviceKind, Candidate, Certainty};
+use crate::facts::{BuildFacts, Execution};
 use tr_text::units;
 
 /// The least number of compiled files for which a compiler's cache gets advice: the files that calls of the cache

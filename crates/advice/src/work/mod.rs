@@ -9,8 +9,8 @@ mod repeated;
 mod requests;
 mod starts;
 
-use super::candidate::Candidate;
-use super::facts::BuildFacts;
+use crate::candidate::Candidate;
+use crate::facts::BuildFacts;
 
 pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let families = [

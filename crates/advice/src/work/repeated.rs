@@ -11,10 +11,10 @@ use tr_programs::tools::Role;
 use tr_text::phrase::Phrase;
 use tr_text::units;
 
-use super::inputs::{Input, Inputs, ABOVE, REPEATED};
 use crate::candidate::{AdviceKind, Candidate, Certainty};
 use crate::directories::{Directories, Directory};
 use crate::facts::{BuildFacts, Execution};
+use crate::work::inputs::{Input, Inputs, ABOVE, REPEATED};
 use tr_insight::processes::normal::{argument, Paths};
 
 /// A call of a program. Executions with equal calls may repeat work.

@@ -10,10 +10,10 @@ use tr_analyze::what_if::Without;
 use tr_text::phrase::Phrase;
 use tr_text::units;
 
-use super::inputs::REPEATED;
 use crate::candidate::{AdviceKind, Candidate, Certainty};
 use crate::facts::{on_cpu, BuildFacts};
 use crate::quartiles::Quartiles;
+use crate::work::inputs::REPEATED;
 
 /// The least number of about equally long requests for which a server gets advice. A guess: two equally long requests
 /// may be chance.

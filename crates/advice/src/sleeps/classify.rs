@@ -13,12 +13,12 @@ use tr_format::event::Ktime;
 use tr_programs::program_name::ProgramName;
 use tr_programs::tools::Role;
 
-use crate::awaited::superfluous;
 use crate::candidate::{AdviceKind, Candidate, Certainty};
 use crate::facts::BuildFacts;
-use crate::nap::{sum, Nap, Superfluous, BESIDE, LOOP};
-use crate::polls;
-use crate::rhythm::{is_long, is_paced};
+use crate::sleeps::awaited::superfluous;
+use crate::sleeps::nap::{sum, Nap, Superfluous, BESIDE, LOOP};
+use crate::sleeps::polls;
+use crate::sleeps::rhythm::{is_long, is_paced};
 use tr_insight::processes::timeout::timed_out;
 use tr_insight::processes::{exit, label};
 use tr_text::phrase::Phrase;

@@ -7,8 +7,8 @@ use tr_analyze::model::{ProcessIx, ThreadIx};
 use tr_analyze::timeline::{Actor, Bucket, Stretch, Timeline, Wait};
 use tr_format::event::{Ktime, Reason};
 
-use super::facts::BuildFacts;
-use super::nap::{self, Nap};
+use crate::facts::BuildFacts;
+use crate::sleeps::nap::{self, Nap};
 
 /// The longest time in nanoseconds between the start of a server and the first nap of the program that waits for it. A
 /// guess: in between the program only tries once whether the server answers.
@@ -24,7 +24,7 @@ const PARTS: usize = 1000;
 const SHARE: u64 = 1000;
 
 /// A server that started up while a program napped.
-pub(super) struct StartedServer {
+pub(crate) struct StartedServer {
     pub start: Ktime,
     /// The moment from which the server only waited for requests.
     pub ready: Ktime,
@@ -63,7 +63,7 @@ impl StartedServer {
 /// The servers that started shortly before or during the given naps, and that the napping programs or their
 /// descendants asked for something later. The naps are sorted by time. If they take less than a thousandth of the build's
 /// time, no servers are searched.
-pub(super) fn started_servers(facts: &BuildFacts<'_>, slept: &[Nap]) -> Vec<StartedServer> {
+pub(crate) fn started_servers(facts: &BuildFacts<'_>, slept: &[Nap]) -> Vec<StartedServer> {
     let analysis = facts.analysis;
     let (Some(first), Some(last), Some(timeline)) =
         (slept.first(), slept.last(), &analysis.timeline)

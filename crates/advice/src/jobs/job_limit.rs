@@ -8,11 +8,11 @@ use tr_analyze::programs::Group;
 use tr_format::event::Reason;
 use tr_programs::tools::Family;
 
-use super::facts::BuildFacts;
+use crate::facts::BuildFacts;
 
 /// The limit on the number of jobs that a build tool runs at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Limit {
+pub(crate) enum Limit {
     /// The arguments of the build tool set this limit on the number of jobs; `None` means that they allow any number.
     Given(Option<u64>),
     /// The build tool shares the job slots of a make that is its ancestor. The build tool runs only one job at a time
@@ -42,7 +42,7 @@ impl Limit {
 /// For each execution of a program, the number of jobs that the nearest make allows by its arguments. The nearest make
 /// is the execution itself or one of its ancestors. The outer `None` means that there is no such make, the inner `None`
 /// that the make allows any number of jobs.
-pub(super) fn limits_of_makes(facts: &BuildFacts<'_>) -> Vec<Option<Option<u64>>> {
+pub(crate) fn limits_of_makes(facts: &BuildFacts<'_>) -> Vec<Option<Option<u64>>> {
     facts.down(|group, above: Option<&Option<Option<u64>>>| {
         let program = facts.execution(group).map(|execution| &execution.program);
         let make = program.and_then(changes::known);
@@ -54,7 +54,7 @@ pub(super) fn limits_of_makes(facts: &BuildFacts<'_>) -> Vec<Option<Option<u64>>
 
 /// The limit on the number of jobs that the tool `owner` runs at once. `limits` is the result of [`limits_of_makes`]:
 /// for each execution of a program, the number of jobs that the nearest make allows.
-pub(super) fn limit(facts: &BuildFacts<'_>, owner: Group, limits: &[Option<Option<u64>>]) -> Limit {
+pub(crate) fn limit(facts: &BuildFacts<'_>, owner: Group, limits: &[Option<Option<u64>>]) -> Limit {
     let known = |group: Group| changes::known(&facts.execution(group)?.program);
     let Some(own) = known(owner) else {
         return Limit::One;
@@ -80,7 +80,7 @@ pub(super) fn limit(facts: &BuildFacts<'_>, owner: Group, limits: &[Option<Optio
 
 /// Whether a make waited for a job slot. A make that shares job slots waits in `pselect`, which also ends when a child
 /// ends; a make without slots waits in `wait4`.
-pub(super) fn waits_for_slots(facts: &BuildFacts<'_>, process: ProcessIx) -> bool {
+pub(crate) fn waits_for_slots(facts: &BuildFacts<'_>, process: ProcessIx) -> bool {
     let analysis = facts.analysis;
     let timeline = analysis.timeline.as_ref();
     timeline.is_some_and(|timeline| {

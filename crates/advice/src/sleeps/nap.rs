@@ -6,19 +6,19 @@ use tr_format::event::Ktime;
 
 /// The least number of equal sleeps that count as a loop which sleeps and checks for an event. A guess: two equal
 /// sleeps may be chance.
-pub(super) const LOOP: usize = 3;
+pub(crate) const LOOP: usize = 3;
 
 /// The longest sleep in ns that may belong to a language's runtime, which sleeps between checks of its own threads.
 /// Nobody can change such sleeps (Go's `sysmon` doubles its sleeps up to 10 ms, runtime/proc.go).
-pub(super) const RUNTIMES: u64 = 12_000_000;
+pub(crate) const RUNTIMES: u64 = 12_000_000;
 
 /// The largest number of processes that are searched for sleeps that are not on the critical path, and the largest
 /// number of stretches of each thread's time that are searched. A bound of the work.
-pub(super) const BESIDE: (usize, usize) = (200, 10_000);
+pub(crate) const BESIDE: (usize, usize) = (200, 10_000);
 
 /// A sleep on the critical path of a build.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Nap {
+pub(crate) struct Nap {
     pub thread: ThreadIx,
     pub group: Group,
     /// The execution of the program that decided on this sleep. If a program starts sleep(1), this field names the
@@ -32,13 +32,13 @@ pub(super) struct Nap {
 }
 
 impl Nap {
-    pub(super) fn length(&self) -> u64 {
+    pub(crate) fn length(&self) -> u64 {
         self.to.since(self.from)
     }
 }
 
 /// The sum of the lengths of the given sleeps, in nanoseconds.
-pub(super) fn sum<'s>(slept: impl IntoIterator<Item = &'s Nap>) -> u64 {
+pub(crate) fn sum<'s>(slept: impl IntoIterator<Item = &'s Nap>) -> u64 {
     let lengths = slept.into_iter().map(Nap::length);
     lengths.fold(0, u64::saturating_add)
 }

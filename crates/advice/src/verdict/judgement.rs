@@ -2,19 +2,19 @@
 
 use tr_analyze::critical_path::{NoPath, Segment, TimeKind};
 
-use super::candidate::{Advice, AdviceKind};
-use super::facts::BuildFacts;
-use super::fetches;
-use super::forecast::{is_much, Doubts, Forecast, Polls};
-use super::lines::{own_changes, AdviceLines};
-use super::machine::WithheldTime;
-use super::turns::in_turn;
-use super::verdict::{Blame, BuildVerdict, CpuOwners, Mostly, OpenKind, OpenPoint};
+use crate::candidate::{Advice, AdviceKind};
+use crate::facts::BuildFacts;
+use crate::fetches;
+use crate::lines::{own_changes, AdviceLines};
+use crate::machine::WithheldTime;
+use crate::verdict::forecast::{is_much, Doubts, Forecast, Polls};
+use crate::verdict::turns::in_turn;
+use crate::verdict::{Blame, BuildVerdict, CpuOwners, Mostly, OpenKind, OpenPoint};
 use tr_insight::path;
 use tr_insight::processes::exit;
 
 /// The facts from which the verdict on a build is made.
-pub(super) struct Findings<'f> {
+pub(crate) struct Findings<'f> {
     pub withheld: &'f WithheldTime,
     pub lines: &'f AdviceLines,
     /// The parts of the build that no rule has judged.
@@ -37,7 +37,7 @@ pub(super) struct Findings<'f> {
 /// # Errors
 ///
 /// [`NoPath`] if the recording does not show the build's work.
-pub(super) fn verdict(
+pub(crate) fn verdict(
     facts: &BuildFacts<'_>,
     findings: Findings<'_>,
 ) -> Result<BuildVerdict, NoPath> {

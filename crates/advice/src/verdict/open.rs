@@ -9,14 +9,14 @@ use tr_analyze::share;
 use tr_analyze::Analysis;
 use tr_format::event::{Comm, Outsider};
 
-use super::clocks::Measurement;
-use super::facts::{on_cpu_before_exec, BuildFacts, ExecutionName};
-use super::jobs::{OneByOne, Order};
-use super::machine::WithheldTime;
-use super::naps;
-use super::quartiles::Quartiles;
-use super::rating::Silenced;
-use super::verdict::{OpenKind, OpenPoint};
+use crate::clocks::Measurement;
+use crate::facts::{on_cpu_before_exec, BuildFacts, ExecutionName};
+use crate::jobs::{OneByOne, Order};
+use crate::machine::WithheldTime;
+use crate::quartiles::Quartiles;
+use crate::rating::Silenced;
+use crate::sleeps;
+use crate::verdict::{OpenKind, OpenPoint};
 use tr_insight::processes::who;
 use tr_programs::program_name::ProgramName;
 use tr_text::units;
@@ -24,7 +24,7 @@ use tr_text::units;
 /// The divisor that decides when waits that no rule of advice has judged are named as an open point: if they take a
 /// tenth or more of the critical path's time without waits for a CPU. The other open points use this divisor, too. A
 /// guess, and a promise to readers: "no change is known" leaves less than a tenth unexplained.
-pub(super) const MUCH: u64 = 10;
+pub(crate) const MUCH: u64 = 10;
 /// The divisor that decides which kinds of waits are named as open points, among the waits that no rule of advice has
 /// judged: a kind is named if its waits take a fifth or more of the time of all these waits. A guess that keeps the
 /// list of open points short.
@@ -33,7 +33,7 @@ const PART: u64 = 5;
 impl OpenKind {
     /// The kind of open point (a part of the build that no rule has judged) for a kind of time on the critical path;
     /// `None` if that time needs no judgement.
-    pub(super) fn of(kind: TimeKind) -> Option<OpenKind> {
+    pub(crate) fn of(kind: TimeKind) -> Option<OpenKind> {
         match kind {
             TimeKind::Sleep => Some(OpenKind::Sleep),
             TimeKind::Outside => Some(OpenKind::Outside),
@@ -43,7 +43,7 @@ impl OpenKind {
         }
     }
 
-    pub(super) fn is_wait(self) -> bool {
+    pub(crate) fn is_wait(self) -> bool {
         matches!(
             self,
             OpenKind::Sleep | OpenKind::Outside | OpenKind::Unknown | OpenKind::Terminal
@@ -54,7 +54,7 @@ impl OpenKind {
 /// The work of a build on its CPUs, if the CPUs need at least half of the build's own time (`own`, in nanoseconds) for
 /// this work. The recording shows how the work is divided among the CPUs and whether calls of programs repeat it, but
 /// not whether a program needs all of its work.
-pub(super) fn work(facts: &BuildFacts<'_>, own: u64) -> Option<OpenPoint> {
+pub(crate) fn work(facts: &BuildFacts<'_>, own: u64) -> Option<OpenPoint> {
     let least = facts.limits().ok()?.on(facts.cpus);
     if least.saturating_mul(2) < own {
         return None;
@@ -89,7 +89,7 @@ pub(super) fn work(facts: &BuildFacts<'_>, own: u64) -> Option<OpenPoint> {
 /// covers it. `polled` has for each segment whether the segment is a sleep of a loop that checks whether other tasks
 /// have done their work. A change to such a loop may gain too little for a line of advice, although no rule has judged
 /// the work that the loop checks for.
-pub(super) fn waits(facts: &BuildFacts<'_>, covered: &[bool], polled: &[bool]) -> Vec<OpenPoint> {
+pub(crate) fn waits(facts: &BuildFacts<'_>, covered: &[bool], polled: &[bool]) -> Vec<OpenPoint> {
     let mut kinds: BTreeMap<OpenKind, BTreeMap<Option<WaitTask>, Wait>> = BTreeMap::new();
     let judged = covered.iter().zip(polled);
     for ((segment, group, _), (covered, polled)) in facts.segments().zip(judged) {
@@ -211,7 +211,7 @@ fn of_kind(kind: OpenKind, ns: u64, waits: &BTreeMap<Option<WaitTask>, Wait>) ->
 
 /// The open point of the verdict (a part of the build that no rule has judged) for a program by which the build gives
 /// itself a lower priority or fewer CPUs. Only the first such program is named, and only if the build waits for CPUs.
-pub(super) fn limit(facts: &BuildFacts<'_>) -> Option<OpenPoint> {
+pub(crate) fn limit(facts: &BuildFacts<'_>) -> Option<OpenPoint> {
     let waits = facts.wall.saturating_sub(facts.worked);
     let mut all = facts.all();
     let (group, _) = all.find(|(_, execution)| execution.program.limits())?;
@@ -226,7 +226,7 @@ pub(super) fn limit(facts: &BuildFacts<'_>) -> Option<OpenPoint> {
 
 /// The open point of the verdict about the number of jobs. With another number of jobs the build would take less time
 /// on free CPUs, but no number is advised, because other tasks or a quota take much of the CPUs.
-pub(super) fn jobs(silenced: &Silenced, withheld: &WithheldTime) -> OpenPoint {
+pub(crate) fn jobs(silenced: &Silenced, withheld: &WithheldTime) -> OpenPoint {
     let place = if withheld.throttled > 0 {
         "under this quota"
     } else {
@@ -244,7 +244,7 @@ pub(super) fn jobs(silenced: &Silenced, withheld: &WithheldTime) -> OpenPoint {
 
 /// The open point of the verdict (a part of the build that no rule has judged) for jobs that a tool ran one after the
 /// other, although it may run several at once.
-pub(super) fn one_by_one(
+pub(crate) fn one_by_one(
     facts: &BuildFacts<'_>,
     jobs: &OneByOne<'_>,
     own: u64,
@@ -284,7 +284,7 @@ const ALIKE: usize = 8;
 
 /// The open point of the verdict (a part of the build that no rule has judged) for jobs of one program, if many of
 /// these jobs ran at once and their CPU times differ. Jobs that wait for each other by spinning have such CPU times.
-pub(super) fn crowd(facts: &BuildFacts<'_>) -> Option<OpenPoint> {
+pub(crate) fn crowd(facts: &BuildFacts<'_>) -> Option<OpenPoint> {
     let cpus = usize::try_from(facts.cpus).unwrap_or(usize::MAX);
     let (mut crowded, mut most) = (0u64, 0usize);
     for (demand, ns) in facts.parallelism.demand.iter().enumerate() {
@@ -331,7 +331,7 @@ pub(super) fn crowd(facts: &BuildFacts<'_>) -> Option<OpenPoint> {
 /// The open point of the verdict (a part of the build that no rule has judged) for commands that ran one after the
 /// other, if running them at once would save a tenth of the build's time. `most` is the most that this saves for all
 /// such commands together, and `own` is the build's time if no other tasks use its CPUs, both in nanoseconds.
-pub(super) fn order(
+pub(crate) fn order(
     facts: &BuildFacts<'_>,
     orders: &[Order],
     most: u64,
@@ -357,7 +357,7 @@ pub(super) fn order(
 
 /// The open point of the verdict (a part of the build that no rule has judged) for a program that measures for a set
 /// time.
-pub(super) fn measurement(facts: &BuildFacts<'_>, own: &Measurement) -> OpenPoint {
+pub(crate) fn measurement(facts: &BuildFacts<'_>, own: &Measurement) -> OpenPoint {
     let (name, time) = (facts.name(own.group), units::time(own.length));
     OpenPoint {
         kind: OpenKind::Measurement,
@@ -373,14 +373,14 @@ pub(super) fn measurement(facts: &BuildFacts<'_>, own: &Measurement) -> OpenPoin
 /// path, if these sleeps would delay the build on free CPUs: there, the work that the build waited for takes less time,
 /// but the sleeps do not. `most` is the time that the build would save without any sleep, and `own` is the build's time
 /// if no other tasks use its CPUs, both in nanoseconds.
-pub(super) fn sleeps_beside(facts: &BuildFacts<'_>, most: u64, own: u64) -> Option<OpenPoint> {
+pub(crate) fn sleeps_beside(facts: &BuildFacts<'_>, most: u64, own: u64) -> Option<OpenPoint> {
     // `most` is the time that the build saves without any sleep. If more than half of it may come from sleeps on the
     // critical path itself, these sleeps are an open point of their own, and no other point is needed.
     let on_path = by_kind(&facts.path.segments).of(TimeKind::Sleep);
     if most.saturating_mul(MUCH) < own || most == 0 || on_path.saturating_mul(2) > most {
         return None;
     }
-    let beside = naps::beside::sleeps_beside(facts);
+    let beside = sleeps::beside::sleeps_beside(facts);
     let of = beside.map_or(String::new(), |beside| {
         format!(" of {}", beside.names.0.short())
     });

@@ -11,9 +11,9 @@ use tr_analyze::timeline::{Actor, Bucket};
 use tr_format::event::{Ktime, Reason};
 use tr_programs::tools::Role;
 
-use crate::awaited::is_beside_work;
 use crate::facts::BuildFacts;
-use crate::nap::{Nap, BESIDE};
+use crate::sleeps::awaited::is_beside_work;
+use crate::sleeps::nap::{Nap, BESIDE};
 use tr_insight::processes::exit;
 
 /// The longest time in nanoseconds from the last segment of a process on the critical path to the end of the process,

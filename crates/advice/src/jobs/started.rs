@@ -8,8 +8,8 @@ use tr_format::event::Ktime;
 use tr_programs::program_name::ProgramName;
 use tr_programs::tools::Role;
 
-use super::facts::BuildFacts;
-use super::job_limit::{limit, limits_of_makes, Limit};
+use crate::facts::BuildFacts;
+use crate::jobs::job_limit::{limit, limits_of_makes, Limit};
 
 /// The length in ns of the shortest job for which advice is given. A guess: starting a shorter job costs as much time
 /// as running it beside other jobs saves.
@@ -17,11 +17,11 @@ const SHORTEST: u64 = 5_000_000;
 
 /// The least number of jobs in a row (one after the other) for which advice is given. A guess: if there are only two
 /// jobs, the second one may need the result of the first one.
-pub(super) const ROW: usize = 3;
+pub(crate) const ROW: usize = 3;
 
 /// A job of a build: a child process with all its descendants.
 #[derive(Clone, Copy)]
-pub(super) struct Job {
+pub(crate) struct Job {
     pub from: Ktime,
     pub to: Ktime,
     pub on_cpu: u64,
@@ -29,10 +29,10 @@ pub(super) struct Job {
 }
 
 /// A job of a build, with the name of the program that used most of its CPU time.
-pub(super) type NamedJob<'f> = (&'f ProgramName, Job);
+pub(crate) type NamedJob<'f> = (&'f ProgramName, Job);
 
 /// The jobs that one execution of a program started.
-pub(super) struct StartedJobs<'f> {
+pub(crate) struct StartedJobs<'f> {
     pub owner: Group,
     /// The process that started the jobs: that of the owner or, for one of several loops that a shell script runs at the
     /// same time, the copy of the shell that runs this loop.
@@ -45,7 +45,7 @@ pub(super) struct StartedJobs<'f> {
 
 /// The jobs of each execution of a program that started at least one job, in the order of these executions. The jobs
 /// of loops that a shell script runs at the same time are listed for each loop.
-pub(super) fn started_jobs<'f>(facts: &'f BuildFacts<'_>) -> Vec<StartedJobs<'f>> {
+pub(crate) fn started_jobs<'f>(facts: &'f BuildFacts<'_>) -> Vec<StartedJobs<'f>> {
     let limits = limits_of_makes(facts);
     let all = children(facts).into_iter().filter_map(|(owner, jobs)| {
         let process = facts.execution(owner)?.process;

@@ -7,8 +7,8 @@ use tr_analyze::programs::Group;
 use tr_analyze::schedule::Jobs;
 use tr_analyze::timeline::{Bucket, Wait};
 
-use super::candidate::{AdviceKind, Candidate};
-use super::facts::BuildFacts;
+use crate::candidate::{AdviceKind, Candidate};
+use crate::facts::BuildFacts;
 
 /// The largest number of entries in a thread's timeline that are searched for sleeps. This bounds the work.
 const PARTS: usize = 100_000;
@@ -20,7 +20,7 @@ const OFTEN: usize = 10;
 /// Among the programs whose jobs the proposed changes run at once, those that look again and again whether their jobs
 /// have ended.
 #[derive(Default)]
-pub(super) struct Checkers {
+pub(crate) struct Checkers {
     processes: BTreeSet<ProcessIx>,
 }
 

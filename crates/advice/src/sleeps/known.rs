@@ -1,12 +1,13 @@
 //! Collects what the proposed changes say about the sleeps on the critical path of a build.
 
-use super::candidate::{AdviceKind, Candidate, MOST};
-use super::facts::BuildFacts;
-use super::nap::Superfluous;
-use super::{machine, naps};
+use crate::candidate::{AdviceKind, Candidate, MOST};
+use crate::facts::BuildFacts;
+use crate::machine;
+use crate::sleeps;
+use crate::sleeps::nap::Superfluous;
 
 /// The sleeps on the critical path for which it is known what the program waits for.
-pub(super) struct KnownSleeps {
+pub(crate) struct KnownSleeps {
     /// For each segment of the path, whether it is a sleep in a loop that sleeps and checks for the end of other work.
     pub polled: Vec<bool>,
     /// For each segment of the path, whether the segment is a sleep for which it is known what work the program waits
@@ -32,7 +33,7 @@ impl KnownSleeps {
     /// The time in nanoseconds in which tasks of the build wanted a CPU and none of them had one, during sleeps in
     /// loops for which it is not known what work the loops wait for.
     pub fn starved_meanwhile(&self, facts: &BuildFacts<'_>) -> u64 {
-        let in_loops = naps::collect::in_loops(facts);
+        let in_loops = sleeps::collect::in_loops(facts);
         let in_loops = in_loops.iter().zip(&self.awaited);
         let unknown: Vec<bool> = in_loops
             .map(|(in_loop, is_awaited)| *in_loop && !is_awaited)
@@ -44,7 +45,7 @@ impl KnownSleeps {
 /// For each segment of the critical path, whether it is a sleep in a loop that sleeps and checks for the end of other
 /// work. The loops of build tools count, too.
 fn polled(facts: &BuildFacts<'_>, candidates: &[Candidate]) -> Vec<bool> {
-    let mut polled = naps::collect::of_tools(facts);
+    let mut polled = sleeps::collect::of_tools(facts);
     let polls = candidates
         .iter()
         .filter(|candidate| candidate.kind == AdviceKind::Poll);

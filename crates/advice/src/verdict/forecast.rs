@@ -3,19 +3,19 @@
 use tr_analyze::critical_path::{by_kind, TimeKind};
 use tr_analyze::share;
 
-use super::facts::BuildFacts;
-use super::machine::WithheldTime;
-use super::open::MUCH;
+use crate::facts::BuildFacts;
+use crate::machine::WithheldTime;
+use crate::verdict::open::MUCH;
 
 /// The interval of a build's time without the time that the machine withheld, in nanoseconds.
-pub(super) struct Forecast {
+pub(crate) struct Forecast {
     pub at_least: u64,
     pub at_most: u64,
 }
 
 /// The facts that make a forecast less certain, each as a time in nanoseconds. A fact that does not apply is 0 or
 /// `None`.
-pub(super) struct Doubts {
+pub(crate) struct Doubts {
     /// The simulated time in nanoseconds that a build under a CPU quota takes. It may be less than the recorded time
     /// without the throttled time.
     pub simulated: Option<u64>,
@@ -30,13 +30,13 @@ pub(super) struct Doubts {
     /// no CPU. A process that sleeps until the work of such tasks is done would sleep less on free CPUs.
     pub starved: u64,
     /// The CPU time in nanoseconds of threads that take turns. The simulation may run such threads at the same time
-    /// ([`super::turns`]).
+    /// ([`crate::verdict::turns`]).
     pub in_turn: u64,
 }
 
 /// The part of a forecast that loops which sleep and check make uncertain. If the build's own work ends sooner, such a
 /// loop sleeps less often, and notices the end at most one sleep late. Both times are in nanoseconds.
-pub(super) struct Polls {
+pub(crate) struct Polls {
     /// The least time in nanoseconds in which the CPUs can do the work of the build.
     pub soonest: u64,
     pub late: u64,
@@ -90,13 +90,13 @@ impl Forecast {
 
 /// Whether the time `ns` is a tenth of the build's wall time or more, so that it makes a forecast uncertain. Both are
 /// in nanoseconds.
-pub(super) fn is_much(ns: u64, wall: u64) -> bool {
+pub(crate) fn is_much(ns: u64, wall: u64) -> bool {
     ns.saturating_mul(MUCH) >= wall
 }
 
 /// The largest errors in nanoseconds of the forecast of a build's time without other tasks: how much less and how much
 /// more time the build may take.
-pub(super) struct Errors {
+pub(crate) struct Errors {
     pub below: u64,
     pub above: u64,
 }
@@ -110,7 +110,7 @@ pub(super) struct Errors {
 /// needed 28 to 55 % more CPU time than without the load. Of 124 builds under a CPU quota, six lost more than two
 /// thirds of their time, and needed 43 to 53 % more CPU time. Other tasks that take most of the time may use the disks,
 /// too, so without other tasks the build may have no waits for disks.
-pub(super) fn errors(lost: u64, alone: u64, on_disks: u64) -> Errors {
+pub(crate) fn errors(lost: u64, alone: u64, on_disks: u64) -> Errors {
     let below = if lost > alone.saturating_mul(2) {
         share(alone, 4, 10)
     } else if lost > alone {

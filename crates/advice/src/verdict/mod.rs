@@ -1,5 +1,12 @@
 //! Makes the verdict on a build: how much of its time is its own, and how much the machine withheld.
 
+mod forecast;
+pub(super) mod judgement;
+pub(super) mod open;
+pub(super) mod totals;
+mod turns;
+pub(super) mod unjudged;
+
 use tr_analyze::contention::Contention;
 use tr_analyze::critical_path::{CriticalPath, TimeKind};
 use tr_analyze::model::Analysis;

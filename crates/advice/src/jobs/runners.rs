@@ -11,8 +11,8 @@ use tr_programs::rules;
 use tr_programs::steps::Tests;
 use tr_programs::tools::{Family, Role};
 
-use super::candidate::{AdviceKind, Candidate, Certainty, CpuDemand};
-use super::facts::BuildFacts;
+use crate::candidate::{AdviceKind, Candidate, Certainty, CpuDemand};
+use crate::facts::BuildFacts;
 use tr_text::phrase::Phrase;
 use tr_text::{escape, units};
 
@@ -20,7 +20,7 @@ use tr_text::{escape, units};
 /// `validate.py`: 51,524 tests of 0.4 ms took 29.5 s with the controller and 20.7 s without it.
 const XDIST: u64 = 600_000;
 
-pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
+pub(crate) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let mut all = in_one_process(facts);
     all.extend(in_threads(facts));
     all.extend(slowest_test(facts));
@@ -127,7 +127,7 @@ fn at_once_least(time: u64, cpus: u64, tests: TestTimes, each: u64) -> u64 {
 /// Advice on test runners that run all their tests in one process, one after the other.
 fn in_one_process(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let times = test_times(facts);
-    let candidate = |(group, execution): (Group, &super::facts::Execution)| {
+    let candidate = |(group, execution): (Group, &crate::facts::Execution)| {
         let known = changes::known(&execution.program)
             .filter(|known_program| known_program.role == Role::Tests)?;
         if !(known.family == Family::Pytest && !execution.program.is_test_worker()
@@ -178,7 +178,7 @@ fn in_one_process(facts: &BuildFacts<'_>) -> Vec<Candidate> {
 
 /// Advice on programs that run each of their tests in a thread of its own (Rust's libtest), one after the other.
 fn in_threads(facts: &BuildFacts<'_>) -> Vec<Candidate> {
-    let candidate = |(group, execution): (Group, &super::facts::Execution)| {
+    let candidate = |(group, execution): (Group, &crate::facts::Execution)| {
         let step = rules::step(&facts.args(group))?;
         if step.tests != Tests::Threads || facts.cpus < 2 {
             return None;

@@ -9,7 +9,7 @@ use tr_analyze::model::ThreadIx;
 use tr_analyze::timeline::{Actor, Bucket, Stretch};
 use tr_format::event::Reason;
 
-use super::facts::BuildFacts;
+use crate::facts::BuildFacts;
 
 /// The number of waits that decides whether two threads take turns: each thread must have at least this many waits that
 /// the other thread ended. A guess: two threads that wait for each other less often lose little time by these waits.
@@ -20,7 +20,7 @@ const PARTS: usize = 100_000;
 
 /// The CPU time in nanoseconds of threads on the critical path that may run at the same time in the simulation although
 /// they take turns. Of two such threads, the one with less CPU time counts.
-pub(super) fn in_turn(facts: &BuildFacts<'_>) -> u64 {
+pub(crate) fn in_turn(facts: &BuildFacts<'_>) -> u64 {
     let segments = facts.path.segments.iter();
     let threads: BTreeSet<ThreadIx> = segments.map(|segment| segment.thread).collect();
     let partners: BTreeMap<ThreadIx, ThreadIx> = threads

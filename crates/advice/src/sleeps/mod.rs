@@ -2,21 +2,29 @@
 //! process ([`collect()`]), classified by what the process did with them ([`classify()`]), and grouped into lines of
 //! advice ([`lines()`]).
 
+pub(super) mod awaited;
 pub(super) mod beside;
 mod classify;
 pub(super) mod collect;
+pub(super) mod known;
 mod lines;
+pub(super) mod nap;
+pub(super) mod pauses;
+pub(super) mod polls;
+pub(super) mod rhythm;
+mod started_servers;
+pub(super) mod timers;
 
 use self::beside::off_path;
 use self::classify::{classify, SleepsByKind};
 use self::collect::{collect, PathSleeps};
 use self::lines::lines;
-use super::candidate::Candidate;
-use super::facts::BuildFacts;
-use super::limits::{ended_by_limit, given_up_at_once, killed_after_grace};
+use crate::candidate::Candidate;
+use crate::facts::BuildFacts;
+use crate::limits::{ended_by_limit, given_up_at_once, killed_after_grace};
 
 /// Advice on sleeps on the critical path, as one proposed change for each program that decided to sleep.
-pub(super) fn sleeps(facts: &BuildFacts<'_>) -> Vec<Candidate> {
+pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let PathSleeps { by_process, works } = collect(facts);
     let graces = killed_after_grace(facts);
     let SleepsByKind {

@@ -1,6 +1,6 @@
 //! Tells sleeps that keep a rate or follow a timetable from those of a loop that checks for something.
 
-use super::nap::Nap;
+use crate::sleeps::nap::Nap;
 
 /// A second in nanoseconds, which is a unit.
 const SECOND: u64 = 1_000_000_000;
@@ -25,7 +25,7 @@ const LATE: u64 = 1_200_000;
 
 /// Whether a nap has at least a tenth of the length of the longest one. A shorter nap has another purpose than the
 /// longest one.
-pub(super) fn is_long(nap: &Nap, longest: u64) -> bool {
+pub(crate) fn is_long(nap: &Nap, longest: u64) -> bool {
     nap.length().saturating_mul(10) >= longest
 }
 
@@ -33,7 +33,7 @@ pub(super) fn is_long(nap: &Nap, longest: u64) -> bool {
 /// ends are more alike than their lengths, because the program subtracts the time of its work from each nap, or the
 /// ends lie on the moments of a timetable. A program does this to keep a rate; a loop that checks for something does
 /// not.
-pub(super) fn is_paced(slept: &[Nap]) -> bool {
+pub(crate) fn is_paced(slept: &[Nap]) -> bool {
     let slept = joined(slept);
     let slept = slept.as_slice();
     if slept.len() < BEATS {

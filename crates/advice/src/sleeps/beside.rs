@@ -9,12 +9,12 @@ use tr_analyze::timeline::{Bucket, Stretch, Wait};
 use tr_analyze::what_if::Without;
 use tr_format::event::Ktime;
 
-use super::classify::Naps;
-use crate::awaited::is_beside_work;
 use crate::candidate::{AdviceKind, Candidate, Certainty};
 use crate::facts::BuildFacts;
-use crate::nap::{sum, Nap, BESIDE, LOOP, RUNTIMES};
-use crate::pauses::Pauses;
+use crate::sleeps::awaited::is_beside_work;
+use crate::sleeps::classify::Naps;
+use crate::sleeps::nap::{sum, Nap, BESIDE, LOOP, RUNTIMES};
+use crate::sleeps::pauses::Pauses;
 use tr_text::phrase::Phrase;
 use tr_text::units;
 

@@ -7,16 +7,16 @@ use tr_analyze::machine::withheld;
 use tr_analyze::model::{Analysis, Basis};
 use tr_format::meta::{Known, Origin, Scope};
 
-use super::candidate::AdviceKind;
-use super::forecast::errors;
-use super::verdict::{Blame, BuildVerdict};
-use super::SHORTEST;
+use crate::candidate::AdviceKind;
+use crate::verdict::forecast::errors;
+use crate::verdict::{Blame, BuildVerdict};
+use crate::SHORTEST;
 use tr_insight::processes::exit;
 use tr_insight::recordings::warnings;
 use tr_insight::resources::loads::{Load, Loads};
 
 /// The verdict on a build; `None` if it is not known whether, or by how much, the machine held the build back.
-pub(super) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<BuildVerdict> {
+pub(crate) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<BuildVerdict> {
     let wall = path.length();
     let sampled = |origin: Origin| origin.facts.switches == Known::Sampled;
     // If the recorded times are only lower bounds, they do not show how much of the build's time the machine can have

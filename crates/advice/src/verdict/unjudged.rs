@@ -1,19 +1,19 @@
 //! Decides which parts of a build no rule of advice has judged, so that the verdict names them as open points.
 
-use super::candidate::{Advice, AdviceKind};
-use super::clocks::Measurement;
-use super::facts::BuildFacts;
-use super::jobs::BuildJobs;
-use super::machine::WithheldTime;
-use super::open;
-use super::rating::Silenced;
-use super::simulation::Simulation;
-use super::sleeps::KnownSleeps;
-use super::verdict::{OpenKind, OpenPoint};
+use crate::candidate::{Advice, AdviceKind};
+use crate::clocks::Measurement;
+use crate::facts::BuildFacts;
+use crate::jobs::BuildJobs;
+use crate::machine::WithheldTime;
+use crate::rating::Silenced;
+use crate::simulation::Simulation;
+use crate::sleeps::known::KnownSleeps;
+use crate::verdict::open;
+use crate::verdict::{OpenKind, OpenPoint};
 
 /// The results of the stages in which the advice is made, from the proposed changes to the lines of advice. These
 /// results decide which parts of the build count as judged.
-pub(super) struct Judged<'j> {
+pub(crate) struct Judged<'j> {
     pub simulation: &'j Simulation,
     pub withheld: &'j WithheldTime,
     pub jobs: &'j BuildJobs<'j>,

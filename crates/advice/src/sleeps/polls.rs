@@ -12,8 +12,8 @@ use tr_analyze::model::{Process, ProcessIx, ThreadIx};
 use tr_analyze::timeline::Bucket;
 use tr_format::event::Ktime;
 
-use super::facts::BuildFacts;
-use super::nap::{Nap, LOOP};
+use crate::facts::BuildFacts;
+use crate::sleeps::nap::{Nap, LOOP};
 
 /// The largest number of entries in a child thread's timeline that are searched for work which a loop of the parent
 /// waits for. This bounds the work.
@@ -26,11 +26,11 @@ const WORK: u64 = 10_000_000;
 /// takes more than a hundredth of the loop's length, the wait is a long one, and the first long wait ends the start-up.
 /// A guess: a server that reads its own files at its start waits for a shorter time. The script `waits.py` tests the
 /// rule that uses this limit.
-pub(super) const LONG_WAIT: u64 = 100;
+pub(crate) const LONG_WAIT: u64 = 100;
 
 /// The number of loops in which a process sleeps and checks for the work of a child. `None` if most of the sleeps in
 /// `slept` are in no such loop. `longest` is the length of the longest sleep in ns.
-pub(super) fn loops(facts: &BuildFacts<'_>, slept: &[Nap], longest: u64) -> Option<u64> {
+pub(crate) fn loops(facts: &BuildFacts<'_>, slept: &[Nap], longest: u64) -> Option<u64> {
     let evidence = Evidence::new(facts, slept);
     let worked = Worked::new(facts);
     let most = longest.max(WORK);
@@ -58,7 +58,7 @@ const LATE: u64 = 10;
 /// Another process of the build that works during most of the given sleeps and ends when the sleeps end. The sleeping
 /// processes then wait for a lock or a file of that process, which is neither an ancestor nor a descendant of theirs.
 /// `longest` is the length of the longest sleep in ns.
-pub(super) fn awaited_work(
+pub(crate) fn awaited_work(
     facts: &BuildFacts<'_>,
     slept: &[Nap],
     longest: u64,
@@ -141,7 +141,7 @@ impl Worked {
 
 /// Whether a process starts children during most of the gaps between its sleeps. Children that only sleep (sleep(1)) do
 /// not count.
-pub(super) fn works_between(facts: &BuildFacts<'_>, process: ProcessIx, slept: &[Nap]) -> bool {
+pub(crate) fn works_between(facts: &BuildFacts<'_>, process: ProcessIx, slept: &[Nap]) -> bool {
     let sleeps = slept.iter().filter_map(|nap| facts.execution(nap.group));
     let sleeps: BTreeSet<ProcessIx> = sleeps.map(|execution| execution.process).collect();
     let children = facts.analysis.process(process).children.iter();

@@ -10,10 +10,10 @@ use tr_analyze::status::{ended_by, is_crash, is_for, Purpose};
 use tr_analyze::timeline::{Actor, Bucket};
 use tr_format::event::{Ktime, Reason};
 
-use super::awaited::waits_for_children;
-use super::facts::BuildFacts;
-use super::nap::{sum, Nap};
-use super::rhythm::is_long;
+use crate::facts::BuildFacts;
+use crate::sleeps::awaited::waits_for_children;
+use crate::sleeps::nap::{sum, Nap};
+use crate::sleeps::rhythm::is_long;
 use tr_insight::processes::exit;
 
 /// The longest time in nanoseconds between the last sleep of a program and the end of the program, if the sleep decided
@@ -43,7 +43,7 @@ const NEXT_TO_NOTHING: u64 = 100;
 
 /// A fact that the recording shows about the sleeps of one program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Pauses {
+pub(crate) enum Pauses {
     /// Before most of the sleeps, a connection or a child of the program failed.
     AfterTries,
     /// The program slept until several of its children had ended, one after the other.
@@ -203,7 +203,7 @@ impl Pauses {
 
 /// Whether a signal ended a process, or the process handled a signal and then exited, perhaps with the status by which
 /// shells and the Java VM report the signal, such as 143.
-pub(super) fn ends_by_signal(facts: &BuildFacts<'_>, process: ProcessIx) -> bool {
+pub(crate) fn ends_by_signal(facts: &BuildFacts<'_>, process: ProcessIx) -> bool {
     let status = facts.analysis.process(process).status;
     let signal = status.and_then(ended_by);
     signal.is_some_and(|signal| is_for(signal, Purpose::Outside))

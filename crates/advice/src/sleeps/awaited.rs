@@ -11,11 +11,11 @@ use tr_analyze::programs::Group;
 use tr_analyze::timeline::{Actor, Bucket, Stretch};
 use tr_format::event::{Ktime, Reason};
 
-use super::facts::BuildFacts;
-use super::machine::starved_within;
-use super::nap::{self, Nap, Superfluous, LOOP};
-use super::polls::awaited_work;
-use super::started_servers::{started_servers, StartedServer};
+use crate::facts::BuildFacts;
+use crate::machine::starved_within;
+use crate::sleeps::nap::{self, Nap, Superfluous, LOOP};
+use crate::sleeps::polls::awaited_work;
+use crate::sleeps::started_servers::{started_servers, StartedServer};
 
 /// The longest time in nanoseconds from the moment when a thread wakes another thread, in order to give it work, to the
 /// moment when the first thread begins to sleep until this work is done. A guess: in between, the first thread only
@@ -48,7 +48,7 @@ struct Awaited {
 
 /// The time by which a process slept longer than it would sleep on free CPUs: it slept until some work was done, and
 /// this work waited for a CPU. `slept` has the sleeps of the process, sorted by time.
-pub(super) fn superfluous(facts: &BuildFacts<'_>, slept: &[Nap]) -> Superfluous {
+pub(crate) fn superfluous(facts: &BuildFacts<'_>, slept: &[Nap]) -> Superfluous {
     let all = of_children(facts, slept);
     let all = if all.is_empty() {
         of_threads(facts, slept)
@@ -100,7 +100,7 @@ fn process_of(facts: &BuildFacts<'_>, group: Group) -> Option<ProcessIx> {
 
 /// Whether a process slept for most of the given naps, which are sorted by time, until several of its children had
 /// ended, one after the other.
-pub(super) fn waits_for_children(facts: &BuildFacts<'_>, slept: &[Nap]) -> bool {
+pub(crate) fn waits_for_children(facts: &BuildFacts<'_>, slept: &[Nap]) -> bool {
     let naps = |awaited: &Awaited| slept.get(awaited.naps.0..=awaited.naps.1);
     // If a child ended before the last nap for this child began, that nap did not wait for the child.
     let ended = of_children(facts, slept).into_iter();
@@ -186,7 +186,7 @@ fn asked(facts: &BuildFacts<'_>, nap: &Nap) -> Option<(Ktime, Ktime)> {
 /// The CPU time in nanoseconds that other threads of the sleeping process needed, during the given waits, for work that
 /// the waiting thread had asked for: the waiting thread woke such a thread just before its own wait for a condition
 /// variable. A shorter time-out does not save this time, because the waiting thread needs the result of the work.
-pub(super) fn asked_work(facts: &BuildFacts<'_>, slept: &[Nap]) -> u64 {
+pub(crate) fn asked_work(facts: &BuildFacts<'_>, slept: &[Nap]) -> u64 {
     let work = |nap: &Nap| {
         let works = asked_parts(facts, nap).into_iter().map(|parts| {
             let parts = parts.iter().take_while(|part| part.from < nap.to);
@@ -213,7 +213,7 @@ fn other_threads<'f>(
 /// Whether other threads of the sleeping process run, or wait for a CPU, for three quarters of a sleep or more. If they
 /// do, the process does not really sleep: it works for a time that it measures itself, or one of its threads looks from
 /// time to time at the work of the others.
-pub(super) fn is_beside_work(facts: &BuildFacts<'_>, nap: &Nap) -> bool {
+pub(crate) fn is_beside_work(facts: &BuildFacts<'_>, nap: &Nap) -> bool {
     let Some(timeline) = &facts.analysis.timeline else {
         return false;
     };
@@ -283,7 +283,7 @@ fn of_starting(facts: &BuildFacts<'_>, slept: &[Nap]) -> Option<Awaited> {
 
 /// The time in nanoseconds during the given naps in which a server worked in order to become ready. The napping
 /// program, or a program that it started, asked this server after these naps.
-pub(super) fn starting(facts: &BuildFacts<'_>, slept: &[Nap]) -> u64 {
+pub(crate) fn starting(facts: &BuildFacts<'_>, slept: &[Nap]) -> u64 {
     let servers = started_servers(facts, slept);
     let needed = servers.iter().filter(|server| {
         // The first nap that ended after the server became ready. If the program napped once more between that nap and

@@ -2,6 +2,11 @@
 //! CPU while other jobs use it lose nothing, and if they need too much memory, other advice reports the waits for
 //! memory.
 
+pub(super) mod checkers;
+mod job_limit;
+pub(super) mod runners;
+pub(super) mod started;
+
 use std::collections::{BTreeMap, BTreeSet};
 use tr_programs::{changes, checks};
 
@@ -12,12 +17,12 @@ use tr_format::event::Ktime;
 use tr_programs::program_name::ProgramName;
 use tr_programs::tools::{Family, Role};
 
-use super::candidate::{AdviceKind, AffectedWork, Candidate, Certainty, CpuDemand};
-use super::directories::names_directory;
-use super::facts::BuildFacts;
-use super::job_limit::{waits_for_slots, Limit};
-use super::machine::starved_within;
-use super::started::{started_jobs, Job, NamedJob, StartedJobs, ROW};
+use crate::candidate::{AdviceKind, AffectedWork, Candidate, Certainty, CpuDemand};
+use crate::directories::names_directory;
+use crate::facts::BuildFacts;
+use crate::jobs::job_limit::{waits_for_slots, Limit};
+use crate::jobs::started::{started_jobs, Job, NamedJob, StartedJobs, ROW};
+use crate::machine::starved_within;
 use tr_text::phrase::Phrase;
 use tr_text::units;
 

@@ -8,15 +8,15 @@ use tr_analyze::model::ThreadIx;
 use tr_analyze::timers::set_early;
 use tr_format::event::Ktime;
 
-use super::facts::BuildFacts;
-use super::nap::Nap;
+use crate::facts::BuildFacts;
+use crate::sleeps::nap::Nap;
 
 /// The largest number of threads that are searched for timers. A bound of the work.
 const THREADS: usize = 50;
 
 /// The time in nanoseconds for which the critical path waited for a CPU between the moments at which a program set the
 /// timers of the given sleeps, and the beginnings of these sleeps.
-pub(super) fn queued_before(facts: &BuildFacts<'_>, slept: &[Nap]) -> u64 {
+pub(crate) fn queued_before(facts: &BuildFacts<'_>, slept: &[Nap]) -> u64 {
     let Some(timeline) = &facts.analysis.timeline else {
         return 0;
     };
