@@ -174,10 +174,10 @@ pub(crate) struct Candidate {
     pub(super) demand: CpuDemand,
     pub(super) work: AffectedWork,
     pub(super) certainty: Certainty,
-    /// Whether the proposed change also removes sleeps that are not on the critical path. Another proposed change for
-    /// the same sleeps then removes only the time on the path. No other field depends on this one, which is used only
-    /// to decide between two such changes.
-    pub(super) beside: bool,
+    /// Whether the proposed change also removes sleeps that are not on the critical path, while another proposed change
+    /// removes the sleeps on the path alone. Such a change ranks a little lower, and the sums of sleeps that are longer
+    /// than on free CPUs (`superfluous`) leave it out, because the other change has the same sleeps.
+    pub(super) extends: bool,
     /// The executions of programs that are the evidence for the proposed change.
     pub(super) evidence: Vec<Group>,
 }
@@ -196,7 +196,7 @@ impl Candidate {
             demand: CpuDemand::Same,
             work: AffectedWork::LeftOut,
             certainty: Certainty::Sure,
-            beside: false,
+            extends: false,
             evidence: Vec::new(),
         }
     }

@@ -46,7 +46,7 @@ use tr_insight::cpus::cpu_need::CpuNeed;
 use tr_insight::resources::course;
 use tr_insight::views::view::View;
 use verdict::judgement::{verdict, Findings};
-use verdict::unjudged::Judged;
+use verdict::unjudged::Unjudged;
 use verdict::CpuOwners;
 pub use verdict::{Blame, BuildVerdict, OpenKind, OpenPoint};
 
@@ -140,7 +140,7 @@ pub fn advise_by(
 /// 3. The changes that save enough stay ([`rating::RatedCandidates`]), and of those that explain the same time the most
 ///    specific one ([`rating::Distinct`]).
 /// 4. The changes that are left become [`AdviceLines`], the advice about the machine among them.
-/// 5. The time that none of these steps [`Judged`] becomes the open points of the verdict.
+/// 5. What is [`Unjudged`] by all of these steps becomes the open points of the verdict.
 /// 6. The [`BuildVerdict`] divides the time between the build and the machine.
 fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
     let Proposals {
@@ -165,7 +165,7 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
     lines.add_machine(withheld.advice(facts, &had.names));
     let nothing = lines.nothing(facts)?;
 
-    let judged = Judged {
+    let unjudged = Unjudged {
         simulation: &simulation,
         withheld: &withheld,
         jobs: &jobs,
@@ -175,7 +175,7 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
         silenced: rated.silenced.as_ref(),
         changes: &lines.changes,
     };
-    let points = judged.open_points(facts);
+    let points = unjudged.open_points(facts);
     let could_be_parallel = could_be_parallel(&points, &lines.changes);
 
     let verdict = verdict(

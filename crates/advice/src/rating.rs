@@ -245,7 +245,7 @@ pub(super) fn distinct(facts: &BuildFacts<'_>, mut rated: Vec<RatedCandidate>) -
         let mut worth = rated.gain.twice_the_middle();
         // A change that also removes sleeps which are not on the critical path changes more of the build than other
         // changes. So a fifth of its gain is not counted when changes are ranked.
-        if rated.candidate.beside {
+        if rated.candidate.extends {
             worth -= worth / 5;
         }
         (kind.is_generic(), std::cmp::Reverse(worth), kind)

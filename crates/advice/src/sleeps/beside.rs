@@ -198,7 +198,7 @@ pub(super) fn with_sleeps_beside(
             .chain(longest.groups)
             .collect(),
         certainty: Certainty::UnlessMeant,
-        beside: !is_loop,
+        extends: !is_loop,
         ..Candidate::of(AdviceKind::Sleep)
     })
 }

@@ -25,14 +25,15 @@ const EXITS: u64 = 2_000_000;
 pub(super) struct PathSleeps {
     /// The sleeps by the process that decided on them, in the order of time.
     pub by_process: BTreeMap<ProcessIx, Vec<Nap>>,
-    /// Whether there are sleeps that get no advice, because they pass beside work, until a kill, or in a measurement.
-    pub works: bool,
+    /// Whether the path has sleeps that get no advice, because something needs them: they pass beside work, until a
+    /// kill, or in a measurement.
+    pub has_needed: bool,
 }
 
 /// Collects the sleeps on the critical path. Sleeps of build tools are left out.
 pub(super) fn collect(facts: &BuildFacts<'_>) -> PathSleeps {
     let mut by_process: BTreeMap<ProcessIx, Vec<Nap>> = BTreeMap::new();
-    let mut works = false;
+    let mut has_needed = false;
     let failed = exit::command_failed(facts.analysis);
     let until_kill_from = idle_until_kill(facts);
     let mut segments = facts.segments().peekable();
@@ -69,12 +70,15 @@ pub(super) fn collect(facts: &BuildFacts<'_>) -> PathSleeps {
             .get(&process)
             .is_some_and(|from| slept.from >= *from);
         if is_idle || is_beside_work(facts, &slept) || facts.measures_by_clock(by) {
-            works = true;
+            has_needed = true;
         } else if !is_tools(facts, &slept) {
             by_process.entry(process).or_default().push(slept);
         }
     }
-    PathSleeps { by_process, works }
+    PathSleeps {
+        by_process,
+        has_needed,
+    }
 }
 
 /// The processes that another process ended by a signal. Each has the time from which the critical path stays in this

@@ -21,7 +21,7 @@ impl KnownSleeps {
     pub fn of(facts: &BuildFacts<'_>, candidates: &[Candidate]) -> KnownSleeps {
         let polled = polled(facts, candidates);
         // Two proposed changes can leave out the same sleeps, but the time of these sleeps counts once.
-        let superfluous = candidates.iter().filter(|candidate| !candidate.beside);
+        let superfluous = candidates.iter().filter(|candidate| !candidate.extends);
         let superfluous = superfluous.map(|candidate| candidate.superfluous);
         KnownSleeps {
             awaited: awaited(facts, candidates, &polled),

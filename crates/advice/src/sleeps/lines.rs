@@ -55,14 +55,14 @@ pub(super) fn lines(
         };
         // Only the proposed change with the longest sleeps is combined with sleeps of other processes, for example of a
         // server.
-        let beside = (own == 0).then(|| with_sleeps_beside(facts, &naps, &mut candidate));
-        let beside = beside.flatten();
+        let with_others = (own == 0).then(|| with_sleeps_beside(facts, &naps, &mut candidate));
+        let with_others = with_others.flatten();
         // A loop of short sleeps waits for another process that sleeps longer, so removing only the loop's sleeps saves
         // nothing.
-        if beside.as_ref().is_none_or(|beside| beside.beside) {
+        if with_others.as_ref().is_none_or(|change| change.extends) {
             candidates.push(candidate);
         }
-        candidates.extend(beside);
+        candidates.extend(with_others);
     }
     candidates
 }

@@ -25,7 +25,10 @@ use crate::limits::{ended_by_limit, given_up_at_once, killed_after_grace};
 
 /// Advice on sleeps on the critical path, as one proposed change for each program that decided to sleep.
 pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
-    let PathSleeps { by_process, works } = collect(facts);
+    let PathSleeps {
+        by_process,
+        has_needed,
+    } = collect(facts);
     let graces = killed_after_grace(facts);
     let SleepsByKind {
         by_sleeper,
@@ -36,7 +39,7 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     } = classify(facts, by_process, &graces.waiting);
     let mut candidates = lines(facts, by_sleeper);
     candidates.extend(stopping);
-    if candidates.is_empty() && !gives_up && !keeps_rate && !works {
+    if candidates.is_empty() && !gives_up && !keeps_rate && !has_needed {
         candidates.extend(off_path(facts));
     }
     candidates.extend(abandoned);

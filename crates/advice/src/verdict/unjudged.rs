@@ -11,9 +11,9 @@ use crate::sleeps::known::KnownSleeps;
 use crate::verdict::open;
 use crate::verdict::{OpenKind, OpenPoint};
 
-/// The results of the stages in which the advice is made, from the proposed changes to the lines of advice. These
-/// results decide which parts of the build count as judged.
-pub(crate) struct Judged<'j> {
+/// The results of the steps in which the advice is made, from the proposed changes to the lines of advice. The parts of
+/// a build about which none of these results says anything are the open points.
+pub(crate) struct Unjudged<'j> {
     pub simulation: &'j Simulation,
     pub withheld: &'j WithheldTime,
     pub jobs: &'j BuildJobs<'j>,
@@ -26,7 +26,7 @@ pub(crate) struct Judged<'j> {
     pub changes: &'j [Advice],
 }
 
-impl Judged<'_> {
+impl Unjudged<'_> {
     /// The open points of the verdict: the parts of a build that no rule has judged.
     pub fn open_points(&self, facts: &BuildFacts<'_>) -> Vec<OpenPoint> {
         let mut points = open::waits(facts, self.covered, &self.sleeps.polled);
