@@ -62,9 +62,7 @@ pub struct JobFigure {
 /// The name of the figure for a job's CPU time. The export to OTLP uses OpenTelemetry's own name for CPU time in its
 /// place.
 pub const CPU: FigureName = FigureName::single("cpu");
-/// The name of the figure for the bytes that a job read from disks.
 pub const DISK_READ: FigureName = FigureName::of("disk", "read");
-/// The name of the figure for the bytes that a job wrote to disks.
 pub const DISK_WRITTEN: FigureName = FigureName::of("disk", "written");
 
 /// The known figures of a whole recorded job. `size` is the proposed size of the job's runner.

@@ -61,7 +61,8 @@ pub struct Interval<'a> {
     span: (Ktime, Ktime),
     /// The CPU time in nanoseconds that the build had in this part of the analyzed span.
     pub build: u64,
-    /// The CPU time in nanoseconds that tasks outside of the build had in this part of the analyzed span.
+    /// The CPU time in nanoseconds that tasks outside of the build (without `tr`) or the hypervisor had in this part of
+    /// the analyzed span.
     pub others: Option<u64>,
     /// The sum over all CPUs of the idle time in this part of the analyzed span, in nanoseconds.
     pub idle: Option<u64>,
@@ -100,7 +101,8 @@ impl<'a> Interval<'a> {
         self.samples.increase(counter, self.span)
     }
 
-    /// The smallest, the mean and the largest value of a counter of the machine in this part of the analyzed span.
+    /// The smallest, the mean and the largest value of a counter of the machine in this part of the analyzed span and
+    /// at the samples next to it.
     pub fn range(&self, counter: Counter) -> Option<Range> {
         self.samples.range(counter, self.span)
     }
