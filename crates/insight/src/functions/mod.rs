@@ -154,7 +154,7 @@ impl Functions {
         &self.rows
     }
 
-    /// Whether the reason is known for any of the sampled waits.
+    /// Whether the reason is known for at least one of the sampled waits.
     pub fn has_reasons(&self) -> bool {
         !self.reasons.is_empty()
     }

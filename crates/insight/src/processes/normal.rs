@@ -46,7 +46,8 @@ static WORD: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[0-9A-Za-z]
 static PATH: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"(^-{1,2}[A-Za-z]+|^|[=:,;@'"\s(])(/[^=:,;'"\s)]+)"#).ok());
 
-/// The directories that exist on every machine, such as `/usr`, and whose paths are therefore kept.
+/// The directories of the system and of packages. A path in one of them is kept whole, because it does not depend on
+/// the directory in which somebody builds.
 const SYSTEM: [&str; 12] = [
     "/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/", "/etc/", "/opt/", "/dev/", "/proc/", "/sys/",
     "/nix/", "/snap/",

@@ -83,7 +83,7 @@ pub fn path_waits(path: &CriticalPath) -> HashMap<ThreadIx, u64> {
     waits
 }
 
-/// Computes the bytes read and written and the waits for disks of a whole recording.
+/// Computes the bytes read and written and the waits for disks, as `sum` does, with the waits on the critical path.
 pub(crate) fn totals(
     analysis: &Analysis,
     threads: &[ThreadIx],

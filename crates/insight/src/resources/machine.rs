@@ -17,10 +17,10 @@ pub struct MachineFigures<'a> {
     pub cpus: u64,
     /// The words that say which processes the figures mean by "build".
     pub build: &'static str,
-    /// The parts of the analyzed span in order. Each part lies between two samples of the machine's counters, or
-    /// between a sample and an end of the span.
+    /// The parts of the analyzed span in order, from the first sample of the machine's counters to the last one. Each
+    /// part lies between two samples, or between a sample and an end of the span.
     pub intervals: Vec<Interval<'a>>,
-    /// The figures of the machine over the whole analyzed span.
+    /// The figures of the machine over all of these parts together.
     pub whole: Interval<'a>,
 }
 

@@ -157,7 +157,7 @@ pub fn largest<'a>(processes: impl Iterator<Item = &'a Process>) -> Option<(u64,
     known.max_by_key(|(rss, process)| (*rss, Reverse((process.start, process.pid))))
 }
 
-/// Computes the figures about memory for a whole recording.
+/// Computes the figures about memory, as `sum` does, from the events of the recording.
 pub(crate) fn totals(analysis: &Analysis, threads: &[ThreadIx]) -> MemorySum {
     sum(analysis, threads, &facts(analysis))
 }

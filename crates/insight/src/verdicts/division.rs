@@ -288,7 +288,8 @@ impl<'a> Divider<'a> {
         divided.add_by(part, name, ns.saturating_sub(unknown));
     }
 
-    /// The reason for the wait in which a thread was right before the given time; `None` if the thread did not wait.
+    /// The reason for the wait in which a thread was right before the given time; `None` if the thread did not wait, or
+    /// if the reason is not known.
     fn awaited(&self, thread: ThreadIx, time: Ktime) -> Option<WaitReason> {
         let timeline = self.analysis.timeline.as_ref()?;
         let stretch = timeline.before(thread, time)?;

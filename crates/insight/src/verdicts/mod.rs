@@ -72,8 +72,8 @@ pub struct StepVerdict {
     /// The names of the tasks that had the CPUs or that the step waited for, with their times in nanoseconds, the
     /// longest first. Only the first `NAMED` reported verdicts have names.
     pub by: Vec<(Phrase, u64)>,
-    /// Whether the verdict is reported: the step failed or was slow because of something other than its own
-    /// work or sleep.
+    /// Whether the verdict is reported: the step failed, or was slow (a test with less than half of the CPU share that
+    /// is the median of its suite), because of something other than its own work or sleep.
     pub is_reported: bool,
     /// Whether a time-out may explain a failure of the step: a time-out ended the step, or timers ended waits inside
     /// the step while another thread of the step had no CPU, or waited for a disk or in the kernel.

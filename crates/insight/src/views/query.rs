@@ -389,7 +389,7 @@ pub struct RowOrder<'a> {
 }
 
 /// The first `most` rows of a table of processes, sorted, and the number of all rows ([`rows`] returns all of them).
-/// With [`By::Process`], hardly any process outside of the returned rows gets a label, because a recording may have a
+/// With [`By::Process`], almost only the processes of the returned rows get a label, because a recording may have a
 /// million processes.
 pub fn first_rows(
     recording: &Recording,
