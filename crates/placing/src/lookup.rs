@@ -162,7 +162,7 @@ pub fn is_of(program: &[u8], family: Family) -> bool {
     table::by_path(program).is_some_and(|tool| tool.family == family)
 }
 
-/// The spans of one imported file that have a place in the recording, and the numbers of the spans without one.
+/// The spans of one imported file that have a place in the recording, with counts of the file's spans and notes on it.
 #[derive(Debug, Default)]
 pub struct Placed {
     pub spans: Vec<Imported>,

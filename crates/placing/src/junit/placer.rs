@@ -55,8 +55,8 @@ pub(super) struct Placer<'a> {
     pub of_cases: Option<Stamp>,
     /// Whether the times of suites are their beginnings or their ends, if one of these is proven.
     pub of_suites: Option<Stamp>,
-    /// The suites that were placed by their times, each followed by those of its tests that do not have a process or
-    /// thread of their own and were therefore placed by their times, too.
+    /// The suites and tests that were placed by their times, because they have no process or thread of their own. A
+    /// suite comes before its tests.
     pub guesses: Vec<Guess>,
     pub runners: [Vec<ProcessIx>; 3],
     /// The beginning and the end of the recorded command in nanoseconds, if no other process can have run the tests.

@@ -296,9 +296,9 @@ pub struct Guess {
     pub own_stamp: bool,
     /// Whether this is the span of a suite, which contains tests, and not of a test.
     pub is_suite: bool,
-    /// The reason, if any, for which the report itself leaves the place of the test in doubt.
+    /// The reason, if any, for which the place of the test is in doubt before [`find_doubts`] examines it.
     pub doubt: Option<Doubt>,
-    /// Whether the process under which the test is placed is the only one that can have run it.
+    /// Whether no process other than the one under which the test is placed, and its ancestors, can have run the test.
     pub sure_runner: bool,
     /// Whether one thread of the process under which the test is placed ran the test, and no other thread of this
     /// process can have run the test.
