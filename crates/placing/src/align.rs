@@ -31,14 +31,16 @@ const NEAR: usize = 256;
 /// be mistaken for the log of the first run.
 const SAME: u64 = 50_000_000;
 
-/// The largest difference in nanoseconds between the start of a tool and the zero of the times in the tool's log. The
-/// difference is large if the tool reads files before reading the clock for the zero. A guess: with a larger limit, the
-/// times of an earlier run would fit, too.
+/// A start time that a record suggests for a tool is preferred if it differs from the tool's last exec by at most this
+/// many nanoseconds: other start times count only if there is no such one. The difference is large if the tool reads
+/// files before it reads the clock for the zero of its log's times. A guess: with a larger limit, the times of an
+/// earlier run would fit, too.
 const SOON: u64 = 150_000_000;
 
 /// Finds the process of each record in a tool's log among the children of the tool. `named` has for each record the
-/// children whose command lines contain the record's name. The record's process is the one of these children that lived
-/// at the record's time. If none of them did, the record's process is the only child that lived at that time.
+/// children whose command lines contain the record's name. The record's process is the one of these children whose
+/// start and end are nearest to the record's times and differ from them by at most `LATE`. If there is none, it is the
+/// only child that differs by at most `LATE_UNNAMED`.
 pub fn align(
     analysis: &Analysis,
     tool: ProcessIx,

@@ -156,8 +156,8 @@ impl Unit {
         Work::Compile { crate_name, test }
     }
 
-    /// The processes in `same` that compile the unit's version of the package. They are recognized if the name of the
-    /// source directory contains the version. If no process is recognized, the result is all of `same`.
+    /// The processes in `same` that compile the unit's version of the package. They are recognized by an argument with
+    /// a directory `NAME-VERSION` in its path. If no process is recognized, the result is all of `same`.
     fn of_version(&self, lookup: &Lookup<'_>, same: &[ProcessIx]) -> Vec<ProcessIx> {
         let directory = format!("{}-{}", self.name, self.version);
         let is = |ix: &ProcessIx| {

@@ -121,7 +121,7 @@ impl Report {
 
     /// Finds the time zone to assume for a report whose times have no zone. The right zone is the one in which the last
     /// of these times is just before the report was written. If no zone or more than one zone fits, the result is the
-    /// zone nearest to UTC in which the first of these times lies in the recording.
+    /// zone nearest to UTC in which the first of these times lies in the recording, or UTC.
     fn zone(&self, written: Option<i64>, lookup: &Lookup<'_>) -> Zone {
         let Some(first) = self.local_dates().next().map(|(date, _)| date) else {
             return Zone::UTC;
@@ -214,8 +214,8 @@ fn runners(path: &[u8], lookup: &Lookup<'_>) -> [Vec<ProcessIx>; 3] {
 struct Zone {
     /// The number of nanoseconds by which clocks in the assumed time zone are ahead of UTC.
     ahead: i64,
-    /// Whether the time zone is proven: with any other zone, the times of the report would lie outside of the
-    /// recording.
+    /// Whether the time zone is proven: it is the only one that fits the time at which the report was written, or at
+    /// most one zone puts the report's first time into the recording.
     proven: bool,
     note: Option<ImportNote>,
 }

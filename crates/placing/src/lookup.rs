@@ -41,7 +41,7 @@ impl<'a> Lookup<'a> {
         Lookup { analysis, by_pid }
     }
 
-    /// The recorded processes that had the given pid.
+    /// The recorded processes that had the given pid in their own pid namespaces.
     pub fn with_pid(&self, pid: u32) -> &[ProcessIx] {
         self.by_pid.get(&pid).map_or(&[], Vec::as_slice)
     }
@@ -96,7 +96,7 @@ impl<'a> Lookup<'a> {
         start.saturating_add(since)
     }
 
-    /// The thread of a process with the given tid; `None` if there is none.
+    /// The thread of a process that had the given tid in its own pid namespace; `None` if there is none.
     pub fn thread(&self, process: ProcessIx, tid: u32) -> Option<ThreadIx> {
         let threads = self.analysis.process(process).threads.iter().copied();
         let mut threads = threads.filter(|ix| self.analysis.thread(*ix).ns_tid.0 == tid);
@@ -138,8 +138,7 @@ pub fn ktime(time: i64) -> Ktime {
     Ktime(u64::try_from(time).unwrap_or(0))
 }
 
-/// Whether one of the process's command lines has this word as an argument, or has an argument that is a path with this
-/// end.
+/// Whether one of the process's command lines has an argument that is this word or ends with it (see `is_path`).
 pub fn names(process: &Process, word: &[u8]) -> bool {
     let mut execs = process.execs.iter();
     !word.is_empty()
@@ -163,7 +162,7 @@ pub fn is_of(program: &[u8], family: Family) -> bool {
     table::by_path(program).is_some_and(|tool| tool.family == family)
 }
 
-/// The spans of one imported file that have a place in the recording, and the numbers of the spans without one.
+/// The spans of one imported file that have a place in the recording, with counts of the file's spans and notes on it.
 #[derive(Debug, Default)]
 pub struct Placed {
     pub spans: Vec<Imported>,

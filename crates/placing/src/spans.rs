@@ -123,8 +123,8 @@ impl Spans {
             placed.add_note(ImportNote::TooManySpans);
         }
         self.inherit(&mut owners);
-        // If none of the spans has a process, all spans are placed under the recorded command, because the command
-        // lived during all of them.
+        // If the times are times of the day and none of the spans has a process, all spans are placed under the
+        // recorded command, because the command lived during all of them.
         let is_in_command = moments.are_times_of_day && owners.iter().all(Option::is_none);
         if is_in_command {
             let root = lookup.analysis.process_ids().next();
@@ -223,7 +223,7 @@ impl Spans {
         with_pid
     }
 
-    /// Gives each span for which no process was found the process of its parent span.
+    /// Gives each span that has no pid and no process the process of its parent span.
     fn inherit(&self, owners: &mut [Option<Owner>]) {
         // The file can list a parent span after its child spans, so several rounds are needed. In each round, the
         // process of a span reaches descendants of this span that are at least one level further down.

@@ -1,4 +1,4 @@
-//! Computes how many tasks of a build wanted a CPU at the same time, and how much more CPUs would help.
+//! Computes how many tasks of a build wanted a CPU at the same time, and how far a larger number of CPUs would help.
 
 use tr_analyze::parallelism::{self, Parallelism};
 use tr_analyze::what_if;
@@ -6,26 +6,28 @@ use tr_analyze::what_if;
 use crate::path;
 use crate::views::view::View;
 
-/// The numbers of CPUs for which a forecast of the build's time is made: the number in the recording, and larger
-/// numbers.
+/// The numbers of CPUs for which the build's time is forecast: `cpus`, the number in the recording, and all powers of
+/// two above it up to 65,536.
 pub fn machines(cpus: u64) -> impl Iterator<Item = u64> {
     let larger = (1..=16).map(|power| 1 << power);
     std::iter::once(cpus).chain(larger.filter(move |count| *count > cpus))
 }
 
-/// The numbers of CPUs that are worth showing: the number in the recording, and some larger ones. A larger number is
-/// worth showing only if the recorded tasks could have used more CPU time on it than on half as many CPUs.
+/// The numbers of CPUs that are worth showing: `cpus`, the number in the recording, and some larger powers of two. A
+/// larger number is worth showing only if the recorded tasks could have used more CPU time on it than on half of it
+/// (but at least `cpus`).
 pub fn machines_of_use(found: &Parallelism, cpus: u64) -> impl Iterator<Item = u64> + '_ {
     let used = |cpus| found.could_use(cpus);
     machines(cpus).filter(move |n| *n == cpus || used(cpus.max(n / 2)) < used(*n))
 }
 
-/// The number of tasks on a CPU or waiting for one, over the time of a recording.
+/// The demand of a build's tasks for CPUs: a task wants a CPU while it is on one or waits for one.
 pub struct CpuDemand {
     pub cpus: u64,
     /// Whether the build was allowed to use fewer CPUs than the machine has.
     pub is_limited: bool,
-    /// The time in nanoseconds in which more of the build's tasks wanted a CPU than there are CPUs.
+    /// The time in nanoseconds in which more of the build's tasks wanted a CPU than there are CPUs that it may use
+    /// (`cpus`).
     pub starved_ns: u64,
     /// The time in nanoseconds of the recording for which the number of tasks that want a CPU is known.
     pub known_ns: u64,
@@ -41,8 +43,8 @@ pub struct MachineSize {
     /// time. At each moment, the tasks use all CPUs, or only one CPU for each task that wants a CPU, if there are fewer
     /// such tasks than CPUs.
     pub could_use_ns: u64,
-    /// The shortest possible wall time of the build in nanoseconds, by its critical path; `None` if no critical path is
-    /// known.
+    /// The shortest possible wall time in nanoseconds of the recorded work on this number of CPUs without other load;
+    /// `None` if no critical path is known.
     pub at_least_ns: Option<u64>,
 }
 

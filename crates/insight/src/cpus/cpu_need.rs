@@ -11,7 +11,7 @@ pub const MOST_OF_THE_TIME_PERCENT: u64 = 90;
 /// most builds vary by as much. Seven real jobs were run on machines of the reported sizes (`size.py`).
 const LONGER_PERCENT: u64 = 5;
 
-/// The CPUs that a recorded job used, and the number of CPUs that would be enough for it.
+/// The CPUs that a recorded job could use, the CPUs that it wanted, and the number of CPUs that would be enough for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuNeed {
     /// The number of CPUs that the job could use.

@@ -23,8 +23,8 @@ pub struct CpuSeries<'a> {
     /// The length in nanoseconds of the intervals that the user requested. If the series then has too many values,
     /// `interval` is longer.
     pub asked: u64,
-    /// The largest number of values (processes times intervals with CPU time) that the series may have for this
-    /// recording.
+    /// The largest number of values that the series may have for this recording. A value is a pair of a process and an
+    /// interval in which the process has CPU time.
     pub most: u64,
     /// For each chosen process, its CPU time in the intervals. The processes are in the order of their starts.
     pub lines: Vec<ProcessSeries<'a>>,
@@ -90,8 +90,8 @@ impl<'a> CpuSeries<'a> {
         lines
     }
 
-    /// The processes that CSV and JSON show with their CPU time per interval: all processes, or with `--top` those with
-    /// the most CPU time.
+    /// The processes that CSV and JSON show with their CPU time per interval: all chosen processes, or with `--top`
+    /// those with the most CPU time.
     pub fn shown(&self) -> Vec<&ProcessSeries<'a>> {
         match self.view.ask.limit {
             None => self.lines.iter().collect(),

@@ -10,7 +10,6 @@ use tr_analyze::timeline::Bucket;
 pub struct RunSlice {
     pub from: u64,
     pub to: u64,
-    /// The CPU time in nanoseconds that the thread had in this stretch of time.
     on_cpu: u64,
 }
 

@@ -23,15 +23,16 @@ use crate::views::view::View;
 /// switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cpu {
-    /// The number of the CPU. `None` stands for the time of tasks whose CPU is not known, because they ran from before
-    /// the analyzed time until after it without a switch.
+    /// The number of the CPU. `None` in a sum over CPUs, and for tasks whose CPU is not known, because they ran from
+    /// before the analyzed time until after it without a switch.
     pub cpu: Option<u16>,
     /// The time in nanoseconds that the CPU ran tasks of this build.
     pub build_ns: u64,
-    /// The time in nanoseconds that the CPU ran tasks outside of this build, including kernel threads.
+    /// The time in nanoseconds that the CPU ran tasks outside of this build, including kernel threads; `None` unless
+    /// all tasks were recorded on all CPUs.
     pub others_ns: Option<u64>,
     pub idle_ns: Option<u64>,
-    /// The time in nanoseconds of the analyzed span in which it is not known what the CPU ran.
+    /// The rest of the analyzed span in nanoseconds: it is not known what the CPU ran then, or whether it was idle.
     pub unknown_ns: u64,
     /// The number of context switches on this CPU away from recorded threads.
     pub switches: u64,
@@ -49,11 +50,12 @@ pub struct Cpu {
 /// The figures of all CPUs of a recording: what they ran, and their switches.
 pub struct CpuTimes {
     pub cpus: Vec<Cpu>,
-    /// The CPU time in nanoseconds of tasks that do not belong to this build, by program, the longest first.
+    /// The CPU time in nanoseconds of tasks that do not belong to this build, by program, the longest first. All CPUs
+    /// count, even if the user chose one CPU.
     pub others: Vec<(ProgramName, u64)>,
     /// The words that say which processes the report means by "this build".
     pub build: &'static str,
-    /// Whether all tasks of the machine were recorded.
+    /// Whether all tasks of the machine were recorded on all CPUs.
     pub all: bool,
 }
 
@@ -140,7 +142,6 @@ struct CpuSums<'a> {
 }
 
 impl CpuSums<'_> {
-    /// The process of a thread, and whether that process belongs to this build.
     fn process(&self, thread: ThreadIx) -> (ProcessIx, bool) {
         let process = self.analysis.thread(thread).process;
         (process, self.own[process])
@@ -184,8 +185,8 @@ impl CpuSums<'_> {
 }
 
 /// For each process, whether it belongs to "this build", and the words that describe this build. If the user chose
-/// processes, the chosen processes are the build. Otherwise the build is COMMAND with its descendants in a recording of
-/// the whole machine, and all processes in any other recording.
+/// processes, the chosen processes are the build. Otherwise, in a recording of the whole machine with a COMMAND, the
+/// build is COMMAND with its descendants; in any other recording, it is all processes.
 pub fn own(view: &View) -> (Arena<ProcessIx, bool>, &'static str) {
     if !view.has_all() {
         return (view.is_chosen(), "the chosen processes");

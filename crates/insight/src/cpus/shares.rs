@@ -10,12 +10,12 @@ use crate::resources::loads::{Load, Loads};
 use tr_text::units;
 
 /// The division of the time of all CPUs in the analyzed span among the build, other tasks, the hypervisor and idle
-/// time, in nanoseconds. CPUs that the build was not allowed to use are included. A part is `None` if it is not
-/// known.
+/// time, in nanoseconds. CPUs that the build was not allowed to use are included. A part is `None` if it is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuShares {
     whole: u64,
-    /// The CPU time in nanoseconds of the recorded tasks; in a recording of the whole machine, of COMMAND's tasks.
+    /// The CPU time in nanoseconds of the recorded tasks; in a recording of the whole machine, of COMMAND and its
+    /// descendants, if there is a COMMAND.
     pub build: Option<u64>,
     /// The CPU time in nanoseconds of tasks that do not belong to the build.
     pub others: Option<u64>,
@@ -131,8 +131,8 @@ impl CpuShares {
         ]
     }
 
-    /// The words for how the time of all CPUs was shared among the build, other tasks, the hypervisor and idle
-    /// time, in percent. An unknown share is `?`.
+    /// The words for how the time of all CPUs was shared among the build, other tasks, the hypervisor and idle time, in
+    /// percent. An unknown share is `?`. A hypervisor's share below 1 % is left out.
     pub fn words(&self, analysis: &Analysis) -> Vec<String> {
         let own = match analysis.meta.root {
             Some(_) => "this build",

@@ -39,8 +39,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The numbers of the functions in a recorded stack, the innermost function first. Inlined functions are
-    /// included.
+    /// The numbers of the functions in a recorded stack, the innermost function first. Inlined functions are included.
     pub fn of_stack(&mut self, stack: u32) -> Vec<usize> {
         let stacks = self.stacks;
         let mut all = Vec::new();
@@ -60,8 +59,8 @@ impl<'a> Names<'a> {
         self.frames.get(&frame).map_or(&[], |all| all)
     }
 
-    /// The number of the innermost function of a recorded stack that ran in user mode; `None` if no function of the
-    /// stack ran in user mode.
+    /// The number of the innermost user-mode function of a recorded stack; `None` if the stack has only functions of
+    /// the kernel.
     pub fn in_user_mode(&mut self, stack: u32) -> Option<usize> {
         let stacks = self.stacks;
         let mut frames = stacks.frames(stack);

@@ -35,12 +35,12 @@ impl SampleSum {
     }
 }
 
-/// The samples of a recording that have the same stack.
+/// Samples of a recording with the same stack. They were all taken on a CPU, or all off CPU in waits for one reason.
 #[derive(Clone, Copy, Debug)]
 pub struct StackSamples {
     /// The number of the sampled stack in the recording's table of stacks.
     pub stack: u32,
-    /// Whether the stack samples were taken while the thread was on a CPU or while it was off CPU.
+    /// Whether the threads were on a CPU or off CPU when their stacks were sampled.
     pub doing: Doing,
     /// The reason for which the sampled threads waited; `None` if the threads were on a CPU, or if the reason was not
     /// determined.
@@ -71,8 +71,8 @@ pub struct FunctionRow {
     /// The reason for which the sampled threads waited; `None` if the threads were on a CPU, or if the reason was not
     /// determined.
     pub reason: Option<WaitReason>,
-    /// The stack samples in which the function was the innermost one. For samples of waits, only functions in user mode
-    /// count.
+    /// The stack samples in which the function was the innermost one. In a sample of a wait, this is the innermost
+    /// function in user mode, if the stack has one.
     pub own: SampleSum,
     /// The stack samples in which the function was anywhere in the stack.
     pub total: SampleSum,
@@ -87,7 +87,6 @@ type Key = (Option<usize>, Doing, Option<WaitReason>, usize);
 pub struct Functions {
     all: BTreeMap<Doing, SampleSum>,
     reasons: BTreeMap<WaitReason, SampleSum>,
-    /// The rows of the table of functions. The function with the longest time of its own comes first.
     rows: Vec<FunctionRow>,
 }
 
@@ -146,7 +145,6 @@ impl Functions {
         self.all.get(&doing).copied().unwrap_or_default()
     }
 
-    /// Whether the table of functions has no samples.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -156,7 +154,7 @@ impl Functions {
         &self.rows
     }
 
-    /// Whether the reason is known for any of the sampled waits.
+    /// Whether the reason is known for at least one of the sampled waits.
     pub fn has_reasons(&self) -> bool {
         !self.reasons.is_empty()
     }
@@ -171,7 +169,8 @@ impl Functions {
 }
 
 /// The wait during which a stack sample was taken off CPU. The recorder takes the timestamps of the sample and of the
-/// wait at slightly different moments. So the result is the longest wait in the thread's timeline around the sample.
+/// wait at slightly different moments. So the result is that wait (or time of unknown state) in the thread's timeline
+/// which overlaps most with the time for which the sample stands.
 pub fn wait_of(analysis: &Analysis, sample: &Timed) -> Option<Stretch> {
     let timeline = analysis.timeline.as_ref()?;
     let thread = sample.thread;

@@ -45,8 +45,7 @@ pub fn state(kind: TimeKind) -> usize {
     }
 }
 
-/// A column of a table that divides time on the critical path by kind, such as time on a CPU or waits for a
-/// disk.
+/// A column of a table that divides time on the critical path by kind, such as time on a CPU or waits for a disk.
 pub struct Column {
     /// The title of the table column for people.
     pub title: &'static str,
@@ -115,14 +114,15 @@ pub fn is_known(kind: TimeKind, basis: Basis) -> bool {
     }
 }
 
-/// The kinds of time into which the time of a step is divided: all kinds except the two vague ones, which only
-/// recordings without scheduling events have.
+/// The kinds of time into which the time of a step is divided: all kinds except `SleepOrBlocked` and `Lived`, which
+/// only recordings without scheduling events have.
 pub fn of_steps() -> impl DoubleEndedIterator<Item = TimeKind> + Clone {
     let known = |kind: &TimeKind| !matches!(kind, TimeKind::SleepOrBlocked | TimeKind::Lived);
     TimeKind::ALL.into_iter().filter(known)
 }
 
-/// The sentence that lists the given times by kind (such as time on a CPU), the longest first.
+/// The words for the kinds of time that have more than 1 % of the sum of `times`: at most three, the longest first,
+/// such as `CPU 3 s, disk 1 s`.
 pub fn sentence(times: &ByKind) -> String {
     let whole = times.sum();
     let all = of_steps().map(|kind| (times.of(kind), kind));
@@ -138,7 +138,7 @@ pub fn sentence(times: &ByKind) -> String {
 /// steps, and the kind of wait with the longest time.
 pub fn waited(times: &ByKind) -> (u64, TimeKind) {
     let waits = of_steps().filter(|kind| kind.is_wait() || *kind == TimeKind::Others);
-    // If several kinds of waits are equally long, the first kind counts.
+    // If several kinds of waits are equally long, the first one in the order of `TimeKind::ALL` counts.
     let longest = waits.clone().rev().max_by_key(|kind| times.of(*kind));
     (times.of_all(waits), longest.unwrap_or(TimeKind::Sleep))
 }

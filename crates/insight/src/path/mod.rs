@@ -62,8 +62,8 @@ pub struct PathUse {
 }
 
 impl PathUse {
-    /// Returns the use of a segment's time on the critical path, such as a sleep in one program. The remote end of a
-    /// wait for the network is not included yet.
+    /// Returns the use of a segment's time on the critical path, such as a sleep in one program. The caller adds the
+    /// remote end of a wait for the network.
     fn of(analysis: &Analysis, groups: &Groups, segment: &Segment) -> PathUse {
         let process = analysis.thread(segment.thread).process;
         let group = groups.at(process, segment.from);
@@ -93,7 +93,6 @@ impl PathUse {
         }
     }
 
-    /// The words for a use of the critical path's time, such as `sleep in make`.
     fn title(self, groups: &Groups, remotes: &Remotes) -> String {
         let known = self.program.and_then(|group| groups.program(group));
         let program = known.map_or_else(String::new, ProgramName::to_string);
@@ -135,11 +134,12 @@ pub struct Share {
     pub name: String,
     /// The time in nanoseconds that the critical path has for this use, such as sleeps in one program.
     pub time: u64,
-    /// The number of times that the critical path has this use, such as a sleep in one program. Each sleep counts. A
-    /// segment with another use does not count if the previous segment with the same use is in the same thread.
+    /// The number of times that the critical path has this use, such as a sleep in one program. Each segment that is a
+    /// sleep counts. A segment of another kind counts only if the path's previous segment with the same use was in
+    /// another thread, or if there is none.
     pub count: u64,
-    /// The name of the program that ended the waits, if this part of the critical path consists of waits for a program
-    /// that is not recorded; otherwise `None`.
+    /// The name of the program for which the path waited, if this use is waits for a task that is not recorded, or for
+    /// a remote end whose server is known; otherwise `None`.
     pub by: Option<String>,
 }
 

@@ -14,8 +14,9 @@ use crate::steps::{StepIx, StepTitle, Steps};
 use tr_text::phrase::Phrase;
 use tr_text::units;
 
-/// A share of the critical path's time: the time in the steps of one name, or the time outside of any step that one
-/// program or one kind of wait took (see [`path::shares`]).
+/// A share of the critical path's time: the time in the steps of one title, or the time outside of any step that one
+/// program or one kind of wait took (see [`path::shares`]). Here, a step that contains other steps is no step, unless
+/// it is a unit of cargo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepShare {
     /// The title of the steps; for time outside of any step, the program or the kind of wait in words, such as
@@ -61,7 +62,6 @@ fn longest_wait(spent: &ByKind) -> Option<String> {
 /// name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Owner<'a> {
-    /// The steps with this title.
     Step(StepTitle<'a>),
     /// A program that was on a CPU or waited for one, outside of any step.
     Program(Group),
@@ -102,10 +102,9 @@ impl PathBySteps {
         let mut owners: Vec<(Owner, Option<StepIx>)> = Vec::with_capacity(count);
         for (at, (segment, part)) in path.segments.iter().zip(&parts).enumerate() {
             let mut take = |from, to, step: Option<StepIx>| {
-                // The time counts for the innermost step only if this step contains no other step, because a step with
-                // inner steps, such as a target, only waits for them. A unit of cargo (the compilation of a crate) is
-                // an exception: the compiler itself works, although the linker that the compiler starts is a step
-                // inside the unit.
+                // A step with inner steps, such as a target, only waits for them. So outside of its inner steps, the
+                // time counts for no step. A unit of cargo (the compilation of a crate) is an exception: the compiler
+                // itself works, although the linker that the compiler starts is a step inside the unit.
                 let is_unit = |step: &StepIx| {
                     let step = steps.list().get(*step);
                     step.is_some_and(|step| step.kind == StepKind::Unit)
@@ -205,9 +204,9 @@ impl PathBySteps {
         longest_wait(&spent)
     }
 
-    /// Whether a division of the critical path by steps is more useful than a division by programs. This is so if
-    /// several steps together have at least half of the path's time, and no step has more than four fifths of the
-    /// path's time.
+    /// Whether a division of the critical path by steps is more useful than a division by programs. This is so if at
+    /// least two shares of steps together have at least half of the path's time, and none of them has more than four
+    /// fifths of it.
     pub fn says_more(&self) -> bool {
         let whole = self.shares.iter().map(StepShare::time);
         let whole = whole.fold(0u64, u64::saturating_add);
@@ -220,8 +219,8 @@ impl PathBySteps {
     }
 
     /// Joins successive segments of the critical path that belong to the same share. Each series of joined segments is
-    /// returned as one piece with the thread of the longest segment in the series, together with the index of the share
-    /// in `shares`.
+    /// returned as one piece with the thread and the program of its longest segment, together with the index of the
+    /// share in `shares`.
     pub fn legs(&self) -> impl Iterator<Item = (Leg, usize)> + '_ {
         let mut rest = self.segments.as_slice();
         let runs = self.share_of.chunk_by(|a, b| a == b);

@@ -24,8 +24,8 @@ pub struct CompileCommand {
     pub arguments: Vec<String>,
     /// The absolute path of the compiled source.
     pub file: String,
-    /// The output file of the compilation as the compiler's arguments name it. Without `-o`, the field has the name
-    /// that the compiler chooses.
+    /// The output file of the compilation as the compiler's arguments name it; without `-o`, the name that the compiler
+    /// chooses. `None` if only the compiler knows the name.
     pub output: Option<String>,
 }
 
@@ -85,8 +85,6 @@ impl CompileCommands {
         found
     }
 
-    /// Adds the entries of one call of a compiler to the compilation database, or counts the reason why the call has no
-    /// entry.
     fn add(&mut self, process: &Process, exec: &ExecSpan, origin: &Origin) {
         let args: Vec<&[u8]> = exec.argv.args().collect();
         let Call::Driver(args) = compilation::call(&args) else {
@@ -149,8 +147,8 @@ impl CompileCommands {
 /// compiler's call, and whether it is a check of a configuration.
 #[derive(Clone, Copy, Debug, Default)]
 struct Origin {
-    /// Whether a call of a compiler or of a compiler's cache started the process, so that the process is a part of that
-    /// call.
+    /// Whether a call of a compiler or of a compiler's cache started the process or one of its ancestors, so that the
+    /// process is a part of that call.
     is_part: bool,
     /// Whether the process is a check of a configuration (such as a compilation by configure), or a part of such a
     /// check.
@@ -243,7 +241,8 @@ fn command(exec: &ExecSpan, entry: &Entry<'_>) -> Option<CompileCommand> {
     })
 }
 
-/// Joins a path to a directory. `..` is kept, because the directory before it may be a symbolic link.
+/// Joins a path to a directory. `./` at its beginning is left out; `..` is kept, because the directory before it may be
+/// a symbolic link.
 fn absolute(directory: &str, path: &str) -> String {
     if path.starts_with('/') {
         return path.to_owned();

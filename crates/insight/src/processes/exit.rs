@@ -32,7 +32,8 @@ pub fn signal_or_code(status: u32) -> String {
     format!("{}{core}", name(signal))
 }
 
-/// The exit status of COMMAND in words; `None` if the status is not known, or if there is no COMMAND.
+/// The exit status of COMMAND in words, or [`NO_END`] if the recording has no end. `None` if the recording has an end
+/// but no status.
 pub fn of_command(analysis: &Analysis) -> Option<String> {
     match &analysis.summary {
         Some(summary) => summary.status.map(words),
@@ -40,14 +41,14 @@ pub fn of_command(analysis: &Analysis) -> Option<String> {
     }
 }
 
-/// The words that are shown for a process that has not ended, in place of its exit status.
+/// The words that are shown in place of COMMAND's exit status if the recording has no end.
 pub const NO_END: &str = "no end";
 
 /// The words for a recording that ended while its command still ran ([`is_unfinished`]).
 pub const UNFINISHED: &str = "ended before its command did";
 
-/// The length of the recording in words. If COMMAND went on after the end of the recording, COMMAND's whole time
-/// follows.
+/// The length of the recording in words. If the recording ended at its limit of size and COMMAND's end is known,
+/// COMMAND's whole time follows.
 pub fn wall(analysis: &Analysis) -> String {
     let recorded = units::time(analysis.wall());
     match command_after(analysis) {
@@ -90,6 +91,7 @@ pub fn full(meta: &Metadata, summary: &Summary, end: Ktime) -> Option<String> {
 }
 
 /// Whether the recording ended while COMMAND still ran, so that the figures describe only a part of COMMAND's run.
+/// `false` if the recording has no end.
 ///
 /// An imported recording may know that COMMAND ended without knowing its status.
 pub fn is_unfinished(analysis: &Analysis) -> bool {

@@ -9,7 +9,7 @@ use tr_text::phrase::Phrase;
 use tr_text::{escape, units};
 
 /// The name of the program that a process runs: the program's file, a script, or a tool with its verb (`git clone`).
-/// The name of a process without arguments is the process's comm.
+/// The name of a process without arguments is its comm; that of a container's first process is `container`.
 pub fn program(process: &Process) -> ProgramName {
     if process.role.container.is_some() {
         return ProgramName::new(CONTAINER);
@@ -145,7 +145,8 @@ fn is_made(id: &[u8]) -> bool {
     }
 }
 
-/// The name that a user or a daemon gave a container, or else its id, which is shortened if it is a random number.
+/// The name that a user or a daemon gave a container, or else its id, which is shortened if a program made it
+/// (`is_made`). `None` if both are unknown.
 pub fn name_of_container(called: &Called) -> Option<String> {
     let short = called.id.get(..SHORT_ID).filter(|_| is_made(&called.id));
     let short = short.unwrap_or(&called.id);
@@ -155,7 +156,7 @@ pub fn name_of_container(called: &Called) -> Option<String> {
 }
 
 /// The name of a container for people, such as `container web (alpine:3)`. `container web (alpine:3, inferred)` means
-/// that the container's client was inferred and not named by a daemon.
+/// that no daemon named the container's client, so that the client is only inferred.
 pub fn container(called: &Called) -> String {
     let mut out = CONTAINER.to_owned();
     if let Some(name) = name_of_container(called) {

@@ -41,19 +41,21 @@ static TEMPORARY: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// files and with hashes.
 static WORD: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[0-9A-Za-z]+").ok());
 
-/// The pattern that recognizes a path at the start of an argument, or after a separator or an option's letters.
+/// The pattern that recognizes an absolute path at the start of an argument, or after a separator or an option's
+/// letters.
 static PATH: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"(^-{1,2}[A-Za-z]+|^|[=:,;@'"\s(])(/[^=:,;'"\s)]+)"#).ok());
 
-/// The directories that exist on every machine, such as `/usr`, and whose paths are therefore kept.
+/// The directories of the system and of packages. A path in one of them is kept whole, because it does not depend on
+/// the directory in which somebody builds.
 const SYSTEM: [&str; 12] = [
     "/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/", "/etc/", "/opt/", "/dev/", "/proc/", "/sys/",
     "/nix/", "/snap/",
 ];
 
 /// Whether a word looks like a hash or a timestamp: it has at least eight characters, all of them are hexadecimal
-/// digits, and at least one of them is a decimal digit. A word of decimal digits only, such as a timestamp, is
-/// included.
+/// digits, and at least one of them is a decimal digit. A word of decimal digits only, such as a timestamp, also
+/// counts.
 fn random(word: &str) -> bool {
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let hex = word.bytes().all(|b| b.is_ascii_hexdigit());
@@ -127,10 +129,9 @@ pub fn key<'a>(
     hash.finish()
 }
 
-/// The number of characters at the beginning and at the end of a script by which the script is recognized. A guess: the
-/// beginning and the end together are about as long as the label of a process that shows a script. With 30 characters,
-/// CMake's messages with random names of directories no longer match each other within one recording
-/// (`fixtures/advice`).
+/// A script is recognized by this many characters at its beginning and as many at its end. A guess: the beginning and
+/// the end together are about as long as the label of a process that shows a script. With 30 characters, CMake's
+/// messages with random names of directories no longer match each other within one recording (`fixtures/advice`).
 const SCRIPT: usize = 29;
 
 /// The beginning and the end of a long text with spaces, such as the script of `sh -c SCRIPT`. So a script that was
@@ -144,7 +145,6 @@ fn outline(text: String) -> String {
     begin.chain(end).collect()
 }
 
-/// The name of a program and its verb, if it has one.
 fn words_of(program: &ProgramName) -> impl Iterator<Item = &str> {
     iter::once(program.name()).chain(program.verb())
 }
@@ -172,7 +172,8 @@ pub fn identity_key(identity: &Identity, forked: bool, cwd: &str, pids: &[u32]) 
     hash.finish()
 }
 
-/// The pids of a process and of its ancestors, because the arguments of the process may contain these pids.
+/// The pids of a process and of its nearest ancestors on the host and in their pid namespaces, because the arguments of
+/// the process may contain these pids.
 pub fn pids(analysis: &Analysis, process: &Process) -> Vec<u32> {
     const GENERATIONS: usize = 32;
     let above = process.parent.into_iter();

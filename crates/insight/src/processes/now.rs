@@ -13,7 +13,7 @@ use tr_text::units;
 pub struct Living<T> {
     /// The pid of the process's parent; `None` for the recorded command.
     pub parent: Option<u32>,
-    /// The start of the living process, in nanoseconds since the start of the recording.
+    /// The time at which the living process started, in nanoseconds of a clock that the caller chooses.
     pub since: u64,
     /// The event that the living process waits for, as far as it is known.
     pub waits: Option<Waits>,
@@ -41,7 +41,8 @@ pub struct Jobs {
     pub number: usize,
     /// The pid of the job that has lived longest; `None` if no job runs.
     pub longest: Option<u32>,
-    /// The number of ancestors of the longest-lived job that do nothing but wait for the job to end.
+    /// The number of ancestors in a row, from the parent of the longest-lived job upwards, that wait for a child and
+    /// have only one living child.
     pub waiting: usize,
 }
 

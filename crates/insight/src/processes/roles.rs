@@ -7,7 +7,7 @@ use tr_programs::words;
 
 use crate::processes::label;
 
-/// The beginnings of the names of targets that configuration checks of cmake build.
+/// The texts in the names of targets and directories by which configuration checks of cmake are recognized.
 const PROBED: [&str; 4] = ["cmTC_", "CMakeScratch", "CMakeTmp", "TryCompile"];
 
 /// The role of the program that a process runs, such as a compiler or a test runner. `None` for a worker of a test

@@ -31,9 +31,8 @@ pub struct Node {
     pub context: bool,
     pub depth: usize,
     /// The number of the shape of the process's subtree. Two processes have the same shape if their programs are equal
-    /// and their children have equal shapes.
+    /// and their children have the same set of shapes, in any order and number.
     pub shape: u32,
-    /// The sums (such as CPU time and failed processes) over the process and its descendants.
     pub sum: SubtreeSum,
 }
 
@@ -47,17 +46,16 @@ pub struct SubtreeSum {
     pub cpu: u64,
     /// The time in nanoseconds in which the state of threads of these processes and their descendants is unknown.
     pub unknown: u64,
-    /// The CPU time plus the wall time of these processes and their descendants in nanoseconds, so that a sleeping test
-    /// is as visible as a working compiler.
+    /// The CPU time plus the wall time of these processes in nanoseconds, both with their descendants, so that a
+    /// sleeping test is as visible as a working compiler.
     pub weight: u64,
     /// The number of failed processes among these processes and their descendants.
     pub failed: u64,
-    /// The longest wall time in ns of one process among these processes and their descendants.
+    /// The longest wall time in ns of one of the processes themselves. Their descendants do not count.
     pub longest: u64,
 }
 
 impl<'a> Subtrees<'a> {
-    /// Builds the tree of the chosen processes and their ancestors.
     pub fn new(view: &View<'a>) -> Subtrees<'a> {
         let all = view.analysis.process_ids();
         let mut tree = Subtrees {
@@ -85,7 +83,6 @@ impl<'a> Subtrees<'a> {
         tree
     }
 
-    /// The process with this index in the analysis from which the tree was made.
     pub fn process(&self, ix: ProcessIx) -> &'a Process {
         self.analysis.process(ix)
     }
@@ -195,6 +192,5 @@ impl SubtreeSum {
     }
 }
 
-/// A row of the process tree: a process, and the process's node, which has the sums over the process and its
-/// descendants.
+/// A row of the process tree: a process, and its node with the sums over the process and its descendants.
 pub type TreeRow<'t> = (ProcessIx, &'t Node);

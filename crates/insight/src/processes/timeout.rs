@@ -10,8 +10,9 @@ use tr_format::event::Argv;
 use crate::processes::{exit, label};
 
 /// Whether a process runs the program `timeout`, and `timeout` ended its child process because the time limit had
-/// passed. In this case, `timeout` exits with a special status, or is killed itself, because it also sends SIGKILL to
-/// its own process group.
+/// passed. In this case, `timeout` exits with status 124 or 137. With `-s KILL`, SIGKILL also ends `timeout` itself,
+/// because it sends the signal to its own process group. In that case, `timeout` must also have run for at least its
+/// limit.
 pub fn timed_out(process: &Process) -> bool {
     if !label::program(process).is("timeout") {
         return false;
@@ -31,7 +32,7 @@ pub fn ran(process: &Process) -> u64 {
     }
 }
 
-/// The time limit that the arguments of the program `timeout` set; `None` if they set no limit.
+/// The time limit that the arguments of the program `timeout` set; `None` if they set no limit or are not understood.
 fn limit(argv: &Argv) -> Option<Duration> {
     let mut args = argv.args();
     let name = String::from_utf8_lossy(args.next()?);

@@ -52,8 +52,9 @@ pub fn recorded(meta: &Metadata) -> String {
 /// The name that is shown for a recording if it is not known what was recorded.
 const NO_COMMAND: &str = "the command";
 
-/// The name of a recording for people. If COMMAND is a script that a CI runner wrote, or if there is no COMMAND, the
-/// name is that of the CI job. Otherwise the name is the command that the user typed.
+/// The name of a recording for people. The name is that of the CI job, if there is one, and COMMAND is missing or is a
+/// script that a CI runner wrote. In all other cases, and always for a recording of the whole machine, the name is that
+/// of [`recorded_where`].
 pub fn headline(meta: &Metadata) -> String {
     let ci = Ci::new(meta);
     let is_typed = match meta.scope {

@@ -145,8 +145,9 @@ impl Audit {
         // A difference between the events and the kernel of at most this many nanoseconds, beyond the normal noise,
         // proves nothing.
         const LEAST: u64 = 20_000_000;
-        // The limits are larger than all differences in the recorded fixtures: 4 % of the CPU time and 12 % of the
-        // waits (both in an emulated machine), 2 µs for each switch, and 250 µs of waiting for each task.
+        // The limits are larger than the largest differences in the recorded fixtures, which are 4 % of the CPU time
+        // and 12 % of the waits (both in an emulated machine), 2 µs for each switch, and 250 µs of waiting for each
+        // task.
         let beyond =
             |more: u64, share: u64, noise: u64| more.saturating_sub(noise) > LEAST && more > share;
         let mut doubts = Vec::new();
@@ -197,7 +198,8 @@ fn most_delay(thread: &Thread, kernel: &KernelFigures, times: &Times) -> Option<
 }
 
 /// The threads that began and ended in the analyzed span, each with the kernel's figures. A thread that began earlier
-/// is left out, because the kernel's figures contain its time before the trace.
+/// is left out, because the kernel's figures contain its time before the trace, and so is one whose run time at its
+/// last switch-out the recording lacks.
 fn whole(analysis: &Analysis) -> impl Iterator<Item = (&Thread, &KernelFigures)> {
     let threads = analysis.threads.iter();
     threads.filter_map(|thread| {

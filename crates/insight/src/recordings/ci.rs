@@ -1,5 +1,4 @@
-//! Finds the identifiers of the CI run in which a recording was made, such as its number and
-//! commit.
+//! Finds the identifiers of the CI run in which a recording was made, such as its number and commit.
 
 use tr_format::meta::Metadata;
 
@@ -8,8 +7,7 @@ use tr_text::escape;
 /// The CI identifiers that text and tables show. JSON and datasets have all identifiers.
 const SHOWN: [&str; 6] = ["project", "run", "attempt", "job", "commit", "branch"];
 
-/// The identifiers of the CI run in which a recording was made, such as its number and
-/// commit, each with a name and a value.
+/// The identifiers of the CI run in which a recording was made, each with a name and a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ci(Vec<(&'static str, String)>);
 

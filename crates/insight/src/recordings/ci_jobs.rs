@@ -40,8 +40,8 @@ pub struct RecordedJob<'a> {
 }
 
 impl RecordedJob<'_> {
-    /// Whether the recording lies between two times that the CI system reports, in ns since 1970. The clocks may
-    /// differ by a few seconds.
+    /// Whether the recording lies between two times that the CI system reports, in ns since 1970. `SLACK` is tolerated
+    /// at both ends.
     pub fn lies_in(&self, started: u64, ended: u64) -> bool {
         self.start.saturating_add(SLACK) >= started && self.end <= ended.saturating_add(SLACK)
     }
@@ -53,8 +53,8 @@ impl CiJob {
         job.lies_in(self.started, self.ended)
     }
 
-    /// Whether the CI system shows this job under the given name. For a job `build`, the CI system may show
-    /// `build (ubuntu)` or `ci / build`.
+    /// Whether this job is the one that the CI configuration calls `name`. For a job `build`, the CI system may report
+    /// the name `build (ubuntu)` or `ci / build`.
     pub fn is_called(&self, name: &str) -> bool {
         let inner = self.name.rsplit(" / ").next().unwrap_or_default();
         let plain = inner.split_once(" (").map_or(inner, |(plain, _)| plain);
@@ -91,7 +91,8 @@ pub fn of<'a>(ci_jobs: &'a [CiJob], analysis: &Analysis) -> Option<(&'a CiJob, O
     Some((one, is_leg.then_some(one.name.as_str())))
 }
 
-/// The index in `ci_jobs` of the CI job in which a recording was made; `None` if none fits.
+/// The index in `ci_jobs` of the CI job in which a recording was made. The first of the rules below that exactly one
+/// job fulfils decides; `None` if there is no such rule.
 pub fn find(ci_jobs: &[&CiJob], job: &RecordedJob<'_>) -> Option<usize> {
     let only = |fits: &dyn Fn(&CiJob) -> bool| {
         let mut all = ci_jobs.iter().enumerate().filter(|(_, one)| fits(one));

@@ -4,8 +4,7 @@ use tr_analyze::Analysis;
 
 use crate::recordings::imports::Imports;
 
-/// An analyzed recording with the imported spans, from which reports and exports are
-/// made.
+/// An analyzed recording with the imported spans, from which reports and exports are made.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
     /// The analysis of the recorded events, from which all reports are made.

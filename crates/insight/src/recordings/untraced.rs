@@ -6,15 +6,13 @@ use tr_format::meta::Usage;
 
 use tr_text::escape;
 
-/// The line for people that says why nothing was traced; `None` if the recording is a normal
-/// trace.
+/// The line for people that says why nothing was traced; `None` if the recording is a normal trace.
 pub fn reason(analysis: &Analysis) -> Option<String> {
     let reason = analysis.meta.not_traced.as_ref()?;
     Some(escape::raw(reason.as_bytes()))
 }
 
-/// The wall time of COMMAND in nanoseconds, for a recording that was not traced; `None` if
-/// COMMAND's end is not known.
+/// The wall time of COMMAND in nanoseconds, for a recording that was not traced; `None` if COMMAND's end is not known.
 pub fn wall(analysis: &Analysis) -> Option<u64> {
     let summary = analysis.summary.as_ref()?;
     Some(summary.end.since(analysis.meta.start))

@@ -1,5 +1,4 @@
-//! Finds the versions of build tools, as far as the path of a program, an argument or another tool's
-//! file shows them.
+//! Finds the versions of build tools, as far as the path of a program, an argument or another tool's file shows them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +6,7 @@ use crate::recordings::imports::Imports;
 use tr_analyze::model::Analysis;
 use tr_programs::versions::{self, ToolVersion};
 
-/// The largest number of tools whose versions are shown. The tools that ran most often come first.
+/// The largest number of tools whose versions are shown. The tools that ran most often are kept.
 const MOST: usize = 6;
 
 /// The tools with their versions, such as `gcc 12`, in the order of their names.

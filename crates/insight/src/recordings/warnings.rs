@@ -17,8 +17,8 @@ use crate::Recording;
 use tr_text::called::TR;
 use tr_text::{escape, units};
 
-/// The largest number of streams of events (such as the events of one CPU) that get a line of warning of their own for
-/// missing events.
+/// The largest number of pairs of a stream of events (such as the events of one CPU) and a cause of loss that get a
+/// line of warning of their own.
 const STREAMS: usize = 5;
 
 /// The warnings for the reader of a report: the reasons why the report's numbers are incomplete, the gravest reason
@@ -78,7 +78,8 @@ fn seconds(start: Ktime, time: Ktime) -> String {
 /// The possible reasons why a trace file ends before its recording did. The file does not show which one applies.
 pub const CUT: &str = "the disk was full, or the recorder was killed";
 
-/// The line of warning that a recording, or its analysis, ended early; `None` if it did not end early.
+/// The line of warning that a recording, or its analysis, ended early, or that the recording is under way; otherwise
+/// `None`.
 fn cut(analysis: &Analysis) -> Option<String> {
     let quality = &analysis.quality;
     if let Some(why) = &quality.stopped {
@@ -155,7 +156,7 @@ impl Loss {
 }
 
 /// Sums up the missing events of a recording. The result has one entry for each pair of a stream and a cause, in the
-/// order in which the first events of each pair were lost.
+/// order in which the pairs first occur in `lost`.
 pub fn losses(lost: impl Iterator<Item = (Ktime, Lost)>) -> Vec<Loss> {
     let mut losses: Vec<Loss> = Vec::new();
     for (since, lost) in lost {
@@ -197,7 +198,8 @@ pub fn lines(mut losses: Vec<Loss>, more: u64) -> (Vec<Loss>, Option<String>) {
     (losses, others)
 }
 
-/// The lines of warning about streams with missing events, one for each stream.
+/// The lines of warning about missing events: one for each of the first `STREAMS` pairs of a stream and a cause, and
+/// one for the rest.
 fn missing(analysis: &Analysis) -> Vec<String> {
     let spans = analysis.quality.lost.iter().map(|span| {
         let lost = Lost {

@@ -2,8 +2,8 @@
 
 use syscalls::{aarch64, arm, x86, x86_64};
 
-/// The name of the system call with this number on a machine of the given kind (`uname
-/// -m`, such as `x86_64`).
+/// The name of the system call with this number on a machine of the given kind (`uname -m`, such as `x86_64`). `compat`
+/// says whether a 32-bit program made the call.
 pub fn name_of(machine: &str, number: u32, compat: bool) -> String {
     let at = number as usize;
     let name = match (machine, compat) {

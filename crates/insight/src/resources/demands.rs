@@ -12,8 +12,7 @@ use tr_text::named;
 use tr_text::units;
 
 named! {
-    /// A resource, such as data read from disks, of which all processes of a recording
-    /// together used some amount.
+    /// A resource, such as data read from disks, of which all processes of a recording together used some amount.
     pub enum Demand {
         /// The sum of the waits of all threads for disks and files, in nanoseconds.
         DiskWait = "disk-wait", "waits for disks and files";
@@ -49,8 +48,7 @@ named! {
     }
 }
 
-/// The known amounts of each resource (such as data read from disks) that the processes
-/// of a run used.
+/// The known amounts of each resource (such as data read from disks) that the processes of a run used.
 pub type Demands = BTreeMap<Demand, u64>;
 
 impl Demand {

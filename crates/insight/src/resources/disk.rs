@@ -20,7 +20,7 @@ pub struct DiskSum {
     /// The bytes that the exited threads read from storage and wrote to it; `None` if these figures are known for no
     /// thread.
     pub io: Option<(u64, u64)>,
-    /// Whether the bytes read and written are incomplete, because a process or some of its threads had not exited.
+    /// Whether the bytes read and written are incomplete, because a process had not exited, or its figures are unknown.
     pub part: bool,
     pub major_faults: Option<u64>,
     /// The time in nanoseconds for which the threads waited for block I/O or for files. A wait for a file counts even
@@ -83,7 +83,7 @@ pub fn path_waits(path: &CriticalPath) -> HashMap<ThreadIx, u64> {
     waits
 }
 
-/// Computes the bytes read and written and the waits for disks of a whole recording.
+/// Computes the bytes read and written and the waits for disks, as `sum` does, with the waits on the critical path.
 pub(crate) fn totals(
     analysis: &Analysis,
     threads: &[ThreadIx],
@@ -131,8 +131,9 @@ pub struct WaitSum<T> {
     pub ns: u64,
 }
 
-/// Sums up those waits of the given threads for which the closure `what` returns a disk or a file, by that disk or
-/// file, the longest sum first. `None` if the recording does not show which disks threads waited for.
+/// Sums up those waits of the given threads for which the closure `what` returns a disk or a file (`Some(None)` if it
+/// is unknown), by that disk or file, the longest sum first. `None` if the recording does not show which disks threads
+/// waited for.
 fn wait_sums<T: Ord>(
     analysis: &Analysis,
     threads: &[ThreadIx],
@@ -166,8 +167,8 @@ pub fn by_disk<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Option<Vec<W
     })
 }
 
-/// The waits of the given threads in fsync and related calls, summed up by the last component of the file's path,
-/// the longest sum first.
+/// The waits of the given threads in fsync and related calls, summed up by the last component of the file's path, the
+/// longest sum first. The list is empty if the recording does not show which disks threads waited for.
 pub fn by_file<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Vec<WaitSum<&'a [u8]>> {
     let all = wait_sums(analysis, threads, |thread, stretch| {
         let sync = || {

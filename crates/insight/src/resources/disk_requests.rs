@@ -19,7 +19,7 @@ pub struct DiskRequests<'a> {
     /// [`GROUPS`](tr_format::device::GROUPS).
     pub groups: [Requests; 4],
     pub all: Requests,
-    /// The figures of this disk for each interval of the analysis that has samples, with the number of the interval.
+    /// The samples of this disk's figures, each with its time in nanoseconds since the start of the recording.
     pub samples: Vec<(u64, &'a Block)>,
 }
 

@@ -15,7 +15,8 @@ fn part(analysis: &Analysis, number: u64, parts: u32) -> (Ktime, Ktime) {
     (at(number), at(number + 1))
 }
 
-/// The mean number of CPUs that the build used in each of `parts` equal parts of the recording, in hundredths of a CPU.
+/// The mean number of CPUs that the recorded tasks used in each of `parts` equal parts of the recording, in hundredths
+/// of a CPU. The list is empty if the recording has no timeline.
 pub fn cpus(analysis: &Analysis, parts: u32) -> Vec<u64> {
     let (Some(timeline), 1..) = (&analysis.timeline, analysis.wall()) else {
         return Vec::new();
@@ -40,7 +41,7 @@ pub fn cpus(analysis: &Analysis, parts: u32) -> Vec<u64> {
 }
 
 /// The largest memory in use in each of `parts` equal parts of the recording, in MiB, according to the samples in the
-/// part. The list is empty if a part has no sample. `whole` is the memory of the machine in bytes.
+/// part and next to it. The list is empty if a part has no samples. `whole` is the memory of the machine in bytes.
 pub fn memory(analysis: &Analysis, parts: u32, whole: u64) -> Vec<u64> {
     let samples = Samples::of(analysis);
     let used = (0..parts).map(|number| {

@@ -20,15 +20,15 @@ pub enum FigureUnit {
 /// in its own way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FigureName {
-    /// The subject that several figures have in common, such as `memory`; `None` if no other figure has the same
-    /// subject.
+    /// The subject that several figures have in common, such as `memory`; `None` for a figure whose name alone says
+    /// what it is.
     pub group: Option<&'static str>,
     /// The name of the figure in its group, in words with underscores.
     pub name: &'static str,
 }
 
 impl FigureName {
-    /// Makes the name of a figure that shares its subject with no other figure and so has no group.
+    /// Makes the name of a figure that is in no group.
     pub const fn single(name: &'static str) -> FigureName {
         FigureName { group: None, name }
     }
@@ -62,9 +62,7 @@ pub struct JobFigure {
 /// The name of the figure for a job's CPU time. The export to OTLP uses OpenTelemetry's own name for CPU time in its
 /// place.
 pub const CPU: FigureName = FigureName::single("cpu");
-/// The name of the figure for the bytes that a job read from disks.
 pub const DISK_READ: FigureName = FigureName::of("disk", "read");
-/// The name of the figure for the bytes that a job wrote to disks.
 pub const DISK_WRITTEN: FigureName = FigureName::of("disk", "written");
 
 /// The known figures of a whole recorded job. `size` is the proposed size of the job's runner.

@@ -15,8 +15,8 @@ use tr_text::named;
 use tr_text::words::{STALLED_CPU, STALLED_IO, STALLED_MEMORY};
 
 named! {
-    /// A load on the machine that delays a build: CPU time that other tasks had or that a quota forbade, or the
-    /// pressure on a resource (the kernel's PSI).
+    /// A load on the machine that delays a build: CPU time that other tasks or the hypervisor took or that a quota
+    /// forbade, or the pressure on a resource (the kernel's PSI).
     pub enum Load {
         Others = "others", "CPU time of other tasks";
         Stolen = "stolen", "stolen by the hypervisor";
@@ -33,7 +33,7 @@ named! {
 #[derive(Clone, Debug, Default)]
 pub struct Loads {
     /// For each load that can delay a build, its amount in nanoseconds: the CPU time that other tasks had or that was
-    /// withheld, or the time for which tasks waited for a resource (the kernel's PSI).
+    /// withheld, or the time in which at least one task waited for a resource (the `some` of the kernel's PSI).
     pub loads: BTreeMap<Load, u64>,
     /// The CPU time of the build in ns, without the part that the hypervisor took.
     pub work: Option<u64>,

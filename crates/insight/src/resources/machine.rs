@@ -17,10 +17,10 @@ pub struct MachineFigures<'a> {
     pub cpus: u64,
     /// The words that say which processes the figures mean by "build".
     pub build: &'static str,
-    /// The parts of the analyzed span in order. Each part lies between two samples of the machine's counters, or
-    /// between a sample and an end of the span.
+    /// The parts of the analyzed span in order, from the first sample of the machine's counters to the last one. Each
+    /// part lies between two samples, or between a sample and an end of the span.
     pub intervals: Vec<Interval<'a>>,
-    /// The figures of the machine over the whole analyzed span.
+    /// The figures of the machine over all of these parts together.
     pub whole: Interval<'a>,
 }
 
@@ -61,7 +61,8 @@ pub struct Interval<'a> {
     span: (Ktime, Ktime),
     /// The CPU time in nanoseconds that the build had in this part of the analyzed span.
     pub build: u64,
-    /// The CPU time in nanoseconds that tasks outside of the build had in this part of the analyzed span.
+    /// The CPU time in nanoseconds that tasks outside of the build (without `tr`) or the hypervisor had in this part of
+    /// the analyzed span.
     pub others: Option<u64>,
     /// The sum over all CPUs of the idle time in this part of the analyzed span, in nanoseconds.
     pub idle: Option<u64>,
@@ -100,7 +101,8 @@ impl<'a> Interval<'a> {
         self.samples.increase(counter, self.span)
     }
 
-    /// The smallest, the mean and the largest value of a counter of the machine in this part of the analyzed span.
+    /// The smallest, the mean and the largest value of a counter of the machine in this part of the analyzed span and
+    /// at the samples next to it.
     pub fn range(&self, counter: Counter) -> Option<Range> {
         self.samples.range(counter, self.span)
     }

@@ -98,12 +98,13 @@ pub fn facts(analysis: &Analysis) -> HashMap<ThreadIx, Vec<MemoryKind>> {
 /// The resident memory of all recorded processes together in the analyzed span, in bytes, found from sampled readings
 /// and from the largest resident set of each process.
 pub struct Resident {
-    /// The largest sampled resident memory between the first and the last sample of the span; `None` if there is no
-    /// sample.
+    /// The largest sampled resident memory in bytes of all processes together, between the first and the last sample of
+    /// the span; `None` if there is no sample.
     read: Option<u64>,
     /// The largest resident set in bytes that one of the recorded processes had; 0 if none is known.
     peak: u64,
-    /// The largest resident set in bytes of those processes that began in the analyzed span or were killed in it.
+    /// The largest resident set in bytes of those processes that began in the analyzed span or were killed in it for
+    /// lack of memory.
     inside: u64,
 }
 
@@ -156,7 +157,7 @@ pub fn largest<'a>(processes: impl Iterator<Item = &'a Process>) -> Option<(u64,
     known.max_by_key(|(rss, process)| (*rss, Reverse((process.start, process.pid))))
 }
 
-/// Computes the figures about memory for a whole recording.
+/// Computes the figures about memory, as `sum` does, from the events of the recording.
 pub(crate) fn totals(analysis: &Analysis, threads: &[ThreadIx]) -> MemorySum {
     sum(analysis, threads, &facts(analysis))
 }

@@ -64,7 +64,7 @@ impl Host {
 /// The names of the remote ends of TCP connections.
 #[derive(Debug, Default)]
 pub struct Remotes {
-    /// For each address, the DNS name whose query returned it.
+    /// For each address, the DNS name whose query first returned it.
     names: HashMap<Address, String>,
     /// For each remote end of TCP connections, the program at that end, if the program runs on this machine and is not
     /// recorded. The program is known because it ended waits for the remote end. `None` if several programs ended such
@@ -111,19 +111,19 @@ impl Remotes {
     }
 }
 
+/// Sums over some TCP connections.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NetworkSum {
     pub connections: u64,
     pub failed: u64,
     pub connecting: u64,
     pub open: u64,
-    /// The number of bytes that the closed connections to this remote end have sent.
+    /// The number of bytes that were sent through those of the connections that are closed.
     pub sent_bytes: u64,
     pub received_bytes: u64,
-    /// The number of connections to this remote end whose bytes are not known, because these connections were
-    /// established and not closed.
+    /// The number of connections whose bytes are not known, because they were established and not closed.
     pub unknown: u64,
-    /// The time in nanoseconds for which the critical path waited for connections to this remote end.
+    /// The time in nanoseconds for which the critical path waited for the connections.
     pub path_wait: u64,
 }
 
@@ -154,12 +154,13 @@ impl NetworkSum {
         self.unknown += u64::from(connection.bytes.is_none() && connection.established.is_some());
     }
 
-    /// The number of bytes sent to this remote end; `None` if the number is unknown for at least one connection.
+    /// The number of bytes sent through the connections; `None` if the number is unknown for at least one connection.
     pub fn sent(&self) -> Option<u64> {
         (self.unknown == 0).then_some(self.sent_bytes)
     }
 
-    /// The number of bytes received from this remote end; `None` if the number is unknown for at least one connection.
+    /// The number of bytes received through the connections; `None` if the number is unknown for at least one
+    /// connection.
     pub fn received(&self) -> Option<u64> {
         (self.unknown == 0).then_some(self.received_bytes)
     }

@@ -64,8 +64,9 @@ pub struct MemoryNeed {
     /// The largest memory in bytes that COMMAND's cgroup had in the recording. The memory of a cgroup includes cached
     /// pages of files.
     pub with_files: Option<u64>,
-    /// The smallest size of memory in bytes with which the job would have run; `None` if no upper bound of its memory
-    /// is known, or if the job was killed or failed.
+    /// The size of memory in bytes that is proposed: the upper bound with a margin, rounded up to a size that runners
+    /// have. `None` if no upper bound is known, if a process was killed for lack of memory, or if COMMAND did not
+    /// succeed.
     pub enough: Option<u64>,
 }
 
@@ -241,7 +242,7 @@ pub fn resident_sets(process: &Process) -> Option<Vec<HeldMemory>> {
 }
 
 /// The largest sum, in bytes, of the largest resident sets of programs that were alive at the same time. The memory of
-/// the job never exceeded this sum.
+/// the job never exceeded this sum. `None` if it is not known for one of the programs.
 fn bound(analysis: &Analysis) -> Option<u64> {
     let mut all = Vec::new();
     for process in analysis.processes.iter() {

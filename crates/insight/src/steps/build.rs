@@ -113,8 +113,8 @@ struct Build<'a> {
     containers: HashMap<ProcessIx, &'a Container>,
 }
 
-/// A moment at which the step around a process or thread changes. The number in a variant is the index of a span
-/// between two marks (events by which a program begins and ends a span), or the index of an executed program.
+/// A moment at which the step around a process or thread changes. The number in a variant is the index of a span (from
+/// a program's marks or another tool's file), or that of an executed program.
 enum Change<'a> {
     End(usize),
     /// The process or thread enters or leaves a step that its parent began, so the step around the process or thread
@@ -124,11 +124,10 @@ enum Change<'a> {
     Begin(usize, &'a Span),
 }
 
-/// The steps that a thread has begun and not ended, each inside the one before it.
+/// The steps that a process or thread has begun and not ended, each inside the one before it.
 #[derive(Default)]
 struct Open {
-    /// The steps that have begun and not ended, the innermost one last. A step that was made from a span also has the
-    /// number of the span.
+    /// The innermost step is the last one. A step that was made from a span also has the number of the span.
     steps: Vec<(StepIx, Option<usize>)>,
     /// The indexes of the spans that ended before a span inside them had ended.
     ended: HashSet<usize>,
@@ -456,7 +455,7 @@ impl Build<'_> {
         self.list.get(step).is_some_and(is_too_deep)
     }
 
-    /// Finds the steps of a thread that is not the first one of its process.
+    /// Finds the steps of a thread that is not the leader (main thread) of its process.
     fn thread(
         &mut self,
         ix: ProcessIx,
@@ -515,7 +514,7 @@ impl Build<'_> {
     }
 }
 
-/// The name of the test that a thread runs. `None` if the thread has the name of the process's first thread, because
+/// The name of the test that a thread runs. `None` if the thread has the name of the process's main thread, because
 /// then it was not named after a test. The kernel keeps only 15 bytes of a name, so a longer name is cut.
 fn named_test(leader: &Thread, thread: &Thread) -> Option<String> {
     let name = thread.comm.bytes();

@@ -56,11 +56,12 @@ pub struct Step {
     pub ended: bool,
     /// The process that executed the step, or in which the step's marks (its begin and end events) were set.
     pub process: Option<ProcessIx>,
-    /// The thread that ran the step, if the step belongs to one thread.
+    /// The thread at which the step's own critical path ends: the thread that ran the step if it belongs to one thread,
+    /// the last thread to end of an executed program, or the main thread of the process in which the step was marked.
     pub thread: Option<ThreadIx>,
-    /// Whether it is known what the step's threads did. This is not known in three cases: the step overlaps with
-    /// another span of its process and neither is inside the other, the step's process is not known, or the step's
-    /// place in time is not proven.
+    /// Whether it is known what the step's threads did. This is not known in four cases: the step overlaps with another
+    /// span of its process and neither is inside the other, its process is not known, its place in time is not proven,
+    /// or it is inside [`DEEPEST`] or more other steps.
     pub has_work: bool,
     /// The largest error of the step's beginning or end in nanoseconds; `None` if its place in time is not known. A
     /// step with a large error is shown at its place, but without figures.
@@ -91,8 +92,8 @@ impl Step {
         self.to.since(self.from)
     }
 
-    /// Whether the step's part of the critical path is known: the error of its place in time is at most a tenth of its
-    /// length.
+    /// Whether the step's part of the critical path is known: there is no doubt about its process and time, and the
+    /// error of its place in time is at most a tenth of its length.
     pub fn has_path(&self) -> bool {
         let is_near = |error: u64| error == 0 || error <= self.wall() / TOLERATED;
         self.doubt.is_none() && self.place_error.is_some_and(is_near)
@@ -254,7 +255,7 @@ impl Steps {
         self.threads.get(thread.0 as usize)?.at(time)
     }
 
-    /// The innermost step that the first thread of a process was in at the end of the process.
+    /// The innermost step that the main thread of a process was in last.
     pub fn of_process(&self, analysis: &Analysis, ix: ProcessIx) -> Option<StepIx> {
         let leader = analysis.process(ix).threads.first()?;
         let steps = self.threads.get(leader.0 as usize)?;
@@ -427,8 +428,9 @@ impl Steps {
         self.is_within(self.at(thread, before), step)
     }
 
-    /// For each process, whether one of its threads was in a step of this name. A step without work, such as a point in
-    /// time that a process marked, has no threads. In this case, the process that marked it counts as in the step.
+    /// For each process, whether one of its threads was in a step of this name or in a step inside it. A step without
+    /// work, such as a point in time that a process marked, has no threads. In this case, the process that marked it
+    /// counts as in the step.
     pub fn processes_in(&self, analysis: &Analysis, name: &str) -> Arena<ProcessIx, bool> {
         // Outer steps come before inner steps in the list, so one pass reaches all steps inside the named ones.
         let mut inside = self.are_named(name);

@@ -61,8 +61,8 @@ impl Steps {
         .collect()
     }
 
-    /// The first step with this name that covers only a part of its process's time; `None` if a step with this name
-    /// covers a whole process.
+    /// The first step with this name, if every step with this name begins after the start of its process and ends
+    /// before the process does; otherwise `None`.
     pub fn part_of_process(&self, analysis: &Analysis, name: &str) -> Option<&Step> {
         let is_part = |step: &Step| {
             let process = step.process.map(|ix| analysis.process(ix));

@@ -15,7 +15,8 @@ const SHORTEST: u64 = 20_000_000;
 const MOST: usize = 64;
 
 /// The name of the step for a recipe of make or ninja. `None` if half or more of the recipe's time is spent in programs
-/// that are steps by themselves. `process` is the child that runs the recipe.
+/// that are steps by themselves, if the recipe is short, or if it has many processes. `process` is the child that runs
+/// the recipe.
 pub(super) fn name(analysis: &Analysis, process: &Process) -> Option<StepName> {
     let wall = process.wall();
     if wall < SHORTEST || !is_recipe(analysis, process) {

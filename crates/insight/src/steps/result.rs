@@ -48,7 +48,6 @@ impl StepResult {
         &self.word
     }
 
-    /// The word, which leaves the type.
     pub fn into_word(self) -> String {
         self.word
     }
@@ -67,7 +66,7 @@ impl From<TestResult> for StepResult {
     }
 }
 
-/// The word alone.
+/// JSON has the word alone.
 impl Serialize for StepResult {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.word)

@@ -214,8 +214,8 @@ impl OpenMarks {
         self.next += 1;
     }
 
-    /// Removes and returns the last begin mark (the event that begins a span) that has no end mark yet and that one of
-    /// the given processes set. If these processes have no such begin mark, the last one of any process is taken.
+    /// Removes and returns the last begin mark (the event that begins a span) that has no end mark yet and that a child
+    /// of one of the given processes set. If there is none, the last one of any process is taken.
     fn end(&mut self, processes: [Option<ProcessIx>; 2]) -> Option<(Ktime, ProcessIx)> {
         let last_of = |process: ProcessIx| {
             let numbers = self.by_process.get_mut(&process)?;
@@ -230,7 +230,7 @@ impl OpenMarks {
     }
 }
 
-/// The nearest common ancestor of two processes, which may be one of them.
+/// The common ancestor of two processes that is nearest to `b`; it may be one of them.
 fn common(analysis: &Analysis, a: ProcessIx, b: ProcessIx) -> Option<ProcessIx> {
     let above: HashSet<ProcessIx> = analysis.lineage(a).take(GENERATIONS).collect();
     let mut lineage = analysis.lineage(b).take(GENERATIONS);

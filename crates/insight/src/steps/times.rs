@@ -181,7 +181,8 @@ fn spent(path: &[OwnSegment]) -> ByKind {
 
 impl Fineness {
     /// The length in nanoseconds of the stretches into which a step's course is divided. The course is the step's wall
-    /// time in the order of time. `wall` is the wall time of the step, and `whole` the wall time of all steps together.
+    /// time in the order of time. `wall` is the wall time of the step, and `whole` that of all steps without steps
+    /// inside them.
     fn stretch(self, wall: u64, whole: u64) -> u64 {
         (wall / self.of_step.max(1)).max(whole / self.of_all.max(1))
     }
@@ -302,7 +303,6 @@ fn each_of(
     }
 }
 
-/// The wall time of the recording in nanoseconds in which no step was running.
 fn outside_wall(analysis: &Analysis, steps: &Steps) -> u64 {
     let outermost = steps.list().iter().filter(|step| step.depth == 0);
     let mut spans: Vec<(Ktime, Ktime)> = outermost.map(|step| (step.from, step.to)).collect();

@@ -24,8 +24,8 @@ use crate::steps::{StepIx, Steps};
 use crate::verdicts::parts::{PartTimes, WallPart};
 use tr_text::phrase::Phrase;
 
-/// The largest number of entries in a parent's timeline that are examined for one child, to find out what the parent
-/// did during the child's life. A bound on the work for one child.
+/// The largest number of entries in the timelines of a parent's threads that are examined for one child, to find out
+/// what the parent did during the child's life. A bound on the work for one child.
 const STRETCHES: usize = 10_000;
 
 /// While one thread of a step waits for a timer, another thread may do the step's real work. Two limits bound the work
@@ -41,17 +41,17 @@ const SHORT: u64 = 1_000_000;
 pub(super) struct StepParts {
     pub times: PartTimes,
     pub(super) by: BTreeMap<(WallPart, Phrase), u64>,
-    /// The time in nanoseconds of the step's uninterruptible waits. The part `Other` includes this time.
+    /// The time in nanoseconds of the step's uninterruptible waits of no other kind. They are first added to the part
+    /// `Other`.
     pub(super) blocked: u64,
     /// The time in nanoseconds that the step waited in run queues while its own tasks had the CPUs. The part `Work`
     /// includes this time.
     pub(super) queued: u64,
-    /// The time in nanoseconds that the step waited for pages that were not in memory. The part `Disk` includes this
-    /// time.
+    /// The time in nanoseconds that the step waited in page faults for a disk. It is first added to the part `Disk`.
     pub(super) faults: u64,
     /// The sum in nanoseconds of two kinds of waits. The first are waits that the step's own timer ended, while another
-    /// thread of the step had no CPU or waited for a disk. The second are waits for a CPU of a process that was killed
-    /// while it worked.
+    /// thread of the step had no CPU, or waited for a disk or in the kernel. The second are waits for a CPU of a
+    /// process that a time-out ended while it worked.
     pub timers: u64,
 }
 
@@ -79,7 +79,7 @@ pub(super) struct Divider<'a> {
     /// The tasks that had the CPUs while other tasks waited; `None` if the recording does not show them.
     pub(super) contention: Option<Contention>,
     ends: Ends,
-    /// For each step, the threads that were in it.
+    /// For each step, at most `THREADS` threads that were in it or in a step inside it.
     threads: HashMap<StepIx, Vec<ThreadIx>>,
     /// The sums of the waits for memory of the threads in each step.
     memory: HashMap<StepIx, Waits>,
@@ -88,9 +88,7 @@ pub(super) struct Divider<'a> {
 }
 
 impl<'a> Divider<'a> {
-    /// Collects the facts about a recording that are needed to divide the critical path of each of the recording's
-    /// steps into parts. `contention` has the tasks that had the CPUs; `None` if the recording does not show these
-    /// tasks.
+    /// Collects the facts about a recording that are needed to divide the own critical paths of its steps into parts.
     pub fn new(
         analysis: &'a Analysis,
         steps: &'a Steps,
@@ -126,8 +124,6 @@ impl<'a> Divider<'a> {
         self.steps.was_within(thread, time, of)
     }
 
-    /// Divides the own critical path of a step into the parts of its wall time, such as work, waits for a CPU and
-    /// waits for a disk.
     pub fn divide(&self, at: StepIx, path: &[OwnSegment]) -> StepParts {
         let mut divided = StepParts::default();
         let mut timers = 0;
@@ -158,9 +154,9 @@ impl<'a> Divider<'a> {
         divided
     }
 
-    /// The time in nanoseconds that a process in the step waited in run queues before a signal ended the process in the
-    /// middle of its work, as a time-out does. A program that mostly slept does not count. Such a program waited for
-    /// its next job, and it was ended because nobody needed it any more.
+    /// The longest time in nanoseconds that a process in the step waited in run queues, if a time-out (`timeout` or a
+    /// signal) ended the process in the middle of its work. A process that slept or was blocked for more than a tenth
+    /// of its life does not count: it waited for its next job, and it was ended because nobody needed it any more.
     fn cut(&self, at: StepIx) -> u64 {
         let threads = self.threads.get(&at).into_iter().flatten();
         let processes = threads.map(|thread| self.analysis.thread(*thread).process);
@@ -172,8 +168,8 @@ impl<'a> Divider<'a> {
             let waited = times.sleep.saturating_add(times.blocked);
             waited.saturating_mul(10) <= process.wall()
         });
-        // A process counts only if its parent did nothing but wait for the process. A helper that spins beside the work
-        // of its parent is ended when the work is done.
+        // A process counts only if its parent did hardly anything but wait for the process. A helper that spins beside
+        // the work of its parent is ended when the work is done.
         let worked = worked.filter(|process| {
             let parent = process.parent;
             parent.is_some_and(|parent| self.only_waits(parent, process))
@@ -184,7 +180,8 @@ impl<'a> Divider<'a> {
             .unwrap_or(0)
     }
 
-    /// Whether a process used almost no CPU time, and wanted none, while another process lived.
+    /// Whether the threads of a process, taken together, ran or waited for a CPU for at most a tenth of the life of
+    /// another process.
     fn only_waits(&self, ix: ProcessIx, during: &Process) -> bool {
         let span = (during.start, during.end);
         let threads = self.analysis.process(ix).threads.iter();
@@ -239,7 +236,8 @@ impl<'a> Divider<'a> {
             .take(WallPart::Own, divided.queued, WallPart::Work);
     }
 
-    /// The waits for a CPU on a step's own critical path.
+    /// The waits for a CPU on a step's own critical path, and those of other threads of the step that explain its
+    /// sleeps.
     pub fn waits(&self, at: StepIx, path: &[OwnSegment]) -> Vec<Wait> {
         let own = path.iter().filter(|(_, inside)| *inside);
         let mut waits = Vec::new();
@@ -290,7 +288,8 @@ impl<'a> Divider<'a> {
         divided.add_by(part, name, ns.saturating_sub(unknown));
     }
 
-    /// The reason for the wait in which a thread was right before the given time; `None` if the thread did not wait.
+    /// The reason for the wait in which a thread was right before the given time; `None` if the thread did not wait, or
+    /// if the reason is not known.
     fn awaited(&self, thread: ThreadIx, time: Ktime) -> Option<WaitReason> {
         let timeline = self.analysis.timeline.as_ref()?;
         let stretch = timeline.before(thread, time)?;

@@ -27,9 +27,9 @@ use crate::Recording;
 use tr_programs::steps::StepKind;
 use tr_text::phrase::Phrase;
 
-/// A verdict names a part of a step's wall time only if the part is at least two fifths of the wall time and at least
-/// `LEAST` nanoseconds long. With these limits, `verdicts.py` found 160 of 165 planted faults, and reported a fault for
-/// 2 of 111 failures without one.
+/// A verdict names a part of a step's wall time only if the part is at least two fifths of the wall time. A part that
+/// is not the step's own ([`StepVerdict::is_own`]) must also be at least `LEAST` nanoseconds long. With these limits,
+/// `verdicts.py` found 160 of 165 planted faults, and reported a fault for 2 of 111 failures without one.
 const OF_WALL: (u64, u64) = (2, 5);
 const LEAST: u64 = 200_000_000;
 /// A failed test may have exceeded a time limit that the recording does not show. The test is assumed to have exceeded
@@ -55,9 +55,9 @@ pub const COUNTS: u64 = 20;
 /// The conclusion about the work or wait on which a step spent most of its wall time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepVerdict {
-    /// The largest part of the step's wall time, among the parts that can be the reason for a slow step.
+    /// The largest part of the step's wall time; [`WallPart::Unknown`] if no part stands out.
     pub part: WallPart,
-    /// The time in nanoseconds of the largest part of the step's wall time. All waits for a CPU count together.
+    /// The time in nanoseconds of the part that `part` names. All waits for a CPU count together, whatever their cause.
     pub ns: u64,
     /// The wall time in nanoseconds of the step that the verdict is about.
     pub wall: u64,
@@ -70,13 +70,13 @@ pub struct StepVerdict {
     /// includes this time.
     pub queued: u64,
     /// The names of the tasks that had the CPUs or that the step waited for, with their times in nanoseconds, the
-    /// longest first.
+    /// longest first. Only the first `NAMED` reported verdicts have names.
     pub by: Vec<(Phrase, u64)>,
-    /// Whether the verdict is reported: the step failed or was slow because of something other than its own
-    /// work or sleep.
+    /// Whether the verdict is reported: the step failed, or was slow (a test with less than half of the CPU share that
+    /// is the median of its suite), because of something other than its own work or sleep.
     pub is_reported: bool,
-    /// Whether a time-out may explain a failure of the step: a time-out ended the step, or a timer ended a wait inside
-    /// the step while another thread of the step had no CPU or waited for a disk.
+    /// Whether a time-out may explain a failure of the step: a time-out ended the step, or timers ended waits inside
+    /// the step while another thread of the step had no CPU, or waited for a disk or in the kernel.
     pub is_late: bool,
 }
 
@@ -116,8 +116,8 @@ impl<'a> StepVerdicts<'a> {
         self.verdicts.get_or_init(new)
     }
 
-    /// The times of all steps of the recording, where `path` is the recording's critical path. If the verdicts have not
-    /// been computed yet, this function also computes the verdicts. See [`JudgedTimes::new`].
+    /// The times of all steps of the recording, where `path` is the recording's critical path. The verdicts are
+    /// computed with them and kept. See [`JudgedTimes::new`].
     pub fn times(&self, path: &[Segment], fineness: Option<Fineness>) -> AllTimes {
         self.times_with(path, fineness, Contention::new(self.analysis))
     }
@@ -251,14 +251,12 @@ impl<'a> Judge<'a> {
         })
     }
 
-    /// Divides the own critical path of one step into the parts of its wall time, and keeps them for the verdict.
     fn divide(&mut self, at: StepIx, path: &[OwnSegment]) {
         if let Some(divided) = self.divided.get_mut(at) {
             *divided = Some(self.divider.divide(at, path));
         }
     }
 
-    /// Makes the verdicts on all steps whose own critical paths have been divided into parts.
     fn verdicts(self, paths: &Paths<'_>) -> Verdicts {
         let Judge {
             analysis,
@@ -315,8 +313,8 @@ fn may_have_failed(steps: &Steps, step: &Step) -> bool {
     step.kind == StepKind::Test && silent && around.is_some()
 }
 
-/// Judges a step by the parts of its wall time. `failed` says whether the step failed although no step inside it
-/// failed.
+/// Judges a step by the parts of its wall time. `failed` says whether the step failed and has no test and no failed
+/// step inside it. `None` if the step has no length, or if too much of its time is unknown.
 fn judge(
     step: &Step,
     failed: bool,

@@ -28,7 +28,7 @@ pub struct StepSum {
     pub run_queue: Option<u64>,
     /// The wall time of the steps of this name, divided by kind of time (such as time on a CPU or waits for a disk).
     pub spent: Option<ByKind>,
-    /// The wall time in nanoseconds that the steps spent in run queues, because they had no CPU.
+    /// The wall time in nanoseconds in which the steps' own critical paths were in a run queue.
     pub starved: Option<u64>,
     pub path: Option<u64>,
     /// The wall time of the steps of this name, divided into parts by cause; `None` if one of the steps has no known
@@ -45,7 +45,7 @@ pub struct StepSum {
     pub held: Option<String>,
     /// The verdict in words on one step of this name, and the length in nanoseconds of the part of the step's wall time
     /// that the verdict names. This step is the longest one that something delayed, or the longest of all steps of this
-    /// name if nothing delayed any of them.
+    /// name if nothing delayed any of them. `None` if no part of that step's time stands out.
     pub verdict: Option<(String, u64)>,
     /// For the step that `verdict` is about: whether this step is counted in `held_back`, and its wall time in
     /// nanoseconds.

@@ -4,8 +4,7 @@ use super::{StepVerdict, WallPart};
 use tr_text::units;
 
 impl StepVerdict {
-    /// The name of the part of a step's wall time that the verdict names, for JSON, CSV
-    /// and exports.
+    /// The name of the part of a step's wall time that the verdict names, for JSON, CSV and exports.
     pub fn name(&self) -> String {
         self.part.key()
     }
@@ -26,8 +25,7 @@ impl StepVerdict {
         text
     }
 
-    /// The words for the CPU time that the step wanted and the CPU time that it had, with
-    /// the share in percent.
+    /// The words for the CPU time that the step wanted and the CPU time that it had, with the share in percent.
     fn cpu(&self) -> String {
         let had = units::time(self.parts.get(WallPart::Work));
         let wanted = units::time(self.parts.wanted());

@@ -19,7 +19,7 @@ pub struct Members {
     pub threads: Vec<ThreadIx>,
 }
 
-/// The rows of a table with the threads of the chosen processes, in the order of the first thread of each row.
+/// The rows of a table with the threads of the chosen processes, in the order of the first process of each row.
 pub fn members(view: &View<'_>, by: By) -> Vec<Members> {
     let analysis = view.analysis;
     let mut rows: Vec<Members> = Vec::new();
@@ -68,7 +68,7 @@ pub trait Collect<P>: Default {
 pub struct Grouped<S> {
     pub all: S,
     /// The rows of the table that have a value, each with the sum of its threads' values. The row with the largest
-    /// sum comes first.
+    /// figure ([`Grouped::new`]) comes first.
     pub groups: Vec<(Members, S)>,
 }
 

@@ -33,7 +33,7 @@ pub struct Filter {
     pub failed: bool,
     /// The least wall time of a kept process in nanoseconds.
     pub min: u64,
-    /// Keeps only processes that had a thread in a step of this name.
+    /// Keeps only processes that had a thread in a step of this name or in a step inside it.
     pub step: Option<String>,
 }
 
@@ -58,7 +58,7 @@ enum On {
 /// The name of the group for processes that match no pattern of the user's groups.
 pub const OTHER: &str = "other";
 
-/// The name of the table row for processes that were in no step.
+/// The name of the table row for processes whose main thread ended in no step.
 const NO_STEP: &str = "no step";
 
 /// The name of the table row for processes that are in no container.
@@ -120,7 +120,7 @@ fn joined(process: &Process) -> Vec<u8> {
     process.argv.args().collect::<Vec<_>>().join(&b' ')
 }
 
-/// The name of the first of the user's groups that a process matches.
+/// The name of the first of the user's groups that a process matches, or [`OTHER`].
 pub fn group_of<'a>(analysis: &Analysis, process: &Process, groups: &'a [Group]) -> &'a str {
     let mut groups = groups.iter();
     let found = groups.find(|group| group.has(analysis, process));
@@ -213,10 +213,10 @@ pub struct GroupRow {
     pub tree_cpu: u64,
     /// The earliest start of a process or thread in the table row, in nanoseconds since the start of the recording.
     pub start: u64,
-    /// The raw `wait` status of the process that the table row stands for; `None` if the row stands for several
-    /// processes or if the process has not exited.
+    /// The raw `wait` status of the process or thread that the table row stands for; `None` if the row stands for
+    /// several processes, or if the process or thread has not exited.
     pub status: Option<u32>,
-    /// Whether a process in the table row was alive at the end of the recording.
+    /// Whether a process or thread in the table row was alive at the end of the recording.
     pub alive: bool,
 }
 
@@ -287,7 +287,6 @@ impl Filter {
     }
 }
 
-/// The path of a process's cgroup, when it is known.
 pub fn cgroup_path<'a>(analysis: &'a Analysis, process: &Process) -> Option<&'a [u8]> {
     let at = analysis
         .cgroups
@@ -390,7 +389,8 @@ pub struct RowOrder<'a> {
 }
 
 /// The first `most` rows of a table of processes, sorted, and the number of all rows ([`rows`] returns all of them).
-/// Only the processes of the returned rows get a label, because a recording may have a million processes.
+/// With [`By::Process`], almost only the processes of the returned rows get a label, because a recording may have a
+/// million processes.
 pub fn first_rows(
     recording: &Recording,
     processes: &[ProcessIx],

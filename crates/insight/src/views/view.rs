@@ -43,7 +43,6 @@ impl Ask {
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     pub recording: &'a Recording,
-    /// The analysis of the recording that the report is about.
     pub analysis: &'a Analysis,
     /// The processes that match the user's filters and that the report therefore covers.
     pub chosen: &'a [ProcessIx],
@@ -67,7 +66,6 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The processes that match the user's filters and that the report therefore covers.
     pub fn processes(&self) -> impl Iterator<Item = &'a Process> + 'a {
         let analysis = self.analysis;
         self.chosen.iter().map(|ix| analysis.process(*ix))

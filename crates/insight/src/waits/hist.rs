@@ -10,8 +10,7 @@ use crate::views::members::Collect;
 pub struct Hist {
     lengths: Vec<u64>,
     total: u64,
-    /// The stretches whose start or end is not known: their number, and the sum of their known lengths in
-    /// nanoseconds.
+    /// The stretches whose start or end is not known: their number, and the sum of their known lengths in nanoseconds.
     cut: (u64, u64),
 }
 
@@ -22,7 +21,6 @@ pub struct Slot {
     pub from_us: u64,
     /// The longest duration that this slot of the histogram counts, in whole µs.
     pub to_us: u64,
-    /// The number of durations that this slot of the histogram counts.
     pub count: u64,
     pub ns: u64,
 }

@@ -32,12 +32,11 @@ pub struct Longest<'a> {
     pub number: u64,
     pub process: &'a Process,
     pub piece: Piece,
-    /// The number of the process's waits off CPU that ended in this interval.
+    /// The number of the process's waits off CPU that belong to this interval.
     pub count: u64,
 }
 
 impl<'a> LongestOffCpu<'a> {
-    /// Finds the longest time off CPU of each chosen process in each interval.
     pub fn new(view: &View<'a>) -> LongestOffCpu<'a> {
         let interval = view.ask.interval.unwrap_or(SECOND).max(1);
         let mut rows = BTreeMap::<(u64, usize), Longest>::new();

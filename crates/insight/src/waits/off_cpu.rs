@@ -25,13 +25,11 @@ pub struct ThreadWait {
 pub struct ReasonSum {
     /// The sum in nanoseconds of the lengths of the waits for one reason.
     pub total: u64,
-    /// The number of waits for one reason.
     pub count: u64,
     pub longest: Option<ThreadWait>,
 }
 
-/// The sums of the waits of some tasks by reason, together with the tasks' times by state (such as run
-/// queue or sleep).
+/// The sums of the waits of some tasks by reason, together with the tasks' times by state (such as run queue or sleep).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReasonSums([ReasonSum; WaitReason::ALL.len()], Times);
 
@@ -81,7 +79,7 @@ impl ReasonSums {
 /// processes.
 pub struct OffCpuWaits {
     pub by: By,
-    /// The sums of waits by reason for each row of the table. The row with the longest time off CPU
+    /// The sums of waits by reason for each row of the table. The row with the longest time off CPU for a known reason
     /// comes first, unless `--sort` sets another order.
     pub sums: Grouped<ReasonSums>,
     /// The longest ones of the chosen processes' waits with a known reason, the longest first.

@@ -16,8 +16,8 @@ pub struct Active {
     /// The stretches in which the process may have run, as pairs of beginning and end in nanoseconds, in the order of
     /// time. No two of them touch.
     stretches: Vec<(i64, i64)>,
-    /// If the stretches belong to several processes, the times in nanoseconds at which the second and each later
-    /// process began.
+    /// The times in nanoseconds across which no test can lie: the beginnings of the second and each later process, if
+    /// the stretches belong to several processes, and the ends of removed stretches ([`Active::without`]).
     begins: Vec<i64>,
 }
 
@@ -89,9 +89,9 @@ impl Active {
         self
     }
 
-    /// The change from one process to a later process that lies between the times `from` and `to`. Such a change exists
-    /// only in a list with the stretches of several processes that lived one after the other. `None` if one process
-    /// lived at both times.
+    /// The change from one process to a later process that lies after the time `from` and not after `to`. A removed
+    /// stretch ([`Active::without`]) also counts as such a change, which lies at its end. `None` if there is no change
+    /// between the two times.
     pub fn change(&self, from: i64, to: i64) -> Option<Change> {
         let next = self.begins.partition_point(|begin| *begin <= from);
         let last = self.begins.partition_point(|begin| *begin <= to);
@@ -134,7 +134,7 @@ pub struct Change {
     /// The last moment in nanoseconds at which the earlier process can have run tests: just before the next process
     /// begins.
     pub end: i64,
-    /// The moment in nanoseconds at which the later process begins.
+    /// The moment in nanoseconds at which the last of the later processes begins.
     pub begin: i64,
 }
 

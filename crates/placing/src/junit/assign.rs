@@ -9,11 +9,12 @@ use tr_analyze::model::ProcessIx;
 /// has more such suites, no assignment of its suites to processes is searched. A bound of the work.
 const OPEN: usize = 16;
 
-/// The largest number of assignments of suites to processes that are tried for a report. A bound of the work.
+/// The largest number of schedules (processes and times for a suite's tests) that the search tries for the suites of a
+/// report. A suite is tried again for each combination of the suites before it. A bound of the work.
 const STEPS: usize = 20_000;
 
-/// The largest number of tests in all possible schedules (processes and times for the tests) of a report's suites
-/// together. With more tests, the schedules are not compared. The number limits the work.
+/// The largest number of claims ([`Claim`]) in all possible schedules of a report's suites together. With more claims,
+/// the schedules are not compared. A bound of the work.
 const TESTS: usize = 20_000;
 
 /// The largest number of suites that are assigned to processes. A bound of the depth of the search.
@@ -40,8 +41,7 @@ pub fn search(claims: &[Vec<Vec<Claim>>]) -> Option<AssignedSuites> {
     if !(1..=OPEN).contains(&open.count()) || all.sum::<usize>() > TESTS {
         return None;
     }
-    // The suites with the fewest possible schedules (processes and times for the tests) come first, so that impossible
-    // assignments are found early.
+    // The suites with the fewest possible schedules come first, so that impossible assignments are found early.
     let mut order: Vec<usize> = (0..claims.len()).collect();
     let count = |suite: usize| claims.get(suite).map_or(0, Vec::len);
     order.retain(|suite| count(*suite) > 0);
@@ -92,23 +92,20 @@ fn conflict(a: &[Claim], b: &[Claim]) -> bool {
 
 /// The state of the search through all assignments of suites to schedules (processes and times for a suite's tests).
 struct Search<'a> {
-    /// For each suite, and for each schedule that the suite can have (an assignment of its tests to processes and
-    /// times), the stretches in which a process certainly ran a test of this suite.
+    /// For each suite, and for each schedule that the suite can have, the stretches in which a process certainly ran a
+    /// test of this suite.
     claims: &'a [Vec<Vec<Claim>>],
-    /// The indexes of the suites, in the order in which the search gives each suite a schedule (processes and times for
-    /// its tests).
+    /// The indexes of the suites, in the order in which the search gives each suite a schedule.
     order: &'a [usize],
-    /// The indexes of the schedules (processes and times for a suite's tests) that the search has given to the suites
-    /// so far, in the order in which the search goes through the suites.
+    /// The indexes of the schedules that the search has given to the suites so far, in the order in which the search
+    /// goes through the suites.
     taken: Vec<usize>,
-    /// The indexes of the suites' schedules (processes and times for a suite's tests) in the first possible assignment,
-    /// in the order in which the search goes through the suites.
+    /// The indexes of the suites' schedules in the first possible assignment, in the order in which the search goes
+    /// through the suites.
     first: Option<Vec<usize>>,
-    /// For each suite, the indexes of the schedules (processes and times for its tests) that the suite has in the
-    /// possible assignments found so far.
+    /// For each suite, the indexes of the schedules that the suite has in the possible assignments found so far.
     found: Vec<BTreeSet<usize>>,
-    /// The number of further schedules (processes and times for a suite's tests) that the search may try before it
-    /// gives up.
+    /// The number of further schedules that the search may try before it gives up.
     steps: usize,
 }
 

@@ -49,8 +49,8 @@ pub struct Choice {
 }
 
 /// Chooses a schedule (processes and times for the tests) for each suite of a report so that no process runs two suites
-/// at the same time. The other possible schedules are returned as well. `None` for a suite that has no schedule, or if
-/// there are too many assignments of suites to processes to try.
+/// at the same time. The other possible schedules are returned as well. `None` for a suite that has no schedule, and
+/// for one that has several if no assignment of the suites to processes was found.
 pub fn choose(mut possible: Vec<Vec<Schedule>>) -> Vec<Option<Choice>> {
     let claims: Vec<Vec<Vec<Claim>>> = possible
         .iter()

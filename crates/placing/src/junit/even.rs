@@ -81,7 +81,8 @@ pub struct Possible {
 /// Whether the figures of a test are equal, up to the tolerated error, wherever the test ran within its bounds. The
 /// figures are the times that the process's threads spent in each thread state during the test. The figures at the
 /// shown place (`shown`, in the first process) are compared with the figures at every other possible place, in each
-/// possible process. The result is false if the recording has no timeline or if the test has no length.
+/// possible process. The result is false if the recording has no timeline or too many stretches, or if the error of the
+/// test's length is not less than the length.
 pub fn is_even(analysis: &Analysis, possible: &[Possible], shown: (i64, i64)) -> bool {
     let length = shown.1.saturating_sub(shown.0).unsigned_abs();
     let sums = possible.iter().map(|Possible { process, bounds }| {

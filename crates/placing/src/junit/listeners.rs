@@ -96,8 +96,9 @@ impl Placer<'_> {
             })
     }
 
-    /// For each test, the process that woke the test's process from its last sleep before the earliest end of the test.
-    /// `None` if the process did not sleep in the test, or if no other process ended the sleep.
+    /// For each test with a time at which it certainly ran, the process that woke the test's process from its last
+    /// sleep before the earliest end of the test. `None` if the process did not sleep in the test, or if no recorded
+    /// thread ended the sleep.
     fn wakers(&self, schedule: &Schedule) -> Vec<Option<ProcessIx>> {
         let analysis = self.lookup.analysis;
         let tests = schedule.times.iter().zip(&schedule.of_tests);

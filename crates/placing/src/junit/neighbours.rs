@@ -14,8 +14,8 @@ use tr_format::event::Ktime;
 use super::proof::Guess;
 
 /// Extends the suites of a report so that they contain their tests, and shortens tests and suites of one process so
-/// that they do not overlap. A time changes by no more than its largest error. Tests and suites whose place is in doubt
-/// do not change.
+/// that they do not overlap. A time changes by no more than the sum of the errors of the two times. Tests and suites
+/// whose place is in doubt do not change.
 pub fn separate(guesses: &mut [Guess]) {
     let mut tests: BTreeMap<ProcessIx, Vec<usize>> = BTreeMap::new();
     let mut suites: BTreeMap<ProcessIx, Vec<usize>> = BTreeMap::new();
@@ -53,7 +53,8 @@ fn held(guesses: &[Guess]) -> BTreeMap<usize, Range<usize>> {
     all.map(|(suite, end)| (suite, suite + 1..end)).collect()
 }
 
-/// Extends a suite to the beginning of its first test and to the end of its last one.
+/// Extends a suite to the beginning of its first test and to the end of its last one, if the suite ends too early (or
+/// begins too late) by no more than the sum of the two errors.
 fn hold(guesses: &mut [Guess], suite: usize, tests: Range<usize>) {
     let Some(Guess { span, error, .. }) = guesses.get(suite) else {
         return;

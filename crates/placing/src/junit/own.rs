@@ -207,8 +207,9 @@ impl Suite {
 }
 
 impl Placer<'_> {
-    /// The only process whose command line contains the name of a test. The life of the process must also agree with
-    /// the test's length and time.
+    /// The process whose command line contains the name of a test, and whose life agrees with the test's length and
+    /// time; of several, the ancestor of all others. If there is none, the only process that ran a program with the
+    /// test's name (`program_of`). A process is returned for one test only.
     pub fn own_process(&mut self, case: &Case, times: Option<Times>) -> Option<ProcessIx> {
         let analysis = self.lookup.analysis;
         let length = case.attributes.length?;

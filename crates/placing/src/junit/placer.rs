@@ -49,13 +49,14 @@ pub(super) struct Placer<'a> {
     pub work: Cell<u64>,
     /// How far ahead of UTC the report's times without a time zone are assumed to be, in nanoseconds.
     pub ahead: i64,
-    /// Whether the assumed time zone is the only one with which the times of the report lie in the recording.
+    /// Whether the assumed time zone is proven; see `Zone` in `junit.rs`.
     pub zone: bool,
     /// Whether the times of tests are their beginnings or their ends, if one of these is proven.
     pub of_cases: Option<Stamp>,
     /// Whether the times of suites are their beginnings or their ends, if one of these is proven.
     pub of_suites: Option<Stamp>,
-    /// The tests that do not have a process of their own and were therefore placed in the process of their suite.
+    /// The suites and tests that were placed by their times, because they have no process or thread of their own. A
+    /// suite comes before its tests.
     pub guesses: Vec<Guess>,
     pub runners: [Vec<ProcessIx>; 3],
     /// The beginning and the end of the recorded command in nanoseconds, if no other process can have run the tests.

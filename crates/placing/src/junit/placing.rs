@@ -21,8 +21,8 @@ struct SuiteFacts {
     around: Option<Times>,
     /// The process that ran the suite, if one fits the suite's times.
     runner: Option<Runner>,
-    /// The processes that ran the suite's tests, if the recording shows a schedule of the suite (processes and times
-    /// for its tests).
+    /// The processes that ran the suite's tests, if a schedule of the suite (processes and times for its tests) was
+    /// found.
     scheduled: Option<Scheduled>,
     /// Whether the suite's tests are in the recording as marks (events that the test program sent to the recorder).
     has_marks: bool,
@@ -40,7 +40,7 @@ struct SuiteFacts {
 /// The facts about a test that decide where it is placed.
 struct TestFacts {
     times: Option<Times>,
-    /// The process that ran the test according to the suite's schedule (the processes and times for its tests).
+    /// The process that ran the test according to the suite's schedule.
     process: Option<ProcessIx>,
     /// The thread that ran only this test.
     thread: Option<ThreadIx>,
@@ -50,12 +50,10 @@ struct TestFacts {
 
 /// The times of a suite's tests, in the order of the report, and the processes that ran them.
 struct SuiteTimes {
-    /// The processes that ran the suite's tests, if the recording shows a schedule of the suite (processes and times
-    /// for its tests).
+    /// The processes that ran the suite's tests, if a schedule of the suite was found.
     scheduled: Option<Scheduled>,
     times: Vec<Option<Times>>,
-    /// For each test, the process that ran it according to the suite's schedule (the processes and times for its
-    /// tests).
+    /// For each test, the process that ran it according to the suite's schedule.
     of_tests: Vec<Option<ProcessIx>>,
 }
 
@@ -263,7 +261,7 @@ impl Placer<'_> {
     }
 
     /// Places a suite without times that has a process of its own. The place of the suite is the whole life of this
-    /// process. If the suite has only one test, the test gets the same place.
+    /// process. If the suite has only one test, the test is placed there, and the suite itself is not.
     fn own_suite(&mut self, suite: &Suite, process: ProcessIx) {
         let life = self.lookup.analysis.process(process);
         let at = (process, (life.start, life.end));
@@ -441,8 +439,8 @@ impl Placer<'_> {
             return none; // several at once
         }
         let left = last.saturating_sub(first).saturating_sub(sum);
-        // No schedule (processes and times for the tests) was found for the suite. If the recording shows the sleeps of
-        // the runner, then the tests did not simply follow each other, so their places in time are in doubt.
+        // No schedule was found for the suite. If the recording shows the sleeps of the runner, then the tests did not
+        // simply follow each other, so their places in time are in doubt.
         let has_schedules = self.lookup.analysis.timeline.is_some();
         let is_measured = suite.is_measured() && suite.has_order && !suite.is_by_result();
         let is_proven = is_measured && !has_schedules;

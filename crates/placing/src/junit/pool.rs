@@ -1,8 +1,8 @@
 //! Finds the places of tests that a runner distributed to several worker processes which worked at the same time.
 //!
 //! The report does not name the worker of a test. A distribution of the tests is possible if each worker can have run
-//! its tests one after the other ([`serial`]), in the order of the report. A test gets the worker and the place that
-//! are common to all possible distributions.
+//! its tests one after the other ([`serial`]), in the order of the report. A test gets a worker for certain only if it
+//! has this worker in all possible distributions. Its place then spans the places that it has in all of them.
 
 use std::ops::RangeInclusive;
 
@@ -27,7 +27,7 @@ pub struct Worker<'a> {
 /// The worker process of a test, and the bounds of the test's place in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// The index of the worker process that ran the test.
+    /// The index of a worker process that can have run the test.
     pub worker: usize,
     pub place: Place,
     /// Whether no other worker process can have run the test.
@@ -75,8 +75,8 @@ struct Search<'a> {
     /// For each worker process, the indexes of the tests that it has in the distribution of tests to workers that is
     /// being tried.
     by_worker: Vec<Vec<usize>>,
-    /// For each test, its worker and the bounds of its place in time, as far as these are common to all possible
-    /// distributions of the tests to workers that have been found so far.
+    /// For each test, its worker in the first possible distribution of the tests to workers, and the bounds of its
+    /// places with that worker in all distributions that have been found so far.
     found: Vec<Option<Share>>,
     /// The number of test places (times for a test in a process) that the search may still compute.
     steps: usize,

@@ -61,7 +61,7 @@ pub struct Stamped {
     /// nanoseconds.
     pub error: i64,
     /// The beginning and the end of the process that ran the test or suite, if `at` is taken for the beginning of the
-    /// test or suite.
+    /// test or suite. `None` if no process fits.
     pub runner: Option<(i64, i64)>,
 }
 
@@ -88,8 +88,8 @@ impl Contradictions {
         }
     }
 
-    /// Notes that the report's times are not beginnings of tests and suites, if one of the tests would then end after
-    /// the report was written (`written`, in ns).
+    /// Notes that the report's times are not beginnings of tests and suites, if one of them would then end after the
+    /// report was written (`written`, in ns).
     pub fn by_file(&mut self, stamped: &[Stamped], written: Option<i64>) {
         let Some(written) = written else {
             return;
@@ -240,8 +240,8 @@ struct Company {
 impl Company {
     /// Finds the processes and threads that lived at the same time as a test runner. If the runner is known as a test
     /// program (`is_test`), its children that execute other programs are assumed not to run its tests. If the runner's
-    /// kind is not known, all of its children may run its tests. The children in `decided` are left out, because it is
-    /// known which test each of them belongs to.
+    /// kind is not known, all of its children may run its tests. The children in `decided` are left out of the field
+    /// `children`, because it is known which test each of them belongs to.
     fn new(
         analysis: &Analysis,
         runner: ProcessIx,
@@ -286,7 +286,7 @@ impl Company {
     }
 }
 
-/// A test that is placed, by its times, under the process that ran its suite.
+/// A test or suite that is placed, by its times, under the process that ran it.
 #[derive(Debug)]
 pub struct Guess {
     pub span: Imported,
@@ -296,9 +296,9 @@ pub struct Guess {
     pub own_stamp: bool,
     /// Whether this is the span of a suite, which contains tests, and not of a test.
     pub is_suite: bool,
-    /// The reason, if any, for which the report itself leaves the place of the test in doubt.
+    /// The reason, if any, for which the place of the test is in doubt before [`find_doubts`] examines it.
     pub doubt: Option<Doubt>,
-    /// Whether the process under which the test is placed is the only one that can have run it.
+    /// Whether no process other than the one under which the test is placed, and its ancestors, can have run the test.
     pub sure_runner: bool,
     /// Whether one thread of the process under which the test is placed ran the test, and no other thread of this
     /// process can have run the test.

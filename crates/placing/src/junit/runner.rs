@@ -55,7 +55,7 @@ impl RunnerFacts {
     }
 
     /// The stretches of time in which a test can have begun or ended, if the process ran a suite with `tests` tests.
-    /// For a shell with at least `tests` children, the time in which its children ran counts as well. A shell with
+    /// For a shell with at least `tests` children, the time in which its descendants ran counts as well. A shell with
     /// fewer children is only a wrapper.
     pub fn active(&self, tests: usize) -> &Active {
         match &self.of_shell {

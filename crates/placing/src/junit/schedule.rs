@@ -2,8 +2,7 @@
 //!
 //! The search goes from processes to places: `candidates` lists the processes that can have run the suite, `lives`
 //! knows when they can have done so, `one_by_one` and `workers` make a schedule for such processes, with the places of
-//! the tests from
-//! `bounds` and `spans`. This file chooses among the schedules of all suites of a report.
+//! the tests from `bounds` and `spans`. This file chooses among the schedules of all suites of a report.
 
 mod bounds;
 mod candidates;
@@ -53,8 +52,9 @@ impl Placer<'_> {
         choices
     }
 
-    /// Computes the places of each suite's tests again. Times at which the suite's process certainly ran another suite
-    /// are now excluded. Suites for which `is_nested` is true are skipped, because they were placed together.
+    /// Computes the places of the tests again, for each suite with only one possible schedule. Times at which the
+    /// suite's process certainly ran another suite are now excluded. Suites for which `is_nested` is true are skipped,
+    /// because they were placed together; so are suites in which tests contain other tests.
     fn narrow(
         &mut self,
         suites: &[Suite],
@@ -111,8 +111,8 @@ impl Placer<'_> {
         let mut found = self.likely(suite, &groups, runner)?;
         let [named, _, commands] = &self.runners;
         if named.is_empty() && !found.iter().any(Schedule::is_measured) {
-            // No command line names the report, and no schedule (processes and times for the tests) is proven. So
-            // another process may fit as well, and all descendants of the recorded command are tried.
+            // No command line names the report, and no schedule is proven. So another process may fit as well, and all
+            // descendants of the recorded command are tried.
             let commands = commands.clone();
             let mut all = self.below(suite, &groups, &commands, None)?;
             for schedule in found {
@@ -123,8 +123,8 @@ impl Placer<'_> {
             }
             found = all;
         }
-        // If a schedule (processes and times for the tests) in a single thread is proven, schedules in processes with
-        // several threads are dropped: with many threads, many tests fit by chance.
+        // If a schedule in a single thread is proven, schedules in processes with several threads are dropped: with
+        // many threads, many tests fit by chance.
         let is_proven = |found: &Schedule| self.is_alone(found) && found.is_measured();
         if found.iter().any(is_proven) {
             found.retain(|found| self.is_alone(found));
@@ -152,9 +152,8 @@ impl Placer<'_> {
             }
         }
         let lists = std::mem::take(&mut self.runners);
-        // If the known runner has no schedule (times for the tests that fit its process), this runner may be one of
-        // several workers. So the recorded command, which is the last of the lists, is tried with all of its
-        // descendants.
+        // If the known runner has no schedule, this runner may be one of several workers. So the recorded command,
+        // which is the last of the lists, is tried with all of its descendants.
         let known = if runner.is_some() { lists.len() - 1 } else { 0 };
         let likely = lists.iter().skip(known);
         let mut found = likely.map(|likely| self.below(suite, groups, likely, None));

@@ -71,7 +71,7 @@ impl Place {
 
     /// Whether the beginning and the end of a test are known nearly exactly, for example because the test lies between
     /// two sleeps of its runner. `error` is the largest error of the test's length. The result is false if this error
-    /// is large, because an inexact length fits into many places by chance.
+    /// is large or the test is short (`NEARLY`), because an inexact or short length fits into many places by chance.
     pub fn is_exact(&self, length: i64, error: i64) -> bool {
         self.error().max(error) <= NEARLY && NEARLY < length
     }
@@ -225,8 +225,8 @@ mod tests {
         assert_eq!(places(&[test(600)], &(0..=1_100), &active), None);
     }
 
-    /// Checks that no schedule (process and times for the tests) is found if a test would have to begin or end while
-    /// its runner sleeps. Then another process ran the test, or the reported times mean something else.
+    /// Checks that no schedule is found if a test would have to begin or end while its runner sleeps. Then another
+    /// process ran the test, or the reported times mean something else.
     #[test]
     fn tests_across_a_sleep_have_no_schedule() {
         let active = Active::of(vec![(0, 100), (900, 1_000)]);

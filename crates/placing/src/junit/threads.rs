@@ -29,8 +29,8 @@ struct Named<'a> {
     threads: Vec<ThreadIx>,
 }
 
-/// The name of each thread of the recording that may have been named after a test. A thread with the same name as the
-/// thread that started it was not named after a test.
+/// The name of each thread of the recording that may have been named after a test: it is no main thread, it began and
+/// ended in the analyzed time, and its name differs from that of the thread that started it.
 fn named_threads(analysis: &Analysis) -> impl Iterator<Item = (&[u8], ThreadIx)> {
     let others = analysis
         .process_ids()

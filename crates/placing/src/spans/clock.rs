@@ -118,7 +118,7 @@ fn has_pids(file: &Spans, lookup: &Lookup<'_>) -> bool {
 /// The beginning of the imported file's clock on which most spans agree, and the error of this beginning, both in
 /// nanoseconds. Each span is matched with processes whose command lines have its words. A process begins or ends at
 /// about the same time as its span. Only one of the two times need fit, because a tool can wait for a free slot before
-/// it starts a process.
+/// it starts a process. `None` unless at least `AGREE` spans agree, and more than half of those with such a process.
 fn by_words(file: &Spans, named: &Candidates<'_>, lookup: &Lookup<'_>) -> Option<(i64, u64)> {
     let analysis = lookup.analysis;
     let mut zeros: Vec<(i64, usize)> = Vec::new();

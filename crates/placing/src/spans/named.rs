@@ -154,9 +154,10 @@ impl<'a> Candidates<'a> {
         found
     }
 
-    /// For each of the given spans, the process that has the span's words in its command line and lived at the span's
-    /// time. If a process fits several spans, only the nearest span gets this process. If two equally near processes
-    /// fit a span, and neither process is an ancestor of the other, the span gets no process.
+    /// For each of the given spans, the process that has the most of the span's words in its command line and lived
+    /// within the span's time (`LATE` is tolerated); of several, the nearest. If a process fits several spans, only the
+    /// one that fits best gets this process. If two processes fit a span equally well, up to the error of the clocks,
+    /// and neither is an ancestor of the other, the span gets no process.
     pub fn nearest(
         &self,
         file: &Spans,

@@ -42,8 +42,8 @@ impl Placer<'_> {
             .iter()
             .map(|process| signed(self.lookup.analysis.process(*process).start));
         let starts: Vec<i64> = starts.collect();
-        // The n-th thread does the same work in all processes of one program. So for each n, one schedule (processes
-        // and times for the tests) is tried in which the n-th threads ran all tests.
+        // The n-th thread does the same work in all processes of one program. So for each n, one schedule is tried in
+        // which the n-th threads ran all tests. It is taken if it is possible for exactly one n.
         let number = facts.iter().map(|facts| facts.threads.len()).min();
         let threads = (0..number.unwrap_or(0)).filter_map(|thread| {
             let active = starts.iter().zip(&facts);

@@ -142,7 +142,7 @@ impl<'a> Spans<'a> {
 struct WaitedChild {
     process: ProcessIx,
     start: i64,
-    /// The first and the last time in nanoseconds at which the runner waited for the child.
+    /// The first and the last time in nanoseconds at which the child ended a wait of the runner.
     waits: (i64, i64),
 }
 

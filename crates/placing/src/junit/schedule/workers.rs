@@ -38,7 +38,8 @@ struct Distribution {
     shares: Vec<Share>,
     /// Whether a single thread of each worker ran the worker's tests.
     is_one_thread: bool,
-    /// The number of threads that every worker has.
+    /// The number of threads that were tried: the smallest number of threads of a worker, or 0 if a worker has one
+    /// thread or very many.
     threads: usize,
 }
 
