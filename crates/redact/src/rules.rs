@@ -17,9 +17,9 @@ use crate::{context, expressions, forms, headers, looks, programs, stdin, urls};
 /// of a command line at most twice at each depth, because a value in quotes is read once more together with its name.
 const DEPTH: usize = 4;
 
-/// Texts of which one occurs in most command lines in which a rule can find a secret; the case of letters does not
-/// matter. [`Rules::may_apply`] recognizes the other such command lines by programs of the table and by values that
-/// look like a secret.
+/// Texts that show that a rule may find a secret in the command line that contains one. The case of letters does not
+/// matter. [`Rules::may_apply`] also looks for the texts of [`forms::HINTS`], for programs of the table and for
+/// values that look like a secret.
 #[rustfmt::skip]
 const HINTS: [&str; 78] = [
     "config:set", "env:set", "&u=", "?u=",
