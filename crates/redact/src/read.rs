@@ -21,7 +21,7 @@ pub struct Read<'a> {
     sets: bool,
     /// Whether the command sets variables of a cloud service, most of which are secrets (`config:set`).
     pub variables: bool,
-    /// Whether the command line had an access key of AWS, so that the secret for it follows.
+    /// Whether the command line had the id of an access key of AWS (`AKIA…`), so that the secret key may follow.
     access_key: bool,
     /// Whether the command line has a list whose entries have names and values, and an earlier word gave an entry a
     /// name that stands for a secret, as Helm's `env[0].name=API_TOKEN` does. The value of this entry is then a secret.

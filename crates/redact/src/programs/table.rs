@@ -35,8 +35,8 @@ pub(super) enum Place {
         apart: bool,
         after: Option<u8>,
     },
-    /// The secret is the word at this position after the subcommands. With `rest`, all later words
-    /// are secrets as well.
+    /// The secret is the word at this position after the subcommands, counted from 1 without options and their
+    /// values. With `rest`, all later words are secrets as well.
     Position {
         number: usize,
         rest: bool,
