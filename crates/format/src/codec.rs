@@ -72,7 +72,7 @@ pub const COLUMNS: usize = COLUMN_NAMES.len();
 pub enum Text {
     /// The kind of texts that are names of tasks.
     Comm,
-    /// The kind of texts that are paths, or the names of marks (named moments and spans).
+    /// The kind of texts that are paths, texts of marks (named moments and spans), or descriptions of missing facts.
     Path,
     /// The kind of texts that are names of disks, in events about requests to disks. This kind and all kinds after it
     /// have columns of their own, because an older reader skips the events with such texts. If the texts were among the
@@ -176,8 +176,8 @@ const UNIT: u64 = 512;
 /// The unit in ns of CPU times, which are stored as whole units and a rest. Some kernels count CPU time in ticks of
 /// whole milliseconds, so that the rest is 0.
 const TICK: u64 = 1_000_000;
-/// The largest number of recent tasks, and of recent cgroups, to which the events of a frame can refer by their place
-/// in a list.
+/// The largest number of recent tasks, of recent cgroups and of recent unrecorded tasks to which the events of a
+/// frame can refer by their place in a list.
 const RECENT: usize = 254;
 
 /// A disk that tasks have waited for: its numbers (major and minor), and its name.
@@ -190,7 +190,8 @@ pub struct FrameState {
     pub time: u64,
     /// The number of the kind of the event that is being written or read.
     pub kind: u8,
-    /// The last number of each column. The next number of the column is stored as the difference to it.
+    /// For each column: the last id that was stored as a difference. The next id is stored as the difference to this
+    /// one.
     last: Vec<u32>,
     tasks: Vec<(Tid, Tgid)>,
     cgroups: Vec<CgroupId>,
@@ -205,7 +206,7 @@ pub struct FrameState {
     /// The totals in the last account event of each task, by the task's id: run time, run delay, slices. The next
     /// account event is stored as the increases of these totals.
     pub accounts: HashMap<u32, [u64; 3]>,
-    /// The number of the TCP connection that was numbered last.
+    /// The number of the last new TCP connection.
     pub connection: u64,
     /// The internet addresses that have occurred in the frame so far.
     pub addresses: Vec<Address>,
@@ -215,9 +216,9 @@ pub struct FrameState {
     pub counters: Vec<Option<u64>>,
     /// The disks that the frame's events of kind `DiskWait` have named so far.
     pub disks: Vec<Disk>,
-    /// The number that the next new frame of a sampled stack gets.
+    /// The number that is expected for the next new frame of a sampled stack. The difference to it is stored.
     pub frame: u32,
-    /// The number that the next new sampled stack gets.
+    /// The number that is expected for the next new sampled stack. The difference to it is stored.
     pub stack: u32,
     /// For each mapped file, each process, and the kernel (the key): the offset or address of the last new stack frame
     /// in it. The next new frame in it is stored as the difference to this value.
@@ -244,7 +245,7 @@ impl FrameState {
         }
     }
 
-    /// The last number that was stored in the column `col`, for reading or updating it.
+    /// The last id that was stored as a difference for the column `col`; the caller may change it.
     #[allow(clippy::indexing_slicing)] // the array has a place for every `Col`
     pub fn last(&mut self, col: Col) -> &mut u32 {
         if self.last.is_empty() {
@@ -325,7 +326,8 @@ impl Bytes for Comm {
 /// One way to process the described fields of an event: to write them into columns, to read them from columns, or to
 /// pass their texts to a mask, which replaces secrets.
 pub trait Codec: Sized {
-    /// Whether this codec writes values into columns; otherwise it reads them from columns.
+    /// Whether this codec takes the values from an event, to write or to mask them; otherwise it reads them from
+    /// columns.
     const WRITES: bool;
 
     fn known(&mut self) -> &mut FrameState;
@@ -516,7 +518,8 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// Writes or reads a task, with its process, that occurs in the frame for the first time.
+    /// Writes or reads a task, with its process, that is not among the recent tasks of the frame, and adds it to
+    /// them.
     fn new_task(&mut self, tid: &mut Tid, tgid: &mut Tgid) -> Step {
         self.own_task(Col::NewTask, Col::NewTask, tid, tgid)?;
         to_new_front(&mut self.known().tasks, (*tid, *tgid));

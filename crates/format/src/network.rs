@@ -126,7 +126,7 @@ named! {
 }
 
 impl Ending {
-    /// The reason for a connection's end that is stored as this number.
+    /// The reason for a connection's end that is stored as this number; [`Ending::Failed`] for an unknown number.
     pub fn of(number: u8) -> Ending {
         let known = Ending::ALL.get(usize::from(number));
         known.copied().unwrap_or(Ending::Failed)

@@ -136,7 +136,7 @@ pub struct Function {
     /// The source file in which the function is defined; empty if it is unknown.
     #[serde(serialize_with = "show::text")]
     pub file: Box<[u8]>,
-    /// The line in the source file at which the function begins; 0 if it is unknown.
+    /// The line in the source file to which the frame's address belongs; 0 if it is unknown.
     pub line: u32,
 }
 

@@ -174,7 +174,6 @@ pub struct Recent {
 
 #[allow(clippy::indexing_slicing)] // An index of four bits is below RANKS.
 impl Recent {
-    /// Creates a list of recent tasks that has no tasks yet.
     pub fn new() -> Recent {
         Recent {
             places: [NOBODY; RANKS],
