@@ -326,8 +326,8 @@ pub fn is_bare_key(name: &[u8]) -> bool {
     last_parts(name) == ["key"]
 }
 
-/// Whether the value of a setting is a word in small letters or a constant of at most 20 characters, and therefore no
-/// secret key: `primary`, `KEY_F1`.
+/// Whether the value of a setting, up to the first comma, has at most 20 characters and is a word in small letters or
+/// a constant, and therefore no secret key: `primary`, `KEY_F1`.
 pub fn is_plain(value: &[u8]) -> bool {
     let value = value.split(|b| *b == b',').next().unwrap_or_default();
     let small = |b: &u8| b.is_ascii_lowercase() || b"-_.".contains(b);

@@ -228,9 +228,9 @@ impl<'a> Options<'a> {
         self.subcommand
     }
 
-    /// Whether the word stands where a program is named: as the first word of a command, or as the name of a program
-    /// of the table that this word may name. If the word names a program of the table, the rules of that program
-    /// apply to the words that follow.
+    /// Whether the word is taken for the name of a program, or for an assignment before that name. The first word of
+    /// a command is taken for a program even if the table does not have it. The rules of a program that the table has
+    /// then apply to the words that follow.
     fn starts(&mut self, word: &[u8]) -> bool {
         if word == b"--" {
             self.ready = self.kind != ProgramKind::Text;

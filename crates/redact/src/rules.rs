@@ -190,8 +190,8 @@ fn joins_generated(word: &[u8]) -> bool {
     }
 }
 
-/// Whether an argument, or a word of a script in it, names a program of the table or may be a token, the value of an
-/// option with a secret, or an address with a password.
+/// Whether an argument, or a word of a script in it, names a program for which the table has rules, or may be a
+/// token, the value of an option with a secret, or an address with a password.
 fn may_hold(arg: &[u8]) -> bool {
     let plain = !arg.iter().any(u8::is_ascii_whitespace);
     if plain {

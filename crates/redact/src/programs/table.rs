@@ -43,7 +43,7 @@ pub(super) enum Place {
         after: Option<u8>,
         only: Only,
     },
-    /// The secret is the last word of the command line.
+    /// The secret is the last word of the command.
     Last,
 }
 
