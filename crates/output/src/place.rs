@@ -19,7 +19,7 @@ use nix::unistd::Uid;
 /// The kernel's limit of links that one path may lead through (path_resolution(7)).
 const LINKS: usize = 40;
 
-/// The name of a file in a directory that is open.
+/// An open directory, and the name of a file in it, which need not exist yet.
 #[derive(Debug)]
 pub struct At {
     directory: OwnedFd,

@@ -3,7 +3,7 @@
 
 use nix::errno::Errno;
 
-/// The exit status when `tr` failed before COMMAND ran.
+/// The exit status when `tr` itself failed before COMMAND ran, or does not know the status of COMMAND.
 pub const FAILED: u8 = 125;
 /// The exit status of `tr` if it ended COMMAND because a limit was reached, such as one of time.
 pub const TIMED_OUT: u8 = 124;
