@@ -61,7 +61,7 @@ pub struct Header {
     /// The number of events in the frame or, if it belongs to the index, of rows.
     pub events: u64,
     /// The smallest time of the frame's events in ns. In the summary's frame, it is the time of the recording's end;
-    /// in a frame of the index, the smallest time of the events that the rows describe; otherwise 0.
+    /// in a frame of the index, the smallest time of an event of the described frames; otherwise 0.
     pub min: u64,
     /// The largest time of the frame's events in ns; in other frames as for `min`.
     pub max: u64,

@@ -180,9 +180,9 @@ impl Frames {
     }
 }
 
-/// Decodes one frame of a trace's index and appends its rows to `rows`. The new rows must continue those
-/// in `rows`, and the frames that they describe must end at or before the byte `end`, so the length of the
-/// file limits their number.
+/// Decodes one frame of a trace's index and appends its rows to `rows`. The new rows must continue those in `rows`,
+/// and the frames that they describe must end at or before the byte `end`, so the length of the file limits the
+/// number of rows.
 pub fn read(
     payload: &[u8],
     end: u64,

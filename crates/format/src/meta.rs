@@ -396,8 +396,8 @@ pub struct Summary {
     pub reason: EndReason,
     /// The CPU time and the wall time that tracing cost.
     pub cost: Cost,
-    /// The numbers of events in the trace, by kind. [`crate::writer::Writer::finish`] ignores this field and
-    /// writes the numbers that it has counted. `None` if the writer did not count.
+    /// The numbers of the trace's events by kind, and other facts about the events. [`crate::writer::Writer::finish`]
+    /// ignores this field and writes the numbers that it has counted. `None` if the writer did not count.
     pub tally: Option<Tally>,
     /// The resources that COMMAND used, if it ran without tracing.
     pub usage: Option<Usage>,
