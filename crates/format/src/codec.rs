@@ -198,21 +198,21 @@ pub struct FrameState {
     /// The processes and names of the unrecorded tasks that recent events of kind [`Others`](crate::event::Others)
     /// named, the most recent first.
     pub others: Vec<(Tgid, Comm)>,
-    /// The start time in ns of the task in the last snapshot event, which shows the state of a living task.
+    /// The start time in ns of the task in the previous snapshot event, which shows the state of a living task.
     pub start: u64,
     /// The figures in the exit events of tasks, by the task's id: run time, voluntary and involuntary switches,
     /// delays. The tasks' final events are stored as increases of these figures.
     pub exits: HashMap<u32, [Option<u64>; 6]>,
-    /// The totals in the last account event of each task, by the task's id: run time, run delay, slices. The next
+    /// The totals in the previous account event of each task, by the task's id: run time, run delay, slices. The next
     /// account event is stored as the increases of these totals.
     pub accounts: HashMap<u32, [u64; 3]>,
-    /// The number of the last new TCP connection.
+    /// The number of the previous new TCP connection.
     pub connection: u64,
     /// The internet addresses that have occurred in the frame so far.
     pub addresses: Vec<Address>,
     /// The position of each internet address in `addresses`. Only a writer needs it.
     pub address_at: HashMap<Address, usize>,
-    /// The values of the machine's counters at the last sample, by the number of the counter.
+    /// The values of the machine's counters at the previous sample, by the number of the counter.
     pub counters: Vec<Option<u64>>,
     /// The disks that the frame's events of kind `DiskWait` have named so far.
     pub disks: Vec<Disk>,
@@ -220,10 +220,10 @@ pub struct FrameState {
     pub frame: u32,
     /// The number that is expected for the next new sampled stack. The difference to it is stored.
     pub stack: u32,
-    /// For each mapped file, each process, and the kernel (the key): the offset or address of the last new stack frame
-    /// in it. The next new frame in it is stored as the difference to this value.
+    /// For each mapped file, each process, and the kernel (the key): the offset or address of the previous new stack
+    /// frame in it. The next new frame in it is stored as the difference to this value.
     pub offsets: HashMap<u64, u64>,
-    /// For samples of stacks on a CPU and for samples off CPU: the length of time in ns that the last such sample
+    /// For samples of stacks on a CPU and for samples off CPU: the length of time in ns that the previous such sample
     /// stands for. The length of the next sample of the same kind is stored as the difference from this one.
     pub ns: [u64; 2],
     /// The number of bytes of strings that were read from the frame so far. This number has a limit, because short
@@ -426,7 +426,8 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// Writes or reads an id, which is stored as the difference to the last id that was stored for the column `last`.
+    /// Writes or reads an id, which is stored as the difference to the previous id that was stored for the column
+    /// `last`.
     fn step(&mut self, col: Col, last: Col, value: &mut u32) -> Step {
         let from = *self.known().last(last);
         self.diff(col, value, from)?;

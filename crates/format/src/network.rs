@@ -143,8 +143,8 @@ impl ConnectionId {
         Ok(())
     }
 
-    /// Writes or reads the number of an earlier connection, which is stored as its difference from the number of the
-    /// last new connection.
+    /// Writes or reads the number of an earlier connection, which is stored as its distance before the number of the
+    /// most recent new connection.
     fn again<C: Codec>(&mut self, c: &mut C) -> Step {
         let last = c.known().connection;
         let mut back = last.wrapping_sub(self.0);
