@@ -14,8 +14,8 @@ pub fn is_aws_key(text: &[u8]) -> bool {
         && has(u8::is_ascii_digit)
 }
 
-/// Whether a text has at least 16 characters, among them three letters and three digits, and the other characters are
-/// only `-`, `_` and `=`, at most a sixth of the text. Many tokens have this form. Hexadecimal digests have it, too,
+/// Whether a text has at least 16 characters: at least three letters, at least three digits, and otherwise only `-`,
+/// `_` and `=`, which are at most a sixth of the text. Many tokens have this form. Hexadecimal digests have it, too,
 /// so the check is used only where a secret is likely.
 pub fn is_code(text: &[u8]) -> bool {
     let digits = text.iter().filter(|b| b.is_ascii_digit()).count();
