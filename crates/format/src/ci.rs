@@ -9,7 +9,8 @@ pub struct System {
     pub name: &'static str,
     /// The address of the page that documents the environment variables of the CI system.
     pub source: &'static str,
-    /// The prefix of the names of this CI system's environment variables, which no other CI system uses.
+    /// The prefixes, with blanks between them, by which a job of this CI system is recognized: the name of at least
+    /// one recorded variable begins with one of them. An empty prefix fits every variable.
     pub prefix: &'static str,
     /// The identifiers of a job that the CI system provides: the name and the templates of each.
     pub identifiers: &'static [(&'static str, &'static [&'static str])],

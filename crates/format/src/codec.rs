@@ -72,7 +72,7 @@ pub const COLUMNS: usize = COLUMN_NAMES.len();
 pub enum Text {
     /// The kind of texts that are names of tasks.
     Comm,
-    /// The kind of texts that are paths, or the names of marks (named moments and spans).
+    /// The kind of texts that are paths, texts of marks (named moments and spans), or descriptions of missing facts.
     Path,
     /// The kind of texts that are names of disks, in events about requests to disks. This kind and all kinds after it
     /// have columns of their own, because an older reader skips the events with such texts. If the texts were among the
@@ -176,8 +176,8 @@ const UNIT: u64 = 512;
 /// The unit in ns of CPU times, which are stored as whole units and a rest. Some kernels count CPU time in ticks of
 /// whole milliseconds, so that the rest is 0.
 const TICK: u64 = 1_000_000;
-/// The largest number of recent tasks, and of recent cgroups, to which the events of a frame can refer by their place
-/// in a list.
+/// The largest number of recent tasks, of recent cgroups and of recent unrecorded tasks to which the events of a
+/// frame can refer by their place in a list.
 const RECENT: usize = 254;
 
 /// A disk that tasks have waited for: its numbers (major and minor), and its name.
@@ -190,39 +190,40 @@ pub struct FrameState {
     pub time: u64,
     /// The number of the kind of the event that is being written or read.
     pub kind: u8,
-    /// The last number of each column. The next number of the column is stored as the difference to it.
+    /// For each column: the last id that was stored as a difference. The next id is stored as the difference to this
+    /// one.
     last: Vec<u32>,
     tasks: Vec<(Tid, Tgid)>,
     cgroups: Vec<CgroupId>,
     /// The processes and names of the unrecorded tasks that recent events of kind [`Others`](crate::event::Others)
     /// named, the most recent first.
     pub others: Vec<(Tgid, Comm)>,
-    /// The start time in ns of the task in the last snapshot event, which shows the state of a living task.
+    /// The start time in ns of the task in the previous snapshot event, which shows the state of a living task.
     pub start: u64,
     /// The figures in the exit events of tasks, by the task's id: run time, voluntary and involuntary switches,
     /// delays. The tasks' final events are stored as increases of these figures.
     pub exits: HashMap<u32, [Option<u64>; 6]>,
-    /// The totals in the last account event of each task, by the task's id: run time, run delay, slices. The next
+    /// The totals in the previous account event of each task, by the task's id: run time, run delay, slices. The next
     /// account event is stored as the increases of these totals.
     pub accounts: HashMap<u32, [u64; 3]>,
-    /// The number of the TCP connection that was numbered last.
+    /// The number of the previous new TCP connection.
     pub connection: u64,
     /// The internet addresses that have occurred in the frame so far.
     pub addresses: Vec<Address>,
     /// The position of each internet address in `addresses`. Only a writer needs it.
     pub address_at: HashMap<Address, usize>,
-    /// The values of the machine's counters at the last sample, by the number of the counter.
+    /// The values of the machine's counters at the previous sample, by the number of the counter.
     pub counters: Vec<Option<u64>>,
     /// The disks that the frame's events of kind `DiskWait` have named so far.
     pub disks: Vec<Disk>,
-    /// The number that the next new frame of a sampled stack gets.
+    /// The number that is expected for the next new frame of a sampled stack. The difference to it is stored.
     pub frame: u32,
-    /// The number that the next new sampled stack gets.
+    /// The number that is expected for the next new sampled stack. The difference to it is stored.
     pub stack: u32,
-    /// For each mapped file, each process, and the kernel (the key): the offset or address of the last new stack frame
-    /// in it. The next new frame in it is stored as the difference to this value.
+    /// For each mapped file, each process, and the kernel (the key): the offset or address of the previous new stack
+    /// frame in it. The next new frame in it is stored as the difference to this value.
     pub offsets: HashMap<u64, u64>,
-    /// For samples of stacks on a CPU and for samples off CPU: the length of time in ns that the last such sample
+    /// For samples of stacks on a CPU and for samples off CPU: the length of time in ns that the previous such sample
     /// stands for. The length of the next sample of the same kind is stored as the difference from this one.
     pub ns: [u64; 2],
     /// The number of bytes of strings that were read from the frame so far. This number has a limit, because short
@@ -244,7 +245,7 @@ impl FrameState {
         }
     }
 
-    /// The last number that was stored in the column `col`, for reading or updating it.
+    /// The last id that was stored as a difference for the column `col`; the caller may change it.
     #[allow(clippy::indexing_slicing)] // the array has a place for every `Col`
     pub fn last(&mut self, col: Col) -> &mut u32 {
         if self.last.is_empty() {
@@ -325,7 +326,8 @@ impl Bytes for Comm {
 /// One way to process the described fields of an event: to write them into columns, to read them from columns, or to
 /// pass their texts to a mask, which replaces secrets.
 pub trait Codec: Sized {
-    /// Whether this codec writes values into columns; otherwise it reads them from columns.
+    /// Whether this codec takes the values from an event, to write or to mask them; otherwise it reads them from
+    /// columns.
     const WRITES: bool;
 
     fn known(&mut self) -> &mut FrameState;
@@ -424,7 +426,8 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// Writes or reads an id, which is stored as the difference to the last id that was stored for the column `last`.
+    /// Writes or reads an id, which is stored as the difference to the previous id that was stored for the column
+    /// `last`.
     fn step(&mut self, col: Col, last: Col, value: &mut u32) -> Step {
         let from = *self.known().last(last);
         self.diff(col, value, from)?;
@@ -516,7 +519,8 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// Writes or reads a task, with its process, that occurs in the frame for the first time.
+    /// Writes or reads a task, with its process, that is not among the recent tasks of the frame, and adds it to
+    /// them.
     fn new_task(&mut self, tid: &mut Tid, tgid: &mut Tgid) -> Step {
         self.own_task(Col::NewTask, Col::NewTask, tid, tgid)?;
         to_new_front(&mut self.known().tasks, (*tid, *tgid));

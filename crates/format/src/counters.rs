@@ -94,7 +94,8 @@ counters! {
     AvailableMemory = 17, "available_memory", Bytes;
     /// The mean frequency of the CPUs (`scaling_cur_freq`).
     Frequency = 18, "frequency", Frequency;
-    /// The sum of the resident memory of all recorded processes, in bytes (`rss_stat`).
+    /// The sum of the resident memory of all recorded processes, in bytes (`rss_stat`). Shared pages count for each
+    /// process.
     Resident = 19, "resident", Bytes;
     /// The limit for the memory of COMMAND's cgroup, in bytes (`memory.max`).
     CgroupMemoryLimit = 20, "cgroup_memory_limit", Bytes;
@@ -116,7 +117,8 @@ pub(crate) const COUNTERS: usize = Counter::ALL.len();
 pub struct Counters(Box<[Option<u64>; COUNTERS]>);
 
 impl Counters {
-    /// The value of a counter at the moment of this sample; `None` if the kernel does not have it.
+    /// The value of a counter at the moment of this sample; `None` if it is not known, for example because the kernel
+    /// does not have the counter.
     pub fn get(&self, counter: Counter) -> Option<u64> {
         self.0.get(counter as usize).copied().flatten()
     }

@@ -83,9 +83,9 @@ pub enum Fault {
     /// The trace file ends inside the frame.
     #[error("{needed} bytes needed, {left} left")]
     Short {
-        /// The number of bytes that the incomplete frame needs.
+        /// The length in bytes of the frame's header or payload, whichever is incomplete.
         needed: u64,
-        /// The number of bytes that the file still has from the start of the frame on.
+        /// The number of bytes from the beginning of this header or payload to the end of the file.
         left: u64,
     },
     /// A length or count in the frame is larger than the format allows.
@@ -106,7 +106,7 @@ pub enum Fault {
     /// library.
     #[error("cannot be decompressed: {0}")]
     Decompress(String),
-    /// The index of the trace names another frame at the offset at which this frame was found.
+    /// The frame differs from what the index, or an earlier reading of the file, says about the frame at this offset.
     #[error("differs from its index entry")]
     Index,
     /// Frames are missing before this frame. The number is the number of missing frames.

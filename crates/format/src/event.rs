@@ -5,8 +5,8 @@
 //! The words of the kernel and of this project:
 //!
 //! - *task*: a thread; named by its [`Tid`].
-//! - *process*: a thread group; named by its [`Tgid`], which is the tid of its
-//!   first thread (the *leader*) unless another thread has called `exec`.
+//! - *process*: a thread group; named by its [`Tgid`], which is the tid of its *leader*. The leader is the thread
+//!   with which the process began, or the last one that called `exec`: this thread takes over the tid.
 //! - *on-CPU*: switch-in to switch-out. *off-CPU*: switch-out to switch-in.
 //! - *run-queue latency*: from the waking (or from a preempted switch-out) to
 //!   the switch-in.
@@ -227,8 +227,7 @@ kinds! {
     CgroupPath(it: CgroupPath) = 6, "cgroup_path", Recorder;
     /// A task was moved to another cgroup.
     CgroupMove(it: CgroupMove) = 7, "cgroup_move", Ring;
-    /// A task that was alive when the recording began, or that has come into the followed
-    /// cgroup.
+    /// A task was alive when the recording began to see it. The event has the task's state.
     Snapshot(it: Snapshot) = 8, "snapshot", Recorder;
     /// Some events of one stream (of a CPU, for example) could not be recorded.
     Lost(it: Lost) = 9, "lost", Recorder;
@@ -239,7 +238,7 @@ kinds! {
     Watermark = 11, "progress", Recorder;
     /// A user or a program has named a moment, or the beginning or the end of a span.
     Mark(it: Mark) = 12, "mark", Recorder;
-    /// The CPU time, the run-queue time and the number of switches of a task so far, as the kernel counts them.
+    /// The CPU time, the run-queue time and the number of switch-ins of a task so far, as the kernel counts them.
     Account(it: Account) = 13, "account", Ring;
     /// The recorder no longer follows a task, so that the task's later events are not recorded.
     Detached(it: Detached) = 14, "detached", Ring;

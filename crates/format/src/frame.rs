@@ -58,11 +58,12 @@ pub struct Header {
     pub seq: u64,
     /// The length of the frame's payload in bytes.
     pub payload: u64,
-    /// The number of events that the frame holds.
+    /// The number of events in the frame or, if it belongs to the index, of rows.
     pub events: u64,
-    /// The smallest time of an event of the frame in ns; 0 if the frame has no events.
+    /// The smallest time of the frame's events in ns. In the summary's frame, it is the time of the recording's end;
+    /// in a frame of the index, the smallest time of an event of the described frames; otherwise 0.
     pub min: u64,
-    /// The largest time of an event of the frame in ns; 0 if the frame has no events.
+    /// The largest time of the frame's events in ns; in other frames as for `min`.
     pub max: u64,
     /// The checksum (CRC-32) of the frame's payload.
     pub crc: u32,

@@ -19,7 +19,8 @@ impl Ktime {
     }
 }
 
-/// A task (thread) id in the initial pid namespace. 0 is the idle task of any CPU.
+/// A task (thread) id in the initial pid namespace or, if BPF programs did not record the trace, in that of the
+/// recorder. 0 is the idle task of any CPU.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -30,7 +31,7 @@ impl Tid {
     pub const IDLE: Tid = Tid(0);
 }
 
-/// A process (thread group) id in the initial pid namespace.
+/// A process (thread group) id, in the same pid namespace as a [`Tid`].
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]

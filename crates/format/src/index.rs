@@ -15,8 +15,8 @@ use crate::Fault;
 /// One row of a trace's index. It describes one frame of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The header of the frame that the row describes. The index does not contain the header's checksum,
-    /// so the checksum is 0 here.
+    /// The header of the frame that the row describes. The index does not contain the payload's checksum, so it is 0
+    /// in a row that was read from the index.
     pub header: Header,
     pub offset: u64,
     /// The length of the described frame in bytes, including its header.
@@ -180,9 +180,9 @@ impl Frames {
     }
 }
 
-/// Decodes one frame of a trace's index and appends its rows to `rows`. The new rows must continue those
-/// in `rows`, and the frames that they describe must end at or before the byte `end`, so the length of the
-/// file limits their number.
+/// Decodes one frame of a trace's index and appends its rows to `rows`. The new rows must continue those in `rows`,
+/// and the frames that they describe must end at or before the byte `end`, so the length of the file limits the
+/// number of rows.
 pub fn read(
     payload: &[u8],
     end: u64,

@@ -36,7 +36,7 @@ pub const STRINGS: u64 = 24 << 20;
 /// The largest number of [`CallSum`](crate::counters::CallSum) in one lifecycle frame. Each has the sums over one
 /// process's calls of one system call.
 pub const CALLS: u64 = 1 << 16;
-/// The largest number of new stacks, and of new functions, that one lifecycle frame may define.
+/// The largest number of new stacks and of names of functions together that one lifecycle frame may have.
 pub const STACKS: u64 = 1 << 20;
 /// The largest length in bytes of a frame's header, counted from after the byte that stores this length.
 pub const HEADER: u64 = 255;

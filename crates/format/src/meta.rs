@@ -114,7 +114,7 @@ pub struct KernelName<'a> {
     pub build: &'a str,
 }
 
-/// The text as a file stores it.
+/// Writes the three parts with blanks between them, as [`Metadata::kernel`] has them.
 impl fmt::Display for KernelName<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{} {} {}", self.system, self.release, self.build)
@@ -184,7 +184,7 @@ impl std::fmt::Display for Missing {
 }
 
 impl Metadata {
-    /// Whether the recording has every switch of tasks on every CPU, apart from lost events.
+    /// Whether the recording follows all tasks on all CPUs. If it has switches, then only lost ones are missing.
     pub fn sees_all_cpus(&self) -> bool {
         self.scope == Scope::All && self.options.cpus.is_empty()
     }
@@ -326,12 +326,13 @@ pub enum Scope {
 /// The settings with which a recording was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
-    /// The longest argument vector of a program that is recorded, in bytes.
+    /// The largest number of bytes of an argument vector that are recorded. A longer one is cut.
     pub argv_limit: u32,
     /// The CPUs whose events were recorded; empty if all CPUs were recorded.
     pub cpus: Vec<CpuId>,
-    /// The CPUs on which the followed processes could run at the start (their affinity, which a cpuset
-    /// narrows), if these are not all CPUs that were online.
+    /// The CPUs on which COMMAND, or at least one of the processes that were followed from the start, could run at
+    /// the start (affinity, which a cpuset narrows). `None` if these are all CPUs that were online, or if they are
+    /// not known.
     pub allowed: Option<Vec<CpuId>>,
     /// The memory of all slots and rings between the kernel and the recorder together, in bytes.
     pub buffer: u64,
@@ -385,7 +386,7 @@ impl StateName {
 /// The summary of a recording, written at its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// The time at which the recording ended. All events before that time are in the trace.
+    /// The time at which the recording ended. All events before that time are in the trace, except for lost ones.
     pub end: Ktime,
     /// The readings of the machine's other clocks at the time `end`.
     pub end_clock: Clock,
@@ -395,8 +396,8 @@ pub struct Summary {
     pub reason: EndReason,
     /// The CPU time and the wall time that tracing cost.
     pub cost: Cost,
-    /// The numbers of events in the trace, by kind. [`crate::writer::Writer::finish`] ignores this field and
-    /// writes the numbers that it has counted. `None` if the writer did not count.
+    /// The numbers of the trace's events by kind, and other facts about the events. [`crate::writer::Writer::finish`]
+    /// ignores this field and writes the numbers that it has counted. `None` if the writer did not count.
     pub tally: Option<Tally>,
     /// The resources that COMMAND used, if it ran without tracing.
     pub usage: Option<Usage>,
@@ -466,7 +467,7 @@ pub struct Usage {
     pub user_ns: u64,
     /// The CPU time in the kernel of COMMAND and its descendants, in ns.
     pub system_ns: u64,
-    /// The largest resident set of any single process of COMMAND, in bytes.
+    /// The largest resident set that any one of COMMAND and its descendants has had, in bytes.
     pub max_rss: u64,
     /// The number of page faults of COMMAND and its descendants that needed no I/O.
     pub minor_faults: u64,

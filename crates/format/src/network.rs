@@ -126,7 +126,7 @@ named! {
 }
 
 impl Ending {
-    /// The reason for a connection's end that is stored as this number.
+    /// The reason for a connection's end that is stored as this number; [`Ending::Failed`] for an unknown number.
     pub fn of(number: u8) -> Ending {
         let known = Ending::ALL.get(usize::from(number));
         known.copied().unwrap_or(Ending::Failed)
@@ -143,8 +143,8 @@ impl ConnectionId {
         Ok(())
     }
 
-    /// Writes or reads the number of an earlier connection, which is stored as its difference from the number of the
-    /// last new connection.
+    /// Writes or reads the number of an earlier connection, which is stored as its distance before the number of the
+    /// most recent new connection.
     fn again<C: Codec>(&mut self, c: &mut C) -> Step {
         let last = c.known().connection;
         let mut back = last.wrapping_sub(self.0);

@@ -19,7 +19,7 @@ pub struct Outline {
     pub meta: Metadata,
     /// The summary of the trace.
     pub summary: Summary,
-    /// The numbers of the trace's events, by kind.
+    /// The numbers of the trace's events by kind, and other facts about the events.
     pub tally: Tally,
     /// The length of the whole trace file in bytes.
     pub bytes: u64,

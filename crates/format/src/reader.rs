@@ -48,7 +48,7 @@ pub struct Trace {
 }
 
 thread_local! {
-    /// The decoder of frames that each thread keeps, because its buffers are costly to allocate.
+    /// The decoder of scheduling frames that each thread keeps, because its buffers are costly to allocate.
     static DECODER: RefCell<Decoder> = RefCell::default();
 }
 

@@ -88,7 +88,7 @@ impl Timeout {
     pub const NONE: Timeout = Timeout(1);
     /// The system call has a time-out of unknown length.
     pub const SOME: Timeout = Timeout(2);
-    /// The system call has a time-out of 20 minutes or more.
+    /// The system call has a time-out of 6 * 2^38 ns (27 minutes) or more.
     pub const LONGEST: Timeout = Timeout(Timeout::LAST);
     /// The number of the class of the shortest time-outs, from 0 to below 2^10 ns.
     const SHORT: u8 = 3;

@@ -7,8 +7,7 @@ use crate::codec::{Codec, Col, Step, Stored};
 use crate::ids::{Ktime, Stream, Tid};
 use crate::{show, Fault};
 
-/// Some events of one stream could not be recorded. The event for the loss has the time of the first lost
-/// event.
+/// Some events of one stream, between the event's time and `until`, could not be recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Lost {
     /// The stream of events (of a CPU, for example) that has lost events.
@@ -16,7 +15,7 @@ pub struct Lost {
     pub stream: Stream,
     /// The number of lost events, if it is known.
     pub count: Option<u64>,
-    /// The time of the last lost event.
+    /// The end of the time in which events of the stream were lost.
     pub until: Ktime,
     /// The reason why the events of this stream were lost.
     pub cause: LossCause,
@@ -74,7 +73,7 @@ pub struct Clock {
     /// The reading of `CLOCK_BOOTTIME` in ns. This clock continues while the machine is suspended; `CLOCK_MONOTONIC`
     /// does not.
     pub boot: u64,
-    /// The reading of `CLOCK_REALTIME` in ns since 1970.
+    /// The reading of `CLOCK_REALTIME` in ns since 1970; 0 if it was not recorded.
     pub real: u64,
 }
 
@@ -174,7 +173,7 @@ pub enum Point {
     Moment,
     /// The mark stands for the beginning of a span.
     Begin,
-    /// The mark stands for the end of the span with the same name.
+    /// The mark stands for the end of the span with the same name, id and thread.
     End,
 }
 

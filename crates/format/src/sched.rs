@@ -12,7 +12,8 @@ pub mod flag {
     pub const IOWAIT: u8 = 0x20;
     /// An interrupt is the cause of the waking, not the running task. Only a waking has this bit.
     pub const IRQ: u8 = 0x08;
-    /// The waking happened in a softirq, a deferred part of an interrupt. Only a waking has this bit.
+    /// The waking happened in a softirq, a deferred part of an interrupt. Without [`IRQ`], the running task itself
+    /// raised the softirq by sending data. Only a waking has this bit.
     pub const SOFTIRQ: u8 = 0x10;
     /// The waking is the first wake-up of a new task. Only a waking has this bit.
     pub const NEW: u8 = 0x02;
@@ -45,7 +46,8 @@ pub struct SchedBlock {
     pub timeout: Vec<u8>,
 }
 
-/// Whether a scheduling event is a task's switch-out into a sleep. Only such an event has a reason.
+/// Whether a scheduling event is a task's switch-out into a sleep, or the last switch-out of a dead task. Only such
+/// events have a reason.
 #[inline(always)]
 pub fn sleeps(flags: u8, state: u16) -> bool {
     flags & (flag::WAKING | flag::PREEMPT) == 0 && state != 0
@@ -251,12 +253,10 @@ impl Open {
         self.time.len()
     }
 
-    /// The number of scheduling events in the block.
     pub fn len(&self) -> usize {
         self.time.len()
     }
 
-    /// Removes all scheduling events from the block, but keeps the memory for new ones.
     pub fn clear(&mut self) {
         self.time.clear();
         self.rest.clear();

@@ -271,7 +271,6 @@ impl<M: Mask> Fields for Pass<'_, M> {
     }
 }
 
-/// Passes each text of the metadata or the summary to the mask.
 fn pass<T: Section>(value: &mut T, mask: &mut impl Mask) -> Step {
     value.fields(&mut Pass(mask))
 }

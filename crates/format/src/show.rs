@@ -52,7 +52,7 @@ pub fn stream<S: Serializer>(stream: &Stream, to: S) -> Shown<S> {
     })
 }
 
-/// Serializes a task and its process, or null if the event names no task.
+/// Serializes a task and its process as the entries `tid` and `tgid`. Both are null if the event names no task.
 pub fn task<S: Serializer>(task: &Option<(Tid, Tgid)>, to: S) -> Shown<S> {
     let mut map = to.serialize_map(Some(2))?;
     map.serialize_entry("tid", &task.map(|task| task.0))?;

@@ -25,7 +25,7 @@ pub const BUILD_ID: usize = 64;
 /// it has none, by its path and its identity from stat(2).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Module {
-    /// The number of the executed file. A later event with the same number adds facts about the file.
+    /// The number of the executed file. A later event with the same number replaces this one.
     pub number: u32,
     /// The build id of the executed file (`NT_GNU_BUILD_ID`), at most [`BUILD_ID`] bytes; empty if the kernel found
     /// none.
@@ -121,7 +121,7 @@ impl Sample {
 /// The names of the functions that a frame of a sampled stack is in.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Symbol {
-    /// The number of the frame whose functions the event names.
+    /// The number of the frame whose functions the event names. A later event for the same frame replaces this one.
     pub frame: u32,
     /// The outermost function at the frame's address, then the functions that are inlined there, at most [`INLINED`].
     pub functions: Box<[Function]>,
@@ -136,7 +136,7 @@ pub struct Function {
     /// The source file in which the function is defined; empty if it is unknown.
     #[serde(serialize_with = "show::text")]
     pub file: Box<[u8]>,
-    /// The line in the source file at which the function begins; 0 if it is unknown.
+    /// The line in the source file to which the frame's address belongs; 0 if it is unknown.
     pub line: u32,
 }
 

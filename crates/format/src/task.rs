@@ -114,11 +114,9 @@ pub struct Delays {
     pub swap: Option<u64>,
 }
 
-/// The columns for the three delays of an event of kind [`Exit`]: the times in run queues, in waits for block I/O and
-/// in waits for swap.
+/// The columns for the three delays of an event of kind [`Exit`], in the order of [`Delays::sums`].
 const EXIT_DELAYS: [Col; 3] = [Col::RunDelay, Col::BlockDelay, Col::SwapDelay];
-/// The columns for the three delays of an event of kind [`Final`]: the times in run queues, in waits for block I/O and
-/// in waits for swap.
+/// The columns for the three delays of an event of kind [`Final`], in the order of [`Delays::sums`].
 const FINAL_DELAYS: [Col; 3] = [
     Col::FinalRunDelay,
     Col::FinalBlockDelay,
@@ -287,7 +285,7 @@ pub struct Rename {
     pub tid: Tid,
     /// The process of the task that has changed its name.
     pub tgid: Tgid,
-    /// The new name of the task, which has changed it without an exec.
+    /// The new name (comm) of the task.
     pub comm: Comm,
 }
 
@@ -337,7 +335,8 @@ impl Stored for CgroupMove {
     }
 }
 
-/// The state of a task that was alive when the recording began, or when it came into the followed cgroup.
+/// The state of a task that was alive when the recording began to see it: at the start of the recording, or later,
+/// for example when the task came into the followed cgroup.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Snapshot {
     /// The task whose state is recorded.
@@ -358,14 +357,15 @@ pub struct Snapshot {
     pub argv: Argv,
     /// The raw bits of the kernel's state of the task at the event's time.
     pub state: u16,
-    /// Whether the task was on a CPU at the event's time. If it was not and its state is 0, it was runnable.
+    /// Whether the task was on a CPU at the event's time. If it was on no CPU and its state is 0, it waited for a
+    /// CPU.
     pub on_cpu: bool,
     /// Whether the living task is a kernel thread.
     pub kthread: bool,
     /// Whether the recording follows the task. Other tasks are recorded only because they may wake followed
     /// tasks.
     pub followed: bool,
-    /// The exact CPU time that the task had before the recording, in ns.
+    /// The exact CPU time of the task up to the event's time, in ns.
     pub sum_exec_runtime: u64,
 }
 
@@ -505,8 +505,8 @@ impl Stored for Detached {
     }
 }
 
-/// A task has ended: its tracer or its parent learned this from `wait`, or it was missing from a sample.
-/// The task ran for the last time before the event's time.
+/// A task has ended: its tracer or its parent learned this from `wait`, or the task was missing from a sample of
+/// `/proc`. The task ran for the last time before the event's time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TaskEnd {
     /// The task that has ended.

@@ -18,9 +18,9 @@ pub struct TraceContext {
 const FLAGS: u8 = 0x03;
 
 impl TraceContext {
-    /// Parses the value of the variable `TRACEPARENT`: version, trace, span and flags in lower-case
-    /// hexadecimal digits. Blanks around the value are allowed. A version after 00 may have more fields,
-    /// which are ignored.
+    /// Parses the value of the variable `TRACEPARENT`: version, trace, span and flags in lower-case hexadecimal
+    /// digits. Blanks around the value are allowed. A version after 00 may have more fields, which are ignored.
+    /// `None` if the value has another form or an id is 0.
     pub fn parse(value: &str) -> Option<TraceContext> {
         let value = value.trim_matches([' ', '\t']);
         let mut fields = value.split('-');

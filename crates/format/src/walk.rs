@@ -40,7 +40,7 @@ pub enum End {
 pub struct Damage {
     /// The number of the damaged frame: the number in its header or, if the header is damaged, the expected number.
     pub frame: u64,
-    /// The offset in the file of the first damaged byte.
+    /// The offset in the file at which the damaged frame begins or, if frames are missing, the frame after them.
     pub offset: u64,
     /// The number of bytes of the trace that cannot be used because of the damage.
     pub bytes: u64,
@@ -78,7 +78,6 @@ pub struct Start {
 }
 
 impl Start {
-    /// Reads the start of a trace file: the file header and the metadata.
     pub fn read(source: &Source) -> Result<Start, Error> {
         let (minor, damage) = file_header(source)?;
         let first = metadata_at(source, frame::FILE_HEADER);
@@ -229,8 +228,8 @@ fn find_metadata(source: &Source) -> Result<Option<Vec<u8>>, Error> {
 /// Walks over all frames of a trace, from the first to the end of the file.
 ///
 /// The index is not used for this. Both checksums of every frame must be verified before the analysis, because a loss
-/// has to be known before the events around it are read. Verifying a byte takes about 0.1 ns, one hundredth of the time
-/// for decoding it. An index would not make it faster.
+/// has to be known before the events around it are read. Verifying a byte takes about 0.1 ns, one hundredth of the
+/// time for decoding it. An index would not make the verification faster.
 pub fn walk(source: &Source, id: u32, meta: &Metadata) -> Result<WalkResult, Error> {
     let mut walk = Walk::new(source, id, 0);
     let end = walk.run(frame::FILE_HEADER)?;
@@ -557,8 +556,8 @@ fn index_fits(rows: &[Row]) -> bool {
     fits && !rows.is_empty()
 }
 
-/// Makes the event for the loss of all events of a missing frame, from the frame's header; `None` if the frame
-/// holds no events.
+/// Makes the event for the loss of all events of a missing or damaged frame, from the frame's header; `None` if the
+/// frame holds no events.
 fn gap_of(header: &Header) -> Option<LifeEvent> {
     let stream = header.stream()?;
     Some(gap(stream, header.min, header.max, Some(header.events)))

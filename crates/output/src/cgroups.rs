@@ -47,7 +47,6 @@ fn unescaped(text: &str) -> String {
     without_blanks.replace("\\134", "\\")
 }
 
-/// Whether a comma-separated list of controllers contains this controller.
 fn has(controllers: &str, controller: &str) -> bool {
     controllers.split(',').any(|listed| listed == controller)
 }
@@ -62,10 +61,9 @@ pub fn own() -> (String, String) {
     (read("/proc/self/cgroup"), read("/proc/self/mountinfo"))
 }
 
-/// The directories of a task's cgroup and of its ancestors, as far as they are mounted, with the
-/// task's own cgroup first. `cgroups` is the content of the task's `/proc/PID/cgroup`. `controller`
-/// is a controller of cgroup v1, or "" for cgroup v2. The root of the hierarchy is left out, because
-/// its figures are those of the whole machine.
+/// The directories of a task's cgroup and of its ancestors, as far as they are mounted, with the task's own cgroup
+/// first. `cgroups` is the content of the task's `/proc/PID/cgroup`. `controller` is a controller of cgroup v1, or ""
+/// for cgroup v2. The root of the hierarchy is left out, because its figures are those of the whole machine.
 pub fn directories(cgroups: &str, mountinfo: &str, controller: &str) -> Vec<PathBuf> {
     let path = cgroups.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
@@ -127,7 +125,7 @@ pub fn mount() -> Option<PathBuf> {
     points(&mountinfo, &[""]).into_iter().next()
 }
 
-/// The smallest memory limit in bytes of this process's cgroup and its ancestors.
+/// The smallest memory limit in bytes of this process's cgroup and its ancestors; `None` if none has a limit.
 pub fn memory_limit() -> Option<u64> {
     let (own, mountinfo) = own();
     let files = [("", "memory.max"), ("memory", "memory.limit_in_bytes")];

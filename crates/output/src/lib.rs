@@ -52,7 +52,7 @@ pub struct Settings {
     pub binary: bool,
     /// The kind of existing file that the output may replace; `None` allows every kind.
     pub replaces: Option<FileKind>,
-    /// Whether a file that the output replaces is kept as NAME.old.
+    /// Whether a file that the output replaces is kept as NAME.old. Only a file of the kind `replaces` is kept.
     pub keeps: bool,
     /// Whether standard input, output and error were closed when the program started. Rust's runtime has opened
     /// /dev/null in their place.
@@ -140,7 +140,7 @@ struct Unnamed {
     keeps: Option<FileKind>,
 }
 
-/// A hidden name for an incomplete file, in the directory of the output.
+/// A hidden name in the directory of an output, for a file that does not have its final name yet.
 fn hidden(path: &Path, mark: &str) -> io::Result<PathBuf> {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().ok_or(io::ErrorKind::IsADirectory)?);
@@ -278,7 +278,7 @@ pub fn is_written(file: File) -> bool {
     }
 }
 
-/// Locks an open file, or a directory (flock(2)), until all of its descriptors are closed.
+/// Locks an open file, or a directory (flock(2)), until all descriptors of this open file are closed.
 ///
 /// # Errors
 /// Another process holds the lock, or the file system has no locks.
@@ -463,7 +463,8 @@ pub fn directories(path: &Path) -> io::Result<()> {
     place::walk(path, true).map(drop)
 }
 
-/// The user and the group that called sudo, to whom outputs belong; `None` without sudo.
+/// The user and the group that called sudo, to whom outputs belong; `None` without sudo, or if this process is not
+/// root.
 pub fn invoking_user() -> Option<(Uid, Gid)> {
     if !Uid::effective().is_root() {
         return None;
@@ -475,7 +476,8 @@ pub fn invoking_user() -> Option<(Uid, Gid)> {
     ))
 }
 
-/// The mode of an output file that is derived from the file `input`: as readable as `input`, and not executable.
+/// The mode of an output file that is derived from the file `input`: all rights to read and write that `input` gives,
+/// and those of the owner. Only the owner has rights if `input` is no regular file.
 pub fn mode_like(input: &Path) -> u32 {
     match std::fs::metadata(input) {
         Ok(meta) if meta.is_file() => meta.mode() & 0o666 | 0o600,

@@ -19,11 +19,11 @@ use nix::unistd::Uid;
 /// The kernel's limit of links that one path may lead through (path_resolution(7)).
 const LINKS: usize = 40;
 
-/// The name of a file in a directory that is open.
+/// An open directory, and the name of a file in it, which need not exist yet.
 #[derive(Debug)]
 pub struct At {
     directory: OwnedFd,
-    /// The name of the directory in which the file is, for messages.
+    /// The directory's path as it was named. It is used where /proc is not mounted.
     shown: PathBuf,
     name: OsString,
 }
@@ -123,8 +123,8 @@ pub fn of(path: &Path) -> io::Result<Place> {
     Err(Errno::ELOOP.into())
 }
 
-/// Refuses a link, device or fifo that belongs to another user and is in a directory that others can
-/// write.
+/// Refuses a link, device or fifo that belongs to a user who is not [`trusted`], if its directory can be written by
+/// others or belongs to such a user.
 fn check(directory: &OwnedFd, meta: &Metadata, shown: &Path) -> io::Result<()> {
     if trusted(meta.uid()) || !writable_by_others(directory)? {
         return Ok(());
@@ -175,8 +175,7 @@ pub fn walk(path: &Path, create: bool) -> io::Result<OwnedFd> {
         };
         now = match deeper {
             Ok(deeper) => deeper,
-            // The name is a link in /proc to an open directory, such as /dev/fd/7. Such a link is always
-            // followed.
+            // The name is a link in /proc to an open directory, such as /dev/fd/7. Such a link is always followed.
             Err(Errno::ENOTDIR | Errno::ELOOP) if is_of_proc(&now) => {
                 openat(&now, name, flags, Mode::empty())?
             }
@@ -211,8 +210,7 @@ fn is_of_proc(directory: &OwnedFd) -> bool {
     fstatfs(directory).is_ok_and(|fs| fs.filesystem_type() == PROC_SUPER_MAGIC)
 }
 
-/// Whether links and files of a user are trusted: the user is root, this process's user, or the user that
-/// called sudo.
+/// Whether links and files of a user are trusted: the user is root, this process's user, or the user that called sudo.
 fn trusted(user: u32) -> bool {
     let own = Uid::effective().as_raw();
     let invoking = crate::invoking_user().map(|(user, _)| user.as_raw());

@@ -3,9 +3,9 @@
 
 use nix::errno::Errno;
 
-/// The exit status when `tr` failed before COMMAND ran.
+/// The exit status when `tr` itself failed before COMMAND ran, or does not know the status of COMMAND.
 pub const FAILED: u8 = 125;
-/// The exit status of `tr` when it has ended COMMAND at a limit.
+/// The exit status of `tr` if it ended COMMAND because a limit was reached, such as one of time.
 pub const TIMED_OUT: u8 = 124;
 /// The exit status when COMMAND was not found.
 pub const NOT_FOUND: u8 = 127;

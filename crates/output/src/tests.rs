@@ -34,8 +34,7 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Whether the test runs as root. Only root can make files of other users, which some
-/// tests need.
+/// Whether the test runs as root. Only root can make files of other users, which some tests need.
 fn is_root() -> bool {
     Uid::effective().is_root()
 }

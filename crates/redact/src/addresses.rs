@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use tr_format::event::LifeKind;
 use tr_format::network::{Address, Endpoint};
 
-/// Replaces recorded network addresses by `host-1`, `host-2`, … and DNS names by `name-1`,
-/// `name-2`, … in the order of their first appearance. Loopback addresses are kept.
+/// Replaces recorded network addresses by `host-1`, `host-2`, … and DNS names by `name-1`, `name-2`, … in the order
+/// of their first appearance. Loopback addresses and addresses that are masked already are kept.
 #[derive(Debug, Default)]
 pub struct Addresses {
     hosts: HashMap<Address, u64>,

@@ -54,8 +54,7 @@ pub fn mask(word: &Word<'_>, read: &Read<'_>, masks: &mut Masks) {
     }
 }
 
-/// Whether a whole word of the command line is a secret, judged by its looks and the words before
-/// it.
+/// Whether a whole word of the command line is a secret, judged by its looks and the words before it.
 fn is_secret(text: &[u8], read: &Read<'_>) -> bool {
     let previous = read.previous;
     if text.starts_with(b"-") || is_harmless(text) {
@@ -71,8 +70,9 @@ fn is_secret(text: &[u8], read: &Read<'_>) -> bool {
     is_announced(text, read) || is_generated(text, read) || follows_user(text, read)
 }
 
-/// Whether the word before this one is a name or a command that a secret follows, and this word
-/// looks like the secret.
+/// Whether the words before this one announce a secret, and this word looks like one. The value of an option such as
+/// `--value` in a command that stores a secret, or `--new` in one that changes a password, counts whatever it looks
+/// like.
 fn is_announced(text: &[u8], read: &Read<'_>) -> bool {
     let previous = read.previous;
     if words::is_content(previous) && read.stores_secret()

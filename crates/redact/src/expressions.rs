@@ -1,5 +1,4 @@
-//! Finds secrets in words of a recorded command line that contain JSON, XML, SQL, function calls or
-//! similar languages.
+//! Finds secrets in words of a recorded command line that contain JSON, XML, SQL, function calls or similar languages.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -35,7 +34,7 @@ static HASHED: LazyLock<Regex> = LazyLock::new(|| {
 static BINARY: LazyLock<Regex> =
     LazyLock::new(|| compiled(r#"(?-u)([A-Za-z0-9_]+)\s*,\s*<<\\?"+([^"\\]+)\\?"+>>"#));
 
-/// Matches a password X in SQL or netrc, in order to mask it: `PASSWORD 'X'`, `IDENTIFIED BY 'X'`,
+/// Matches a password X in SQL, netrc or a script of expect, in order to mask X: `PASSWORD 'X'`, `IDENTIFIED BY 'X'`,
 /// `login me password X`.
 static STATEMENT: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
@@ -88,8 +87,8 @@ static ARGUMENTS: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// Matches a function call whose last text X may be a password, in order to mask it:
-/// `Credentials("realm", "host", "user", "X")`.
+/// Matches a function call whose last text X may be a password, or a text X of PowerShell's SecureString, in order to
+/// mask X: `Credentials("realm", "host", "user", "X")`.
 static CALL: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r"(?i-u)(?:credentials?|superuser|connect|auth|login|pdo|mysqli|(?:set|change)_?(?:user)?_?password)\w*",

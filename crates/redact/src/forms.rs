@@ -1,5 +1,4 @@
-//! Finds secret tokens of a known form in recorded command lines: most services give their tokens a
-//! fixed prefix.
+//! Finds secret tokens of a known form in recorded command lines: most services give their tokens a fixed prefix.
 
 use std::sync::LazyLock;
 
@@ -135,9 +134,8 @@ static FORMS: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// Matches secrets that stand beside certain words: `Bearer X`, or Go's data source
-/// `user:X@tcp(host)/database`. The search takes so long that it is only done in texts with such
-/// words.
+/// Matches secrets that stand beside certain words: `Bearer X`, or Go's data source `user:X@tcp(host)/database`. The
+/// search takes so long that it is only done in texts with such words.
 static BESIDE: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r"(?-u)\b(?i:bearer)\s+([A-Za-z0-9._~+/=-]{20,})",
@@ -161,8 +159,7 @@ pub fn may_be_discord(arg: &[u8]) -> bool {
     (59..=75).contains(&arg.len()) && arg.iter().filter(|b| **b == b'.').count() == 2
 }
 
-/// Whether a text may contain a secret token whose form has no fixed word that [`HINTS`] could
-/// list.
+/// Whether a text may contain a secret token whose form has no fixed word that [`HINTS`] could list.
 pub fn may_be_bare(text: &[u8]) -> bool {
     let parts = text.split(|b| !(b.is_ascii_alphanumeric() || b"_.:-".contains(b)));
     parts.into_iter().any(|part| {
@@ -177,8 +174,9 @@ const BEGINNINGS: [&[u8]; 8] = [b"cio", b"SK", b"K00", b"SA", b"SC", b"SN", b"SO
 /// The largest length in bytes of the prefix of a secret token.
 const PREFIX: usize = 20;
 
-/// Whether an argument as a whole may be a secret token: a prefix that ends with `_`, `-`, `.` or `:`, or one of
-/// [`BEGINNINGS`], and then letters and digits. The check takes bounded time.
+/// Whether an argument of 24 to 300 bytes as a whole may be a secret token: a prefix that ends with `_`, `-`, `.` or
+/// `:`, or one of [`BEGINNINGS`], and then letters, at least three digits and a few marks. The check takes bounded
+/// time.
 pub fn may_be_token(arg: &[u8]) -> bool {
     if !(24..=300).contains(&arg.len()) || !arg.first().is_some_and(u8::is_ascii_alphanumeric) {
         return false;

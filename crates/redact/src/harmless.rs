@@ -92,8 +92,7 @@ fn is_algorithm(text: &str) -> bool {
         "scram", "sha", "md5", "hmac", "argon2", "bcrypt", "scrypt", "pbkdf2", "crypt", "aes",
         "des", "rsa", "ecdsa", "ed25519", "x25519", "blake2", "blake3", "rs256", "hs256",
     ];
-    /// The numbers in names of digests and keys (sizes and versions). A name with other digits may
-    /// be a password.
+    /// The numbers in names of digests and keys (sizes and versions). A name with other digits may be a password.
     const SIZES: [&str; 14] = [
         "", "1", "2", "3", "128", "192", "224", "256", "384", "512", "1024", "2048", "3072", "4096",
     ];
@@ -162,7 +161,8 @@ fn is_filler(text: &str) -> bool {
     text.len() >= 3 && b"xX*.-_#?".contains(&first) && text.bytes().all(|b| b == first)
 }
 
-/// Whether a value is a number and therefore no secret: `0.1`, `1e-4`.
+/// Whether a value is a number with a point or an exponent (`0.1`, `1e-4`), or a hexadecimal number of at most eight
+/// digits (`0x1f`), and therefore no secret.
 fn is_decimal(text: &str) -> bool {
     let number = |b: u8| b.is_ascii_digit() || b".-+e".contains(&b);
     let hex = text.strip_prefix("0x");
@@ -175,8 +175,7 @@ fn is_decimal(text: &str) -> bool {
         && text.bytes().all(number)
 }
 
-/// Whether a value is the version and the build of a conda package, and therefore no secret:
-/// `0.18.8=h3dbb7c6_0`.
+/// Whether a value is the version and the build of a conda package, and therefore no secret: `0.18.8=h3dbb7c6_0`.
 fn is_build(text: &str) -> bool {
     let Some((version, build)) = text.split_once('=') else {
         return false;

@@ -17,8 +17,7 @@ static COLON: LazyLock<Regex> = LazyLock::new(|| {
     compiled(r#"(?i-u)(?:^/?|[\s"'=]|\\n)(-H\s*)?([a-z0-9_-]+):([ \t]*)([^\s"'\\]+)"#)
 });
 
-/// The names of HTTP headers whose whole value is a secret, beside names that contain a word such
-/// as `token`.
+/// The names of HTTP headers whose whole value is a secret, beside names that contain a word such as `token`.
 const SECRET_HEADERS: [&str; 4] = [
     "authorization",
     "proxy-authorization",
@@ -37,8 +36,8 @@ const SECRET_FIELDS: [&str; 6] = [
     "x-jfrog-art-api",
 ];
 
-/// Masks the secrets in the HTTP headers and the lines of YAML in a word of a command line.
-/// `option` is whether the word certainly is a header, because it follows `-H`.
+/// Masks the secrets in the HTTP headers and the lines of YAML in a word of a command line. `option` is whether the
+/// word is taken for a header, because it follows `-H` or its program sends headers.
 pub fn mask(word: &Word<'_>, option: bool, how: How, masks: &mut Masks) {
     let (text, mut at) = (word.text, 0);
     while let Some(found) = COLON.captures_at(text, at) {
@@ -105,8 +104,7 @@ pub fn mask(word: &Word<'_>, option: bool, how: How, masks: &mut Masks) {
     }
 }
 
-/// Whether the text before a name shows that the name belongs to a sentence, and not to a line of
-/// YAML or JSON.
+/// Whether the text before a name shows that the name belongs to a sentence, and not to a line of YAML or JSON.
 fn is_prose(before: &[u8]) -> bool {
     let last = before.iter().rev().find(|b| !b" \t".contains(b));
     last.is_some_and(u8::is_ascii_alphanumeric) && !before.trim_ascii_end().ends_with(b"\\n")

@@ -47,8 +47,7 @@ pub fn pattern(text: &str) -> Result<Regex, PatternError> {
     Regex::new(text)
 }
 
-/// Masks the secrets in recorded texts, by the rules of this crate and by the user's regular
-/// expressions.
+/// Masks the secrets in recorded texts, by the rules of this crate and by the user's regular expressions.
 #[derive(Clone, Debug)]
 pub struct Redactor {
     rules: Option<Rules>,
@@ -67,13 +66,14 @@ impl Redactor {
         }
     }
 
-    /// The number of secrets that this redactor has masked so far.
+    /// The number of masks that this redactor has put into texts and recorded argument vectors so far. Masks in
+    /// commands and scripts are not counted.
     pub fn masked(&self) -> u64 {
         self.masked
     }
 
-    /// The recorded argv of a process with its secrets masked. A mask can be shorter than the secret, so the full
-    /// length of the argv is corrected. Otherwise the argv would seem to be cut off.
+    /// The recorded argv of a process with its secrets masked. A mask and its secret can differ in length, so the
+    /// full length is corrected: it is the new length plus the number of bytes that the recorder had cut off.
     pub fn masked_argv(&mut self, argv: Argv) -> Argv {
         let args: Vec<&[u8]> = argv.args().collect();
         let Some(masks) = self.masks(&argv.bytes, &args, argv.truncated()) else {
@@ -127,15 +127,13 @@ impl Redactor {
         found
     }
 
-    /// Like [`Redactor::find`], but for a text that is no command line. Returns the byte ranges of
-    /// the secrets.
+    /// Like [`Redactor::find`], but for a text that is no command line. Returns the byte ranges of the secrets.
     pub fn find_in_text(&self, text: &[u8]) -> Vec<Range<usize>> {
         let found = self.found(text, &[text], false);
         found.into_iter().map(|(_, part)| part).collect()
     }
 
-    /// Like [`Redactor::find`], but for the text of a shell script. Returns the byte ranges of the
-    /// secrets.
+    /// Like [`Redactor::find`], but for the text of a shell script. Returns the byte ranges of the secrets.
     pub fn find_in_script(&self, script: &[u8]) -> Vec<Range<usize>> {
         let args = [b"sh", b"-c", script];
         let found = self.found(&args.join(&0), &args, false);
@@ -157,7 +155,7 @@ impl Redactor {
         args.iter().enumerate().map(masked).collect()
     }
 
-    /// The parts of the arguments that are masked, or `None` if there are none. `line` has all arguments with a
+    /// The parts of the arguments that are to be masked, or `None` if there are none. `line` has all arguments with a
     /// separator between them; `cut` says whether the last one may be incomplete.
     fn masks(&self, line: &[u8], args: &[&[u8]], cut: bool) -> Option<Masks> {
         let rules = self

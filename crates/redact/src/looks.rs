@@ -1,7 +1,8 @@
 //! Recognizes values that look like a password or a token. These checks are used where the words before a value make a
 //! secret likely.
 
-/// Whether a text looks like a secret access key of AWS: 40 capital and small letters and digits.
+/// Whether a text looks like a secret access key of AWS: 40 characters, which are letters, digits, `+` or `/`, with
+/// at least one capital letter, one small letter and one digit among them.
 pub fn is_aws_key(text: &[u8]) -> bool {
     let has = |is: fn(&u8) -> bool| text.iter().any(is);
     text.len() == 40
@@ -13,8 +14,9 @@ pub fn is_aws_key(text: &[u8]) -> bool {
         && has(u8::is_ascii_digit)
 }
 
-/// Whether a text has at least 16 digits and letters, as many tokens have. Hexadecimal digests have that, too, so the
-/// check is used only after a word such as `token`.
+/// Whether a text has at least 16 characters: at least three letters, at least three digits, and otherwise only `-`,
+/// `_` and `=`, which are at most a sixth of the text. Many tokens have this form. Hexadecimal digests have it, too,
+/// so the check is used only where a secret is likely.
 pub fn is_code(text: &[u8]) -> bool {
     let digits = text.iter().filter(|b| b.is_ascii_digit()).count();
     let letters = text.iter().filter(|b| b.is_ascii_alphabetic()).count();
@@ -27,7 +29,7 @@ pub fn is_code(text: &[u8]) -> bool {
         && others * 6 <= text.len()
 }
 
-/// Whether a text of at least 24 letters and digits looks random, because small letters, capital letters and digits
+/// Whether a text of 24 to 200 letters and digits looks random, because small letters, capital letters and digits
 /// alternate often. In a random text, six of ten characters are of another kind than the character before. In names,
 /// fewer are.
 pub fn is_random(text: &[u8]) -> bool {
@@ -51,8 +53,9 @@ pub fn is_random(text: &[u8]) -> bool {
         && changes * 100 >= text.len() * 48
 }
 
-/// Whether a text looks like a password from a generator or a careful person: at least eight
-/// capital and small letters and digits, perhaps with marks, but no path, address or list.
+/// Whether a text looks like a password from a generator or a careful person: 8 to 64 letters, digits and marks such
+/// as `!`, with at least one capital letter, one small letter and one digit. The characters `/`, `.`, `,` and `:` of
+/// paths, addresses and lists are not allowed.
 pub fn is_strong(text: &[u8]) -> bool {
     let has = |is: fn(&u8) -> bool| text.iter().any(is);
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"!@#$%^&*+~".contains(b);
@@ -78,22 +81,22 @@ pub fn is_scrambled(text: &[u8]) -> bool {
     is_strong(text) && changes * 2 > text.len()
 }
 
-/// Whether a capital letter follows a small letter in the text: `hubPw`, not `Hub` or `HUB`.
+/// Whether a capital letter directly follows a small letter in the text: `hubPw`, not `Hub` or `HUB`.
 pub fn changes_case(text: &[u8]) -> bool {
     let mut pairs = text.iter().zip(text.iter().skip(1));
     pairs.any(|(a, b)| a.is_ascii_lowercase() && b.is_ascii_uppercase())
 }
 
-/// Whether a text of letters and digits has a capital letter directly after a small one. Some passwords look like this:
-/// `fbPassword`.
+/// Whether a text of 6 to 40 letters and digits has a capital letter directly after a small one. Some passwords look
+/// like this: `fbPassword`.
 pub fn is_mixed_word(text: &[u8]) -> bool {
     (6..=40).contains(&text.len())
         && text.iter().all(u8::is_ascii_alphanumeric)
         && changes_case(text)
 }
 
-/// Whether a digit stands between letters, as in a password in which digits replace some letters:
-/// `new-p4ss`, `s3cret`. Paths and versions do not count.
+/// Whether a single digit stands between two letters, as in a password in which digits replace some letters:
+/// `new-p4ss`, `s3cret`. A text with `/` or `.`, such as a path or a version, does not count.
 pub fn is_leet(text: &[u8]) -> bool {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"!@#$%^&*+~_-".contains(b);
     let inner = |part: &[u8]| match part {
@@ -117,8 +120,8 @@ pub fn is_generated(text: &[u8]) -> bool {
     is_scrambled(text) || is_random(text) || is_random_base64(text) || is_prefixed_hex(text)
 }
 
-/// Whether a text looks like a token with a service's prefix and at least 32 hexadecimal digits:
-/// `abc_0123…`.
+/// Whether a text looks like a token: a service's prefix of two to four small letters, and 32 to 128 hexadecimal
+/// digits: `abc_0123…`.
 fn is_prefixed_hex(text: &[u8]) -> bool {
     let Some(at) = text.iter().position(|b| *b == b'_') else {
         return false;
@@ -131,8 +134,8 @@ fn is_prefixed_hex(text: &[u8]) -> bool {
         && digits.iter().all(u8::is_ascii_hexdigit)
 }
 
-/// Whether a text looks like random data in Base64, of at least 30 bytes. Capital letters, small letters and digits
-/// alternate more often in the text than in a path.
+/// Whether a text looks like random data in Base64, of 40 to 400 characters. Capital letters, small letters and
+/// digits alternate more often in the text than in a path.
 fn is_random_base64(text: &[u8]) -> bool {
     let kind = |b: &u8| {
         (
@@ -146,9 +149,9 @@ fn is_random_base64(text: &[u8]) -> bool {
     text.len() <= 400 && is_base64(text) && changes * 100 >= text.len() * 48
 }
 
-/// Whether a text looks like a password that a careful person made up: at least eight capital and
-/// small letters and digits, perhaps with marks: `Walnut-brook-41`, `Birch9meadow`. Names of tests
-/// and versions can look like this, so the check is used in few places.
+/// Whether a text looks like a password that a careful person made up (`Walnut-brook-41`, `Birch9meadow`): 8 to 80
+/// letters, digits and marks, with at least one capital letter, one small letter and one digit. Names of tests and
+/// versions can look like this, so the check is used in few places.
 pub fn is_careful(text: &[u8]) -> bool {
     let has = |is: fn(&u8) -> bool| text.iter().any(is);
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"!@#$%^&*+~_-.".contains(b);
@@ -162,7 +165,8 @@ pub fn is_careful(text: &[u8]) -> bool {
         && has(u8::is_ascii_lowercase)
 }
 
-/// Whether a text may be a password that follows the name of a user: the text is no word, number, path or address.
+/// Whether a text may be a password that follows the name of a user: the text has letters and also digits or marks,
+/// and is no path, variable or text with a colon.
 pub fn may_be_password(text: &[u8]) -> bool {
     let path = text.contains(&b'/')
         && !is_careful(
@@ -177,7 +181,7 @@ pub fn may_be_password(text: &[u8]) -> bool {
 }
 
 /// Whether a text may be a password in a place where nothing else is expected: the text may be a word, but no number,
-/// path, address or file name.
+/// and the characters `/`, `:` and `.` of paths, addresses and file names are not allowed.
 pub fn may_be_plain_password(text: &[u8]) -> bool {
     let word = |b: &u8| b.is_ascii_alphanumeric() || b"!@#$%^&*+=~_-".contains(b);
     (4..=128).contains(&text.len())
@@ -185,7 +189,8 @@ pub fn may_be_plain_password(text: &[u8]) -> bool {
         && text.iter().any(u8::is_ascii_alphabetic)
 }
 
-/// Whether a text is Base64 of at least 30 bytes, with capital and small letters and digits.
+/// Whether a text is Base64 of at least 40 characters, with at least three capital letters, three small letters and
+/// three digits.
 pub fn is_base64(text: &[u8]) -> bool {
     let has = |is: fn(&u8) -> bool| text.iter().filter(|b| is(b)).count() >= 3;
     let in_base64 = |b: &u8| b.is_ascii_alphanumeric() || b"+/=".contains(b);
@@ -196,9 +201,9 @@ pub fn is_base64(text: &[u8]) -> bool {
         && has(u8::is_ascii_digit)
 }
 
-/// Whether a text looks like a simple password: at least five characters, with letters and also with digits or marks.
-/// Examples are `hunter2` and `tr0ub4dor&3`. `expired` and `accessToken` are only words, `X` is too short, and
-/// `2025-01-01` has no letters.
+/// Whether a text looks like a simple password: at least five characters, with letters and also with digits or marks,
+/// but without white space. Examples are `hunter2` and `tr0ub4dor&3`. `expired` and `accessToken` are only words, `X`
+/// is too short, and `2025-01-01` has no letters.
 pub fn is_no_word(text: &[u8]) -> bool {
     let has = |is: fn(&u8) -> bool| text.iter().any(is);
     let marks = |b: &u8| b"!@#$%^&*+=~".contains(b);
@@ -212,7 +217,8 @@ pub fn is_no_word(text: &[u8]) -> bool {
 /// replaced by the letters that they resemble.
 const CORES: [&[u8]; 5] = [b"password", b"passwd", b"secret", b"passphrase", b"hunter2"];
 
-/// Passwords that many people use according to leaked lists, and passwords from documentation.
+/// Passwords that many people use according to leaked lists, and passwords from documentation. Letters replace digits
+/// and marks as for [`CORES`]: `trustnoi` stands for `trustno1`.
 #[rustfmt::skip]
 const COMMON: [&[u8]; 14] = [
     b"mysecret", b"mykey",
@@ -220,7 +226,7 @@ const COMMON: [&[u8]; 14] = [
     b"correcthorse", b"trustnoi", b"mypass",
 ];
 
-/// Whether a text is a password that contains a word such as "password" or "secret" in disguise:
+/// Whether a text contains a word such as "password", perhaps in disguise, and also a mark or at least two digits:
 /// `S3cr3t!`, `Passw0rd`, `secret123`.
 pub fn is_password(text: &[u8]) -> bool {
     let inner = text
@@ -231,8 +237,8 @@ pub fn is_password(text: &[u8]) -> bool {
     inner && text.len() < 40 && (marks || digits >= 2) && has_one_of(&CORES, text)
 }
 
-/// Whether a text is a very common password, or a word such as "secret" with a digit in it:
-/// `changeme`, `s3cret`.
+/// Whether a text of 6 to 23 letters and digits contains a very common password (`changeme`), or a word such as
+/// "secret" with a digit in the text (`s3cret`).
 pub fn is_common_password(text: &[u8]) -> bool {
     (6..24).contains(&text.len())
         && text.iter().all(u8::is_ascii_alphanumeric)
@@ -246,8 +252,8 @@ pub fn says_password(text: &[u8]) -> bool {
     text.len() < 40 && may_be_plain_password(text) && has_one_of(&CORES, text)
 }
 
-/// Whether a text looks like a simple password: letters, digits and a mark, or a word and a number
-/// of at least three digits: `Summer2024!`, `hello123`.
+/// Whether a text looks like a simple password: at least three letters, a digit and a mark, or a word in small
+/// letters and a number of at least three digits: `Summer2024!`, `hello123`.
 pub fn is_simple_password(text: &[u8]) -> bool {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"!#$%^&@_-".contains(b);
     let digits = text.iter().filter(|b| b.is_ascii_digit()).count();
@@ -262,8 +268,8 @@ pub fn is_simple_password(text: &[u8]) -> bool {
         && (marked && digits > 0 && letters >= 3 || number)
 }
 
-/// Whether a text of at most 40 bytes contains one of these words, after its digits and marks were
-/// replaced by the letters that they resemble (`P4ssword`).
+/// Whether a text contains one of these words and has at most 40 bytes, after its digits and marks were replaced by
+/// the letters that they resemble (`P4ssword`).
 fn has_one_of(words: &[&[u8]], text: &[u8]) -> bool {
     let mut plain = [0; 40];
     let Some(plain) = plain.get_mut(..text.len()) else {

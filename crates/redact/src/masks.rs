@@ -7,8 +7,7 @@ use crate::words::Word;
 /// The text that replaces a secret in a recording.
 pub const MASK: &[u8] = b"***";
 
-/// The parts of a command line that are to be masked: for each, the index of the argument and the
-/// byte range in it.
+/// The parts of a command line that are to be masked: for each, the index of the argument and the byte range in it.
 #[derive(Debug, Default)]
 pub struct Masks(Vec<(usize, Range<usize>)>);
 
@@ -32,13 +31,11 @@ impl Masks {
         self.0.extend(parts.map(in_arg));
     }
 
-    /// Adds a byte range of a word to the parts of the command line that are to be masked.
     pub fn add(&mut self, word: &Word<'_>, part: Range<usize>) {
         self.extend(word, std::iter::once(part));
     }
 
-    /// The parts of a command line that are to be masked: for each, the index of the argument and
-    /// the byte range in it.
+    /// The parts to be masked: for each, the index of the argument and the byte range in it.
     pub fn into_parts(self) -> Vec<(usize, Range<usize>)> {
         self.0
     }

@@ -1,8 +1,7 @@
-//! Recognizes names of options and settings whose values are secrets: `DB_PASSWORD`,
-//! `clientSecret`.
+//! Recognizes names of options and settings whose values are secrets: `DB_PASSWORD`, `clientSecret`.
 
-/// Words that make a name stand for a secret if a word of the name ends with one of them or with
-/// its plural: `DB_PASSWORD`.
+/// Words that make a name stand for a secret if the name's last word ends with one of them or with its plural:
+/// `DB_PASSWORD`. In a name without small letters, this holds for every word.
 #[rustfmt::skip]
 const SECRET: [&str; 24] = [
     "psk", "mnemonic", "password", "passwd", "passphrase", "passcode", "secret", "credential", "passwrd", "pswd",
@@ -12,7 +11,8 @@ const SECRET: [&str; 24] = [
     "losenord", "salasana", "jelszo", "heslo",
 ];
 
-/// Words that make a name stand for a secret if the name contains one of them: `requirepass`.
+/// Words that make a name stand for a secret if one of them is the name's last word: `requirepass`. In a name without
+/// small letters, this holds for every word.
 #[rustfmt::skip]
 const SECRET_WORDS: [&str; 12] = [
     "requirepass", "masterauth", "passkey",
@@ -20,7 +20,7 @@ const SECRET_WORDS: [&str; 12] = [
     "authorization",
 ];
 
-/// Words that make a name stand for a secret if they are the name's last word: `db_cred`.
+/// Words that mean that a name may stand for a secret if they are the name's last word: `db_cred`.
 #[rustfmt::skip]
 const SECRET_LAST: [&str; 11] = [
     "cred", "pat", "puk", "jwt", "passw", "userpin", "hmac", "pass", "auth", "otp", "pw",
@@ -37,8 +37,7 @@ const NO_OWNERS: [&str; 27] = [
 /// The short forms of the word "password" in names of options and settings.
 const SHORT: [&str; 4] = ["pass", "pwd", "pw", "passw"];
 
-/// Words that, before `key` at the end of a name, make the name stand for a secret: `api_key`,
-/// `apikey`.
+/// Words that, before `key` at the end of a name, make the name stand for a secret: `api_key`, `apikey`.
 #[rustfmt::skip]
 const SECRET_KEY: [&str; 49] = [
     "api", "access", "private", "priv", "secret", "signing", "encryption", "deploy", "account", "master",
@@ -51,8 +50,7 @@ const SECRET_KEY: [&str; 49] = [
 /// Words that, before `code` at the end of a name, make the name stand for a secret: `mfa_code`.
 const CODES: [&str; 6] = ["mfa", "otp", "totp", "verification", "pin", "2fa"];
 
-/// Words that, before `key` or `token` in a name, show that the name stands for no secret:
-/// `cache_key`.
+/// Words that, before `key` or `token` in a name, show that the name stands for no secret: `cache_key`.
 #[rustfmt::skip]
 const HARMLESS_KIND: [&str; 28] = [
     "public", "pub", "cache", "sort", "primary", "foreign", "partition", "object", "row", "map",
@@ -60,8 +58,7 @@ const HARMLESS_KIND: [&str; 28] = [
     "pad", "unk", "sep", "mask", "cls", "stop", "websocket", "surrogate",
 ];
 
-/// Words that, before `pass` in a name, mean the pass of a compiler, an encoder or a renderer and
-/// no password.
+/// Words that, before `pass` in a name, mean the pass of a compiler, an encoder or a renderer and no password.
 #[rustfmt::skip]
 const HARMLESS_PASS: [&str; 10] = [
     "debug", "render", "first", "second", "multi", "two", "single", "opt", "dump", "lto",
@@ -106,7 +103,7 @@ const SWITCH: [&str; 33] = [
     "show", "require", "skip", "get", "existing", "generate", "hide", "check",
 ];
 
-/// Words in a name that ends with `key`. They show that the name does not stand for a secret. Most are actions of gpg
+/// Words that exclude a name that ends with `key` from the names that [`is_key`] recognizes. Most are actions of gpg
 /// (`import-key`); others say what the key belongs to (`host-key`).
 #[rustfmt::skip]
 const KEY_OF: [&str; 22] = [
@@ -117,18 +114,15 @@ const KEY_OF: [&str; 22] = [
 /// How certain it is that the name of an option or a setting stands for a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Certainty {
-    /// The name of the option or setting stands for no secret.
     No,
     /// The name of the option or setting may stand for a secret, because it contains a word that
     /// also has other meanings: `pass`, `auth`, `KEY`.
     Weak,
-    /// The name of the option or setting certainly stands for a secret: `password`, `token`,
-    /// `api_key`.
+    /// The name of the option or setting certainly stands for a secret: `password`, `token`, `api_key`.
     Strong,
 }
 
-/// The largest length in bytes of a name of an option or a setting that is examined. Programs have
-/// no longer names.
+/// The largest length in bytes of a name of an option or a setting that is examined. Programs have no longer names.
 const LONGEST: usize = 256;
 
 /// Splits the name of an option or a setting into its words, in lower case and without digits at
@@ -155,8 +149,7 @@ fn parts(name: &[u8]) -> Vec<String> {
     parts
 }
 
-/// The last words of the name of an option or a setting. Only the name's last [`LONGEST`] bytes are
-/// examined.
+/// The last words of the name of an option or a setting. Only the name's last [`LONGEST`] bytes are examined.
 fn last_parts(name: &[u8]) -> Vec<String> {
     let from = name.len().saturating_sub(LONGEST);
     parts(name.get(from..).unwrap_or_default())
@@ -290,7 +283,7 @@ fn is_about(parts: &[String], last: &String, before: &[String]) -> bool {
     first == "checksum" || field
 }
 
-/// Whether an option or a setting with this name has a key of any kind as its value. The value is a
+/// Whether an option or a setting with this name has a key of any kind, or a session, as its value. The value is a
 /// secret if it looks like one.
 pub fn is_key(name: &[u8]) -> bool {
     let parts = last_parts(name);
@@ -306,23 +299,22 @@ pub fn is_key(name: &[u8]) -> bool {
     (last == "key" || last == "session") && !before.is_empty() && !before.iter().any(harmless)
 }
 
-/// Whether a name ends in `key`, including primary and secondary keys, but not public ones.
+/// Whether the last word of a name is `key`, including primary and secondary keys, but not public ones.
 pub fn ends_in_key(name: &[u8]) -> bool {
     let parts = last_parts(name);
     let public = |part: &String| part == "public" || part == "pub";
     parts.last().is_some_and(|last| last == "key") && !parts.iter().any(public)
 }
 
-/// Whether a name belongs to the key of a cache, a table or a request. The value of such a name may be a digest, and is
-/// no secret.
+/// Whether a name belongs to the key of a cache, a table or a request, or has only one word. The value of such a name
+/// may be a digest, and is no secret.
 pub fn is_of_data(name: &[u8]) -> bool {
     let parts = last_parts(name);
     let harmless = |part: &String| part != "routing" && is(&HARMLESS_KIND, part);
     parts.len() < 2 || parts.iter().any(harmless)
 }
 
-/// Whether a name ends with a word such as `mnemonic`, which means the words from which a wallet or
-/// a key is restored.
+/// Whether a name ends with a word such as `mnemonic`, which means the words from which a wallet or a key is restored.
 pub fn is_seed(name: &[u8]) -> bool {
     let parts = last_parts(name);
     let seed = |part: &String| matches!(part.as_str(), "seed" | "mnemonic" | "phrase" | "words");
@@ -334,8 +326,8 @@ pub fn is_bare_key(name: &[u8]) -> bool {
     last_parts(name) == ["key"]
 }
 
-/// Whether the value of a setting is a word in small letters or a constant, and therefore no secret
-/// key: `primary`, `KEY_F1`.
+/// Whether the value of a setting, up to the first comma, has at most 20 characters and is a word in small letters or
+/// a constant, and therefore no secret key: `primary`, `KEY_F1`.
 pub fn is_plain(value: &[u8]) -> bool {
     let value = value.split(|b| *b == b',').next().unwrap_or_default();
     let small = |b: &u8| b.is_ascii_lowercase() || b"-_.".contains(b);

@@ -17,8 +17,7 @@ const NAMES: [&str; 9] = [
     "--network-alias",
 ];
 
-/// Whether a word of a command line names a program for which the table of secrets' places has a
-/// rule.
+/// Whether a word of a command line names a program for which the table of secrets' places has a rule.
 pub fn names_program(word: &[u8]) -> bool {
     TABLE
         .named(word)
@@ -31,8 +30,7 @@ pub enum SecretPlace {
     /// The word of the command line contains no secret, and none follows it.
     #[default]
     No,
-    /// The word of the command line contains a secret, which extends from this byte to the word's
-    /// end.
+    /// The word of the command line contains a secret, which extends from this byte to the word's end.
     From(usize),
     /// The secret is the next word of the command line or, if a character is given, the part of the next word after
     /// that character.
@@ -50,38 +48,32 @@ impl SecretPlace {
     }
 }
 
-/// A rule for the secrets in a program's command line, and how far this command line was read by
-/// the rule.
+/// A rule for the secrets in a program's command line, and how far this command line was read by the rule.
 struct Active {
     rule: &'static Rule,
     /// How many subcommands of the rule the command line has had so far.
     path: usize,
-    /// Whether the rule does not apply, because the command line has another word than the expected
-    /// subcommand.
+    /// Whether the rule does not apply, because the command line has another word than the expected subcommand, or
+    /// because another command follows.
     failed: bool,
     /// The least and the greatest possible number of words so far after the subcommands, without options and their
     /// values. The two numbers differ after an unknown option, because the next word may be the option's value.
     words: (usize, usize),
-    /// Whether the previous word of the command line was the name of a secret, because some rules
-    /// depend on it.
+    /// Whether the previous word of the command line was the name of a secret. Some rules depend on this.
     named: bool,
 }
 
 /// The facts about one word of a command line that are known from this word and the previous one.
 #[derive(Clone, Copy, Debug)]
 struct State {
-    /// Whether the word of the command line is an option.
     is_option: bool,
-    /// Whether the previous word of the command line was an option without a value in the same
-    /// word.
+    /// Whether the previous word of the command line was an option without a value in the same word.
     after_option: bool,
-    /// Whether the previous word of the command line was an option whose value is this word and is
-    /// no secret.
+    /// Whether the previous word of the command line was an option whose value is this word and is no secret.
     is_value: bool,
 }
 
-/// Reads a command line from left to right and finds secrets by the rules of the table for the
-/// programs in it.
+/// Reads a command line from left to right and finds secrets by the rules of the table for the programs in it.
 #[derive(Default)]
 pub struct Options<'a> {
     /// The words of the present command, followed by the words of later commands on the same line.
@@ -93,8 +85,7 @@ pub struct Options<'a> {
     ready: bool,
     /// Whether the word of the command line that was read last was a subcommand of its program.
     subcommand: bool,
-    /// Whether the word of the command line that was read last was an option without a value in the
-    /// same word.
+    /// Whether the word of the command line that was read last was an option without a value in the same word.
     option: bool,
     /// Whether the word of the command line that was read last was an option whose value is the
     /// next word and is no secret.
@@ -102,8 +93,7 @@ pub struct Options<'a> {
     /// Whether the word of the command line that was read last was an option whose value is the
     /// name of a user, a host or a container.
     name: bool,
-    /// Whether the command line has the word `install`, so that the words after it are packages and
-    /// not programs.
+    /// Whether the command line has the word `install`, so that the words after it are packages and not programs.
     installs: bool,
 }
 
@@ -118,7 +108,7 @@ impl<'a> Options<'a> {
     }
 
     /// Whether the words of the command are arbitrary text or patterns, as those of grep are. Then only secrets of
-    /// known forms are searched in them.
+    /// known forms, and assignments whose values look like tokens, are searched in them.
     pub fn reads_text(&self) -> bool {
         self.kind == ProgramKind::Text
     }
@@ -151,8 +141,7 @@ impl<'a> Options<'a> {
         self.kind == ProgramKind::Plain
     }
 
-    /// Whether the program prints its words, as `echo` does, and does not write them to a file, as
-    /// `sed -i` does.
+    /// Whether the program prints its words, as `echo` does, and does not write them to a file, as `sed -i` does.
     pub fn prints(&self) -> bool {
         if self.kind != ProgramKind::Prints {
             return false;
@@ -204,8 +193,7 @@ impl<'a> Options<'a> {
         (self.option, self.value) = (false, false);
     }
 
-    /// Reads the next word of the command line. Returns whether it contains a secret or shows that
-    /// one follows.
+    /// Reads the next word of the command line. Returns whether it contains a secret or shows that one follows.
     pub fn see(&mut self, word: &[u8]) -> SecretPlace {
         if self.starts(word) {
             return SecretPlace::No;
@@ -240,8 +228,9 @@ impl<'a> Options<'a> {
         self.subcommand
     }
 
-    /// Whether the word is the name of a program in the table. If it is, the rules of that program
-    /// apply to the words that follow.
+    /// Whether the word is taken for the name of a program, or for an assignment before that name. The first word of
+    /// a command is taken for a program even if the table does not have it. The rules of a program that the table has
+    /// then apply to the words that follow.
     fn starts(&mut self, word: &[u8]) -> bool {
         if word == b"--" {
             self.ready = self.kind != ProgramKind::Text;
@@ -318,7 +307,7 @@ impl<'a> Options<'a> {
         names.any(|known| known.as_bytes() == name)
     }
 
-    /// Whether a rule of the table gives the positions of secrets among the words that follow.
+    /// Whether a rule for a subcommand that was read gives the positions of secrets among the words that follow.
     pub fn counts(&self) -> bool {
         let position = |place: &Place| matches!(place, Place::Position { .. });
         let counts = |active: &Active| active.path > 0 && active.rule.places.iter().any(position);
@@ -425,8 +414,7 @@ impl Active {
     }
 }
 
-/// Whether a word of the command line is one of the alternative subcommands in `next`, which are
-/// separated by commas.
+/// Whether a word of the command line is one of the alternative subcommands in `next`, which are separated by commas.
 fn is_subcommand(next: &str, word: &[u8]) -> bool {
     next.split(',').any(|one| match one.as_bytes() {
         b"*" => !word.starts_with(b"-"),
@@ -439,8 +427,8 @@ fn is_subcommand(next: &str, word: &[u8]) -> bool {
     })
 }
 
-/// Whether a word of the command line is a setting, such as `role=ci`. Settings are ignored when the positions of words
-/// are counted.
+/// Whether a word of the command line is a setting whose value does not look like a password, such as `role=ci`.
+/// Settings are ignored when the positions of words are counted.
 fn is_setting(word: &[u8]) -> bool {
     let Some(equals) = word.iter().position(|b| *b == b'=') else {
         return false;
@@ -513,7 +501,8 @@ fn is_long(word: &[u8]) -> bool {
     LONG.iter().any(|long| long.as_bytes() == name)
 }
 
-/// Finds the option `-u` of curl in a word with several short options: `-sSu` means `-s -S -u`.
+/// Finds the option `-u` at the end of a word with several short options, as curl accepts them: `-sSu` is short for
+/// `-s -S -u`.
 fn cluster(name: &[u8], word: &[u8], after: Option<u8>) -> SecretPlace {
     let letters = word.len() <= 6 && word.iter().skip(1).all(u8::is_ascii_alphanumeric);
     if name == b"-u" && letters && word.starts_with(b"-") && word.ends_with(b"u") && word.len() > 2
@@ -523,8 +512,8 @@ fn cluster(name: &[u8], word: &[u8], after: Option<u8>) -> SecretPlace {
     SecretPlace::No
 }
 
-/// The position of the secret in this word, if the previous word has announced a secret ([`SecretPlace::Next`]); `None`
-/// if the word is harmless.
+/// The position of the secret in this word, if the previous word has announced a secret ([`SecretPlace::Next`]);
+/// `None` if the word is harmless or does not contain the character `after`.
 pub fn next(word: &[u8], after: Option<u8>) -> Option<usize> {
     let from = match after {
         None => 0,

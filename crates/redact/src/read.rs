@@ -1,4 +1,4 @@
-//! Remembers what the words of a command line, read one after the other, say about the next word: for example, that the
+//! Remembers what the words of a command line, read one after the other, say about later words: for example, that the
 //! next word may be a password.
 
 use crate::harmless::is_harmless;
@@ -12,38 +12,34 @@ use crate::words::{self, Word};
 /// these words announce about later words.
 pub struct Read<'a> {
     pub options: Options<'a>,
-    /// The word of the command line that was read last.
+    /// The word of the command line before the one that is being read.
     pub previous: &'a [u8],
-    /// Whether the next word of the command line is a secret, according to the last word and the
-    /// table of programs.
+    /// Whether the next word of the command line is a secret, according to the last word and the table of programs.
     next: SecretPlace,
     /// Whether the command line has words such as `config` or `set`, after which a name and its
     /// value are two separate words.
     sets: bool,
-    /// Whether the command sets variables of a cloud service, most of which are secrets
-    /// (`config:set`).
+    /// Whether the command sets variables of a cloud service, most of which are secrets (`config:set`).
     pub variables: bool,
-    /// Whether the command line had an access key of AWS, so that the secret for it follows.
+    /// Whether the command line had the id of an access key of AWS (`AKIA…`), so that the secret key may follow.
     access_key: bool,
     /// Whether the command line has a list whose entries have names and values, and an earlier word gave an entry a
     /// name that stands for a secret, as Helm's `env[0].name=API_TOKEN` does. The value of this entry is then a secret.
     pub entry: bool,
-    /// Whether an earlier word of the command was about passwords, so that a later one may be a
-    /// password.
+    /// Whether an earlier word of the command was about passwords, so that a later one may be a password.
     pub changes_password: bool,
-    /// Whether the command line had an option with the name of a user, so that the user's password
-    /// may follow.
+    /// Whether the command line had an option with the name of a user, so that the user's password may follow.
     pub user: bool,
-    /// Whether the command signs in or creates an account, or has an option of one letter with the user's name
-    /// (`-u`).
+    /// Whether the command signs in or creates an account, or has an option of one letter with the user's name (`-u`).
     pub signs_in: bool,
     /// The option (`-p`, `-P` or `--port`) whose value was a number. This option stands for the port, so another option
     /// with the letter p stands for the password. Empty if there was no such option.
     port: &'a [u8],
     /// The words of the present command, followed by the words of later commands on the same line.
     line: &'a [Word<'a>],
-    /// The number of words without a leading `-` that were read since the word that signs in (such as `login`) or
-    /// creates an account. The name of the account follows that word, and the password may follow the name.
+    /// The number of words without a leading `-` that were read, with the present one, since the word that signs in
+    /// (such as `login`) or creates an account. The name of the account follows that word, and the password may
+    /// follow the name.
     account: Option<usize>,
 }
 
@@ -68,7 +64,8 @@ impl<'a> Read<'a> {
     }
 
     /// Reads a word of the command line. If earlier words announce that the word is a secret, the word is masked.
-    /// Otherwise the function remembers what the word says about later words. Returns whether the word was a secret.
+    /// Otherwise the function remembers what the word says about later words. Returns true if no other rule needs to
+    /// read the word, because it is the announced secret, its mask, or the `=` before it.
     pub fn secret(&mut self, word: &Word<'a>, masks: &mut Masks) -> bool {
         let text = word.text;
         if let SecretPlace::Next(after) = std::mem::take(&mut self.next) {
@@ -159,15 +156,14 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// Whether the next word is where a password can be: an earlier word signs in or creates an account, and the name
-    /// of the account followed that word.
+    /// Whether the word that is being read is where a password can be: an earlier word signs in or creates an
+    /// account, and the name of the account followed that word.
     pub fn follows_name(&self) -> bool {
         let apart = !self.previous.starts_with(b"-");
         apart && self.account.is_some_and(|count| count >= 2) && !self.options.is_plain()
     }
 
-    /// Whether the command stores a secret (`create-secret`), so that the value of an option may be
-    /// the secret.
+    /// Whether the command stores a secret (`create-secret`), so that the value of an option may be the secret.
     pub fn stores_secret(&self) -> bool {
         let words = self.line.iter().take(32);
         let pairs = words.clone().zip(words.skip(1));
@@ -188,8 +184,8 @@ impl<'a> Read<'a> {
         self.account.is_some()
     }
 
-    /// Whether the next word `text` of the command line is a pattern or is text for people. Such a word is only
-    /// searched for secrets of known forms.
+    /// Whether the word `text` that is being read is a pattern or is text for people. Such a word is only searched
+    /// for secrets of known forms, and for assignments whose values look like tokens.
     pub fn is_text(&self, text: &[u8]) -> bool {
         let prose = |option| words::announces_prose(option) || self.options.announces_text(option);
         let head = text.split(|b| *b == b'=').next().unwrap_or_default();

@@ -13,13 +13,13 @@ use crate::read::Read;
 use crate::words::{self, How, Word};
 use crate::{context, expressions, forms, headers, looks, programs, stdin, urls};
 
-/// The depth to which nested scripts (`sh -c "ssh host 'sh -c …'"`) are searched for secrets. A rule
-/// reads each byte of a command line at most twice at each depth, because a value in quotes is read once
-/// more together with its name.
+/// The depth to which nested scripts (`sh -c "ssh host 'sh -c …'"`) are searched for secrets. A rule reads each byte
+/// of a command line at most twice at each depth, because a value in quotes is read once more together with its name.
 const DEPTH: usize = 4;
 
-/// A rule can find a secret in a command line only if the line contains one of these texts, or names a
-/// program of the table. The case of letters does not matter. Tests compare the list with the rules.
+/// Texts that show that a rule may find a secret in the command line that contains one. The case of letters does not
+/// matter. [`Rules::may_apply`] also looks for the texts of [`forms::HINTS`], for programs of the table and for
+/// values that look like a secret.
 #[rustfmt::skip]
 const HINTS: [&str; 78] = [
     "config:set", "env:set", "&u=", "?u=",
@@ -30,7 +30,7 @@ const HINTS: [&str; 78] = [
     "-seed\0", "-seed ", "db_connect", "using '", "changeme", "changeit", "letmein", "qwerty", "hunter", "swordfish",
 ];
 
-/// Fast searches that show whether a command line can contain a secret at all.
+/// Fast searches that show whether a command line, or one of its words, can contain a secret at all.
 #[derive(Clone, Debug)]
 pub struct Rules {
     hints: AhoCorasick,
@@ -49,14 +49,13 @@ impl Rules {
             search.expect("a list of 200 words is not too large")
         };
         Rules {
-            // Every command line is searched for the hints, so a DFA is used, which takes half the time.
+            // Every command line is searched for the hints, so a DFA is used, which takes half the time of an NFA.
             hints: search(&[&HINTS[..], &forms::HINTS].concat(), AhoCorasickKind::DFA),
             forms: search(&forms::HINTS, AhoCorasickKind::ContiguousNFA),
         }
     }
 
-    /// Whether any rule can find a secret in this command line. A false result saves the actual
-    /// search.
+    /// Whether any rule can find a secret in this command line. A false result saves the actual search.
     pub fn may_apply(&self, line: &[u8], args: &[&[u8]]) -> bool {
         let mut pairs = args.iter().zip(args.iter().skip(1));
         let token = |arg: &&[u8]| forms::may_be_discord(arg) || forms::may_be_token(arg);
@@ -81,8 +80,8 @@ impl Rules {
         }
     }
 
-    /// Finds the secrets in a command line or in the words of a script. `printed` is whether the
-    /// words are text that a program prints.
+    /// Finds the secrets in a command line or in the words of a script. `depth` is the number of further levels of
+    /// nested scripts that are searched, and `printed` is whether the words are text that a program prints.
     fn line(&self, words: &[Word<'_>], depth: usize, printed: bool, masks: &mut Masks) {
         let mut read = Read::new(words);
         let mut last: Option<&Word<'_>> = None;
@@ -113,7 +112,8 @@ impl Rules {
             let part = part.as_ref().map_or(word, |(part, _)| part);
             let printed = printed || read.options.prints();
             let again = depth > 0 && text.iter().any(|b| b" \t\n;".contains(b));
-            // A script with a here-document is not read as a script, because its lines may be YAML.
+            // A script with a here-document is also searched as a whole for assignments and headers, because the
+            // lines of the here-document may be YAML.
             let words = script && again && !text.windows(2).any(|part| part == b"<<");
             let how = match (words, printed) {
                 (true, _) => How::Script,
@@ -161,8 +161,8 @@ impl Rules {
         stdin::find(text, |part| masks.add(word, part));
     }
 
-    /// Finds the secrets of known forms, such as tokens and passwords in URLs, in a word of a
-    /// command line. `prose` is whether the word is text for people.
+    /// Finds the secrets of known forms, such as tokens, and the passwords in URLs, in a word of a command line.
+    /// `prose` is whether the word is text for people or a pattern.
     fn known(&self, word: &Word<'_>, prose: bool, masks: &mut Masks) {
         let text = word.text;
         if self.forms.is_match(text) || forms::may_be_bare(text) || forms::may_be_token(text) {
@@ -181,8 +181,8 @@ impl Rules {
     }
 }
 
-/// Whether a word of a command line is a short option joined with a value that looks like a token:
-/// `-k=X`.
+/// Whether a word of a command line is a short option joined with a value that can matter for the search
+/// ([`may_be_generated`]): `-k=X`.
 fn joins_generated(word: &[u8]) -> bool {
     match word {
         [b'-', letter, b'=', value @ ..] => may_be_generated(&[b'-', *letter], value),
@@ -190,8 +190,8 @@ fn joins_generated(word: &[u8]) -> bool {
     }
 }
 
-/// Whether a word in an argument names a program for which there are rules, or may be a secret
-/// token.
+/// Whether an argument, or a word of a script in it, names a program for which the table has rules, or may be a
+/// token, the value of an option with a secret, or an address with a password.
 fn may_hold(arg: &[u8]) -> bool {
     let plain = !arg.iter().any(u8::is_ascii_whitespace);
     if plain {

@@ -31,16 +31,15 @@ static FILED: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// Matches a here-document whose text is one line. The groups are the command before `<<`, the end word, the rest of
-/// the line after the end word, the line of text, and the first word of the next line.
+/// Matches a here-document whose text is one line without blanks. The groups are the command before `<<`, the end
+/// word, the rest of the line after the end word, the line of text, and the first word of the next line.
 static DOCUMENT: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
         r#"(?-u)([^|;&\n<]*)<<-?[ \t]*\\?["']?(\w+)["']?([^\n]*)\n[ \t]*([^\s]+)[ \t]*\n[ \t]*(\w+)"#,
     )
 });
 
-/// Matches programs and options that read a secret from their standard input, such as
-/// `--password-stdin`.
+/// Matches programs and options that read a secret from their standard input, such as `--password-stdin`.
 static READS_SECRET: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r"(?-u)--password-stdin|--with-token|\bchpasswd\b|\bpasswd\s+--stdin|\bsudo\s+-S\b",
@@ -148,8 +147,8 @@ fn reads(pipeline: &[u8], text: &[u8]) -> bool {
     looks::is_scrambled(text) || whole && mixed && programs.any(is_about_secret)
 }
 
-/// Whether a command of a pipeline only passes its input on, as `cat` does. If the command ends
-/// with a quoted script, the program in that script counts.
+/// Whether a command of a pipeline only passes its input on, as `cat` does. If the command ends with a quoted script,
+/// it is enough that the program in that script does so.
 fn is_filter(command: &[u8]) -> bool {
     let script = command.rsplit(|b| b"\"'".contains(b)).next();
     let script = script.filter(|script| script.len() < command.len());

@@ -1,5 +1,4 @@
-//! Finds secrets in URLs: a password, a token in place of the user, and the secret part of a
-//! webhook's path.
+//! Finds secrets in URLs: a password, a token in place of the user, and the secret part of a webhook's path.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -27,8 +26,7 @@ static URL: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// Matches a URL that is cut off inside its password, because the recorded command line is
-/// incomplete.
+/// Matches a URL that is cut off inside its password, because the recorded command line is incomplete.
 static CUT: LazyLock<Regex> =
     LazyLock::new(|| compiled(r#"(?-u)://[^\s/?#:@"']*:([^\s"'@/?#]+)$"#));
 
@@ -36,7 +34,7 @@ static CUT: LazyLock<Regex> =
 static PATH: LazyLock<Regex> =
     LazyLock::new(|| compiled(r#"(?i-u)https?://[^\s/?#"'<>]+(/[^\s?#"'<>]+)(\?[^\s#"'<>]+)?"#));
 
-/// The longest path of a URL, in bytes, that is examined as the path of a webhook.
+/// The longest path and the longest query of a URL, in bytes, that are examined for the secret of a webhook.
 const LONGEST: usize = 512;
 
 /// The byte ranges of the passwords and tokens that stand before the hosts of URLs in a text.
@@ -144,10 +142,9 @@ fn of_query(path: &[u8], query: &[u8]) -> Option<(Range<usize>, bool)> {
 /// The subject of a URL's path: a webhook, a deployment, or something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// The URL's path belongs to a webhook, or contains a key.
+    /// The URL's path belongs to a webhook, or has a segment `key` or `token`.
     Hook,
-    /// The URL's path triggers a deployment. Such a path also contains an identifier that is no
-    /// secret.
+    /// The URL's path triggers a deployment. Such a path also contains an identifier that is no secret.
     Deploy,
     /// The URL's path leads neither to a webhook nor to a deployment, or leads to a file in a repository.
     Other,

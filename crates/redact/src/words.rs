@@ -1,6 +1,5 @@
-//! Recognizes words of command lines and scripts that contain or announce secrets: options and
-//! assignments with the name of a secret, and the like. Each function takes time linear in its
-//! input.
+//! Recognizes words of command lines and scripts that contain or announce secrets: options and assignments with the
+//! name of a secret, and the like. Each function takes time linear in its input.
 
 use std::ops::Range;
 
@@ -23,10 +22,9 @@ pub struct Word<'a> {
 /// How a word of a command line is read when secrets are searched in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// In the search for secrets, the word is read as an ordinary argument of a command.
+    /// The word is read as an ordinary argument of a command.
     Value,
-    /// In the search for secrets, the word is read as a script, whose own words are read one by
-    /// one.
+    /// The word is read as a script, whose own words are read one by one.
     Script,
     /// The word is part of a text that the command prints, as `echo` does. A value in such a text is a secret only if
     /// the value does not look like a word.
@@ -48,9 +46,8 @@ pub fn is_assignment(word: &[u8]) -> bool {
     name.len() < word.len() && !name.is_empty() && name.iter().all(in_name)
 }
 
-/// Whether a word is a name in capital letters with a plain word as its value, `ENV=prod`. Jenkins
-/// and other programs take such parameters after `-p` or `-P`, which is then no option for a
-/// password.
+/// Whether a word is a name in capital letters with a plain word as its value, `ENV=prod`. Jenkins and other programs
+/// take such parameters after `-p` or `-P`, which is then no option for a password.
 pub fn is_parameter(word: &[u8]) -> bool {
     let Some(equals) = word.iter().position(|b| *b == b'=') else {
         return false;
@@ -104,7 +101,8 @@ pub fn may_take_password(option: &[u8]) -> bool {
     }
 }
 
-/// Whether a word is a command that handles passwords: `change-password`, `user:password:reset`.
+/// Whether a word has the word `password`, `passwd` or `passphrase` in it, as commands that handle passwords have:
+/// `change-password`, `user:password:reset`.
 pub fn changes_password(word: &[u8]) -> bool {
     const ROOTS: [&[u8]; 3] = [b"password", b"passwd", b"passphrase"];
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"-_:./".contains(b);
@@ -139,7 +137,8 @@ pub fn sets_secret(word: &[u8]) -> bool {
         && names::secret(word) == Certainty::Strong
 }
 
-/// Whether a word announces that the next one is text for people: a commit message, a title.
+/// Whether a word is an option whose value is text for people (a commit message, a title) or a pattern (the tests to
+/// run).
 pub fn announces_prose(word: &[u8]) -> bool {
     #[rustfmt::skip]
     const OPTIONS: [&[u8]; 16] = [
@@ -150,8 +149,7 @@ pub fn announces_prose(word: &[u8]) -> bool {
     OPTIONS.contains(&word)
 }
 
-/// Whether a word such as `set` or `config` announces that a name and its value may follow as two
-/// words.
+/// Whether a word such as `set` or `config` announces that a name and its value may follow as two words.
 pub fn is_setter(word: &[u8]) -> bool {
     #[rustfmt::skip]
     const SETTERS: [&[u8]; 13] = [
@@ -203,8 +201,7 @@ pub fn is_old_or_new(option: &[u8]) -> bool {
     OPTIONS.contains(&option)
 }
 
-/// Whether a word is a command that sets variables of a cloud service, so that the words after it
-/// are `X=value`.
+/// Whether a word is a command that sets variables of a cloud service, so that the words after it are `X=value`.
 pub fn sets_variables(word: &[u8]) -> bool {
     matches!(word, b"config:set" | b"env:set" | b"secrets:set")
 }
@@ -238,8 +235,8 @@ pub fn is_bare_name(word: &[u8]) -> bool {
     )
 }
 
-/// The position of the password in the value of an option with a user and a password:
-/// `--user me:X`, `--add-local-user me:X`; `None` for `--user 1000:1000`.
+/// The position of the password in the value of an option with a user and a password: `--user me:X`,
+/// `--add-local-user me:X`; `None` if X does not look like a password, as in `--user 1000:1000`.
 pub fn user_and_password(option: &[u8], word: &[u8]) -> Option<usize> {
     #[rustfmt::skip]
     const NAMES: [&[u8]; 7] = [
@@ -258,9 +255,9 @@ pub fn user_and_password(option: &[u8], word: &[u8]) -> Option<usize> {
     (mixed && inner && !is_harmless(value)).then_some(at)
 }
 
-/// The position of the password X in a word `NAME:X`. After an option of one letter, X must look like a generated
-/// password. If the word could be a container image with its tag (`DOMAIN/NAME:X`), X must contain a mark that no tag
-/// contains.
+/// The position of the password X in a word `NAME:X` or `DOMAIN/NAME:X`. A word `NAME:X` must follow an option of one
+/// letter, and X must look like a generated password. A word `DOMAIN/NAME:X` could be a container image with its tag,
+/// so X must contain a mark that no tag contains.
 pub fn name_and_password(option: &[u8], word: &[u8]) -> Option<usize> {
     let at = word.iter().position(|b| *b == b':')? + 1;
     let (name, value) = (word.get(..at - 1)?, word.get(at..)?);
@@ -337,8 +334,7 @@ pub fn is_account(previous: &[u8], word: &[u8]) -> bool {
         || both()
 }
 
-/// Splits an assignment of a script, `NAME="value with blanks"`, into the name and the value
-/// without its quotes.
+/// Splits an assignment of a script, `NAME="value with blanks"`, into the name and the value without its quotes.
 pub fn quoted_value<'a>(word: &Word<'a>) -> Option<(&'a [u8], Word<'a>)> {
     let equals = word.text.iter().position(|b| *b == b'=')?;
     let (name, value) = (word.text.get(..equals)?, word.text.get(equals + 1..)?);
@@ -381,7 +377,7 @@ pub fn replacement<'a>(word: &Word<'a>) -> Option<(Word<'a>, bool)> {
     is_sed.then_some((part, named && !is_harmless(by)))
 }
 
-/// Whether a word of a command line is a script, because the word before it is an option such as `-c` or `-ec`.
+/// Whether a word of a command line is a script: it contains white space and follows an option such as `-c` or `-ec`.
 pub fn is_script(previous: &[u8], word: &[u8]) -> bool {
     let letters = previous.strip_prefix(b"-").unwrap_or_default();
     letters.last() == Some(&b'c')
@@ -410,8 +406,7 @@ impl Stops {
         }
     }
 
-    /// The position of the next white space or of the next byte among `stops`, whichever comes
-    /// first.
+    /// The position of the next white space or of the next byte among `stops`, whichever comes first.
     fn first(&self, stops: &[u8]) -> usize {
         let next = STOPS.iter().zip(self.next);
         let among = next.filter(|(stop, _)| stops.contains(stop));
@@ -420,7 +415,8 @@ impl Stops {
 }
 
 /// Finds assignments `NAME=value` whose name stands for a secret, and returns the byte ranges of their values. If the
-/// assignment begins the word, the value extends to the word's end.
+/// assignment begins the word, an unquoted value extends to the word's end, or to the further assignments if only
+/// these follow.
 pub fn assignments(text: &[u8]) -> Vec<Range<usize>> {
     let spaced = text.iter().any(u8::is_ascii_whitespace);
     let mut stops = Stops {
@@ -460,8 +456,7 @@ fn is_influx(text: &[u8]) -> bool {
 /// The authorization schemes that stand before the secret in the value of an HTTP header.
 const SCHEMES: [&[u8]; 3] = [b"Bearer ", b"Basic ", b"Token "];
 
-/// The byte range of the value after the `=` at the position `equals`, if the name before it stands
-/// for a secret.
+/// The byte range of the value after the `=` at the position `equals`, if the name before it stands for a secret.
 fn assignment(text: &[u8], equals: usize, stops: &Stops, spaced: bool) -> Option<Range<usize>> {
     let in_name = |b: &u8| b.is_ascii_alphanumeric() || b"_.-:/@".contains(b);
     let (head, value) = (text.get(..equals)?, text.get(equals + 1..)?);
@@ -582,9 +577,8 @@ fn ends_before_assignments(value: &[u8]) -> Option<usize> {
     words.all(is_assignment).then_some(space)
 }
 
-/// Splits a script into words, roughly as a shell would: at separators, with quoted text kept
-/// together, and without the quotes around a whole word. A quote without an end is an ordinary
-/// character.
+/// Splits a script into words, roughly as a shell would: at separators, with quoted text kept together, and without
+/// the quotes around a whole word. A quote without an end is an ordinary character.
 pub fn split<'a>(script: &Word<'a>) -> Vec<Word<'a>> {
     let text = script.text;
     let rest = |at: usize| text.get(at..).unwrap_or_default();

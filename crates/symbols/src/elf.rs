@@ -20,8 +20,8 @@ const LIBRARIES: [&str; 6] = [
     "/usr/local/lib",
 ];
 
-/// Finds the functions of those requested frames that are in ELF files, and sends them as answers. The symbol
-/// tables are quick to read and give the names first; debug information, where there is any, then adds source
+/// Finds the functions of those requested frames that are in ELF files, and sends them as answers. The symbol tables
+/// of all files are read first, because that is quick. The debug information, where there is any, then adds source
 /// lines and inlined functions.
 pub fn answer(
     request: &Request,
@@ -137,8 +137,8 @@ fn functions(
     Ok(())
 }
 
-/// The function to which a symbol belongs, and then the functions that are inlined at its address, each with
-/// its source line.
+/// The functions of a frame, each with its source line: the function of the symbol, and then the functions that are
+/// inlined at the frame's address.
 fn of(symbol: &Sym<'_>) -> Vec<Function> {
     let outermost = (&*symbol.name, symbol.code_info.as_deref());
     let inlined = symbol

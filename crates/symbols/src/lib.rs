@@ -23,7 +23,7 @@ use table::Table;
 pub const SERVER: &str = "symbol-server";
 /// The largest size in bytes of a request to find functions.
 const REQUEST: u64 = 256 << 20;
-/// The longest name of a function that is kept, in bytes.
+/// The largest length in bytes of a function's name. The rest of a longer name is left out.
 const NAME: usize = 1024;
 
 /// A request for the functions of numbered stack frames. The paths in requests and in answers are
@@ -76,7 +76,7 @@ pub struct File {
     pub inode: u64,
     /// The size of the file in bytes (`st_size`).
     pub size: u64,
-    /// The time of the file's last change (`st_mtim`) in ns since 1970; 0 for an earlier time.
+    /// The time of the file's last change (`st_mtim`) in ns since 1970; 0 for a time before 1970.
     pub modified: u64,
 }
 
@@ -114,8 +114,8 @@ impl Request {
 pub enum Answer {
     /// The path at which the file of a module was found, with the number of the module.
     Path(u32, OsString),
-    /// The functions of a stack frame: the outermost one, then the functions inlined in it. A later answer
-    /// for the same frame replaces the earlier one.
+    /// The functions of a stack frame, with the frame's number: the outermost function, then the functions inlined in
+    /// it. A later answer for the same frame replaces the earlier one.
     Frame(u32, Vec<Function>),
 }
 
@@ -125,12 +125,12 @@ pub struct Function {
     pub name: String,
     /// The source file of the function; empty if it is unknown.
     pub file: String,
-    /// The line in the function's source file; 0 if it is unknown.
+    /// The line in the source file to which the frame's address belongs; 0 if it is unknown.
     pub line: u32,
 }
 
 impl Function {
-    /// Makes a function without a source line. Its name is cut after [`NAME`] bytes.
+    /// Makes a function without a source line. Its name is cut to at most [`NAME`] bytes.
     fn named(name: &str) -> Function {
         Function {
             name: name

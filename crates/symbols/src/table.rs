@@ -8,11 +8,10 @@ use std::time::SystemTime;
 
 use crate::Lifetime;
 
-/// The length in bytes of the longest list of functions that is read.
+/// The largest number of bytes of a list of functions that are read. The rest of a longer list is ignored.
 const LONGEST: u64 = 128 << 20;
-/// The flags with which a text list of functions is opened: `O_NOFOLLOW | O_NONBLOCK`, as numbers that are valid on
-/// every Linux machine that records. The flags are needed because another user can put a link or a fifo at the list's
-/// path in /tmp.
+/// The flags with which a text list of functions is opened: `O_NOFOLLOW | O_NONBLOCK`, by their numbers on x86-64.
+/// The flags are needed because another user can put a link or a fifo at the list's path in /tmp.
 const FLAGS: i32 = 0o400_000 | 0o4000;
 /// The longest time between two ticks of a kernel's clock in ns (CONFIG_HZ_100). A changed file gets the time of the
 /// last tick as its time stamp, so the stamp can be up to this much too early.
@@ -35,7 +34,8 @@ struct Listed {
 }
 
 impl Table {
-    /// The kernel's functions (`/proc/kallsyms`); `None` if the kernel hides their addresses.
+    /// The kernel's functions (`/proc/kallsyms`); `None` if the kernel hides their addresses or the list cannot be
+    /// read.
     pub fn of_kernel() -> Option<Table> {
         // `open` refuses links and fifos by its flags, because it is made for lists in /tmp. /proc/kallsyms needs no
         // such flags, but procfs accepts them.

@@ -279,8 +279,9 @@ fn classes<'a>(body: &mut Cursor<'a>, block: &mut SchedBlock) -> Result<Classes<
     Ok(classes)
 }
 
-/// The grid of equally spaced times on which a scheduling block's events lie. It has the first time, the spacing (the
-/// clock quantum), and the fraction of a nanosecond by which the grid begins after the first time.
+/// The grid of equally spaced times on which the event that is being read lies; a block can have several grids. A
+/// grid has the first time, the spacing (the clock quantum), and the fraction of a nanosecond by which the grid
+/// begins after the first time.
 struct Times {
     quantum: u64,
     phase: u16,

@@ -1,8 +1,9 @@
 //! Turns lifecycle events, such as forks and exits, into columns and back.
 //!
-//! Every field of every kind of event has a column of its own. A value that another field of the event, or an
-//! earlier event of the frame, predicts is stored as the difference to the prediction. The kinds describe their
-//! fields ([`crate::codec`]); the folder `life/` has the modules that write and read the columns.
+//! The fields of the events are stored in columns, and similar fields of several kinds can share a column. A value
+//! that another field of the event, or an earlier event of the frame, predicts is stored as the difference to the
+//! prediction. The kinds describe their fields ([`crate::codec`]); the folder `life/` has the modules that write and
+//! read the columns.
 
 #[cfg(test)]
 pub(crate) mod columns;

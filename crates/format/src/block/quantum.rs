@@ -98,8 +98,8 @@ const LONGEST_STEP: u64 = if cfg!(fuzzing) { 1 << 8 } else { 1 << 12 };
 /// The range in ns in which the clock quantum of a recording (the time between two ticks) is searched. A shorter
 /// quantum saves little space.
 const QUANTA: (f64, f64) = (3.0, 128.0);
-/// The number of failed searches for a recording's clock quantum (the time between two ticks of its clock) after which
-/// the quantum is set to 1 ns.
+/// The largest number of searches for a recording's clock quantum (the time between two ticks of its clock). After
+/// them, the times of a block that does not fit the last quantum are stored with a quantum of 1 ns.
 const TRIES: u32 = 8;
 
 /// Estimates the clock quantum of a recording (the time between two ticks of its clock), and expresses times as
@@ -114,7 +114,8 @@ pub struct Clock {
 
 impl Clock {
     /// Returns the times of a block as multiples of the clock quantum. If the times do not fit the estimated quantum,
-    /// this method fits the quantum to the block; if that fails too, this method searches for a quantum again.
+    /// this method fits the quantum to the block; if that fails too, this method searches for a quantum again, and at
+    /// last uses 1 ns.
     pub fn grid(&mut self, times: &[u64], min: u64) -> &Grid {
         // A quantum is accepted if the times need at most one new grid (sequence of equally spaced times) for 16
         // events: a new grid costs about as many bits as counting quanta saves for 16 times.

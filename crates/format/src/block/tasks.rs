@@ -29,7 +29,7 @@ pub struct Sleep {
 #[derive(Clone, Copy, Debug)]
 struct Task {
     id: u32,
-    /// The index of the task that this task of the block woke last.
+    /// The index of the task that this task of the block woke most recently.
     woke: u16,
     /// A prediction for a waker that has just woken this task: the index of the task that the waker will wake next. The
     /// prediction is the task that the last such waker woke after this task; before there is one, it is this task
@@ -37,7 +37,7 @@ struct Task {
     next: u16,
     /// The index of the task that this task of the block is expected to wake next.
     expected: u16,
-    /// The state, the reason and the time-out of this task's last sleep in the block.
+    /// The state, the reason and the time-out of this task's most recent sleep in the block.
     slept: Sleep,
 }
 
@@ -174,7 +174,6 @@ pub struct Recent {
 
 #[allow(clippy::indexing_slicing)] // An index of four bits is below RANKS.
 impl Recent {
-    /// Creates a list of recent tasks that has no tasks yet.
     pub fn new() -> Recent {
         Recent {
             places: [NOBODY; RANKS],

@@ -54,8 +54,8 @@ impl fmt::Display for NotNext {
 }
 
 impl Trace {
-    /// Appends the next part of the same rotated recording. The events between both parts are recorded as lost in every
-    /// stream (of each CPU, for example).
+    /// Appends the next part of the same rotated recording. If time between the parts is missing, or the earlier part
+    /// is cut off, lifecycle events and the recorder's events are recorded as lost, but no scheduling events.
     ///
     /// # Errors
     /// `next` belongs to another recording, or begins before this trace ends.

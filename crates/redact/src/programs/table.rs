@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 /// How the words that follow a program's name on a command line are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum ProgramKind {
-    /// A word after the program's name that names another program of the table is taken for that
-    /// program, unless its name is short.
+    /// If the table has no rules for the program, a later word of at least five bytes that names a program with rules
+    /// is taken for that program.
     #[default]
     Open,
     /// Any word after the program's name that names another program of the table is taken for a
@@ -16,8 +16,7 @@ pub(super) enum ProgramKind {
     Runs,
     /// No word after the program's name is taken for another program.
     Plain,
-    /// The words after the program's name are text or patterns, as with grep, and none is taken for
-    /// another program.
+    /// The words after the program's name are text or patterns, as with grep, and none is taken for another program.
     Text,
     /// The words after the program's name are text that the program prints, as with echo.
     Prints,
@@ -36,15 +35,15 @@ pub(super) enum Place {
         apart: bool,
         after: Option<u8>,
     },
-    /// The secret is the word at this position after the subcommands. With `rest`, all later words
-    /// are secrets as well.
+    /// The secret is the word at this position after the subcommands, counted from 1 without options and their
+    /// values. With `rest`, all later words are secrets as well.
     Position {
         number: usize,
         rest: bool,
         after: Option<u8>,
         only: Only,
     },
-    /// The secret is the last word of the command line.
+    /// The secret is the last word of the command.
     Last,
 }
 
@@ -53,11 +52,10 @@ pub(super) enum Place {
 pub(super) enum Only {
     /// Any word at the given position of the command line is a secret.
     All,
-    /// A word at the given position of the command line is a secret if it looks like a code that a
-    /// service has generated.
+    /// A word at the given position of the command line is a secret if it looks like a code that a service has
+    /// generated, or like a password that a careful person made up.
     Code,
-    /// A word at the given position of the command line is a secret if it follows the name of a
-    /// secret.
+    /// A word at the given position of the command line is a secret if it follows the name of a secret.
     Named,
 }
 
