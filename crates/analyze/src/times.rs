@@ -60,8 +60,8 @@ impl Times {
         ]
     }
 
-    /// Returns the time `ns` if the source of these times is one of `by`; `None` for another source, or if all of the
-    /// time is unknown.
+    /// Returns the time `ns` if the source of these times is one of `by`; `None` for another source, or if the kernel's
+    /// totals are the source and all of the time is unknown.
     fn known(&self, ns: u64, by: &[Basis]) -> Option<u64> {
         let nothing = self.basis != Basis::Events && self.unknown > 0 && self.unknown == self.sum();
         (by.contains(&self.basis) && !nothing).then_some(ns)

@@ -352,8 +352,8 @@ impl Tracker {
 
     // ---- Lost events ----
 
-    /// Notes that scheduling events of a CPU are missing from `since` on, so that the states of tasks become
-    /// unknown.
+    /// Notes that scheduling events of a CPU are missing from `since` on. For [`Concurrency`], the states of all tasks
+    /// become unknown, except those of tasks that are on other CPUs.
     fn lose(&mut self, cpu: CpuId, since: Ktime) {
         self.concurrency.lose(since);
         for (on, entry) in self.cpus.all() {

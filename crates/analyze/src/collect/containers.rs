@@ -9,7 +9,7 @@ use tr_format::event::Tgid;
 
 use crate::ids::ProcIx;
 
-/// The largest number of processes of runtimes that an analysis keeps.
+/// The largest number of processes of container runtimes that an analysis keeps.
 const MOST: usize = 1 << 16;
 
 #[derive(Clone, Debug)]

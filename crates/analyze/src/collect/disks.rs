@@ -17,7 +17,7 @@ pub struct Disk {
 }
 
 /// For each thread, the disk that it waited for in its waits for block I/O, and the file that it waited for in fsync
-/// and related calls. The disk of a wait is the one to which the thread had sent a request since its previous wait.
+/// and related calls. A wait is for the disk or file that the thread's last event at or before the wait's start names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WaitedDisks {
     disks: Changes<Disk>,

@@ -73,7 +73,7 @@ pub struct Batches<B: Blocks> {
     source: B,
     chains: Vec<Chain>,
     /// The blocks that are not read yet, sorted by time. Each entry has the smallest time of the block and of all
-    /// later blocks of its stream, the number of the stream, and the block.
+    /// later blocks of its stream, the index of the stream's chain in `chains`, and the block.
     queue: Vec<(Ktime, usize, Block<B::Key>)>,
     next: usize,
     /// The number of events that have been read.

@@ -133,7 +133,7 @@ impl WaitReason {
             WaitReason::Terminal => TimeKind::Terminal,
             _ if by_task => TimeKind::Outside,
             WaitReason::Unknown => TimeKind::Unknown,
-            // A signal ended the wait, and the recording does not show what would have ended it otherwise.
+            // An interrupt such as a time-out or a signal ended the wait, and nothing shows which event was awaited.
             WaitReason::Socket | WaitReason::Events => TimeKind::Unknown,
             WaitReason::Kernel | WaitReason::Vfork => TimeKind::Blocked,
             WaitReason::Woken

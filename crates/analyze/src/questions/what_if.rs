@@ -5,7 +5,7 @@
 //! unless the work counts as free. When another thread ends a wait, the waiting thread's clock is set to the other
 //! thread's clock, if that is later. A new thread starts with the clock of the thread that forked it. Waits for disks
 //! last as long as they did. A wait that a timer, the network or a task outside the recording ended may belong to a
-//! loop that checks again and again whether other work is done, so no limit counts such waits.
+//! loop that checks again and again whether other work is done, so no lower limit counts such waits.
 //!
 //! If the clocks count each wait for a CPU with its recorded length, they show the recorded time, to the nanosecond. If
 //! they leave out the waits for a CPU, they show the least time on any number of CPUs (the span law). Another limit is
@@ -63,8 +63,8 @@ pub struct Limits {
     /// The recorded time in ns, which is the virtual clock (replayed time) at the end of the process if the replay
     /// leaves no time out.
     pub recorded: u64,
-    /// The least time in ns on any number of CPUs: without unknown time, and without waits for a CPU, a timer,
-    /// the network or a task outside the recording.
+    /// The least time in ns on any number of CPUs: the longest chain of work and uninterruptible waits, such as those
+    /// for disks, without unknown time and other waits.
     pub span: u64,
     /// The CPU time in ns that the end of the process depended on.
     pub work: u64,
@@ -83,7 +83,8 @@ impl Limits {
     }
 }
 
-/// The parts of the recorded time that a scenario leaves out: all time for which one of the functions is true.
+/// The parts of the recorded time that a scenario leaves out: the time of the groups in `of` for which `own` or `waits`
+/// returns true.
 #[derive(Clone, Debug)]
 pub struct Without {
     /// Returns whether the time of a thread in one state (such as running, or waiting in a system call) is left out of

@@ -16,7 +16,7 @@ use crate::state::{Bucket, Wait};
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
     pub(super) tasks: Vec<Packed>,
-    /// The scratch file to which packed bytes of timelines are moved when more than [`KEPT`] are in memory.
+    /// The scratch file to which packed bytes of timelines are moved when [`Draft::moves_at`] are in memory.
     pub(super) scratch: Option<&'static Scratch>,
     /// The number of packed bytes of timelines in memory.
     pub(super) held: usize,
@@ -27,10 +27,10 @@ pub(crate) struct Draft {
     pub(super) kept: usize,
 }
 
-/// The number of bytes of packed timelines that stay in memory if there is a scratch file. Further bytes are moved to
-/// that file.
+/// The number of bytes of packed timelines in memory at which complete segments are moved to the scratch file for the
+/// first time, if there is one.
 const KEPT: usize = 32 << 20;
-/// The number of packed bytes of timelines that are written to the scratch file at once.
+/// The least number of packed bytes of timelines that are written to the scratch file at once, except at the end.
 const WRITTEN: usize = 1 << 20;
 
 impl Draft {

@@ -70,8 +70,7 @@ struct LastChanges {
     from: u64,
     /// The CPU of the last packed change that moved the task to a CPU.
     cpu: u16,
-    /// Two facts about the last packed change to a state other than on-CPU: the upper bits of its `doing`, and its
-    /// `reason`.
+    /// Two facts about the last packed change to a wait: the upper bits of its `doing`, and its `reason`.
     wait: (u8, u8),
 }
 
@@ -97,7 +96,7 @@ pub(super) struct Packed {
     count: u32,
     /// The reasons of all waits of the task: bit n stands for the reason with the number n.
     reasons: u32,
-    /// The number of waits of the task that were ended by another task.
+    /// The number of waits of the task that tasks ended, and not interrupts.
     by_task: u32,
     last: Option<Change>,
     known: LastChanges,
@@ -139,12 +138,12 @@ impl Packed {
         self.index.get(segment).map(|segment| segment.from)
     }
 
-    /// The number of waits of the task that were ended by another task.
+    /// The number of waits of the task that tasks ended, and not interrupts.
     pub fn by_task(&self) -> u32 {
         self.by_task
     }
 
-    /// Whether the segment with the number `segment` contains a wait that another task ended.
+    /// Whether the segment with the number `segment` contains a wait that a task ended, and not an interrupt.
     pub fn has_by_task(&self, segment: usize) -> bool {
         let segment = self.index.get(segment);
         segment.is_some_and(|segment| segment.place & Segment::BY_TASK != 0)

@@ -23,7 +23,7 @@ pub enum Actor {
     /// A hardware interrupt of a timer or a device woke the task. The recording does not show whether the
     /// time-out of the waiting call had passed.
     Interrupt,
-    /// A softirq woke the task: for the network, or for completed block I/O.
+    /// A softirq woke the task, for example for the network or for completed block I/O.
     SoftIrq,
     /// A thread of the recording woke or preempted the task.
     Thread(ThreadIx),

@@ -326,8 +326,8 @@ impl Run<'_> {
         }
     }
 
-    /// Goes to the next moment of the simulation at which a thread is done with its work or its wait. Returns
-    /// `false` if no thread has work or a wait.
+    /// Goes to the next moment of the simulation at which a thread is done with its work or its wait, or at which a
+    /// quota stops or releases the threads. Returns `false` if there is none.
     fn advance(&mut self) -> bool {
         let work = self.working.peek().map(|Reverse((served, _))| *served);
         let delay = self.delayed.peek().map(|Reverse((at, _))| *at);
