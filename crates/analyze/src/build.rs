@@ -123,7 +123,7 @@ fn left_out(collected: &Collectors) -> impl Iterator<Item = (&'static str, u64)>
     beyond.into_iter().filter(|(_, count)| *count > 0)
 }
 
-/// Fills in the timeline of the threads, the time-outs in it, and the samples of the threads' total times.
+/// Fills in the timeline of the threads, the ticks in it ([`Ticks`]), and the samples of the threads' total times.
 fn histories(tracker: &mut Tracker, analysis: &mut Analysis, order: &Order) {
     let timeline = tracker.timeline.take();
     analysis.timeline = timeline.map(|timeline| {

@@ -67,11 +67,11 @@ struct Orders {
 pub struct ClockCheck {
     /// The impossible orders of events that were found for each pair of CPUs. The pair has the lower CPU first.
     orders: BTreeMap<(CpuId, CpuId), Orders>,
-    /// The suspected overlaps that are not proven yet. The key is the CPU that ran the task first; its next switch
-    /// proves or refutes the overlap.
+    /// The suspected overlaps that are not proven yet. The key is the CPU that ran the task first; the next switch of
+    /// this CPU proves or refutes the overlap.
     overlaps: HashMap<CpuId, Overlap>,
     /// The suspected early runs that are not proven yet: tasks that ran before their forks. The key is the CPU that
-    /// ran the task; its next switch proves or refutes the early run.
+    /// ran the task; the next switch of this CPU proves or refutes the early run.
     births: HashMap<CpuId, Birth>,
     /// The most recent switches to tasks that no earlier event has shown: the tid, the CPU and the time of each.
     unborn: Vec<(Tid, CpuId, Ktime)>,
@@ -186,7 +186,7 @@ impl ClockCheck {
         }
     }
 
-    /// The pair of CPUs whose clocks disagree most, among the pairs with at least [`ENOUGH`] impossible orders;
+    /// The pair of CPUs whose clocks disagree most, among the pairs with at least `ENOUGH` impossible orders;
     /// `None` if there is no such pair.
     pub fn finish(&self) -> Option<ClockDisagreement> {
         let all = self.orders.iter();

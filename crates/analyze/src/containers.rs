@@ -36,10 +36,10 @@ pub struct Container {
     pub called: Arc<Called>,
     /// The reason why the processes of the container are recorded.
     pub evidence: Evidence,
-    /// The process that requested the container from a daemon, if there is one.
+    /// The process that requested the container from a daemon, if it is known and recorded.
     pub client: Option<ProcessIx>,
-    /// The first recorded process of the container's runtime. All other processes of the container are its
-    /// descendants.
+    /// The first recorded process of the container's runtime. All other processes of the container are descendants of
+    /// this process.
     pub process: ProcessIx,
     /// The main process of the container, which is mostly the one with the pid 1 inside; see `main_of`.
     pub main: Option<ProcessIx>,

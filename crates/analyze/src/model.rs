@@ -374,7 +374,7 @@ pub struct Quality {
     pub lost_events: u64,
     /// Whether the number of lost events is unknown for at least one span in `lost`.
     pub lost_unknown: bool,
-    /// If the file ends before the recording ended: the place and the reason, as text.
+    /// If the file ends before the recording ended, or reading stopped early: the place and the reason, as text.
     pub truncated: Option<String>,
     /// Whether the file has no end because the recording is still running.
     pub under_way: bool,

@@ -115,7 +115,7 @@ impl Record {
         }
     }
 
-    /// The time of a switch and the task that it switches in; `None` if the event is no switch.
+    /// The time of a switch and the task that it switches in; `None` for other events and switches to the idle task.
     fn arrival(&self) -> Option<(u64, u32)> {
         let switch = self.flags & (LIFE | flag::WAKING) == 0;
         (switch && self.to != Tid::IDLE.0).then_some((self.time, self.to))

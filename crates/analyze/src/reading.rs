@@ -146,7 +146,8 @@ struct Keeper {
     lost: BTreeSet<LostSpan>,
     /// The numbers of lifecycle events and of the recorder's events that have been read so far.
     lives: Events,
-    /// The time of the last events that count. Of later events, only names and sums are used (see `take`).
+    /// The time of the last events that are analyzed. Of later events, only names, samples of counters and stacks, and
+    /// sums of system calls are used.
     last: Ktime,
     /// All events before this time, in ns, have been read. No later sorted list of events has an earlier event.
     reached: u64,

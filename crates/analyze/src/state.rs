@@ -124,7 +124,7 @@ pub enum Bucket {
     OnCpu(Option<CpuId>),
     /// The task waited for a CPU.
     RunQueue {
-        /// Whether the task waited for a CPU because it was preempted.
+        /// Whether the task waited for a CPU because it was preempted or yielded.
         preempted: bool,
     },
     /// The task waited for something other than a CPU.

@@ -59,7 +59,7 @@ pub fn is_for(signal: u32, purpose: Purpose) -> bool {
     all.any(|(number, _, purposes)| *number == signal && purposes.contains(&purpose))
 }
 
-/// Whether a program that this signal ends counts as crashed. All signals except SIGKILL and those of [`Order`] do so.
+/// Whether a program that this signal ended counts as crashed: all signals but SIGKILL and [`Purpose::Order`]'s do so.
 pub fn is_crash(signal: u32) -> bool {
     signal != KILL && !is_for(signal, Order)
 }

@@ -8,7 +8,7 @@ use tr_format::stack::{Doing, Function, Module, Place, Sample, DEPTH};
 
 use crate::ids::{TaskIx, ThreadIx};
 
-/// The sum of all samples of one thread that have the same stack.
+/// The sum of all samples of one thread that have the same stack, [`Sampled::doing`] and [`Sampled::cut`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampled {
     pub thread: ThreadIx,

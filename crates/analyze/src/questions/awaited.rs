@@ -26,7 +26,7 @@ named! {
     pub enum WaitReason {
         /// The task is in a run queue after a wake-up or after its fork.
         Woken = "woken", "run queue, after a wake-up";
-        /// The task is in a run queue after another task preempted it.
+        /// The task is in a run queue after another task preempted it, or after it yielded the CPU.
         Preempted = "preempted", "run queue, preempted";
         /// The thread waits for the end of a child, or another change of its state.
         Child = "child", "its child";

@@ -70,7 +70,8 @@ enum Other {
 pub enum Occupant {
     /// The tasks with this name had the CPU. The name is empty if it is not known.
     Named(Comm),
-    /// The CPU belonged to tasks without a known name: the recording names only the tasks that had the CPUs longest.
+    /// The CPU belonged to tasks without a known name, for example because the recording names only the tasks that had
+    /// the CPUs longest.
     Rest,
 }
 
@@ -224,7 +225,7 @@ fn wait(
     Some((on?, stretch.from, stretch.to))
 }
 
-/// The CPU on which a thread ran in a stretch of its timeline; `None` if it did not run.
+/// The CPU on which a thread ran in a stretch of its timeline; `None` if it did not run, or if the CPU is not known.
 fn cpu(stretch: &Stretch) -> Option<CpuId> {
     match stretch.doing {
         Bucket::OnCpu(cpu) => cpu,

@@ -62,8 +62,8 @@ pub enum Then {
     /// segment of the path was already waiting. Later that second thread ended the wait of the first thread, itself or
     /// through other threads.
     Waited,
-    /// The thread of the segment was still running when the critical path ended, and the thread of the next segment
-    /// waited for the end of the running thread.
+    /// The thread of the next segment waited for the end of the segment's thread, which was still at work when the path
+    /// ended, or when a signal cut the wait short.
     Awaited,
 }
 
@@ -189,7 +189,7 @@ impl Leg {
 
 impl CriticalPath {
     /// The segments of the critical path in the order of time, grouped by legs. A leg is a series of segments of one
-    /// thread.
+    /// thread and one program.
     fn by_leg(&self) -> impl Iterator<Item = &[Segment]> {
         let same = |a: &Segment, b: &Segment| (a.thread, a.program) == (b.thread, b.program);
         self.segments.chunk_by(same)
@@ -239,7 +239,7 @@ pub enum NoPath {
     /// No critical path exists, because the recording was made neither of a COMMAND nor of exactly one pid.
     #[error("the recording has no command: choose a process with --pid")]
     NoCommand,
-    /// No critical path exists, because the process of COMMAND does not live in the analyzed span.
+    /// No critical path exists, because the process that it would be of does not live in the analyzed span.
     #[error("the command's process is not in this part of the recording")]
     NotThere,
     /// No critical path exists, because the analysis kept no timeline: [`Options::timeline`](crate::Options::timeline)

@@ -80,7 +80,7 @@ impl<'a> Samples<'a> {
     }
 
     /// Whether the samples of the machine's counters are dense enough for statements about a span of time: there are
-    /// samples near the ends of the span, and the span has at least [`RESOLVED`] of the kernel's ticks of CPU time.
+    /// samples near the ends of the span, and the span has at least `RESOLVED` of the kernel's ticks of CPU time.
     pub fn resolve(&self, span: (Ktime, Ktime)) -> bool {
         let (from, to) = span;
         let length = to.since(from);

@@ -360,8 +360,8 @@ impl Sweep<'_> {
         }
     }
 
-    /// Adds time in which no task ran to the sums by reason. The reason is the kind of time that the critical path has
-    /// there.
+    /// Adds time in which no task ran to the sums by reason. The reason is that a task waited for a CPU (`wanted`) or,
+    /// if none did, the kind of time that the critical path has there.
     fn account_idle(&mut self, from: Ktime, to: Ktime, wanted: bool) {
         let segments = self.path.map_or(&[][..], |path| &path.segments);
         let mut now = from;

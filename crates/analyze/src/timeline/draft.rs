@@ -20,7 +20,7 @@ pub(crate) struct Draft {
     pub(super) scratch: Option<&'static Scratch>,
     /// The number of packed bytes of timelines in memory.
     pub(super) held: usize,
-    /// If there are more packed bytes of timelines in memory than this, some of them are moved to the scratch file.
+    /// If this many packed bytes of timelines are in memory, complete segments are moved to the scratch file.
     pub(super) moves_at: usize,
     /// How many more packed bytes have to be collected in memory after a move to the scratch file before the next
     /// move.
@@ -170,7 +170,6 @@ impl Draft {
         most - left
     }
 
-    /// Replaces the changes of a task's state by other changes.
     fn replace(&mut self, task: usize, changes: &[Change]) {
         if let Some(packed) = self.tasks.get_mut(task) {
             self.held = self.held.saturating_sub(packed.in_memory());

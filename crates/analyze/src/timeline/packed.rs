@@ -3,8 +3,8 @@
 //! Changes are packed in segments of [`LENGTH`]. A segment can be unpacked alone, and an index has the place and the
 //! time of each segment. Complete segments can move to a [`Scratch`] file.
 //!
-//! A packed change begins with one byte. It is followed by the time since the change before (not in the first change
-//! of a segment, whose time is in the index) and, as the byte indicates, by an actor and other facts:
+//! A packed change begins with one byte. The byte is followed by the time since the change before (0 in the first
+//! change of a segment, whose time is in the index) and, as the byte indicates, by an actor and other facts:
 //!
 //! | bits of the byte | contents |
 //! | --- | --- |
@@ -119,7 +119,6 @@ impl Default for Packed {
 }
 
 impl Packed {
-    /// The number of packed changes of the task's state.
     pub fn count(&self) -> usize {
         self.count as usize
     }
@@ -128,7 +127,6 @@ impl Packed {
         self.last.as_ref()
     }
 
-    /// The number of segments into which the task's packed changes are divided.
     pub fn segments(&self) -> usize {
         self.index.len()
     }
@@ -263,8 +261,8 @@ impl Packed {
     }
 }
 
-/// Reads pieces of a scratch file. One read from the file returns more than is requested, and the rest is kept for the
-/// next request.
+/// Reads pieces of a scratch file. One read from the file may return more than is requested, and the rest is kept for
+/// the next request.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     scratch: Option<&'static Scratch>,

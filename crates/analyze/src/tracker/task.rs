@@ -196,8 +196,8 @@ impl Task {
         new
     }
 
-    /// Updates the task at its switch-in, except its state, which the caller sets. `woken` is whether the task was woken
-    /// while it was already on the CPU. Returns whether the task was on another CPU before.
+    /// Updates the task at its switch-in, except its state, which the caller sets. `woken` is whether the task was
+    /// woken while it was already on the CPU. Returns whether the task was on another CPU before.
     #[inline]
     pub(super) fn switch_in(&mut self, cpu: CpuId, woken: bool) -> bool {
         let last = self.last_cpu.replace(cpu);
@@ -262,9 +262,9 @@ impl Task {
 
     // ---- Time ----
 
-    /// Ends the present state of the task, and adds the time in it to the task's sum for this kind of time. Returns
-    /// `true` if the caller must put the task on the list of tasks whose times are not yet added to the times of their
-    /// process's program.
+    /// Adds the time since the task's last change of state to the task's sum for this kind of time. The caller sets
+    /// the new state. Returns `true` if the caller must also put the task on the list of tasks whose times are not yet
+    /// added to the times of their process's program.
     #[inline(always)]
     pub(super) fn close(&mut self, ix: TaskIx, moment: &mut Moment, bucket: Bucket) -> bool {
         (self.last_event_ts, self.seen) = (moment.now, true);

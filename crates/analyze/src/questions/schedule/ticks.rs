@@ -159,7 +159,6 @@ struct WaitLoop {
 }
 
 impl WaitLoop {
-    /// A loop without waits.
     fn empty() -> WaitLoop {
         WaitLoop {
             open: Vec::new(),

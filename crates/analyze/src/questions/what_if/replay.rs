@@ -40,7 +40,7 @@ pub(super) struct Clock {
 
 impl Clock {
     /// Adds `ns` of the thread's time, which end at the recorded time `until`, to the thread's virtual clocks (replayed
-    /// times). `waits` is whether this time is a wait that could have been shorter.
+    /// times). `waits` is whether this time is a wait that could have been shorter, or unknown time.
     fn add(&mut self, thread: ThreadIx, ns: u64, until: Ktime, waits: bool) {
         let at = Ktime(until.0.saturating_sub(1));
         self.same_waits = self.same_waits.saturating_add(ns);
