@@ -7,9 +7,9 @@ use tr_format::meta::Metadata;
 
 use crate::model::{CpuFigures, Switches};
 
-/// The number of online CPUs on which the affinity and the cpuset let the build run; `None` if the build may run on all
-/// online CPUs. The result is also `None` if a task ran on any other CPU, for example in a container, in a server or
-/// with a separate affinity, because the limit then does not hold for the whole recording.
+/// The number of online CPUs on which the affinity and the cpuset let the build run; `None` if these are all or none of
+/// the online CPUs, or if they are not recorded. The result is also `None` if a recorded task ran on any other CPU, for
+/// example in a container or with a separate affinity: the limit then does not hold for the whole recording.
 pub fn limited_to(meta: &Metadata, cpus: &[(CpuId, CpuFigures)]) -> Option<u64> {
     let allowed: BTreeSet<CpuId> = meta.options.allowed.as_ref()?.iter().copied().collect();
     let online: BTreeSet<CpuId> = meta.cpus.iter().copied().collect();

@@ -8,8 +8,8 @@ pub trait Ix: Copy + Eq {
     fn place(self) -> usize;
 }
 
-/// A table that only grows. Only [`Arena::push`] makes indices, so every index of a table is valid for
-/// this table.
+/// A table that only grows. An index is made for an item that is in the table, and no item is ever removed, so the
+/// index of an item stays valid.
 #[derive(Clone, Debug)]
 pub struct Arena<I, T> {
     items: Vec<T>,
@@ -25,7 +25,7 @@ impl<I, T> Default for Arena<I, T> {
     }
 }
 
-/// Makes a table with one item for each index of another table.
+/// Makes a table of the items in their order. The first item has the index 0.
 impl<I, T> FromIterator<T> for Arena<I, T> {
     fn from_iter<A: IntoIterator<Item = T>>(items: A) -> Arena<I, T> {
         Arena {
@@ -49,7 +49,6 @@ impl<I: Ix, T> Arena<I, T> {
         let _ = self.items.try_reserve_exact(items);
     }
 
-    /// The number of items in the table.
     pub(crate) fn len(&self) -> usize {
         self.items.len()
     }
@@ -71,7 +70,7 @@ impl<I: Ix, T> Arena<I, T> {
         }
     }
 
-    /// Mutable references to two different items of the table; `None` if both indices are equal.
+    /// Mutable references to two different items of the table; `None` if the indices are equal or invalid.
     #[inline]
     pub fn pair_mut(&mut self, one: I, other: I) -> Option<[&mut T; 2]> {
         let places = [one.place(), other.place()];

@@ -1,5 +1,5 @@
-//! Builds the model from the tracker that has followed all tasks through the trace: it sorts and counts the processes
-//! and threads, and sums up the times in the tree of processes.
+//! Builds the model from the tracker that has followed all tasks through the trace: the functions sort and count the
+//! processes and threads, and sum up the times in the tree of processes.
 
 use rayon::prelude::*;
 use tr_format::event::{CgroupId, Ktime, Tgid, Tid};
@@ -18,8 +18,8 @@ use crate::questions::ticks::Ticks;
 use crate::servers;
 use crate::tracker::{Exited, ProcIx, ProcessEntry, Task, TaskIx, Tracker};
 
-/// The number of processes or threads above which building the model is divided between two threads of `tr`. With fewer
-/// processes or threads, starting the second thread of `tr` costs more time than it saves.
+/// The smallest number of processes or threads of the model that one thread of `tr` builds when several threads of `tr`
+/// share this work. For fewer of them, starting a further thread of `tr` costs more time than it saves.
 const FEW: usize = 1 << 10;
 
 /// Fills in all parts of the analysis that come from the tracker, after the tracker has seen all events of the trace.
@@ -99,8 +99,8 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     }
 }
 
-/// For each table with a limited size, such as that of TCP connections: its name in messages, and how many entries
-/// the limit left out.
+/// For each limited table whose limit left something out (of TCP connections, DNS queries, system calls or stack
+/// samples): the text of the message, and how much was left out.
 fn left_out(collected: &Collectors) -> impl Iterator<Item = (&'static str, u64)> {
     let beyond = [
         (
@@ -123,7 +123,7 @@ fn left_out(collected: &Collectors) -> impl Iterator<Item = (&'static str, u64)>
     beyond.into_iter().filter(|(_, count)| *count > 0)
 }
 
-/// Fills in the timeline and the stack samples of the threads.
+/// Fills in the timeline of the threads, the ticks in it ([`Ticks`]), and the samples of the threads' total times.
 fn histories(tracker: &mut Tracker, analysis: &mut Analysis, order: &Order) {
     let timeline = tracker.timeline.take();
     analysis.timeline = timeline.map(|timeline| {
@@ -157,8 +157,8 @@ struct Order {
 
 impl Order {
     /// Determines the order of the model's processes and threads. Processes are ordered by start time, then by pid,
-    /// then by the order in which they appeared. The threads of each process are ordered in the same way. Tasks that
-    /// lived only outside the analyzed span are not part of the model.
+    /// then by the order in which they appeared. The threads of each process are ordered by start time, then by tid,
+    /// then by end. Tasks that lived only outside the analyzed span are not part of the model.
     fn new(tracker: &Tracker, (start, end): (Ktime, Ktime)) -> Order {
         let inside = |ix: &TaskIx| {
             let task = &tracker.tasks[*ix];
@@ -252,7 +252,6 @@ fn processes(mut tracker: Tracker, analysis: &Analysis, order: &Order) -> Vec<Pr
         .collect()
 }
 
-/// Makes the thread of the model for a tracked task.
 fn thread_of(
     task: &Task,
     process: ProcessIx,
@@ -285,8 +284,8 @@ fn thread_of(
     thread
 }
 
-/// Adds up the figures that the kernel reports at the exits of a process's threads: page faults and I/O. The I/O of
-/// the process is known only if it is known for each thread.
+/// Adds up the figures that the kernel reports at the exits of a process's threads: page faults and I/O. Each of both
+/// sums is known only if the figure is known for every thread that exited.
 fn exits(exits: impl Iterator<Item = Exited>) -> Exited {
     let add = |a: (u64, u64), b: (u64, u64)| (a.0.saturating_add(b.0), a.1.saturating_add(b.1));
     let sum = exits.reduce(|sum, exit| Exited {
@@ -297,7 +296,6 @@ fn exits(exits: impl Iterator<Item = Exited>) -> Exited {
     sum.unwrap_or_default()
 }
 
-/// Makes the process of the model for a tracked process.
 fn process_of(
     entry: ProcessEntry,
     parent: Option<ProcessIx>,

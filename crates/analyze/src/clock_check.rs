@@ -6,8 +6,8 @@
 //!   overlap, whichever run came first.
 //! - A task is forked before it is switched in for the first time. If a task seems to run before its fork, the tid does
 //!   not prove that it is the same task, because an unrecorded task may have had the tid before. There are two proofs.
-//!   The first: the recording has the names of unrecorded tasks, but none with this tid. The second: the run began
-//!   before the fork and ended after it, and its CPU did not switch in between.
+//!   The first: all tasks are recorded, or the recording has the names of unrecorded tasks, but none with this tid. The
+//!   second: the run began before the fork and ended after it, and its CPU did not switch in between.
 //!
 //! A waking of a task that is already switched in proves nothing. A signal can keep a task runnable that was switched
 //! out as asleep, and a running task can be woken while it is about to sleep.
@@ -25,7 +25,7 @@ use crate::model::ClockDisagreement;
 /// is a guess: a single impossible order may come from an event that the kernel hid, and with a higher number, pairs of
 /// CPUs that rarely exchange tasks would never be reported.
 const ENOUGH: u64 = 2;
-/// The largest number of pairs of CPUs that are checked.
+/// The largest number of pairs of CPUs whose impossible orders of events are counted.
 const MOST: usize = 1 << 12;
 /// The number of slots in which first switch-ins of unknown tasks are remembered. A task's tid determines its slot, and
 /// a later task replaces an earlier one.
@@ -58,7 +58,7 @@ struct Birth {
 #[derive(Clone, Copy, Debug, Default)]
 struct Orders {
     count: u64,
-    /// The largest difference of two CPUs' clocks that the impossible orders of events prove, in ns.
+    /// The two CPUs' clocks differ by at least this many ns: the largest lower bound that an impossible order proves.
     by: u64,
 }
 
@@ -67,11 +67,11 @@ struct Orders {
 pub struct ClockCheck {
     /// The impossible orders of events that were found for each pair of CPUs. The pair has the lower CPU first.
     orders: BTreeMap<(CpuId, CpuId), Orders>,
-    /// The suspected overlaps that are not proven yet. The key is the CPU that ran the task first; its next switch
-    /// proves or refutes the overlap.
+    /// The suspected overlaps that are not proven yet. The key is the CPU that ran the task first; the next switch of
+    /// this CPU proves or refutes the overlap.
     overlaps: HashMap<CpuId, Overlap>,
     /// The suspected early runs that are not proven yet: tasks that ran before their forks. The key is the CPU that
-    /// ran the task; its next switch proves or refutes the early run.
+    /// ran the task; the next switch of this CPU proves or refutes the early run.
     births: HashMap<CpuId, Birth>,
     /// The most recent switches to tasks that no earlier event has shown: the tid, the CPU and the time of each.
     unborn: Vec<(Tid, CpuId, Ktime)>,
@@ -157,8 +157,8 @@ impl ClockCheck {
         }
     }
 
-    /// Records that the task `tid` is forked on `cpu`. `is_complete` is whether the recording has the names of unrecorded
-    /// tasks, so that the recording would also name an earlier task with this tid. `goes_on(cpu, time)` returns whether
+    /// Records that the task `tid` is forked on `cpu`. `is_complete` is whether the recording would show or name an
+    /// earlier task with this tid, but does not. `goes_on(cpu, time)` returns whether
     /// the CPU `cpu` still runs the task to which it switched at `time`.
     pub fn fork(
         &mut self,
@@ -186,7 +186,8 @@ impl ClockCheck {
         }
     }
 
-    /// The pair of CPUs whose clocks disagree most, if the clocks of any two CPUs disagree.
+    /// The pair of CPUs whose clocks disagree most, among the pairs with at least `ENOUGH` impossible orders;
+    /// `None` if there is no such pair.
     pub fn finish(&self) -> Option<ClockDisagreement> {
         let all = self.orders.iter();
         let proved = all.filter(|(_, orders)| orders.count >= ENOUGH);

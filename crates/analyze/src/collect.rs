@@ -56,7 +56,7 @@ pub(crate) struct Collectors {
 }
 
 impl Collectors {
-    /// Stores a sample of the machine's counters.
+    /// Stores a sample of the machine's counters, with the totals of the earlier parts of a rotated recording added.
     pub fn sample(&mut self, time: Ktime, counters: &Counters) {
         if self.counters.len() < SAMPLES {
             let counters = self.parts.continued(time, counters);

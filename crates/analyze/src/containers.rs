@@ -36,12 +36,12 @@ pub struct Container {
     pub called: Arc<Called>,
     /// The reason why the processes of the container are recorded.
     pub evidence: Evidence,
-    /// The process that requested the container from a daemon, if there is one.
+    /// The process that requested the container from a daemon, if it is known and recorded.
     pub client: Option<ProcessIx>,
-    /// The first recorded process of the container's runtime. All other processes of the container are its
-    /// descendants.
+    /// The first recorded process of the container's runtime. All other processes of the container are descendants of
+    /// this process.
     pub process: ProcessIx,
-    /// The first process inside the container, which has the pid 1 there.
+    /// The main process of the container, which is mostly the one with the pid 1 inside; see `main_of`.
     pub main: Option<ProcessIx>,
     /// The time in ns for which a quota of the container's cgroup throttled the container, summed over all CPUs; `None`
     /// if this time is unknown.
@@ -139,7 +139,7 @@ pub(crate) fn place(
     }
 }
 
-/// Finds the first process of each container, and splits the wait of the container's client in two where the
+/// Finds the main process of each container, and splits the wait of the container's client in two where the
 /// container begins, and where it ends. `runtimes` has the processes of the runtimes. The function has to be called
 /// after times are added up over the tree of processes.
 pub(crate) fn link(analysis: &mut Analysis, runtimes: &[Option<ProcessIx>]) {
@@ -158,7 +158,7 @@ pub(crate) fn link(analysis: &mut Analysis, runtimes: &[Option<ProcessIx>]) {
 }
 
 /// The main process of a container: the first descendant of the runtime's process that has the pid 1 in its own pid
-/// namespace. If there is none, the first descendant that executed another program after the program of the runtime is
+/// namespace. If there is none, the first one that executed several programs, among them the runtime's `init`, is
 /// taken. If there is no such descendant either, the first one that is not a process of a runtime is taken.
 fn main_of(
     analysis: &Analysis,
@@ -246,7 +246,7 @@ const QUERY: usize = 64;
 
 /// The sleep of a thread during which a container ended, and the number of this sleep among the stretches of the
 /// thread's timeline. If the thread was on a CPU or waited for one when the container ended, the thread's last sleep
-/// before that moment is taken. The container lived from `begin` to `end`.
+/// before that moment is taken. `None` if no timer ended this sleep. The container lived from `begin` to `end`.
 fn last_sleep(
     timeline: &Timeline,
     thread: ThreadIx,
@@ -323,8 +323,8 @@ impl WaitedFor {
         WaitedFor(all)
     }
 
-    /// Whether a wait is part of a container program's waiting for a container: a timer or the daemon ended the wait
-    /// while the container lived.
+    /// Whether a wait is part of a container program's waiting for a container: the whole wait is within the life of
+    /// the container, and a timer or an unrecorded task, such as the daemon, ended the wait.
     pub fn has(&self, analysis: &Analysis, thread: ThreadIx, wait: &Stretch) -> bool {
         let lives = self.0.get(&analysis.thread(thread).process);
         let others = matches!(wait.waker(), Actor::Outside(_)) || wait.waker().is_timer();
@@ -334,8 +334,8 @@ impl WaitedFor {
 }
 
 /// The thread of a client that waited for the container daemon at a time and was the first one to go on, with its wait.
-/// If no thread waited for another task, it is the thread that began to wait last: in Go programs, other threads wait
-/// for locks and timers in place of the thread that waits for the daemon.
+/// If no thread seems to wait for the daemon, it is the thread that began to wait last: in Go programs, other threads
+/// wait for locks and timers in place of the thread that waits for the daemon.
 pub(crate) fn first_waiter(
     analysis: &Analysis,
     timeline: &Timeline,
@@ -351,7 +351,7 @@ pub(crate) fn first_waiter(
 /// end, the beginning and the task.
 struct Active(Vec<(Ktime, Ktime, ThreadIx)>);
 
-/// The largest number of a container's tasks that are checked to find one that ran at a given time.
+/// The largest number of entries of [`Active`] that are checked to find a task that ran at a given time.
 const AT_ONCE: usize = 64;
 
 impl Active {

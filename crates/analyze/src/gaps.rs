@@ -24,7 +24,7 @@ impl Spans {
         self.0.is_empty()
     }
 
-    /// The first moment from `from` up to `to` that one of the spans contains; `None` if there is no such moment.
+    /// The first moment from `from` on and before `to` that one of the spans contains; `None` if there is none.
     pub fn first_in(&self, from: Ktime, to: Ktime) -> Option<Ktime> {
         let at = self.0.partition_point(|(_, end)| *end <= from);
         self.0
@@ -55,7 +55,7 @@ pub struct Gaps {
 
 impl Gaps {
     /// Adds a gap, which is a span of time in which events of a stream are missing. Gaps of the lifecycle stream
-    /// are kept apart from gaps in the scheduling events of a CPU.
+    /// are kept apart from gaps in the scheduling events of a CPU. Gaps of the recorder's stream are ignored.
     pub fn insert(&mut self, stream: Stream, since: Ktime, until: Ktime) {
         if stream == Stream::Lifecycle {
             self.lives.insert(since, until);

@@ -4,8 +4,7 @@ use std::num::NonZeroU32;
 
 use crate::arena::Ix;
 
-/// An index into the model's processes,
-/// [`Analysis::processes`](crate::Analysis::processes).
+/// An index into the model's processes, [`Analysis::processes`](crate::Analysis::processes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProcessIx(pub u32);
 
@@ -13,7 +12,7 @@ pub struct ProcessIx(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThreadIx(pub u32);
 
-// An index that exceeds `u32` cannot occur, because 2^32 processes or threads do not fit into memory.
+// An index that exceeds `u32` cannot occur, here and below, because 2^32 processes or threads do not fit into memory.
 impl Ix for ProcessIx {
     fn new(place: usize) -> ProcessIx {
         ProcessIx(u32::try_from(place).unwrap_or(u32::MAX))
@@ -34,15 +33,13 @@ impl Ix for ThreadIx {
     }
 }
 
-/// The index of a task in the tracker's table of tasks. An `Option` of this type also has
-/// four bytes.
+/// The index of a task in the tracker's table of tasks. An `Option` of this type also has four bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskIx(NonZeroU32);
 
 impl Ix for TaskIx {
     #[inline]
     fn new(place: usize) -> TaskIx {
-        // An index that exceeds `u32` cannot occur, because 2^32 tasks do not fit into memory.
         let one_more = u32::try_from(place + 1).ok().and_then(NonZeroU32::new);
         TaskIx(one_more.unwrap_or(NonZeroU32::MAX))
     }
@@ -60,7 +57,6 @@ pub struct ProcIx(NonZeroU32);
 impl Ix for ProcIx {
     #[inline]
     fn new(place: usize) -> ProcIx {
-        // An index that exceeds `u32` cannot occur, because 2^32 processes do not fit into memory.
         let one_more = u32::try_from(place + 1).ok().and_then(NonZeroU32::new);
         ProcIx(one_more.unwrap_or(NonZeroU32::MAX))
     }

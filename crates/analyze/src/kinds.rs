@@ -32,7 +32,8 @@ pub enum TimeKind {
     /// The thread lived, on a CPU or off CPU. Only totals of the thread's times are known, and these totals do not show
     /// what the thread did at which time.
     Lived,
-    /// The time in which it is not known what the thread did, because events are missing or its wait has not ended yet.
+    /// The time in which it is not known what the thread did or waited for, for example because events are missing or
+    /// its wait has not ended yet.
     Unknown,
 }
 

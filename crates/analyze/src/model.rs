@@ -95,7 +95,7 @@ pub struct Concurrency {
 #[derive(Clone, Debug, Default)]
 pub struct Machine {
     /// The number of CPUs to which the affinity and the cpuset limited the build; `None` if it could use all online
-    /// CPUs.
+    /// CPUs, or if no limit is known that holds for the whole recording.
     pub limited_to: Option<u64>,
     /// The figures of each CPU, in the order of their numbers: the CPUs of the machine and of the events.
     pub cpus: Vec<(CpuId, CpuFigures)>,
@@ -186,7 +186,7 @@ pub struct Imported {
     pub thread: Option<ThreadIx>,
     /// Whether the imported span (from a file of another tool) lasts for the whole life of its process.
     pub whole: bool,
-    /// The largest possible error of the imported span's beginning and end, in ns.
+    /// An upper bound, in ns, of the error of the imported span's beginning and of the error of its end.
     pub error: u64,
     /// The reason why it is not proven at which time the imported span ran; `None` if it is proven. Reports give no
     /// times for a span whose place in time is not proven.
@@ -197,7 +197,7 @@ pub struct Imported {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TestResult {
     Passed,
-    /// The test found what it looks for: its subject is wrong.
+    /// The test ran, and its subject did not do what the test expects.
     Failed,
     /// The test itself could not run to its end.
     Error,
@@ -374,7 +374,7 @@ pub struct Quality {
     pub lost_events: u64,
     /// Whether the number of lost events is unknown for at least one span in `lost`.
     pub lost_unknown: bool,
-    /// If the file ends before the recording ended: the place and the reason, as text.
+    /// If the file ends before the recording ended, or reading stopped early: the place and the reason, as text.
     pub truncated: Option<String>,
     /// Whether the file has no end because the recording is still running.
     pub under_way: bool,
@@ -396,7 +396,7 @@ pub struct Quality {
     /// Notes of the recorder which say that certain facts are missing from a time on: the time, and the missing
     /// facts as text.
     pub degraded: Vec<(Ktime, Box<[u8]>)>,
-    /// The pair of CPUs whose clocks disagree, if there is one. All times of the trace are doubtful then.
+    /// The pair of CPUs whose clocks disagree most, if any clocks disagree. All times of the trace are doubtful then.
     pub clocks: Option<ClockDisagreement>,
 }
 
@@ -405,7 +405,7 @@ pub struct Quality {
 pub struct ClockDisagreement {
     /// The two CPUs whose clocks disagree. The order of events does not show which clock is right.
     pub cpus: (CpuId, CpuId),
-    /// The least difference of the two CPUs' clocks that the events prove, in ns.
+    /// The two CPUs' clocks differ by at least this many ns, as the events prove.
     pub by: u64,
     /// The number of impossible orders of events, of all pairs of CPUs whose clocks disagree.
     pub impossible_orders: u64,
@@ -664,7 +664,8 @@ pub struct Resources {
     /// An upper bound of `max_rss` in bytes, if the process has exited: the kernel's `maxrss`. Before its first exec, a
     /// process is a copy of its parent, and `maxrss` includes the memory of this copy.
     pub rss_bound: Option<u64>,
-    /// The numbers of minor and major page faults of the process's threads that have exited, if they were recorded.
+    /// The numbers of minor and major page faults of the process's threads that have exited; `None` if those of one of
+    /// these threads were not recorded.
     pub faults: Option<(u64, u64)>,
     /// The numbers of bytes that the process's exited threads read from and wrote to storage; `None` if the
     /// kernel does not count them.

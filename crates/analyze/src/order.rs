@@ -43,8 +43,8 @@ impl Event<'_> {
     }
 }
 
-/// The rank of an event among events with equal times: events with lower ranks come first. A gap begins before the
-/// events around the gap. A task is forked first, then woken, then switched in, and the final figures of a task come
+/// The rank of an event among events with equal times: events with lower ranks come first. A loss of events comes
+/// before all others. A task is forked first, then woken, then switched in, and the final figures of a task come
 /// after its last switch.
 fn rank(event: &Event) -> u8 {
     match event {
@@ -74,8 +74,8 @@ fn rank(event: &Event) -> u8 {
 /// comes last. The number is part of the layout of a sort key.
 pub(crate) const MISSING: u8 = 2;
 
-/// The rank of a context switch among events with equal times; see [`rank`]. It is the highest rank, so switches
-/// come after all other events. The number is part of the layout of a key for sorting.
+/// The rank of a context switch among events with equal times; see [`rank`]. Only the final figures of tasks and some
+/// events of the recorder come after switches. The number is part of the layout of a key for sorting.
 const SWITCH: u8 = 5;
 
 /// An event in a compact form that is sorted by time. It takes 24 bytes.
@@ -115,7 +115,7 @@ impl Record {
         }
     }
 
-    /// The time of a switch and the task that it switches in; `None` if the event is no switch.
+    /// The time of a switch and the task that it switches in; `None` for other events and switches to the idle task.
     fn arrival(&self) -> Option<(u64, u32)> {
         let switch = self.flags & (LIFE | flag::WAKING) == 0;
         (switch && self.to != Tid::IDLE.0).then_some((self.time, self.to))
@@ -212,7 +212,7 @@ impl Order {
 
     /// Returns the next event and its time. Of several events with equal times, the event for which `misfit` returns
     /// the smallest number comes next. Returns `None` if the next sorted list of events has to be added first, by
-    /// [`Order::push`].
+    /// [`Order::push`], or if all events have been returned.
     #[inline]
     pub fn next_fitting(&mut self, misfit: impl Fn(&Event) -> u8) -> Option<(Ktime, Event<'_>)> {
         let record = self.next_record(misfit)?;
@@ -283,7 +283,7 @@ fn nothing() -> LifeEvent {
 #[derive(Debug, Default)]
 struct Ties {
     queues: Vec<VecDeque<Record>>,
-    /// For each stream that has events with the present time, the number of its queue.
+    /// For each stream that has or had events with the same time as events of other streams, the number of its queue.
     places: BTreeMap<u32, usize>,
     /// For each stream with events at the present time, the first event of its queue.
     heads: BinaryHeap<Reverse<Head>>,
@@ -366,7 +366,7 @@ impl Ties {
     }
 
     /// Takes the next event. If several events have the next time, the one that fits the states of the tasks best is
-    /// taken, and the first one of those that fit equally well.
+    /// taken. Of those that fit equally well, the first one by rank is taken, and of switches one that does not stay.
     fn pick(&mut self, lives: &[LifeEvent], misfit: impl Fn(&Event) -> u8) -> Option<Record> {
         let worth = |ties: &Ties, head: &Head| {
             let record = ties.queues.get(head.queue).and_then(VecDeque::front);

@@ -146,7 +146,8 @@ struct Keeper {
     lost: BTreeSet<LostSpan>,
     /// The numbers of lifecycle events and of the recorder's events that have been read so far.
     lives: Events,
-    /// The time of the last event that belongs to the recording. Events after it are ignored.
+    /// The time of the last events that are analyzed. Of later events, only names, samples of counters and stacks, and
+    /// sums of system calls are used.
     last: Ktime,
     /// All events before this time, in ns, have been read. No later sorted list of events has an earlier event.
     reached: u64,
@@ -185,12 +186,12 @@ impl Keeper {
                     if let Some(span) = loss(event).filter(|span| self.lost.insert(*span)) {
                         tracker.lost(span.stream, span.since, span.until);
                     }
-                    // After the end of the recording, only events that contain names are used.
+                    // After the end of the analyzed span, only events that contain names are used.
                     let names =
                         matches!(event.kind, LifeKind::Snapshot(_) | LifeKind::CgroupPath(_));
                     if let LifeKind::Counters(counters) = &event.kind {
-                        // Counter samples are used even after the end of the recording, because they show what happened
-                        // before that end.
+                        // Counter samples are used even after the end of the analyzed span, because they show what
+                        // happened before that end.
                         tracker.collectors.sample(time, counters);
                     } else if let LifeKind::SystemCalls(calls) = &event.kind {
                         tracker.system_calls(time, calls);
@@ -250,7 +251,7 @@ impl RecorderFacts {
         summary.or(self.progress).unwrap_or(trace.meta().start)
     }
 
-    /// The last time, not after `end`, before which all events are known to be in the file.
+    /// The last time, not after `end`, such that all events up to and at this time are known to be in the file.
     fn last(&self, trace: &Trace, end: Ktime) -> Ktime {
         match trace.summary() {
             None if self.progress.is_none_or(|progress| progress <= end) => {

@@ -1,4 +1,4 @@
-//! Computes fractions of a number (`of * part / whole`) exactly, however large the numbers are.
+//! Computes fractions of a number (`of * part / whole`), rounded but without overflow. A `whole` of 0 counts as 1.
 
 /// Computes `of * part / whole`, rounded down and limited to `u64::MAX`.
 pub fn share(of: u64, part: u64, whole: u64) -> u64 {

@@ -41,7 +41,7 @@ pub enum Wait {
     Vfork,
     /// The task is in an uninterruptible wait that is none of the other kinds of waits.
     Blocked,
-    /// The task's state has a bit that the trace's table of state names does not contain.
+    /// The task's state has a bit that the trace's table of state names does not contain, or no bit of any other kind.
     Unknown,
 }
 
@@ -124,7 +124,7 @@ pub enum Bucket {
     OnCpu(Option<CpuId>),
     /// The task waited for a CPU.
     RunQueue {
-        /// Whether the task waited for a CPU because it was preempted.
+        /// Whether the task waited for a CPU because it was preempted or yielded.
         preempted: bool,
     },
     /// The task waited for something other than a CPU.
@@ -159,7 +159,7 @@ pub struct StateTimes {
 
 impl StateTimes {
     /// Splits `ns` of a task's time by the totals `run_time` and `run_delay` (the time in run queues). `is_whole` is
-    /// whether the rest can only be sleeps and blocked waits; otherwise the rest counts as unknown.
+    /// whether the rest can only be sleeps and blocked waits, which count as `sleep`; otherwise the rest is left out.
     pub fn by_totals(ns: u64, run_time: u64, run_delay: u64, is_whole: bool) -> StateTimes {
         let on_cpu = run_time.min(ns);
         let run_queue = run_delay.min(ns - on_cpu);

@@ -59,13 +59,13 @@ pub fn is_for(signal: u32, purpose: Purpose) -> bool {
     all.any(|(number, _, purposes)| *number == signal && purposes.contains(&purpose))
 }
 
-/// Whether a signal shows a crash of the program that it ends. No program sends such a signal to end another one.
+/// Whether a program that this signal ended counts as crashed: all signals but SIGKILL and [`Purpose::Order`]'s do so.
 pub fn is_crash(signal: u32) -> bool {
     signal != KILL && !is_for(signal, Order)
 }
 
-/// The number of the signal that ended the process, as its status shows it. If the process is a shell that reports the
-/// signal that ended its child, the result is that signal.
+/// The number of the signal that ended the process, as its status shows it. An exit code above 128 counts as that of a
+/// shell whose child a signal ended: the result is this signal, the code minus 128.
 pub fn ended_by(status: u32) -> Option<u32> {
     in_shell(status).checked_sub(128)
 }
@@ -82,8 +82,8 @@ pub fn is_timeout(status: u32) -> bool {
     matches!(code(status), Some(124 | 137))
 }
 
-/// Whether the status of a process shows that the program took too long: `timeout` ended it, or a signal that is
-/// sent to programs that take too long.
+/// Whether the status of a process is that of a program that may have taken too long: `timeout` ended it, or a signal
+/// that is sent to such programs, among other purposes.
 pub fn ended_in_time(status: u32) -> bool {
     is_timeout(status) || ended_by(status).is_some_and(|signal| is_for(signal, Late))
 }

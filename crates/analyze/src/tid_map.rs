@@ -54,7 +54,6 @@ impl<I: Copy> IdMap<I> {
         }
     }
 
-    /// Removes the holder of a tid or pid.
     pub fn remove(&mut self, id: u32) {
         match self.pages.get((id / PAGE) as usize) {
             None => {

@@ -1,7 +1,7 @@
 //! The timeline: the states of each thread in the order of time, for reports that need more than sums (wait
 //! chains, serial phases).
 //!
-//! It takes four to eight bytes for each change of a thread's state, beyond some MiB in a temporary file
+//! The timeline takes four to eight bytes for each change of a thread's state, beyond some MiB in a temporary file
 //! ([`Scratch`]). It is kept only if [`Options::timeline`](crate::Options) is set.
 
 mod change;
@@ -26,7 +26,8 @@ use packed::{Packed, Reader, LENGTH};
 pub use stretch::{Actor, Stretch};
 pub use walks::{Changes, StateChange, Stretches};
 
-/// The number of bytes of the scratch file that are read at once when a timeline is read from beginning to end.
+/// The number of bytes of the scratch file that are read in addition to those that are needed, when a timeline is read
+/// from beginning to end.
 const AHEAD: u64 = 16 << 10;
 
 /// A sample of a thread's times: the span between two readings of its totals, in a recording without scheduling
@@ -53,8 +54,8 @@ impl Sample {
     }
 
     /// Appends a sample to the list of a thread's samples. Times on a CPU and in a run queue that exceed the length of
-    /// the sample are added to the samples before it, because the totals of a running task lag by up to a tick. A
-    /// sample without CPU time extends the sample before it.
+    /// the sample are added to the samples before it, because the totals of a running task lag by up to a tick. If
+    /// the sample and the last one are wholly off CPU and follow each other, the last one is extended instead.
     pub(crate) fn push(samples: &mut Vec<Sample>, mut next: Sample) {
         let (mut on_cpu, mut run_queue) = next.fit();
         let mut end = next.from;
@@ -275,7 +276,8 @@ impl Timeline {
         self.get(thread, self.at(thread, time)?)
     }
 
-    /// The last stretch of a thread that begins before a time. The stretch contains the time or ends at it.
+    /// The last stretch of a thread that begins before a time. The stretch contains the time or ends at it, unless the
+    /// thread ended earlier.
     pub fn before(&self, thread: ThreadIx, time: Ktime) -> Option<Stretch> {
         self.get(thread, self.number_before(thread, time)?)
     }

@@ -60,8 +60,8 @@ impl Times {
         ]
     }
 
-    /// Returns the time `ns` if the source of these times is one of `by`; `None` for another source, or if all of the
-    /// time is unknown.
+    /// Returns the time `ns` if the source of these times is one of `by`; `None` for another source, or if the kernel's
+    /// totals are the source and all of the time is unknown.
     fn known(&self, ns: u64, by: &[Basis]) -> Option<u64> {
         let nothing = self.basis != Basis::Events && self.unknown > 0 && self.unknown == self.sum();
         (by.contains(&self.basis) && !nothing).then_some(ns)
@@ -127,8 +127,8 @@ impl Times {
 /// Parts of a thread's or process's [`Times`] by cause, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Causes {
-    /// The part of the time in run queues that followed a preemption of the thread, in nanoseconds. The rest followed a
-    /// wake-up or a fork.
+    /// The part of the time in run queues that followed a preemption of the thread or its yielding, in nanoseconds. The
+    /// rest followed a wake-up or a fork.
     pub preempted: u64,
     /// The part of the blocked time in nanoseconds that the thread waited for block I/O (`in_iowait`).
     pub io: u64,

@@ -56,7 +56,7 @@ pub struct Tracker {
     pub anomalies: BTreeMap<&'static str, u64>,
     /// For each n, counts the time in which exactly n recorded tasks were running.
     pub concurrency: Concurrency,
-    /// The names of tasks that are not recorded, by tid.
+    /// The names of tasks by tid, from snapshots, and from renames of tasks that the tracker does not have.
     pub names: HashMap<Tid, Comm>,
     /// The numbers of forks, execs and exits in the analyzed span so far.
     pub counts: [u64; 3],
@@ -82,8 +82,8 @@ pub struct Tracker {
     last_closed: closing::LastClosed,
     /// The samples of each task's total times, from which times are added to the timeline.
     pub samples: HashMap<TaskIx, Vec<Sample>>,
-    /// Whether the event that begins the recording has been seen. From then on, every task that existed before has
-    /// had a snapshot.
+    /// Whether an event at or after the beginning of the recording has been seen. From then on, every task that existed
+    /// before has had a snapshot.
     begun: bool,
     /// The time at which the recording began. The analyzed span may begin later.
     recorded_from: Ktime,
@@ -352,8 +352,8 @@ impl Tracker {
 
     // ---- Lost events ----
 
-    /// Notes that scheduling events of a CPU are missing from `since` on, so that the states of tasks become
-    /// unknown.
+    /// Notes that scheduling events of a CPU are missing from `since` on. For [`Concurrency`], the states of all tasks
+    /// become unknown, except those of tasks that are on other CPUs.
     fn lose(&mut self, cpu: CpuId, since: Ktime) {
         self.concurrency.lose(since);
         for (on, entry) in self.cpus.all() {

@@ -9,7 +9,7 @@ use tr_format::event::Tgid;
 
 use crate::ids::ProcIx;
 
-/// The largest number of processes of runtimes that an analysis keeps.
+/// The largest number of processes of container runtimes that an analysis keeps.
 const MOST: usize = 1 << 16;
 
 #[derive(Clone, Debug)]
@@ -39,8 +39,8 @@ impl Containers {
         }
     }
 
-    /// Notes that the recorder's snapshot of a process that already existed has come. Returns whether the process
-    /// belongs to a container runtime.
+    /// Notes that the recorder's snapshot of a process that already existed has come. Returns whether
+    /// [`Containers::adopt`] has announced the process.
     pub fn begin(&mut self, pid: Tgid, process: ProcIx) -> bool {
         let adopted = self.adopted.remove(&pid);
         if let Some(container) = &adopted {

@@ -17,7 +17,7 @@ pub struct Disk {
 }
 
 /// For each thread, the disk that it waited for in its waits for block I/O, and the file that it waited for in fsync
-/// and related calls. The disk of a wait is the one to which the thread had sent a request since its previous wait.
+/// and related calls. The disk or file of a wait is the last one that was named for the thread when the wait began.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WaitedDisks {
     disks: Changes<Disk>,
@@ -91,7 +91,7 @@ impl Disks {
             LifeKind::DiskWait(wait) => wait.tid,
             LifeKind::SyncFile(file) => file.tid,
             // When a thread takes over the id of its process in an exec, the BPF programs forget which disk and file
-            // the thread last waited for. So the disk is unknown from here on.
+            // the thread last waited for. So both are unknown from here on.
             LifeKind::Exec(exec) if exec.old_tid != exec.tid => exec.tid,
             LifeKind::Lost(lost) if lost.stream == Stream::Lifecycle => {
                 return self.unknown.push((time, lost.until));

@@ -52,9 +52,10 @@ const SAME_PACKET: u64 = 100_000_000;
 #[derive(Debug, Default)]
 pub(crate) struct Lookups {
     all: Vec<Lookup<Option<TaskIx>>>,
-    /// For each combination of a DNS server, a local port and a query id, the index of the last query that had them.
+    /// For each DNS server, local port and query id, the index of the last query that had these three, until an answer
+    /// with them comes.
     last: HashMap<(Address, u16, u16), usize>,
-    /// For each DNS server, the queries to it in their order. The first queries in the list may already be answered.
+    /// For each DNS server, the indices of queries to it in their order. Some of them may already be answered.
     of_server: HashMap<Address, VecDeque<usize>>,
     /// The number of DNS queries that exceeded the limit of the analysis and were left out.
     pub left_out: u64,
@@ -116,7 +117,7 @@ impl Lookups {
         }
     }
 
-    /// The first DNS query to a server that has no answer yet.
+    /// Takes the first DNS query to a server that has no answer yet out of the server's list.
     fn first_open(&mut self, server: Address) -> Option<usize> {
         let queue = self.of_server.get_mut(&server)?;
         while let Some(at) = queue.pop_front() {

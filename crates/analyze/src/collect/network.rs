@@ -44,14 +44,14 @@ impl Connection {
         !matches!(self.ending, None | Some(Ending::Closed | Ending::Aborted))
     }
 
-    /// The time in ns from the call of connect(2) to the answer of the peer, or to `end` if no answer came
-    /// before; `None` for an accepted TCP connection.
+    /// The time in ns from the call of connect(2) until the TCP connection was established. If it never was, the time
+    /// is counted to its close, or to `end` if it was not closed either. `None` for an accepted connection.
     pub fn connecting(&self, end: Ktime) -> Option<u64> {
         let until = self.established.or(self.closed).unwrap_or(end);
         (!self.accepted).then(|| until.since(self.begun))
     }
 
-    /// The time in ns for which the TCP connection was established before `end`.
+    /// The time in ns from the TCP connection's establishment to its close, or to `end` if it was not closed.
     pub fn open(&self, end: Ktime) -> u64 {
         let until = self.closed.unwrap_or(end);
         self.established.map_or(0, |since| until.since(since))
@@ -119,7 +119,7 @@ impl Connections {
         }
     }
 
-    /// The remote end of an open TCP connection.
+    /// The address and port of the peer of an open TCP connection; `None` if no such connection is open.
     pub fn remote(&self, id: ConnectionId) -> Option<Endpoint> {
         let draft = self.all.get(*self.open.get(&id)?)?;
         Some(draft.connection.remote)
@@ -222,8 +222,8 @@ fn pair(all: &mut [Connection]) {
     }
 }
 
-/// For each process, the times in which it had a TCP connection open or waited for the answer to a DNS query. The
-/// model has a second value of this type that contains only the waits for DNS answers.
+/// For each process, the times in which it had a TCP connection open (from the call of connect(2) on) or waited for a
+/// DNS answer. The model has a second value of this type that contains only the waits for DNS answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Online(BTreeMap<ProcessIx, Spans>);
 

@@ -19,23 +19,21 @@ pub(crate) struct FoundServer {
     pub tid: Tid,
     /// The pid of the process that got the server's first answer.
     pub client: Tgid,
-    /// The pid of the first unrecorded process that got an answer from the server, if there
-    /// is one.
+    /// The pid of the first unrecorded process that got an answer from the server, if there is one.
     pub other: Option<Tgid>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Servers {
-    /// The servers that have answered recorded processes, in the order of their first
-    /// answers.
+    /// The servers that have answered recorded processes, in the order of their first answers.
     pub list: Vec<FoundServer>,
-    /// For each process id, the index in `list` of the last server that had this process
-    /// id.
+    /// For each process id, the index in `list` of the last server that had this process id.
     last: HashMap<Tgid, usize>,
 }
 
 impl Servers {
-    /// Notes that a server has answered a process.
+    /// Notes that a server was found because it answered a recorded process or, if the event's `client` is 0, that a
+    /// known server has answered an unrecorded process.
     pub fn take(&mut self, server: &Server) {
         if server.client.0 == 0 {
             let known = self.last.get(&server.tgid);

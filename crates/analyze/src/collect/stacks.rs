@@ -8,7 +8,7 @@ use tr_format::stack::{Doing, Function, Module, Place, Sample, DEPTH};
 
 use crate::ids::{TaskIx, ThreadIx};
 
-/// The sum of all samples of one thread that have the same stack.
+/// The sum of all samples of one thread that have the same stack, [`Sampled::doing`] and [`Sampled::cut`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampled {
     pub thread: ThreadIx,
@@ -99,12 +99,13 @@ pub(crate) struct Collected {
     /// Each single sample of a stack; `None` if the options of the analysis do not request single samples.
     pub timed: Option<Vec<Timed<TaskIx>>>,
     known: Stacks,
-    /// The number of samples, frames and stacks that exceeded the limit and were left out.
+    /// How often a limit was reached, so that a sample, the stacks of a sample or a definition was left out.
     pub left_out: u64,
 }
 
 impl Collected {
-    /// The largest number of stacks, frames and sums of samples that are kept. Each takes about 50 bytes.
+    /// The largest number of stacks, of frames and their functions, of sums of samples and of single samples that are
+    /// kept: the limit of each of these four tables. Each entry takes about 50 bytes.
     const MOST: usize = 1 << 22;
 
     /// The largest number of executable files, mapped by sampled processes, that an analysis keeps.
@@ -209,7 +210,7 @@ impl Collected {
 ///
 /// ```text
 ///       |  span  |
-///  wwwwwwww      |           4 ns, at the end of the wait
+///  wwwwwwwww     |           4 ns, at the end of the wait
 ///       |     wwwwwwwww      3 ns, at the end of the span
 /// ```
 pub(crate) fn part(

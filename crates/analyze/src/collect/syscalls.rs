@@ -21,7 +21,7 @@ pub(crate) struct Calls {
     /// The sums of system calls. The key is the process, whether the call is in the table of 32-bit programs, and
     /// the number of the call.
     sums: BTreeMap<(Option<ProcIx>, bool, u32), CallSum>,
-    /// The number of sums of system calls that exceeded the limit and were left out.
+    /// The number of system calls that are in no sum, because the limit left out their sums.
     pub left_out: u64,
 }
 

@@ -72,11 +72,10 @@ fn place(stream: Stream) -> u32 {
 pub struct Batches<B: Blocks> {
     source: B,
     chains: Vec<Chain>,
-    /// The blocks that are not read yet, sorted by time. Each entry has the smallest time of the block and of all
-    /// later blocks of its stream, the number of the stream, and the block.
+    /// All blocks, sorted by time; those from the index `next` on are not read yet. Each entry has the smallest time of
+    /// the block and of all later blocks of its stream, the index of the stream's chain in `chains`, and the block.
     queue: Vec<(Ktime, usize, Block<B::Key>)>,
     next: usize,
-    /// The number of events that have been read.
     read: u64,
     /// The number of all events in the source.
     all: u64,

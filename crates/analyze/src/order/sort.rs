@@ -24,7 +24,7 @@ const PLACE: u32 = 16;
 const DIGIT: u32 = 11;
 
 /// The largest number of digits, and so of rounds, for which the radix sort is used. Runs whose times need more
-/// digits are sorted by the standard library.
+/// digits, and runs of more than 2^16 records, are sorted by the standard library.
 const DIGITS: usize = 4;
 
 impl Sorter {

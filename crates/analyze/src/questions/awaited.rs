@@ -26,7 +26,7 @@ named! {
     pub enum WaitReason {
         /// The task is in a run queue after a wake-up or after its fork.
         Woken = "woken", "run queue, after a wake-up";
-        /// The task is in a run queue after another task preempted it.
+        /// The task is in a run queue after another task preempted it, or after it yielded the CPU.
         Preempted = "preempted", "run queue, preempted";
         /// The thread waits for the end of a child, or another change of its state.
         Child = "child", "its child";
@@ -133,7 +133,7 @@ impl WaitReason {
             WaitReason::Terminal => TimeKind::Terminal,
             _ if by_task => TimeKind::Outside,
             WaitReason::Unknown => TimeKind::Unknown,
-            // A signal ended the wait, and the recording does not show what would have ended it otherwise.
+            // An interrupt such as a time-out or a signal ended the wait, and nothing shows which event was awaited.
             WaitReason::Socket | WaitReason::Events => TimeKind::Unknown,
             WaitReason::Kernel | WaitReason::Vfork => TimeKind::Blocked,
             WaitReason::Woken

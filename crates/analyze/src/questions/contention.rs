@@ -70,7 +70,8 @@ enum Other {
 pub enum Occupant {
     /// The tasks with this name had the CPU. The name is empty if it is not known.
     Named(Comm),
-    /// The CPU belonged to tasks without a known name: the recording names only the tasks that had the CPUs longest.
+    /// The CPU belonged to tasks without a known name, for example because the recording names only the tasks that had
+    /// the CPUs longest.
     Rest,
 }
 
@@ -102,8 +103,8 @@ pub struct Contention {
     own: Own,
 }
 
-/// The times in which events are lost, so that sums of unrecorded tasks' CPU times may be missing. The list is empty if
-/// the recording has no such sums at all. The times are in order and do not overlap.
+/// The times in which events of the lifecycle stream or of the recorder are lost, so that sums of unrecorded tasks' CPU
+/// times may be missing. The times are in order and do not overlap. The list is empty if the recording has no sums.
 fn unsummed(analysis: &Analysis) -> Vec<(Ktime, Ktime)> {
     if analysis.others.outside.sums.is_empty() {
         return Vec::new();
@@ -224,7 +225,7 @@ fn wait(
     Some((on?, stretch.from, stretch.to))
 }
 
-/// The CPU on which a thread ran in a stretch of its timeline; `None` if it did not run.
+/// The CPU on which a thread ran in a stretch of its timeline; `None` if it did not run, or if the CPU is not known.
 fn cpu(stretch: &Stretch) -> Option<CpuId> {
     match stretch.doing {
         Bucket::OnCpu(cpu) => cpu,
@@ -391,8 +392,8 @@ impl Contention {
         }
     }
 
-    /// Like [`by_name`](Contention::by_name), for all waits for a CPU in the recording. Returns `None` if the recording
-    /// does not show which tasks had the CPUs.
+    /// Like [`by_name`](Contention::by_name), for all waits of the build's tasks for a CPU. Returns `None` if the
+    /// recording does not show which tasks had the CPUs.
     pub fn of_all(analysis: &Analysis) -> Option<(Division, Vec<(Occupant, u64)>)> {
         let contention = Contention::new(analysis)?;
         let threads = analysis.thread_ids();
@@ -437,9 +438,9 @@ impl Contention {
         Some((cpu, from, to.min(end)))
     }
 
-    /// Splits waits for a CPU by the kind of tasks that had the CPU meanwhile. Also lists these tasks by name with
-    /// their times in nanoseconds, the longest time first. If two tasks wait for one CPU at the same time, both
-    /// waits are counted.
+    /// Splits waits for a CPU by the kind of tasks that had the CPU meanwhile. Also lists those of these tasks that are
+    /// outside of the build, by name, with their times in nanoseconds, the longest time first. If two tasks wait for
+    /// one CPU at the same time, both waits are counted.
     pub fn by_name(
         &self,
         analysis: &Analysis,

@@ -62,8 +62,8 @@ pub enum Then {
     /// segment of the path was already waiting. Later that second thread ended the wait of the first thread, itself or
     /// through other threads.
     Waited,
-    /// The thread of the segment was still running when the critical path ended, and the thread of the next segment
-    /// waited for the end of the running thread.
+    /// The thread of the next segment waited for the end of the segment's thread, which was still at work when the path
+    /// ended, or when a signal cut the wait short.
     Awaited,
 }
 
@@ -115,7 +115,8 @@ impl Segment {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CriticalPath {
     pub process: ProcessIx,
-    /// The thread that ended the process, or the last thread of the process. The critical path ends in this thread.
+    /// The thread that ended the process, or the last thread of the process. The critical path ends in this thread,
+    /// unless the thread still waited for another thread at the end of the recording.
     pub thread: ThreadIx,
     /// The beginning of the critical path: the first exec of the process, or the fork of the process if the fork was
     /// noticeably earlier. If the recording shows neither, the path begins at the beginning of the analyzed span.
@@ -129,8 +130,8 @@ pub struct CriticalPath {
 }
 
 impl CriticalPath {
-    /// The thread in which the critical path ends. This is `self.thread`, except in one case: if that thread still
-    /// waited for another thread at the end of the recording, the path ends in the other thread.
+    /// The thread in which the critical path ends: `self.thread` or, if that thread still waited for another thread at
+    /// the end of the recording, the other thread.
     pub(crate) fn last_thread(&self, analysis: &Analysis) -> ThreadIx {
         let last = self.segments.last().map(|segment| segment.thread);
         let last = last.filter(|_| analysis.thread(self.thread).alive);
@@ -159,8 +160,7 @@ pub struct Leg {
     /// Whether no event shows how the critical path leads from this leg (its part in one thread) to the next leg.
     pub then_inferred: bool,
     /// The part, in ns, of the leg (a part of the critical path in one thread) that no event shows, so that it is only
-    /// the most likely course of the path. If no event shows how the critical path came to the leg's thread, this value
-    /// is the length of the leg.
+    /// the most likely course of the path. If `then_inferred` is set, it is the whole leg. Unknown time is not counted.
     pub inferred: u64,
 }
 
@@ -189,7 +189,7 @@ impl Leg {
 
 impl CriticalPath {
     /// The segments of the critical path in the order of time, grouped by legs. A leg is a series of segments of one
-    /// thread.
+    /// thread and one program.
     fn by_leg(&self) -> impl Iterator<Item = &[Segment]> {
         let same = |a: &Segment, b: &Segment| (a.thread, a.program) == (b.thread, b.program);
         self.segments.chunk_by(same)
@@ -225,7 +225,7 @@ pub fn by_kind(segments: &[Segment]) -> ByKind {
 }
 
 /// The time in ns of the inferred segments, which no event shows, in a leg (a part of the critical path in one thread).
-/// Such a segment is only the most likely course of the path. Unknown time is not counted.
+/// If no event shows the way from the leg to the next one, all segments count. Unknown time is not counted.
 fn inferred(leg: &[Segment]) -> u64 {
     let link = leg.last().is_some_and(|last| last.then_inferred);
     let counts = leg.iter().filter(|segment| link || segment.inferred);
@@ -236,10 +236,10 @@ fn inferred(leg: &[Segment]) -> u64 {
 /// The reason why a recording or a process has no critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoPath {
-    /// No critical path exists, because the recording has no COMMAND: it was not started with a command to record.
+    /// No critical path exists, because the recording was made neither of a COMMAND nor of exactly one pid.
     #[error("the recording has no command: choose a process with --pid")]
     NoCommand,
-    /// No critical path exists, because the process of COMMAND does not live in the analyzed span.
+    /// No critical path exists, because the process that it would be of does not live in the analyzed span.
     #[error("the command's process is not in this part of the recording")]
     NotThere,
     /// No critical path exists, because the analysis kept no timeline: [`Options::timeline`](crate::Options::timeline)
@@ -279,7 +279,7 @@ pub fn of(analysis: &Analysis) -> Result<CriticalPath, NoPath> {
 /// The critical path of one process.
 ///
 /// # Errors
-/// [`NoPath::NoTimeline`] if the analysis kept no timeline.
+/// [`NoPath::NoTimeline`] if the analysis kept no timeline; [`NoPath::NotThere`] if the process has no threads.
 pub fn critical_path(analysis: &Analysis, process: ProcessIx) -> Result<CriticalPath, NoPath> {
     let paths = Paths::new(analysis)?;
     let root = analysis.process(process);
@@ -300,8 +300,8 @@ pub fn critical_path(analysis: &Analysis, process: ProcessIx) -> Result<Critical
 /// limits, some paths would lack waits for a CPU before the exec, and one such wait lasted half a second.
 const BEFORE: (u64, u64) = (10_000_000, 100);
 
-/// The beginning of the critical path of a process that ends at `to`: the first exec, or the beginning of the
-/// process if it waited noticeably before the exec, for example for a CPU.
+/// The beginning of the critical path of a process, if the path ends at `to`: the first exec, or the beginning of the
+/// process if the exec came noticeably later ([`BEFORE`]), for example because the process waited for a CPU.
 fn beginning(root: &Process, to: Ktime) -> Ktime {
     // A program that was already running when the analyzed span began has no exec in the span. Then the path begins
     // where the process begins in the span.

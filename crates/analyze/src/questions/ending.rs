@@ -21,7 +21,7 @@ pub enum WaitEnd {
     Packet,
     /// A child of the process ended the wait by its exit. The value is the thread of the child that has begun to exit.
     Child(ThreadIx),
-    /// Another task ended the wait, because that task wrote something or freed a lock.
+    /// Another task ended the wait, for example because that task wrote something or freed a lock.
     Task(Actor),
     /// The completion of block I/O ended the wait.
     BlockIo,
@@ -70,8 +70,8 @@ impl Analysis {
         }
     }
 
-    /// Whether a signal from another process ended the last wait of a process, which then exited. An example is a
-    /// shell script that handles SIGTERM with a trap and exits.
+    /// Whether a signal from another recorded process ended the last wait of a process's first thread, which then
+    /// exited. An example is a shell script that handles SIGTERM with a trap and exits.
     pub fn ends_after_signal(&self, process: ProcessIx) -> bool {
         let (Some(timeline), Some(main)) = (&self.timeline, self.process(process).threads.first())
         else {

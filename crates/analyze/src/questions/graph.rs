@@ -115,7 +115,8 @@ impl<'a> Graph<'a> {
             .kind(by_task, network)
     }
 
-    /// The thread that forked the given thread, if the forking thread was alive and did not wait at that moment.
+    /// The thread that forked the given thread, if the forking thread was alive and did not wait at that moment. For a
+    /// thread of a server, the client's thread that first waited for the server.
     pub fn forked_by(&self, thread: ThreadIx) -> Option<ThreadIx> {
         let thread = self.analysis.thread(thread);
         // A thread that began before the recording has no recorded fork. But two kinds of processes are recorded from a

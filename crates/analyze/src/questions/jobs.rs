@@ -62,13 +62,14 @@ pub struct Tools {
 pub struct Limit {
     /// The largest number of jobs that the build tool runs at once.
     pub jobs: u64,
-    /// Whether the number of jobs follows the number of CPUs, because no argument of the build tool sets it.
+    /// Whether the simulation of another number of CPUs lets the tool run as many jobs as there are CPUs. No argument
+    /// sets the number then, and its default is [`DefaultJobs::Seen`].
     pub follows: bool,
     /// Whether the build tool has a thread for each job, which waits for the job.
     pub threads: bool,
 }
 
-/// A wait of a build tool that was ended by a thread of one of its jobs or of another build tool.
+/// A wait of a build tool's thread that another recorded thread ended, for example one of a job.
 struct Wait {
     from: Ktime,
     to: Ktime,
@@ -163,7 +164,7 @@ fn is_make(analysis: &Analysis, process: ProcessIx) -> bool {
     tool.is_some_and(|tool| tool.family == Family::Make)
 }
 
-/// Finds the jobs that one build tool started, and the waits of the tool.
+/// The jobs that one build tool started, and the waits of the tool.
 struct Started {
     jobs: Vec<ProcessIx>,
     waits: Vec<Wait>,
@@ -276,7 +277,7 @@ impl Lives {
         self.ends.partition_point(|(end, _)| *end <= at)
     }
 
-    /// The job of the build tool that was the last one to end before a time, and the time of its end.
+    /// The job of the build tool that was the last one to end at or before a time, and the time of its end.
     fn latest(&self, at: Ktime) -> Option<(Ktime, ProcessIx)> {
         self.ends.get(..self.ended_by(at))?.last().copied()
     }
@@ -363,7 +364,8 @@ fn ended(analysis: &Analysis, process: ProcessIx) -> Ktime {
         .unwrap_or(process.end)
 }
 
-/// The waits of a build tool's threads for other processes, in the order in which the waits ended.
+/// The waits of a build tool's threads that recorded threads ended, without waits for vfork children, in the order in
+/// which the waits ended.
 fn waits(graph: &Graph<'_>, owner: ProcessIx) -> Vec<Wait> {
     let analysis = graph.analysis;
     let mut waits = Vec::new();

@@ -1,5 +1,5 @@
-//! Finds the waits that ended because a signal killed the waiting process. The signal came from a time-out, a CI agent,
-//! Ctrl-C or an alarm.
+//! Finds the waits that were cut short: a signal (of a time-out, a CI agent, Ctrl-C or an alarm) killed the waiting
+//! process, or the process waited until a time-out came and then killed the child that it waited for.
 //!
 //! The sender of the signal does not show what the process waited for. The process waited for its child that lived then
 //! or, without such a child, for the object of its system call, such as a pipe.
@@ -110,8 +110,8 @@ impl Graph<'_> {
     }
 
     /// The task that worked for a process when a signal cut one of its waits short. The descendants of the process
-    /// are searched, older children first, for a task that ran or waited for a CPU. If there is none, the first
-    /// task without living children is returned.
+    /// are searched, older children first, for a task that ran or waited for a CPU. If there is none, a task of the
+    /// first descendant without living children is returned.
     fn below_cut(&self, thread: ThreadIx, wait: &Stretch) -> Option<ThreadIx> {
         let analysis = self.analysis;
         let (own, at) = (analysis.thread(thread).process, wait.to);
@@ -205,7 +205,7 @@ impl Graph<'_> {
         up.any(|ancestor| ancestor == above)
     }
 
-    /// Whether the last wait of a task before a time was for a child or a signal, and a timer ended this wait.
+    /// Whether the last wait of a task before a time was for a child, a signal or descriptors, and a timer ended it.
     fn timed_out(&self, task: ThreadIx, at: Ktime) -> bool {
         let wait = last_wait(self.timeline, task, at);
         wait.is_some_and(|wait| {
@@ -238,8 +238,8 @@ impl Graph<'_> {
         })
     }
 
-    /// Whether a wait was the last long wait of a thread, apart from waits for children. A signal handler may still
-    /// wait briefly after it, for example to remove files.
+    /// Whether a wait was the last long one of a thread: later waits, apart from those for children, take together at
+    /// most a tenth of its length, as a signal handler may still wait briefly, for example to remove files.
     fn is_last(&self, thread: ThreadIx, wait: &Stretch) -> bool {
         let rest = self.timeline.since(thread, wait.to);
         let rest: Vec<Stretch> = rest.take(NEAR + 1).collect();

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use tr_format::event::Ktime;
 
-/// The load of a build from a moment on: how many tasks run, and how many run or wait for a CPU (the
-/// demand). The demand is at most the number of CPUs of the build, because more tasks could not run at once.
+/// The load of a build from a moment on: how many tasks run, and how many run or wait for a CPU (the demand). Waiting
+/// tasks count only as far as the demand does not exceed the build's CPUs, because more could not run at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
     pub from: Ktime,
@@ -30,12 +30,11 @@ pub(crate) struct Loads {
     list: Vec<Load>,
     /// The last moment at which the number of running or waiting tasks changed.
     from: Ktime,
-    /// The number of CPUs of the build, which is the largest demand that counts.
+    /// The number of CPUs of the build, which limits the demand.
     cpus: usize,
     /// The number of entries at which the list of loads becomes coarser.
     most: usize,
-    /// The time in ns within which equal loads are grouped to make the list shorter, so that their order is lost; 0
-    /// at first.
+    /// The time in ns within which equal loads are grouped to make the list shorter; 0 as long as none are grouped.
     length: u64,
 }
 

@@ -63,7 +63,7 @@ impl<'a> Samples<'a> {
     }
 
     /// The value of one of the machine's counters at a time, if the counter is a total. The counter is assumed to grow
-    /// evenly between two samples.
+    /// evenly between two samples, and not before the first and after the last one.
     fn at(&self, counter: Counter, time: Ktime) -> Option<u64> {
         let after = self.0.partition_point(|(at, _)| *at <= time);
         let get = |place: usize| {
@@ -80,7 +80,7 @@ impl<'a> Samples<'a> {
     }
 
     /// Whether the samples of the machine's counters are dense enough for statements about a span of time: there are
-    /// samples near the ends of the span, and the span is longer than the ticks in which the kernel counts CPU time.
+    /// samples near the ends of the span, and the span has at least `RESOLVED` of the kernel's ticks of CPU time.
     pub fn resolve(&self, span: (Ktime, Ktime)) -> bool {
         let (from, to) = span;
         let length = to.since(from);
@@ -149,7 +149,8 @@ pub fn withheld(analysis: &Analysis) -> Machine {
     machine
 }
 
-/// The containers that a quota of their own throttled in the analyzed time, with the throttled times in ns.
+/// The containers that began in the analyzed span and that quotas of their own throttled, with the throttled times of
+/// their whole lives in ns.
 pub fn throttled_containers(analysis: &Analysis) -> impl Iterator<Item = (&Container, u64)> {
     let span = analysis.start..=analysis.end;
     let all = analysis.containers.list.iter();

@@ -16,8 +16,8 @@ use crate::model::Analysis;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waited {
     pub process: ProcessIx,
-    /// The index of the connection that the thread waited for. The connection is known only if all connections that the
-    /// process had at that time lead to the same remote end.
+    /// The index of the connection that the thread waited for. It is known only if all connections that the process had
+    /// at that time lead to the same remote address and port; of several such connections, the last one is taken.
     pub connection: Option<usize>,
     /// Whether the remote end of the connection that the thread waited for is in this machine or in the same
     /// container.
@@ -139,8 +139,8 @@ fn is_public(ip: IpAddr) -> bool {
 
 type Numbered<'a> = (usize, &'a Connection);
 
-/// The connections that a process had at the time of a segment; none if there are too many to check. `all`
-/// has the process's connections in the order of their beginnings.
+/// The connections that a process had at the time of a segment, the last one first; none if there are too many to
+/// check. `all` has the process's connections in the order of their beginnings.
 fn during<'a>(analysis: &'a Analysis, all: &[usize], segment: &Segment) -> Vec<Numbered<'a>> {
     let get = |at: usize| Some((at, analysis.network.connections.get(at)?));
     let begun = |at: &usize| get(*at).is_some_and(|(_, connection)| connection.begun <= segment.to);
@@ -154,7 +154,7 @@ fn during<'a>(analysis: &'a Analysis, all: &[usize], segment: &Segment) -> Vec<N
     open.collect()
 }
 
-/// The last of the given connections of a process, if all of them lead to the same remote end; otherwise `None`.
+/// The first of the given connections of a process, if all of them lead to the same address and port; otherwise `None`.
 fn one_end<'a>(open: &[Numbered<'a>]) -> Option<Numbered<'a>> {
     let first = open.first().copied()?;
     let same = open

@@ -13,8 +13,8 @@ use crate::model::{Analysis, ProcessIx};
 pub struct Own(Arena<ProcessIx, bool>);
 
 impl Own {
-    /// The processes that the recording is about: the process of COMMAND and its descendants, or all
-    /// processes if there is no COMMAND.
+    /// The processes that the recording is about. In a recording of the whole machine with a COMMAND, they are the
+    /// process of COMMAND and its descendants; in any other recording, all processes.
     pub fn of(analysis: &Analysis) -> Own {
         let root = critical_path::root(analysis).ok();
         match root.filter(|_| analysis.meta.scope == Scope::All) {

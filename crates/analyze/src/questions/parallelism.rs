@@ -1,5 +1,5 @@
-//! Parallelism: the number of tasks that ran or waited for a CPU at once, and the serial phases, in which
-//! only one process did. In a recording of the whole machine only the tasks of COMMAND count.
+//! Parallelism: the number of tasks that ran or waited for a CPU at once, and the serial phases, in which only one task
+//! did. In a recording of the whole machine only the tasks of COMMAND count.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -18,7 +18,8 @@ use crate::questions::own::Own;
 use crate::questions::programs::{sleeper, Group, Groups};
 use crate::timeline::{Bucket, StateChange};
 
-/// A serial phase of a build: only one process, which belongs to one group of programs, ran or waited for a CPU.
+/// A serial phase of a build: at each moment only one task ran or waited for a CPU, always one of the same process in
+/// the same group of programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Alone {
     pub from: Ktime,
@@ -50,8 +51,8 @@ pub struct AloneSum {
 /// The reason why no task of the build ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Idle {
-    /// No task of the build ran while the critical path was in a wait of this kind. With [`TimeKind::RunQueue`],
-    /// tasks that are not recorded kept the CPUs busy.
+    /// No task of the build ran while the critical path was in a wait of this kind. With [`TimeKind::RunQueue`], tasks
+    /// of the build waited for a CPU, wherever the path was: others or a quota kept all of them off the CPUs.
     Waits(TimeKind),
     /// No task of the build ran while there was no critical path: the time is before the path's beginning or after its
     /// end, or the path is not known.
@@ -69,7 +70,7 @@ pub struct Parallelism {
     /// unknown may be on a CPU. Together with this time, `running` and `demand` each add up to the length of the
     /// analyzed span.
     pub unknown: u64,
-    /// The longest serial phases, in which only one process ran or waited for a CPU, the longest phase first.
+    /// The longest serial phases, in which only one task ran or waited for a CPU, the longest phase first.
     pub alone: Vec<Alone>,
     /// For each group of programs, how long its tasks were the only tasks that ran.
     pub alone_by_group: BTreeMap<Group, AloneSum>,
@@ -359,8 +360,8 @@ impl Sweep<'_> {
         }
     }
 
-    /// Adds time in which no task ran to the sums by reason. The reason is the kind of time that the critical path has
-    /// there.
+    /// Adds time in which no task ran to the sums by reason. The reason is that a task waited for a CPU (`wanted`) or,
+    /// if none did, the kind of time that the critical path has there.
     fn account_idle(&mut self, from: Ktime, to: Ktime, wanted: bool) {
         let segments = self.path.map_or(&[][..], |path| &path.segments);
         let mut now = from;

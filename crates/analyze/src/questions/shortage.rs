@@ -76,8 +76,8 @@ pub fn killed(analysis: &Analysis) -> impl Iterator<Item = Killed> + '_ {
 }
 
 /// The threads whose page faults waited for memory and not for a file. They are the threads that reclaimed memory, in a
-/// process that has read nothing from a disk, and the threads that waited for pages from swap for most of the time of
-/// their page faults.
+/// process that has read nothing from a disk, and the threads that waited for pages from swap for at least four fifths
+/// of the time of their page faults.
 pub(crate) fn short_of_memory(analysis: &Analysis) -> HashSet<ThreadIx> {
     let Some(timeline) = &analysis.timeline else {
         return HashSet::new();

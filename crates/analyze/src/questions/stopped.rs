@@ -49,7 +49,7 @@ pub enum TimeOut {
     /// The sender of the signal waited for descriptors or a lock until a timer ended the wait, or the sender checked
     /// something again and again with short sleeps in between.
     Perhaps,
-    /// The sender of the signal waited for its child until a timer ended the wait.
+    /// The sender of the signal waited for its child or for a signal until a timer ended the wait.
     Proven,
 }
 

@@ -5,12 +5,12 @@
 //! unless the work counts as free. When another thread ends a wait, the waiting thread's clock is set to the other
 //! thread's clock, if that is later. A new thread starts with the clock of the thread that forked it. Waits for disks
 //! last as long as they did. A wait that a timer, the network or a task outside the recording ended may belong to a
-//! loop that checks again and again whether other work is done, so no limit counts such waits.
+//! loop that checks again and again whether other work is done, so no lower limit counts such waits.
 //!
-//! If the clocks count each wait for a CPU with its recorded length, they show the recorded time, to the nanosecond. If
-//! they leave out the waits for a CPU, they show the least time on any number of CPUs (the span law). Another limit is
-//! the CPU time that the end depended on, divided by the number of CPUs (the work law). Both laws are e.g. in R.
-//! Blumofe, C. Leiserson, "Scheduling multithreaded computations by work stealing", JACM 46(5), 1999.
+//! If the clocks count each wait with its recorded length, they show the recorded time, to the nanosecond. If they
+//! leave out the waits for a CPU and those that no lower limit counts, they show the least time on any number of CPUs
+//! (the span law). Another limit is the CPU time that the end depended on, divided by the CPUs (the work law). Both are
+//! e.g. in R. Blumofe, C. Leiserson, "Scheduling multithreaded computations by work stealing", JACM 46(5), 1999.
 //!
 //! All limits assume the wake-ups of the recording, but another run may hand a job server's token to another job. And a
 //! limit may be lower than necessary: if a child had ended before its parent waited for it, no event shows that the
@@ -36,8 +36,8 @@ use replay::{Clock, Cursor, Replay, Scenario};
 pub struct Free {
     pub group: Group,
     /// The least time in ns without the work of the group. Two times are computed: the longest chain of the remaining
-    /// work, on any number of CPUs, and the time that the recorded CPUs need for the remaining work. The value is the
-    /// longer one.
+    /// work and of uninterruptible waits, on any number of CPUs, and the time that the recorded CPUs need for the
+    /// remaining work. The value is the longer one.
     pub at_least: u64,
     /// The time in ns without the work of the group if every wait for a CPU, a timer, the network or a task outside the
     /// recording kept its length. The value is at least `at_least`. A real run may be faster, because some of these
@@ -63,8 +63,8 @@ pub struct Limits {
     /// The recorded time in ns, which is the virtual clock (replayed time) at the end of the process if the replay
     /// leaves no time out.
     pub recorded: u64,
-    /// The least time in ns on any number of CPUs: without unknown time, and without waits for a CPU, a timer,
-    /// the network or a task outside the recording.
+    /// The least time in ns on any number of CPUs: the longest chain of work and uninterruptible waits, such as those
+    /// for disks, without unknown time and other waits.
     pub span: u64,
     /// The CPU time in ns that the end of the process depended on.
     pub work: u64,
@@ -83,7 +83,8 @@ impl Limits {
     }
 }
 
-/// The parts of the recorded time that a scenario leaves out: all time for which one of the functions is true.
+/// The parts of the recorded time that a scenario leaves out: the time of the groups in `of` for which `own` or `waits`
+/// returns true.
 #[derive(Clone, Debug)]
 pub struct Without {
     /// Returns whether the time of a thread in one state (such as running, or waiting in a system call) is left out of

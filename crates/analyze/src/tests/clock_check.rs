@@ -8,7 +8,7 @@ const B: CpuId = CpuId(1);
 /// A task X is switched in on CPU 1 before CPU 0 switches it out.
 ///
 /// cpu0 ==X====__
-/// cpu1 ___X=____
+/// cpu1 ___X=====
 #[test]
 fn two_overlaps_prove_that_clocks_disagree() {
     let mut check = ClockCheck::default();

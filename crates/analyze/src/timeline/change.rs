@@ -23,7 +23,7 @@ impl ActorRef {
     /// indices of tasks. Linux has at most 2^22 tids (`PID_MAX_LIMIT`).
     pub(super) const OUTSIDE: u32 = 1 << 31;
 
-    /// The actor (the task that woke or preempted a thread) for the tracker's task with this index.
+    /// The actor (the task that woke or preempted a thread) for the task or thread with this index.
     pub(crate) fn task(ix: usize) -> ActorRef {
         let ix = u32::try_from(ix).ok().filter(|ix| *ix < ActorRef::OUTSIDE);
         ix.map_or(ActorRef::UNKNOWN, ActorRef)
@@ -56,8 +56,8 @@ impl ActorRef {
         (self.0 < ActorRef::OUTSIDE).then_some(self.0 as usize)
     }
 
-    /// The tid of the actor (the task or interrupt that woke or preempted a thread), if it is a task that is not part
-    /// of the recording.
+    /// The tid of the actor (the task or interrupt that woke or preempted a thread), if it is a task that is known only
+    /// by its tid.
     pub(super) fn outside_tid(self) -> Option<Tid> {
         let is_tid = (ActorRef::OUTSIDE..ActorRef::ASKED_TIMEOUT.0).contains(&self.0);
         is_tid.then(|| Tid(self.0 - ActorRef::OUTSIDE))
@@ -82,13 +82,13 @@ impl ActorRef {
 pub(super) struct Change {
     pub(super) from: Ktime,
     pub(super) actor: ActorRef,
-    /// The number of the CPU that the thread was on ([`Stretch::cpu`]); `u16::MAX` if it is not known.
+    /// The number of the CPU that the thread was on ([`Stretch::cpu`]); `u16::MAX` if it was on none or it is unknown.
     pub(super) cpu: u16,
     /// Two numbers in one byte. The low four bits are the thread's state, as an index of [`DOING`]. The high four
-    /// bits are the low bits of a sleep's [`Timeout`] code.
+    /// bits are the low bits of a wait's [`Timeout`] code.
     pub(super) doing: u8,
-    /// Two numbers in one byte. The low five bits are the code of the [`Reason`] for a sleep. The high three bits
-    /// are the high bits of the sleep's [`Timeout`] code.
+    /// Two numbers in one byte. The low five bits are the code of the [`Reason`] for a wait. The high three bits
+    /// are the high bits of the wait's [`Timeout`] code.
     pub(super) reason: u8,
 }
 
@@ -117,13 +117,13 @@ pub(super) const REASON_BITS: u32 = 5;
 pub(super) const REASON: u8 = (1 << REASON_BITS) - 1;
 
 /// The reasons for a thread's state in a stretch. One reason is the task or interrupt that ended the wait, woke the
-/// thread or preempted it. For a sleep, the other two are the class of the system call and the time-out.
+/// thread or preempted it. For a wait, the other two are the class of the system call and the time-out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Why {
     pub actor: ActorRef,
-    /// For a sleep, the code of its [`Reason`].
+    /// For a wait, the code of its [`Reason`].
     pub reason: u8,
-    /// For a sleep, the code of the [`Timeout`] of the system call, without the bit [`Timeout::is_asked`]. The code
+    /// For a wait, the code of the [`Timeout`] of the system call, without the bit [`Timeout::is_asked`]. The code
     /// then only stands for the length of the time-out.
     pub timeout: u8,
 }

@@ -16,21 +16,21 @@ use crate::state::{Bucket, Wait};
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
     pub(super) tasks: Vec<Packed>,
-    /// The scratch file to which packed bytes of timelines are moved when more than [`KEPT`] are in memory.
+    /// The scratch file to which packed bytes of timelines are moved when [`Draft::moves_at`] are in memory.
     pub(super) scratch: Option<&'static Scratch>,
     /// The number of packed bytes of timelines in memory.
     pub(super) held: usize,
-    /// If there are more packed bytes of timelines in memory than this, some of them are moved to the scratch file.
+    /// If this many packed bytes of timelines are in memory, complete segments are moved to the scratch file.
     pub(super) moves_at: usize,
     /// How many more packed bytes have to be collected in memory after a move to the scratch file before the next
     /// move.
     pub(super) kept: usize,
 }
 
-/// The number of bytes of packed timelines that stay in memory if there is a scratch file. Further bytes are moved to
-/// that file.
+/// The number of bytes of packed timelines in memory at which complete segments are moved to the scratch file for the
+/// first time, if there is one.
 const KEPT: usize = 32 << 20;
-/// The number of packed bytes of timelines that are written to the scratch file at once.
+/// The least number of packed bytes of timelines that are written to the scratch file at once, except at the end.
 const WRITTEN: usize = 1 << 20;
 
 impl Draft {
@@ -170,7 +170,6 @@ impl Draft {
         most - left
     }
 
-    /// Replaces the changes of a task's state by other changes.
     fn replace(&mut self, task: usize, changes: &[Change]) {
         if let Some(packed) = self.tasks.get_mut(task) {
             self.held = self.held.saturating_sub(packed.in_memory());

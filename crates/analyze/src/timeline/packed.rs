@@ -3,8 +3,8 @@
 //! Changes are packed in segments of [`LENGTH`]. A segment can be unpacked alone, and an index has the place and the
 //! time of each segment. Complete segments can move to a [`Scratch`] file.
 //!
-//! A packed change begins with one byte. It is followed by the time since the change before (not in the first change
-//! of a segment, whose time is in the index) and, as the byte indicates, by an actor and other facts:
+//! A packed change begins with one byte. The byte is followed by the time since the change before (0 in the first
+//! change of a segment, whose time is in the index) and, as the byte indicates, by an actor and other facts:
 //!
 //! | bits of the byte | contents |
 //! | --- | --- |
@@ -70,8 +70,7 @@ struct LastChanges {
     from: u64,
     /// The CPU of the last packed change that moved the task to a CPU.
     cpu: u16,
-    /// Two facts about the last packed change to a state other than on-CPU: the upper bits of its `doing`, and its
-    /// `reason`.
+    /// Two facts about the last packed change to a wait: the upper bits of its `doing`, and its `reason`.
     wait: (u8, u8),
 }
 
@@ -97,7 +96,7 @@ pub(super) struct Packed {
     count: u32,
     /// The reasons of all waits of the task: bit n stands for the reason with the number n.
     reasons: u32,
-    /// The number of waits of the task that were ended by another task.
+    /// The number of waits of the task that tasks ended, and not interrupts.
     by_task: u32,
     last: Option<Change>,
     known: LastChanges,
@@ -120,7 +119,6 @@ impl Default for Packed {
 }
 
 impl Packed {
-    /// The number of packed changes of the task's state.
     pub fn count(&self) -> usize {
         self.count as usize
     }
@@ -129,7 +127,6 @@ impl Packed {
         self.last.as_ref()
     }
 
-    /// The number of segments into which the task's packed changes are divided.
     pub fn segments(&self) -> usize {
         self.index.len()
     }
@@ -139,12 +136,12 @@ impl Packed {
         self.index.get(segment).map(|segment| segment.from)
     }
 
-    /// The number of waits of the task that were ended by another task.
+    /// The number of waits of the task that tasks ended, and not interrupts.
     pub fn by_task(&self) -> u32 {
         self.by_task
     }
 
-    /// Whether the segment with the number `segment` contains a wait that another task ended.
+    /// Whether the segment with the number `segment` contains a wait that a task ended, and not an interrupt.
     pub fn has_by_task(&self, segment: usize) -> bool {
         let segment = self.index.get(segment);
         segment.is_some_and(|segment| segment.place & Segment::BY_TASK != 0)
@@ -264,8 +261,8 @@ impl Packed {
     }
 }
 
-/// Reads pieces of a scratch file. One read from the file returns more than is requested, and the rest is kept for the
-/// next request.
+/// Reads pieces of a scratch file. One read from the file may return more than is requested, and the rest is kept for
+/// the next request.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     scratch: Option<&'static Scratch>,

@@ -20,10 +20,10 @@ pub enum Actor {
     /// A hardware interrupt that was not the time-out of the waiting call woke the task: that of a device, or
     /// a signal from a timer.
     Device,
-    /// A hardware interrupt of a timer or a device woke the task. The recording does not show whether the
-    /// time-out of the waiting call had passed.
+    /// A hardware interrupt of a timer or a device, or a softirq that may have been a socket's time-out, woke the task.
+    /// The recording does not show whether the time-out of the waiting call had passed.
     Interrupt,
-    /// A softirq woke the task: for the network, or for completed block I/O.
+    /// A softirq woke the task, for example for the network or for completed block I/O.
     SoftIrq,
     /// A thread of the recording woke or preempted the task.
     Thread(ThreadIx),

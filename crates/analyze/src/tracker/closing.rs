@@ -8,8 +8,8 @@ use tr_format::event::{Ktime, Tid};
 /// other end. A guess: measured were 7 to 40 µs.
 const CLOSES: u64 = 200_000;
 
-/// The time at which each task last closed a TCP connection to this machine. The packet that says so to the other end
-/// follows at once, in a softirq on the task's CPU.
+/// The time at which each task last closed a TCP connection to a loopback address, and so to this machine. The packet
+/// that says so to the other end follows at once, in a softirq on the task's CPU.
 #[derive(Debug, Default)]
 pub(super) struct LastClosed(HashMap<Tid, Ktime>);
 

@@ -12,7 +12,7 @@ use crate::model::CpuFigures;
 pub struct Cpus(Vec<CpuEntry>);
 
 impl Cpus {
-    /// The state and the figures of a CPU; `None` if the CPU has had no event.
+    /// The state and the figures of a CPU; `None` if no event has made an entry for the CPU yet.
     #[inline]
     pub(super) fn get_mut(&mut self, cpu: CpuId) -> Option<&mut CpuEntry> {
         self.0.get_mut(usize::from(cpu.0))
@@ -27,7 +27,7 @@ impl Cpus {
         &mut self.0[at]
     }
 
-    /// The figures of a CPU, such as its idle time. They are created if there are none.
+    /// The figures of a CPU, such as its idle time, to be changed. They are part of the result from now on.
     pub(super) fn figures(&mut self, cpu: CpuId) -> &mut CpuFigures {
         let entry = self.entry(cpu);
         entry.counted = true;

@@ -230,8 +230,8 @@ impl Task {
         matches!(self.state, State::Runnable { .. })
     }
 
-    /// Changes the state of the task at a switch-out on the fast path. Returns the task if its times now have to be
-    /// added to the times of its process's program.
+    /// Changes the state of the task at a switch-out on the fast path. Returns the task if `Tracker::owe` has to be
+    /// called for it.
     #[inline(always)]
     fn leave(&mut self, moment: &mut Moment, ix: TaskIx, how: SwitchOut) -> Option<TaskIx> {
         let runnable = how.wait.is_none();
@@ -242,8 +242,8 @@ impl Task {
         owes.then_some(ix)
     }
 
-    /// Changes the state of the task at a switch-in on the fast path. Returns the task if its times now have to be
-    /// added to the times of its process's program. Also returns whether the task was on another CPU before.
+    /// Changes the state of the task at a switch-in on the fast path. Returns the task if `Tracker::owe` has to be
+    /// called for it, and whether the task was on another CPU before.
     #[inline(always)]
     fn enter(&mut self, moment: &mut Moment, ix: TaskIx, cpu: CpuId) -> (Option<TaskIx>, bool) {
         let preempted = self.state == State::Runnable { preempted: true };

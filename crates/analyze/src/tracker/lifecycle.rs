@@ -25,7 +25,7 @@ impl Tracker {
         self.begin(time);
         let counted = u64::from(self.inside(time));
         if let LifeKind::Closed(closed) = &event.kind {
-            // The collectors forget the connection with this event.
+            // The collectors forget the connection at this event, so its remote end is looked up before.
             let remote = self.collectors.connections.remote(closed.id);
             let is_local = remote.is_some_and(|remote| remote.address.is_loopback() == Some(true));
             if let (true, Some((tid, _))) = (is_local, closed.by) {

@@ -19,7 +19,7 @@ pub(super) fn task_of(
     by_tid.get(tid.0).or_else(renamed)
 }
 
-/// Appends to a list that mostly has only one item. A longer list grows by four items at a time.
+/// Appends to a list that mostly gets only one item: memory is reserved for one item first, and more as usual later.
 pub(super) fn push_first<T>(list: &mut Vec<T>, value: T) {
     if list.is_empty() {
         list.reserve_exact(1);
@@ -136,7 +136,8 @@ impl Tracker {
         (!self.processes[ix].forked).then_some(ix)
     }
 
-    /// Notes that a pid belongs to a new process, so that the process that had it before has ended.
+    /// Notes that a pid belongs to a new process: takes it from the process that had it, if all threads of that process
+    /// have ended.
     pub(super) fn retire(&mut self, pid: Tgid) {
         let old = self.by_tgid.get(pid.0);
         if old.is_some_and(|ix| self.processes[ix].live == 0) {

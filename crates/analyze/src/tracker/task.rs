@@ -53,7 +53,7 @@ pub struct Task {
     /// The code of the [`Timeout`] of the task's last sleep.
     pub(super) timeout: u8,
     pub(super) last_cpu: Option<CpuId>,
-    /// The task that woke or forked this task or, if it was preempted, the task that took its CPU.
+    /// The task or interrupt that woke or forked this task or, if it was preempted, the task that took its CPU.
     pub(super) actor: ActorRef,
     /// The number of the epoch (the time between two losses of events) in which the task's state was last known. The
     /// count of running tasks includes only tasks whose state is known in the present epoch.
@@ -62,7 +62,7 @@ pub struct Task {
     pub(super) since: Ktime,
     /// The time of the task's last event, which may be before the analyzed span.
     pub(super) last_event_ts: Ktime,
-    /// The time since which the task is off CPU; `None` if it is on a CPU.
+    /// The time since which the task is off CPU; `None` if it is on a CPU or may have been since.
     pub(super) off_since: Option<Ktime>,
     /// The vfork child that runs in the memory of this task.
     pub(super) vfork_child: Option<TaskIx>,
@@ -90,7 +90,7 @@ pub struct Task {
     /// The time of the task's last switch-out; `None` while the task lives.
     pub end: Option<Ktime>,
     pub exit: Option<Exited>,
-    /// The time at which the task called exit. The last switch-out comes later.
+    /// The time at which the task began to exit. The last switch-out comes later.
     pub exited: Option<Ktime>,
     pub kernel: Option<KernelFigures>,
     /// The parts of the task's times that only the kernel's figures show.
@@ -172,8 +172,8 @@ impl Task {
 
     // ---- Transitions ----
 
-    /// Changes the state of the task from on-CPU to runnable or waiting. The time on the CPU is added to the task's
-    /// sum by [`Task::close`] or [`super::Tracker::enter`].
+    /// Updates the task at its switch-out, except its state. Returns the new state (runnable or waiting), which the
+    /// caller sets. [`Task::close`] or [`super::Tracker::enter`] adds the time on the CPU to the task's sum.
     #[inline]
     pub(super) fn switch_out(&mut self, now: Ktime, how: SwitchOut) -> State {
         let new = match how.wait {
@@ -196,8 +196,8 @@ impl Task {
         new
     }
 
-    /// Changes the state of the task from runnable to on-CPU. `woken` is whether the task was woken while it was on the
-    /// CPU. Returns whether the task was on another CPU before.
+    /// Updates the task at its switch-in, except its state, which the caller sets. `woken` is whether the task was
+    /// woken while it was already on the CPU. Returns whether the task was on another CPU before.
     #[inline]
     pub(super) fn switch_in(&mut self, cpu: CpuId, woken: bool) -> bool {
         let last = self.last_cpu.replace(cpu);
@@ -205,8 +205,8 @@ impl Task {
         last.is_some_and(|last| last != cpu)
     }
 
-    /// Changes the state of the task from waiting to runnable. A task can also be woken while it is on a CPU. Then the
-    /// task was about to sleep, or the waking has no effect. The task's switch-out will show which of the two is true.
+    /// Updates the task at its waking, except its state, which the caller sets. A task can also be woken while it is on
+    /// a CPU: it was about to sleep, or the waking has no effect. Its switch-out will show which of the two is true.
     #[inline]
     pub(super) fn wake(&mut self, actor: ActorRef, time: Ktime) {
         self.vfork_child = None;
@@ -262,9 +262,9 @@ impl Task {
 
     // ---- Time ----
 
-    /// Ends the present state of the task, and adds the time in it to the task's sum for this kind of time. Returns
-    /// `true` if the caller must put the task on the list of tasks whose times are not yet added to the times of their
-    /// process's program.
+    /// Adds the time since the task's last change of state to the task's sum for this kind of time. The caller sets
+    /// the new state. Returns `true` if the caller must also put the task on the list of tasks whose times are not yet
+    /// added to the times of their process's program.
     #[inline(always)]
     pub(super) fn close(&mut self, ix: TaskIx, moment: &mut Moment, bucket: Bucket) -> bool {
         (self.last_event_ts, self.seen) = (moment.now, true);

@@ -2,8 +2,8 @@
 //!
 //! This thread need not be the last one to leave its CPU: a thread that compiles, collects garbage or watches other
 //! threads is killed by `exit_group` in the middle of work that nothing waited for. The leader counts as the thread
-//! that ended the process if no other thread slept after the leader's exit, because a killed thread only finishes its
-//! work in the kernel and does not begin to wait for others.
+//! that ended the process if no other thread was asleep after the leader began to exit, because a killed thread only
+//! finishes its work in the kernel and does not wait for others.
 
 use tr_format::event::Ktime;
 

@@ -42,8 +42,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// The processes with a thread that runs, is runnable or waits for a disk at the path's
-    /// end, and their ancestors.
+    /// The processes with a thread that runs, is runnable or waits for a disk at the path's end, and their ancestors.
     fn busy(&self) -> &Arena<ProcessIx, bool> {
         self.busy.get_or_init(|| {
             let analysis = self.graph.analysis;
@@ -89,8 +88,8 @@ impl<'a> Evidence<'a> {
 
     /// Whether a thread whose state is unknown for a time up to `now` probably ran or waited for a CPU in all of that
     /// time. Several conditions have to be met. The thread was runnable before that time and ran after that time. No
-    /// event is recorded as lost in that time. No waking ended a sleep. The kernel's totals leave room for at least
-    /// half of that time.
+    /// event is recorded as lost in that time. No waking ended a sleep. The kernel's totals, if known, leave room for
+    /// at least half of that time.
     pub fn ran_through(&self, thread: ThreadIx, now: Ktime) -> bool {
         // Without scheduling events nothing shows that the thread did not sleep.
         if self.graph.analysis.basis() != Basis::Events {
@@ -124,8 +123,8 @@ impl<'a> Evidence<'a> {
         before && ran && !lost && !slept && stretch.cpu.is_none()
     }
 
-    /// The child of a thread's process that ended last in the time `since..=now`: the last thread of this child, and
-    /// the time of its end.
+    /// The child of a thread's process that ended last, after `since` and not after `now`: the last thread of this
+    /// child, and the time of the child's end.
     pub fn ended_child(
         &self,
         thread: ThreadIx,

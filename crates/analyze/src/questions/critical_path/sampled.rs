@@ -34,8 +34,7 @@ struct Own<'a> {
 }
 
 impl CriticalPath {
-    /// The stack samples on this critical path. They exist only with
-    /// [`Options::samples`](crate::Options::samples).
+    /// The stack samples on this critical path. They exist only with [`Options::samples`](crate::Options::samples).
     pub fn sampled(&self, stacks: &Stacks) -> OnPath {
         let mut threads: HashMap<ThreadIx, Vec<Own<'_>>> = HashMap::new();
         let mut waits: HashMap<ThreadIx, u64> = HashMap::new();

@@ -20,7 +20,7 @@ use crate::share;
 use crate::timeline::Sample;
 
 /// How much of the time between two successive totals of a thread is on the critical path, in ns. The key is the
-/// thread and the number of the later totals.
+/// thread and the index of the sample that covers this time.
 type Covered = HashMap<(ThreadIx, usize), u64>;
 
 /// Splits the segments of a critical path whose kind is [`TimeKind::Lived`] into CPU time, waits for a CPU and
@@ -99,7 +99,7 @@ fn divide(analysis: &Analysis, covered: &Covered, of: Segment, all: &mut Vec<Seg
 }
 
 /// The times in ns on a CPU, in a run queue and off CPU that a sample of a thread's totals shows for `length` ns
-/// of its time. If they add up to less, the rest of the time is unknown.
+/// of its time. If they add up to less, the rest keeps the kind [`TimeKind::Lived`].
 fn parts(sample: &Sample, length: u64) -> [(TimeKind, u64); 3] {
     let on_cpu = sample.on_cpu.min(length);
     let run_queue = sample.run_queue.min(length - on_cpu);

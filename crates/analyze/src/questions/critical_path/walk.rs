@@ -202,8 +202,8 @@ impl Walk<'_> {
                     continue;
                 }
             };
-            // Only a step to another thread stays at the same moment, and the number of such steps is limited. Every
-            // other step must go back in time, so that the loop ends.
+            // A step to another thread stays at the same moment, and `Step::Up` goes forward in time; the numbers of
+            // both are limited. Every other step must go back in time, so that the loop ends.
             debug_assert!(begin < now, "{thread:?} at {now:?}");
             let begin = begin.max(self.killed(thread, now)).max(self.from);
             let begin = begin.min(Ktime(now.0 - 1));

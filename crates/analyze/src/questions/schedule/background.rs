@@ -83,8 +83,8 @@ impl Builder<'_> {
     }
 
     /// For a thread of a process in the background, the beginning of the thread's last wait, which lasts until the
-    /// process ends; `None` for threads of other processes. The thread's earlier waits take no time in the simulation,
-    /// because no other process waits for anything that the thread does after these earlier waits.
+    /// process ends (0 if there is none); `None` for threads of other processes. The thread's earlier waits take no
+    /// time in the simulation, because no other process waits for anything that the thread does after these waits.
     pub(super) fn last_pause(&self, thread: ThreadIx) -> Option<Ktime> {
         let process = self.graph.analysis.thread(thread).process;
         let last = || self.last_wait(thread);

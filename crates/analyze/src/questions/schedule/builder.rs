@@ -111,9 +111,9 @@ impl Builder<'_> {
         }
     }
 
-    /// The number of the waking by which a thread ended the wait of another thread. The wakings of each thread have
-    /// numbers of their own, except for wakings that give a job slot of another process back: all of these have one
-    /// number, because any process may get the slot.
+    /// The number of the waking by which `by` ended a wait of `thread`. The wakings that end the waits of one thread
+    /// for one reason share a number. All wakings that give a job slot to another process share one number, because any
+    /// process may get the slot.
     pub(super) fn waking(
         &mut self,
         thread: ThreadIx,

@@ -25,7 +25,7 @@ pub struct Jobs {
     pub from: Ktime,
     /// The time in the recording at which the last of the jobs started.
     pub to: Ktime,
-    /// The largest number of these jobs that run at the same time.
+    /// The largest number of these jobs that may run at the same time.
     pub at_once: u64,
 }
 
@@ -38,13 +38,11 @@ pub type Changes = u32;
 /// The assumptions of a simulation: how much the changes save, and how many other jobs a job needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Assumed changes have their best effect ([`Change::remains`]), and a job needs
-    /// only the jobs that it certainly needs.
+    /// Assumed changes have their best effect ([`Change::remains`]), and a job needs only the jobs that it certainly
+    /// needs.
     Best,
-    /// Assumed changes have their best effect ([`Change::remains`]), and a job needs
-    /// the jobs that it probably needs.
+    /// Assumed changes have their best effect ([`Change::remains`]), and a job needs the jobs that it probably needs.
     Likely,
-    /// Assumed changes have their worst effect ([`Change::remains`]), and a job needs
-    /// all jobs that it may need.
+    /// Assumed changes have their worst effect ([`Change::remains`]), and a job needs all jobs that it may need.
     Worst,
 }

@@ -71,7 +71,7 @@ pub(super) struct Clock {
     period: u64,
     /// The CPU time in ns that the CPU quota still allows in the present period.
     budget: u64,
-    /// Whether the CPU quota stopped the tasks in the present period or in the previous one.
+    /// Whether the CPU quota stopped the tasks in the period before the present one.
     stopped: bool,
 }
 

@@ -135,7 +135,7 @@ impl Plan {
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     thread: Option<ThreadIx>,
-    /// The number of other jobs whose ends the job still waits for.
+    /// The number of jobs whose ends the job still waits for. All jobs before its barrier count as one.
     missing: usize,
     runs: bool,
     has_slot: bool,

@@ -35,7 +35,8 @@ pub(super) enum What {
     /// The thread waits until the given number of children of its process have ended, but only if the simulation
     /// assumes one of the changes in `mask`.
     AtOnce,
-    /// The process with the given number ends here. The operation belongs to the last thread of the process.
+    /// The process with the given number ends here. The operation belongs to the thread whose exit ended the parent's
+    /// wait for the process or, if there was no such wait, to the last thread of the process.
     Ended,
     /// The thread waits until the job with the given number may start: until the jobs that it needs have ended and a
     /// slot is free. The wait exists only if the jobs of build tools are planned anew.

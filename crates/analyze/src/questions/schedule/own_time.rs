@@ -112,8 +112,8 @@ impl Builder<'_> {
             StretchCause::Thread(by) if self.is_chance(thread, by, stretch) => {
                 self.graph.wait(thread, stretch, false)
             }
-            // The thread that ended the wait has ended itself or is not part of the simulated run, so the
-            // simulation cannot show how long the wait would be.
+            // The thread that ended the wait is not part of the simulated run or is the waiting thread, or the wait
+            // ends after the run. So the simulation cannot show how long the wait would be.
             StretchCause::Thread(_) => TimeKind::Unknown,
         }
     }

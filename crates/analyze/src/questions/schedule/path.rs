@@ -9,7 +9,7 @@ use crate::share;
 /// The result of a simulated run. All times are in ns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Done {
-    /// The simulated time at which the run's last thread reached its end.
+    /// The simulated time at which the thread with which the run ends reached its end.
     pub wall: u64,
     /// The CPU time in ns that all threads used in the simulated run.
     pub on_cpu: u64,
@@ -31,7 +31,7 @@ impl Done {
     }
 
     /// Returns the result of the simulated run with its times multiplied by a fraction: the length of the run, the
-    /// times in the run's chain of threads, and the starts and ends of the threads. Only the CPU time is not changed.
+    /// times in the run's chain of threads, and the starts and ends of the threads. `on_cpu` and `demand` are kept.
     pub fn fitted(self, part: (u64, u64)) -> Done {
         let long = |ns| Done::times(ns, part);
         let leg = |leg: Leg| {

@@ -167,8 +167,8 @@ impl Run<'_> {
         }
     }
 
-    /// Performs the operations of a thread of the simulation until it has to wait. An operation that takes
-    /// time counts as performed when its time begins.
+    /// Performs the operations of a thread of the simulation until one takes time or has to wait. Such an operation
+    /// counts as performed when its time or wait ends.
     fn go_on(&mut self, thread: ThreadIx) {
         self.current = Some(thread);
         while let Some(op) = self.threads.ops[thread].get(self.next[thread]) {
@@ -188,7 +188,7 @@ impl Run<'_> {
         }
     }
 
-    /// Performs an operation of a thread in the simulation. Returns `false` if the thread waits in it.
+    /// Performs an operation of a thread in the simulation. Returns `false` if it takes time or the thread waits in it.
     fn does(&mut self, thread: ThreadIx, op: &Op) -> bool {
         let process = self.threads.process[thread];
         let mask = op.mask & self.on.changes;
@@ -326,8 +326,8 @@ impl Run<'_> {
         }
     }
 
-    /// Goes to the next moment of the simulation at which a thread is done with its work or its wait. Returns
-    /// `false` if no thread has work or a wait.
+    /// Goes to the next moment of the simulation at which a thread is done with its work or its wait, or at which a
+    /// quota stops or releases the threads. Returns `false` if there is none.
     fn advance(&mut self) -> bool {
         let work = self.working.peek().map(|Reverse((served, _))| *served);
         let delay = self.delayed.peek().map(|Reverse((at, _))| *at);

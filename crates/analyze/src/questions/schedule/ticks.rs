@@ -65,8 +65,8 @@ impl Builder<'_> {
     }
 
     /// Whether the other threads of the process together worked for more than half of the time from a thread's first
-    /// sleep on the critical path to its last one. Then the thread is in the background. It is on the path only because
-    /// another thread finally waited for its end. `from` has the beginnings of the thread's sleeps.
+    /// sleep on the critical path to its last one, or whether it has fewer than two such sleeps. Then the thread is in
+    /// the background, and on the path only because another thread waited for its end. `from` has the sleeps' starts.
     fn is_beside_work(&self, thread: ThreadIx, from: &[Ktime]) -> bool {
         let mut decisive = from.iter().filter(|from| self.decides(thread, **from));
         match (decisive.next(), decisive.next_back()) {
@@ -76,7 +76,7 @@ impl Builder<'_> {
     }
 
     /// Whether the other threads of a thread's process together worked for more than half of the time between two
-    /// moments.
+    /// moments. If the limit of the search (`looks`) is used up, they are taken to have done so.
     fn others_work(&self, thread: ThreadIx, first: Ktime, last: Ktime) -> bool {
         let analysis = self.graph.analysis;
         let timeline = &self.graph.timeline;
@@ -124,8 +124,8 @@ impl Builder<'_> {
         answers.get(next).is_some_and(|at| *at <= to)
     }
 
-    /// Whether another thread of the process waited for the end of this thread, and waited little longer than this
-    /// thread's time-out. Then this thread had been asked to end, and noticed the request when its time-out came.
+    /// Whether another thread of the process waited for the end of this thread, at most twice as long as this thread's
+    /// last wait took. Then this thread had been asked to end, and noticed the request when its time-out came.
     fn is_joined(&self, thread: ThreadIx, last: &Stretch) -> bool {
         let analysis = self.graph.analysis;
         let process = analysis.process(analysis.thread(thread).process);
@@ -159,7 +159,6 @@ struct WaitLoop {
 }
 
 impl WaitLoop {
-    /// A loop without waits.
     fn empty() -> WaitLoop {
         WaitLoop {
             open: Vec::new(),
@@ -359,7 +358,8 @@ impl<'a, 'b> TickSearch<'a, 'b> {
     }
 
     /// The beginnings of the thread's ticks: waits that a time-out ended, after which the thread went on waiting. In a
-    /// background thread that ends with its process, or that looks after other threads, all time-outs are ticks.
+    /// thread with many time-outs that ends with its process, or that looks after other threads, all of them are ticks,
+    /// except those on the critical path if the other threads did not work beside them.
     fn finish(mut self) -> HashSet<Ktime> {
         let (builder, thread) = (self.builder, self.thread);
         let is_joined = || {

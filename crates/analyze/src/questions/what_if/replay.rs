@@ -30,7 +30,8 @@ pub(super) struct Cursor {
 pub(super) struct Clock {
     /// The virtual clock (replayed time) that counts every wait, and unknown time, with its recorded length, in ns.
     pub same_waits: u64,
-    /// The virtual clock (replayed time) that counts work and waits for disks, but no other waits, in ns.
+    /// The virtual clock (replayed time) that counts work, waits for disks and other uninterruptible waits of no other
+    /// kind ([`TimeKind::Blocked`]), but no other time, in ns.
     pub no_waits: u64,
     /// The chain of work and waits that determines `same_waits` goes from thread to thread. A stay is the time for
     /// which the chain remains in one thread. These are the present stay, and the longest earlier one.
@@ -39,7 +40,7 @@ pub(super) struct Clock {
 
 impl Clock {
     /// Adds `ns` of the thread's time, which end at the recorded time `until`, to the thread's virtual clocks (replayed
-    /// times). `waits` is whether this time is a wait that could have been shorter.
+    /// times). `waits` is whether this time is a wait that could have been shorter, or unknown time.
     fn add(&mut self, thread: ThreadIx, ns: u64, until: Ktime, waits: bool) {
         let at = Ktime(until.0.saturating_sub(1));
         self.same_waits = self.same_waits.saturating_add(ns);
@@ -104,8 +105,8 @@ const SHORT: u32 = 4;
 const AT_ONCE: u32 = 64;
 
 impl Replay<'_> {
-    /// Adds to a thread's virtual clocks a wait that no other thread ended, or unknown time. A wait for a disk counts
-    /// as one that cannot be shorter, because a disk is assumed to take the same time on any machine.
+    /// Adds to a thread's virtual clocks a wait that no other thread ended, or unknown time. A wait for a disk or in
+    /// the kernel counts as one that cannot be shorter: it is assumed to take the same time on any machine.
     fn add_own(
         &mut self,
         thread: ThreadIx,
