@@ -46,7 +46,7 @@ pub struct Hang {
     pub processes: Vec<HungProcess>,
 }
 
-/// A living process of a hanging COMMAND, with what it waits for.
+/// A living process of a hanging COMMAND, or one that such a process waits for, with what it waits for.
 #[derive(Clone, Debug)]
 pub struct HungProcess {
     pub pid: u32,
