@@ -17,8 +17,8 @@ pub struct Machine {
     pub hardware: Vec<(String, String)>,
 }
 
-/// Makes the metadata of a trace that begins now, whether its events come from a source or COMMAND runs untraced. `child`
-/// is COMMAND's process before its release.
+/// Makes the metadata of a trace that begins now. Its events come from a source, or COMMAND runs untraced. `child` is
+/// COMMAND's process before its release.
 pub fn begin(config: &Config, machine: Machine, child: Option<u32>) -> Metadata {
     let Machine { cpus, hardware } = machine;
     let (kernel, machine, host) = host::uname();
