@@ -12,7 +12,7 @@ const HEADER: usize = 24;
 /// The size in bytes of the part of a BTF type that all kinds of types have in common.
 const TYPE: usize = 12;
 
-/// The kinds of BTF types (`BTF_KIND_*`) that can be copied.
+/// The kinds of BTF types (`BTF_KIND_*`).
 pub(crate) mod kind {
     pub(crate) const INT: u32 = 1;
     pub(crate) const PTR: u32 = 2;

@@ -37,7 +37,7 @@ pub struct Programs {
     tasks: OwnedFd,
     /// The descriptor of the map with the sums of system calls ([`crate::calls::Calls`]), if they are recorded.
     pub(crate) calls: Option<OwnedFd>,
-    /// The descriptors of the BPF programs and perf events that sample stacks, if stacks are recorded.
+    /// The descriptors of the BPF programs, links and perf events that record stacks, if stacks are recorded.
     pub(crate) samplers: Option<Samplers>,
     /// The descriptors of the links that attach each BPF program to its tracepoint, in the order of [`TRACEPOINTS`].
     pub(crate) links: Vec<OwnedFd>,
@@ -363,7 +363,7 @@ fn kernel_shown() -> Option<bool> {
 
 impl Plan<'_> {
     /// Opens the compiled object of the BPF programs, and sets everything that has to be set before the programs are
-    /// loaded. `types` is the path of the kernel's BTF for libbpf.
+    /// loaded. `types` is the path of the file from which libbpf reads the kernel's types.
     fn open<'a>(
         self,
         storage: &'a mut MaybeUninit<OpenObject>,

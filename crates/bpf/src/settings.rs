@@ -23,10 +23,10 @@ pub struct Settings {
     pub argv_limit: u32,
     /// The kernel's largest task id, plus one.
     pub pid_max: u32,
-    /// The processes whose recording begins at the start, by their ids in this process's pid namespace. Their
+    /// The processes whose recording begins at the start, by their ids in the recorder's pid namespace. Their
     /// descendants are recorded, too.
     pub targets: Vec<u32>,
-    /// The id of the cgroup (v2) whose tasks are recorded from the start.
+    /// The id of the cgroup (v2) whose tasks are recorded: those in it at the start, and those that come into it later.
     pub target_cgroup: Option<u64>,
     /// The containers that are recorded in addition to the descendants of recorded tasks.
     pub containers: Containers,

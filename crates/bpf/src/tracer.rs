@@ -141,7 +141,7 @@ impl Tracer {
     }
 
     /// Makes the BPF programs watch the signals to the processes of COMMAND and of the recorder. The arguments are
-    /// their process ids on the host.
+    /// their process ids in the first pid namespace.
     pub fn watch_signals(&mut self, command: u32, recorder: u32) {
         let input = self.shared.input();
         (input.command_tgid, input.recorder_tgid) = (command, recorder);
@@ -264,8 +264,8 @@ impl Tracer {
         ]
     }
 
-    /// For each CPU with such events, how many were lost and emitted: the first list is about scheduling events, the
-    /// second about lifecycle events. The numbers are exact after [`Tracer::detach`].
+    /// The numbers of lost and emitted events of each CPU that has any: the first list is about scheduling events,
+    /// the second about lifecycle events. The numbers are exact after [`Tracer::detach`].
     pub fn accounts(&self) -> [Vec<(u16, CpuAccount)>; 2] {
         let read = |life: bool| {
             (0..wire::MAX_CPUS)
@@ -399,7 +399,7 @@ impl Tracer {
         usage
     }
 
-    /// The name, run time in ns and number of runs of each BPF program. The kernel counts them if
+    /// The name, run time in ns and number of runs of each BPF program. The kernel counts times and runs only if
     /// `kernel.bpf_stats_enabled` is set.
     pub fn run_times(&self) -> Vec<(String, u64, u64)> {
         let infos = self.infos();
