@@ -10,12 +10,12 @@ use crate::collector::LastBatches;
 use crate::config::Rotation;
 use crate::output::{Outcome, Tally};
 
-/// The shortest time that a part of a rotated recording covers. The names of the files contain the second at which the
-/// part begins, so two parts must not begin in the same second.
+/// The shortest time that a part of a rotated recording covers, except the last part. The names of the files contain
+/// the second at which the part begins, so two parts must not begin in the same second.
 const LEAST: Duration = Duration::from_millis(1500);
-/// The longest wait between two attempts to open the file of the next part, after an attempt has failed.
+/// The longest wait between two attempts to open the file of the next part of a rotated recording, if they fail.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// The interval between two checks whether the output has accepted the end of the file of the previous part.
+/// The interval between two checks whether the output has accepted the end of the previous part of a recording.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// A part of a rotated recording whose file lacks its end. The file can be read like that of a recorder that was
@@ -40,7 +40,7 @@ pub struct WrittenParts {
 #[derive(Debug)]
 pub struct Parts {
     rotation: Rotation,
-    /// The time at which the present part, which is being written, began.
+    /// The time at which the present part of the rotated recording, which is being written, began.
     begun: Instant,
     /// The earliest time at which the present part of the rotated recording may end.
     not_before: Instant,
@@ -48,16 +48,16 @@ pub struct Parts {
     refused: Option<Duration>,
     /// The thread that writes the end of the file of the previous part; `None` if there is none.
     closing: Option<JoinHandle<Outcome>>,
-    /// The summed counts of all complete parts.
+    /// The summed counts of events, losses and bytes of all complete parts of the rotated recording.
     sum: Tally,
-    /// The file of the part before the present one.
+    /// The file of the part of the rotated recording before the present one.
     before: Target,
     /// The first of the earlier parts whose file lacks its end; `None` if the files of all of them are complete.
     cut: Option<Cut>,
-    /// The number of parts so far, including the present one.
+    /// The number of parts of the rotated recording so far, including the present one.
     pub count: u64,
     first: Target,
-    /// The file of the present part.
+    /// The file of the present part of the rotated recording.
     pub file: Target,
 }
 
@@ -100,7 +100,7 @@ impl Parts {
         full && Instant::now() >= self.not_before && closed
     }
 
-    /// Continues the present part for at least [`LEAST`], because the source of events cannot end the part now.
+    /// Continues the present part for at least [`LEAST`] more, because the source of events cannot end the part now.
     pub fn postpone(&mut self) {
         self.not_before = Instant::now() + LEAST;
     }

@@ -209,8 +209,8 @@ impl Scripts {
                 self.seen.insert(hash, seen.is_doubtful);
                 return seen.new;
             }
-            // The script runs a second time in the batch. The file was changed within one tick of the kernel's clock
-            // around the first run, perhaps between the two runs. So it is uncertain which text each run had.
+            // The script runs a second time in the batch. The file was changed so close to the first run that the
+            // change may have come between the two runs. So it is uncertain which text each run had.
             Some(true) => {
                 self.change(&wanted.path);
                 self.seen.insert(hash, false);

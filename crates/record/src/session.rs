@@ -72,7 +72,7 @@ pub struct Report {
     pub command_cpu: u64,
     /// The time at which the recording began.
     pub start: Ktime,
-    /// The descendants of COMMAND that were still running at the end of the recording.
+    /// The descendants of COMMAND that still ran when the recording ended, if it ended after COMMAND.
     pub alive: Vec<Alive>,
     /// The method by which the recording was made.
     pub method: Method,
@@ -275,7 +275,6 @@ struct Session {
     /// The reason why programs cannot set marks (named moments); `None` if they can.
     no_marks: Option<String>,
     before: Before,
-    /// The part of the recording that is being written; without `--rotate`, the whole recording.
     part: RecordingPart,
     /// The parts of the recording, if `--rotate` divides it.
     parts: Option<Parts>,
@@ -292,9 +291,9 @@ struct RecordingPart {
 /// The times that were spent before a recording, or before a part of a rotated recording, began.
 #[derive(Clone, Copy)]
 struct Before {
-    /// The CPU time that the recorder had used before, in ns.
+    /// The CPU time in ns that the recorder had used before the recording, or this part of it, began.
     recorder: u64,
-    /// The CPU time that the BPF programs had used before, in ns.
+    /// The CPU time in ns that the BPF programs had used before the recording, or this part of it, began.
     kernel: u64,
     /// The time from the start of `tr` until COMMAND was ready to be released, in ns. Only the first part has it.
     setup: u64,

@@ -194,8 +194,7 @@ fn is_lock(operation: u64) -> bool {
     i32::try_from(operation).is_ok_and(|operation| [libc::F_SETLKW, OFD].contains(&operation))
 }
 
-/// The wait of a process in a system call that only x86-64 and other old architectures have, such as open(2) or
-/// poll(2).
+/// The wait of a process in a system call that x86-64 has and newer architectures lack, such as open(2) or poll(2).
 #[cfg(target_arch = "x86_64")]
 fn legacy(id: Id, number: i64, [first, second]: [u64; 2], all: &Processes) -> HangWait {
     match number {

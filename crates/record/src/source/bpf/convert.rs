@@ -1,5 +1,5 @@
-//! Converts wire events (sent by the BPF programs) to stored events (kept in the trace), with one function
-//! for each kind. No other module knows both forms.
+//! Converts wire events (sent by the BPF programs) to stored events (kept in the trace), with one function for each
+//! kind. Only sums (`calls`, `devices`, `others`) are converted in their own modules.
 
 use std::sync::Arc;
 

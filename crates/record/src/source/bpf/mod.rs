@@ -422,8 +422,6 @@ impl Bpf {
 }
 
 impl Source for Bpf {
-    /// A descriptor that becomes readable when a CPU's buffer for scheduling events (slots), or one of the BPF
-    /// programs' rings, is half full.
     fn ready(&self) -> Option<BorrowedFd<'_>> {
         Some(self.tracer.ready())
     }

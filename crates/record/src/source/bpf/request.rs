@@ -185,7 +185,7 @@ pub struct Reply {
     kernel_shown: u32,
     calls: u32,
     samplers: u32,
-    /// The number of perf events and links that call the BPF programs for sampling stacks.
+    /// The number of perf events and links that call the BPF programs that record stacks.
     callers: u32,
     reason_len: u32,
     reason: [u8; 512],
