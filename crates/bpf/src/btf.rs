@@ -1,8 +1,8 @@
-//! Reads the kernel's BTF, its type information (Documentation/bpf/btf.rst). One pass finds a few types by name
-//! and makes a copy of the BTF that has only these types.
+//! Reads BTF, the type information of the kernel (Documentation/bpf/btf.rst). One pass finds the types that have
+//! given names. [`Btf::extract`] copies some of them, and the types of their members, into a smaller BTF.
 //!
-//! For each type that the BPF programs read, libbpf searches by name among more than 100,000 types of the kernel.
-//! In the copy it searches among some hundreds.
+//! For each type that the BPF programs read, libbpf searches by name among more than 100,000 types of the kernel. The
+//! copy has less than a twentieth as many.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ const HEADER: usize = 24;
 /// The size in bytes of the part of a BTF type that all kinds of types have in common.
 const TYPE: usize = 12;
 
-/// The kinds of BTF types (`BTF_KIND_*`) that can be copied.
+/// The kinds of BTF types (`BTF_KIND_*`).
 pub(crate) mod kind {
     pub(crate) const INT: u32 = 1;
     pub(crate) const PTR: u32 = 2;
@@ -38,7 +38,7 @@ pub(crate) mod kind {
 /// The number (id) of a type in BTF; 0 is void.
 pub(crate) type Id = u32;
 
-/// The kernel's BTF, with an index of those types whose names the caller of [`Btf::find`] has given.
+/// BTF, mostly that of the kernel, with an index of the types whose names the caller of [`Btf::find`] has given.
 pub(crate) struct Btf<'a> {
     types: &'a [u8],
     strings: &'a [u8],
@@ -48,7 +48,7 @@ pub(crate) struct Btf<'a> {
     named: HashMap<&'a [u8], Vec<Id>>,
 }
 
-/// A type in the kernel's BTF. Its kind determines what `target` and `rest` mean.
+/// A type in BTF. Its kind determines what `target` and `rest` mean.
 #[derive(Clone, Copy)]
 pub(crate) struct Type<'a> {
     name: u32,
@@ -63,8 +63,8 @@ impl<'a> Type<'a> {
         self.info >> 24 & 0x1f
     }
 
-    /// The entries that follow the common part of a BTF type: the members of a struct, the parameters of a
-    /// function or the variables of a section. Each is returned as `N` words of 32 bits.
+    /// The entries that follow the common part of a BTF type, such as the members of a struct or the parameters of a
+    /// function. `N` is the length of such an entry in words of 32 bits, which the kind of the type determines.
     pub(crate) fn parts<const N: usize>(&self) -> impl Iterator<Item = [u32; N]> + 'a {
         self.rest
             .chunks_exact(4 * N)
@@ -108,8 +108,8 @@ fn string(strings: &[u8], at: u32) -> &[u8] {
 }
 
 impl<'a> Btf<'a> {
-    /// Indexes all types of the kernel's BTF that have one of the given names. Each name has at least two
-    /// characters. Returns `None` if the bytes are not BTF, or are BTF of a later form.
+    /// Indexes all types in the BTF `bytes` that have one of the given names. `None` if a name is shorter than two
+    /// bytes, or if the bytes are no BTF, are cut off, or have another version or an unknown kind of type.
     pub(crate) fn find(bytes: &'a [u8], names: impl Iterator<Item = &'a [u8]>) -> Option<Btf<'a>> {
         let (magic, form) = (bytes.first_chunk()?, bytes.get(2)?);
         if u16::from_ne_bytes(*magic) != MAGIC || *form != 1 {
@@ -165,7 +165,7 @@ impl<'a> Btf<'a> {
         })
     }
 
-    /// Whether BTF marks any function of the kernel as global.
+    /// Whether this BTF marks any function as global (`BTF_FUNC_GLOBAL`).
     pub(crate) fn has_global_functions(&self) -> bool {
         const GLOBAL: u32 = 1;
         let info = |place: &u32| word(self.types, *place as usize + 4);
@@ -215,9 +215,9 @@ impl<'a> Btf<'a> {
         None
     }
 
-    /// Makes a BTF that has only the structs, unions and enums with the given names, and the types of their members. In
-    /// this copy, all pointers point to void. The enum `kernel_type_id` is added to the copy. The values of this enum
-    /// are the numbers that the structs have in the kernel's BTF.
+    /// Makes a BTF that has only the structs, unions and enums with the given names, which must be indexed, and the
+    /// types that their members need. In this copy, all pointers point to void. The added enum `kernel_type_id` has
+    /// the numbers of the named structs in the original BTF.
     pub(crate) fn extract(&self, names: &[&str]) -> Option<Vec<u8>> {
         use kind::*;
         let mut copy = Copy::new(self);
@@ -250,8 +250,8 @@ fn put(strings: &mut Vec<u8>, name: &[u8]) -> u32 {
 /// A BTF that is being built from copies of some types of another BTF.
 struct Copy<'b, 'a> {
     from: &'b Btf<'a>,
-    /// The numbers that the copied types have in the original BTF. The type with the number n in the copy is at
-    /// the index n - 1.
+    /// The numbers in the original BTF of the types that are or will be copied. The type with the number n in the
+    /// copy is at the index n - 1.
     ids: Vec<Id>,
     places: HashMap<Id, Id>,
     types: Vec<u8>,
@@ -271,7 +271,7 @@ impl<'b, 'a> Copy<'b, 'a> {
         }
     }
 
-    /// The number that a type of the original BTF has, or will have, in the copy.
+    /// Returns the number that a type of the original BTF gets in the copy, and marks the type to be copied.
     fn place(&mut self, id: Id) -> Id {
         if id == 0 {
             return 0;

@@ -10,7 +10,7 @@ use crate::wire;
 /// An error that keeps tracing from starting.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The kernel does not let this process trace, because rights are missing.
+    /// The kernel does not let this process trace. The [`Refusal`] names the missing right, file system or feature.
     #[error("{0}")]
     Refused(Refusal),
     /// The kernel lacks a feature that the BPF programs need.
@@ -30,7 +30,7 @@ pub enum Error {
         /// The number of CPUs that can exist on this machine, as the kernel reports it.
         found: usize,
     },
-    /// libbpf or the kernel refused an action, and not because of missing rights; [`crate::log`] has more.
+    /// An action of libbpf or the kernel failed, and no [`Refusal`] was found; [`crate::log`] has more.
     #[error("cannot {action}: {source}")]
     Bpf {
         action: &'static str,

@@ -108,7 +108,8 @@ impl Extras {
     }
 }
 
-/// The kinds of recordings that use the BPF program of a tracepoint: all, or only some.
+/// The recordings that use the BPF program of a tracepoint: all, only those with scheduling events (full), or only
+/// those without them (light).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Recordings {
     All,
@@ -142,8 +143,9 @@ const fn optional(name: &'static str, extra: Extras) -> Tracepoint {
     }
 }
 
-/// The tracepoints in the order in which BPF programs are attached to them. The lifecycle events come first, so that no
-/// task has scheduling events without its fork. The last tracepoint is about signals.
+/// The tracepoints in the order in which BPF programs are attached to them. The lifecycle events come first, so that
+/// no task has scheduling events without its fork. The tracepoint of signals is last, because `Tracer::detach` keeps
+/// the last link.
 pub(crate) const TRACEPOINTS: [Tracepoint; 25] = [
     needed("sched_process_fork", Recordings::All),
     needed("sched_process_exec", Recordings::All),
@@ -158,10 +160,12 @@ pub(crate) const TRACEPOINTS: [Tracepoint; 25] = [
     needed("sched_waking", Recordings::Full),
     needed("sched_switch", Recordings::Full),
     optional("inet_sock_set_state", Extras::NETWORK),
-    // The program for answers comes first, so that each recorded query has its answer recorded.
+    // The program for DNS answers is attached before that for queries, so that each recorded query has its answer
+    // recorded.
     optional("netif_receive_skb", Extras::DNS),
     optional("net_dev_queue", Extras::DNS),
-    // The program for completions comes first, so that each recorded request has its completion recorded.
+    // The program for completions is attached before that for requests, so that each recorded request has its
+    // completion recorded.
     optional("block_rq_complete", Extras::BLOCK),
     optional("block_rq_issue", Extras::BLOCK),
     optional("block_bio_queue", Extras::DISK_WAITS),
@@ -184,8 +188,9 @@ impl Kernel {
     /// Finds the features of the running kernel in its BTF.
     ///
     /// # Errors
-    /// [`Error::Refused`] if the BTF cannot be read. [`Error::Missing`] names a feature that this
-    /// kernel lacks, because it is older than 5.8 or was built without the feature.
+    /// [`Error::Refused`] if /proc is not mounted or the BTF cannot be opened. [`Error::Bpf`] if the BTF cannot be
+    /// read or has an unknown form. [`Error::Missing`] names a feature that this kernel lacks, because it is older
+    /// than 5.8 or was built without the feature.
     pub fn detect() -> Result<Kernel, Error> {
         let refused = || Error::Refused(Refusal::find().unwrap_or(Refusal::NoBtf));
         // Besides the file with the BTF, /proc is checked, because the recorder needs /proc.
@@ -212,7 +217,8 @@ impl Kernel {
         Kernel::of(&btf)?.ok_or_else(unknown)
     }
 
-    /// Finds the features of a kernel in its BTF; `None` if its types have no known form.
+    /// Finds the features of a kernel in its BTF; `None` if the types cannot be copied, because their form is not
+    /// known.
     fn of(btf: &Btf<'_>) -> Result<Option<Kernel>, Error> {
         for (name, what) in [
             ("bpf_ringbuf", "BPF ring buffers"),
@@ -296,9 +302,9 @@ fn switch_layout(arguments: &[u32]) -> Option<(u32, Option<u32>)> {
     }
 }
 
-/// The distance in bytes from `runqueues` to another variable in the kernel's per-CPU section. `None` except on x86:
-/// other machines keep the preemption count in the running task's struct, and the pointer to this task in a register.
-/// In Linux 6.2 to 6.14 the variables are members of `pcpu_hot`.
+/// The distance in bytes from `runqueues` to another variable in the kernel's per-CPU section. `None` if it is
+/// unknown, as on machines other than x86-64: they keep the preemption count in the running task's struct, and the
+/// pointer to this task in a register. In Linux 6.2 to 6.14 the variables are members of `pcpu_hot`.
 fn per_cpu_distance(btf: &Btf<'_>, variable: &str, member: &str) -> Option<i64> {
     if !cfg!(target_arch = "x86_64") {
         return None;

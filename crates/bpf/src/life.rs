@@ -1,5 +1,5 @@
-//! Reads the BPF ring buffer with the lifecycle events. libbpf has a reader as well, but it gets the size of
-//! the map by bpf(2), which kernels before 5.19 refuse to a process without `CAP_BPF`.
+//! Reads a BPF ring buffer: that of the lifecycle events, or that of the stack samples. libbpf has a reader as well,
+//! but it gets the size of the map by bpf(2), which kernels before 5.19 refuse to a process without `CAP_BPF`.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use libbpf_rs::libbpf_sys::{BPF_RINGBUF_BUSY_BIT, BPF_RINGBUF_DISCARD_BIT, BPF_R
 use memmap2::{MmapOptions, MmapRaw};
 use nix::unistd::{sysconf, SysconfVar};
 
-/// The ring buffer of lifecycle records in mapped memory. The memory outlives the BPF programs.
+/// A BPF ring buffer in mapped memory. The memory outlives the BPF programs.
 #[derive(Debug)]
 pub struct LifeRing {
     /// The mapped page of the ring buffer that the reader writes. The page begins with the position up to which the
@@ -18,13 +18,13 @@ pub struct LifeRing {
     /// position. The data pages follow, mapped twice in a row, so that a record that wraps around the end of the ring
     /// is contiguous here.
     producer: MmapRaw,
-    /// The size of the ring buffer of lifecycle records in bytes, a power of two.
+    /// The size of the data pages of the ring buffer in bytes, a power of two.
     size: usize,
     page: usize,
 }
 
 impl LifeRing {
-    /// Maps the ring buffer of lifecycle records, which has `size` bytes, into memory.
+    /// Maps the ring buffer `fd`, whose records have `size` bytes of room, into memory.
     pub(crate) fn map(fd: BorrowedFd<'_>, size: u32) -> std::io::Result<LifeRing> {
         let (size, page) = (size as usize, page_size());
         Ok(LifeRing {
@@ -38,11 +38,12 @@ impl LifeRing {
         })
     }
 
-    /// Passes all records that the ring buffer contains to `sink`, in order.
+    /// Passes the records in the ring buffer to `sink`, in order, up to the first one that a program is still
+    /// writing. Discarded records are skipped.
     pub fn consume(&mut self, mut sink: impl FnMut(&[u8])) {
         let header = BPF_RINGBUF_HDR_SZ as usize;
-        // Records that are written during this call are left for the next call of this function. Otherwise this loop
-        // might never end on a busy machine.
+        // Records that are added during this call are left for the next one. Otherwise this loop might never end on a
+        // busy machine.
         let end = self.produced().load(Ordering::Acquire);
         let mut at = self.consumed().load(Ordering::Relaxed);
         while at < end {

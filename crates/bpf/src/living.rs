@@ -77,8 +77,8 @@ const MAPS: [Map; 27] = [
 pub struct Living {
     /// The memory of the BPF maps of all recordings that are running on this machine, in bytes.
     pub memory: u64,
-    /// The number of recordings that are running on this machine. A recording whose recorder has ended still counts if
-    /// another process has kept a descriptor of it.
+    /// The number of recordings that are running on this machine. A recording whose recorder has ended still counts
+    /// if another process has kept a descriptor or a mapping of its maps.
     pub recordings: usize,
 }
 
@@ -125,7 +125,8 @@ impl Map {
     }
 }
 
-/// The memory in bytes that the kernel allocates when it creates a BPF map (`map_mem_usage` of the map's type).
+/// The approximate memory in bytes that the kernel allocates when it creates a BPF map (`map_mem_usage` of the map's
+/// type).
 fn memory(info: &bpf_map_info) -> u64 {
     /// The size in bytes of a hash table's entry without its key and value (`struct htab_elem`).
     const ENTRY: u64 = 48;
@@ -140,7 +141,7 @@ fn memory(info: &bpf_map_info) -> u64 {
         // value for a task.
         BPF_MAP_TYPE_TASK_STORAGE => 0,
         BPF_MAP_TYPE_HASH | BPF_MAP_TYPE_LRU_HASH => {
-            // This cannot overflow, because the number of entries and the size of a bucket have 32 bits.
+            // The product with `BUCKET` cannot overflow, because the number of entries has 32 bits.
             entries.next_power_of_two() * BUCKET + entries.saturating_mul(ENTRY + key + value)
         }
         _ => entries.saturating_mul(value),

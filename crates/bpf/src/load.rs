@@ -63,7 +63,6 @@ struct Job {
     lines: Vec<bpf_line_info>,
 }
 
-/// A BPF program that is loaded into the kernel.
 pub(crate) struct LoadedProgram {
     fd: OwnedFd,
     section: String,
@@ -80,8 +79,8 @@ pub(crate) fn load(
     targets: &HashMap<&'static str, u32>,
     cast: Option<u32>,
 ) -> io::Result<LoadedPrograms> {
-    // First, all programs get the type of a raw tracepoint program. For programs of the type tracing, libbpf would read
-    // the kernel's BTF, which takes 4 ms.
+    // libbpf is told that all programs are raw tracepoint programs: for programs of the type tracing, it would read
+    // the kernel's BTF, which takes 4 ms. `Job::load_once` loads each program with its actual type.
     for program in object.progs_mut().filter(|program| program.autoload()) {
         // SAFETY: the program is open.
         unsafe {
@@ -166,7 +165,8 @@ unsafe fn copy<T: Copy>(from: *const T, count: u32) -> Vec<T> {
 const RDONLY_CAST: i32 = 0x7472;
 
 /// The instructions of a BPF program, in which [`RDONLY_CAST`] is replaced by the number of the kernel's function
-/// `bpf_rdonly_cast`. If the kernel has no such function, the calls are never reached.
+/// `bpf_rdonly_cast`. If the kernel has no such function, each call is replaced by `r0 = 0`; the programs never reach
+/// it then.
 fn linked(code: &[bpf_insn], cast: Option<u32>) -> Vec<bpf_insn> {
     const CALL: u8 = 0x85;
     const PSEUDO_KFUNC_CALL: u8 = 2;
@@ -208,7 +208,7 @@ fn load_all(mut jobs: Vec<Job>, btf: RawFd) -> io::Result<LoadedPrograms> {
             .collect();
         let mut all = work();
         for other in others {
-            // The result of a thread that panics does not matter, because a panic ends the recorder.
+            // The result of a thread that panics does not matter, because a panic ends a release build.
             let more = other.join().unwrap_or_else(|_| Ok(Vec::new()));
             all = all.and_then(|mut all| {
                 all.extend(more?);

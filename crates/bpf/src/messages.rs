@@ -28,12 +28,12 @@ pub(crate) fn keep(text: &str) {
     }
 }
 
-/// Makes libbpf keep its messages for [`log`] from now on, instead of printing them to standard error.
+/// Makes libbpf keep its warnings for [`log`] from now on, instead of printing them to standard error.
 pub fn keep_messages() {
     libbpf_rs::set_print(Some((PrintLevel::Warn, keep_log)));
 }
 
-/// The last messages of libbpf and the kernel's verifier in this process.
+/// The last warnings of libbpf and messages of the kernel's verifier in this process, at most 8 KiB.
 pub fn log() -> String {
     LOG.lock().map(|log| log.clone()).unwrap_or_default()
 }

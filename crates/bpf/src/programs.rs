@@ -20,8 +20,8 @@ use crate::settings::{Containers, Sampling, Settings};
 use crate::skel::{with_object, OpenTracerSkel, TracerSkel, TracerSkelBuilder};
 use crate::{names, syscalls, wire};
 
-/// The descriptors of attached BPF programs and of their maps. Another process can have loaded the programs. The kernel
-/// unloads the programs when these descriptors and the descriptors of the programs' links are closed.
+/// The descriptors of attached BPF programs and of their maps. Another process can have loaded the programs. The
+/// kernel unloads a program when all processes have closed their descriptors of it and of its link or perf event.
 #[derive(Debug)]
 pub struct Programs {
     /// The descriptor of the map with the slots into which the BPF programs write scheduling events
@@ -37,7 +37,7 @@ pub struct Programs {
     tasks: OwnedFd,
     /// The descriptor of the map with the sums of system calls ([`crate::calls::Calls`]), if they are recorded.
     pub(crate) calls: Option<OwnedFd>,
-    /// The descriptors of the BPF programs and perf events that sample stacks, if stacks are recorded.
+    /// The descriptors of the BPF programs, links and perf events that record stacks, if stacks are recorded.
     pub(crate) samplers: Option<Samplers>,
     /// The descriptors of the links that attach each BPF program to its tracepoint, in the order of [`TRACEPOINTS`].
     pub(crate) links: Vec<OwnedFd>,
@@ -63,15 +63,15 @@ pub struct Parts {
     pub kernel_shown: bool,
     /// Whether recorded wake-ups show whether an interrupt caused them.
     pub irq_known: bool,
-    /// The number of perf events and links that call the BPF programs that sample stacks; `None` if stacks are not
-    /// recorded.
+    /// The number of perf events and links that call the BPF programs that record stacks (samples and waits); `None`
+    /// if stacks are not recorded.
     pub callers: Option<usize>,
     /// Whether the BPF programs sum up the number and the duration of system calls.
     pub calls: bool,
 }
 
-/// The large maps of the BPF programs. They are created early and on another CPU, because the kernel needs 0.6 ms to
-/// clear a MiB.
+/// The large maps of the BPF programs. Another thread creates them early, because the kernel needs 0.6 ms to clear a
+/// MiB.
 struct Large {
     slots: MapHandle,
     life: MapHandle,
@@ -105,9 +105,9 @@ impl Large {
 }
 
 impl Programs {
-    /// Reads the kernel's features, and opens, sizes, loads and attaches the BPF programs. With that the recording
-    /// begins. The programs on switches and wakings are of the kind `tp_btf`, or of the kind `raw_tp` if the kernel
-    /// refuses the other kind.
+    /// Reads the kernel's features, and opens, sizes, loads and attaches the BPF programs, which begin to run. The
+    /// programs on switches and wakings are of the kind `tp_btf`. If they cannot be loaded or attached, all are
+    /// loaded and attached again, with these programs of the kind `raw_tp`.
     ///
     /// # Errors
     /// The errors of [`Kernel::detect`]; [`Error::Refused`], [`Error::TooManyCpus`], [`Error::Bpf`].
@@ -118,7 +118,7 @@ impl Programs {
             });
         }
         keep_messages();
-        // One CPU reads the kernel's features while another one creates the maps.
+        // This thread reads the kernel's features while another one creates the maps.
         let (kernel, created) = thread::scope(|scope| {
             let creator = thread::Builder::new().spawn_scoped(scope, || Large::create(settings));
             let kernel = Kernel::detect();
@@ -140,8 +140,8 @@ impl Programs {
             plan.attach()
         };
         attach(false, &large).or_else(|refused| {
-            // The maps of the first attempt to attach are not used again: BPF programs that were attached in this
-            // attempt may have written to the maps.
+            // The maps of the first attempt are not used again: BPF programs that were attached in it may have
+            // written to the maps.
             let large = Large::create(settings).ok();
             let programs = large.and_then(|large| attach(true, &large).ok());
             // If both attempts to attach fail, the error of the first one is returned, because it has the actual
@@ -157,15 +157,11 @@ struct Plan<'a> {
     kernel: &'a Kernel,
     settings: &'a Settings,
     large: &'a Large,
-    /// Whether all BPF programs are to be of the kind `raw_tp` (raw tracepoint), and not `tp_btf` (tracepoint with type
-    /// information).
     raw: bool,
-    /// Whether recorded call stacks are to contain kernel addresses.
     kernel_shown: bool,
 }
 
 impl Plan<'_> {
-    /// Opens, sizes, loads and attaches the BPF programs.
     fn attach(self) -> Result<Programs, Error> {
         let (kernel, settings) = (self.kernel, self.settings);
         let (mut storage, action) = (MaybeUninit::uninit(), "load the BPF programs");
@@ -347,14 +343,15 @@ impl Programs {
 /// and one of the kind `raw_tp` (raw tracepoint).
 const TYPED: [&str; 2] = ["sched_waking", "sched_switch"];
 
-/// The index of a BPF program's tracepoint in [`TRACEPOINTS`]; `None` if no tracepoint of the list calls the program.
+/// The index of a BPF program's tracepoint in [`TRACEPOINTS`]; `None` for a program that [`Samplers`] attaches, and
+/// for an iterator's.
 fn turn(name: &str, program: &LoadedProgram) -> Option<usize> {
     let is_ours = name.ends_with("_raw") || name.ends_with("_btf");
     place(program.tracepoint()).filter(|_| is_ours)
 }
 
 /// Whether the kernel shows this process the addresses of its functions (kernel.kptr_restrict in proc_sys_kernel(5)).
-/// `None` if there is no list of functions.
+/// `None` if /proc/kallsyms lists no function.
 fn kernel_shown() -> Option<bool> {
     let lines = BufReader::new(File::open("/proc/kallsyms").ok()?).lines();
     let address = lines.map_while(Result::ok).find_map(|line| {
@@ -366,7 +363,7 @@ fn kernel_shown() -> Option<bool> {
 
 impl Plan<'_> {
     /// Opens the compiled object of the BPF programs, and sets everything that has to be set before the programs are
-    /// loaded. `types` is the path of the kernel's BTF for libbpf.
+    /// loaded. `types` is the path of the file from which libbpf reads the kernel's types.
     fn open<'a>(
         self,
         storage: &'a mut MaybeUninit<OpenObject>,
@@ -426,7 +423,6 @@ impl Plan<'_> {
         right_form && requested && (kind == "iter" || self.has_tracepoint(tracepoint))
     }
 
-    /// Sets the constants of the BPF programs before they are loaded.
     fn set_constants(self, skel: &mut OpenTracerSkel<'_>) {
         let (kernel, settings, stacks) = (self.kernel, self.settings, self.stacks());
         let Some(rodata) = &mut skel.maps.rodata_data else {

@@ -38,14 +38,15 @@ pub enum Refusal {
     NoBtf,
     /// The kernel was built without the system call bpf(2).
     NoBpf,
-    /// A seccomp filter lets the system call bpf(2) fail with this error number.
+    /// bpf(2) fails with this error number, and the process has a seccomp filter, which is taken for the reason.
     Seccomp(i32),
     /// The process is in a user namespace, in which capabilities do not count for BPF.
     UserNamespace,
     /// The process lacks capabilities for tracing, and no_new_privs prevents the process from getting them by executing
     /// a file.
     NoNewPrivs(Missing),
-    /// The process lacks capabilities for tracing, and its bounding set lacks them as well, as in a container.
+    /// The process lacks capabilities for tracing, and its bounding set lacks at least one of CAP_BPF and
+    /// CAP_PERFMON, as in a container.
     Container(Missing),
     /// The process lacks capabilities for tracing, but may get them.
     Capabilities {
@@ -184,19 +185,18 @@ fn name(errno: i32) -> String {
 }
 
 impl Refusal {
-    /// Finds the reason why this process cannot trace; `None` if it can.
+    /// Finds the reason why this process cannot trace; `None` if none is known.
     pub fn find() -> Option<Refusal> {
         Refusal::gather(false)
     }
 
-    /// Finds the reason why the kernel has refused a BPF map or program with the given error; `None` if no right
-    /// was missing.
+    /// Finds the reason why the kernel has refused a BPF map or program with the given error; `None` if none is known.
     pub(crate) fn of(error: &libbpf_rs::Error) -> Option<Refusal> {
         Refusal::gather(error.kind() == libbpf_rs::ErrorKind::PermissionDenied)
     }
 
-    /// Examines the process and the kernel to find the reason why this process cannot trace; `None` if it can.
-    /// `denied` is whether the kernel has refused a map or a program of the tracer.
+    /// Examines the process and the kernel to find the reason why this process cannot trace; `None` if none is known.
+    /// `denied` is whether the kernel has refused a map or a program of the tracer with EPERM or EACCES.
     fn gather(denied: bool) -> Option<Refusal> {
         // A process that has used up its limit of descriptors cannot read /proc, so /proc seems not to be mounted. If
         // /proc/self exists, the reason `NoProc` is wrong and is dropped.
@@ -322,7 +322,7 @@ impl Refusal {
 /// The facts about the process and the kernel that decide whether tracing can start.
 #[derive(Clone, Debug)]
 struct RefusalFacts {
-    /// The parsed content of /proc/self/status; `None` if /proc is not mounted.
+    /// The parsed content of /proc/self/status; `None` if it cannot be read, as without /proc.
     status: Option<Status>,
     /// Whether the process is in the initial user namespace, so that its capabilities are valid for the whole
     /// machine.
@@ -447,7 +447,7 @@ fn version(release: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// The process's limit of locked memory in bytes; `None` if there is no limit.
+/// The process's soft limit of locked memory in bytes; `None` if there is no limit.
 fn locked_limit() -> Option<u64> {
     let (soft, _) = getrlimit(Resource::RLIMIT_MEMLOCK).ok()?;
     (soft != libc::RLIM_INFINITY).then_some(soft)

@@ -19,7 +19,7 @@ const IOC_ENABLE: libc::Ioctl = 0x2400;
 const IOC_SET_BPF: libc::Ioctl = 0x4004_2408;
 
 impl Sampling {
-    /// The largest number of stack samples a second that can be taken on each CPU.
+    /// The largest number of stack samples a second that may be requested for each CPU.
     pub const MOST: u32 = 10_000;
 
     /// The time between two stack samples of a CPU in ns.
@@ -28,14 +28,13 @@ impl Sampling {
     }
 }
 
-/// The descriptors for sampling stacks: those of the ring buffer for samples, of the BPF programs, and of the
-/// perf events and links that call the programs.
+/// The descriptors for recording stacks: those of the ring buffer, of the BPF programs (none if another process has
+/// loaded them), and of the perf events and links that call the programs.
 #[derive(Debug)]
 pub struct Samplers {
     ring: OwnedFd,
     programs: Vec<OwnedFd>,
-    /// The descriptors of the perf events and links that call the BPF programs that sample stacks. Closing one
-    /// of them ends its calls.
+    /// The descriptors of the perf events and links that call the BPF programs. Closing one of them ends its calls.
     callers: Vec<OwnedFd>,
 }
 
@@ -76,7 +75,8 @@ impl Samplers {
         Ok(samplers)
     }
 
-    /// Starts to sample the stacks of tasks on a CPU. Does nothing if the CPU is offline.
+    /// Starts to sample the stacks of tasks on a CPU. Does nothing if the CPU is offline or no samples are to be
+    /// taken. Fails if another process has loaded the programs.
     pub(crate) fn add(&mut self, sampling: &Sampling, cpu: u16) -> Result<(), Error> {
         if sampling.hz == 0 {
             return Ok(());
@@ -115,7 +115,6 @@ impl Samplers {
         std::iter::once(&self.ring).chain(&self.callers)
     }
 
-    /// The number of perf events and links that call the BPF programs that sample stacks.
     pub(crate) fn callers(&self) -> usize {
         self.callers.len()
     }
@@ -128,7 +127,7 @@ impl Samplers {
         self.programs.iter().map(AsFd::as_fd)
     }
 
-    /// Stops sampling stacks. The samples that are already in the ring buffer stay there.
+    /// Stops recording stacks. The stacks that are already in the ring buffer stay there.
     pub(crate) fn stop(&mut self) {
         self.callers.clear();
     }

@@ -5,13 +5,13 @@ use crate::wire;
 /// The settings of the BPF programs: the tasks and CPUs that they record, and their memory.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Whether the BPF programs record every task of the machine, and not only the followed ones: the targets
-    /// and their descendants.
+    /// Whether the BPF programs record every task of the machine, and not only those that the other settings choose,
+    /// with their descendants.
     pub all: bool,
     /// The numbers of the CPUs whose scheduling events are recorded from the start.
     pub cpus: Vec<u16>,
-    /// The number of CPUs that can be added during the recording. Such a CPU gets memory for scheduling events when its
-    /// first event comes. `None` if only the CPUs in `cpus` are recorded.
+    /// The number of CPUs that can be added during the recording. Such a CPU gets memory for scheduling events soon
+    /// after its first event, which is lost. `None` if only the CPUs in `cpus` are recorded.
     pub later_cpus: Option<u32>,
     /// The number of CPUs that the kernel is prepared for on this machine (possible CPUs).
     pub possible_cpus: usize,
@@ -23,10 +23,10 @@ pub struct Settings {
     pub argv_limit: u32,
     /// The kernel's largest task id, plus one.
     pub pid_max: u32,
-    /// The processes whose recording begins at the start, by their ids in this process's pid namespace. Their
+    /// The processes whose recording begins at the start, by their ids in the recorder's pid namespace. Their
     /// descendants are recorded, too.
     pub targets: Vec<u32>,
-    /// The id of the cgroup (v2) whose tasks are recorded from the start.
+    /// The id of the cgroup (v2) whose tasks are recorded: those in it at the start, and those that come into it later.
     pub target_cgroup: Option<u64>,
     /// The containers that are recorded in addition to the descendants of recorded tasks.
     pub containers: Containers,
@@ -90,9 +90,8 @@ impl Settings {
         self.sched_slots / size_of::<wire::Slot>() as u32
     }
 
-    /// The size in bytes of the set of tasks that the BPF programs record (follow): one byte for each tid, in
-    /// whole words of four bytes. A tid has at most 22 bits (PID_MAX_LIMIT), and a value of a map at most 4
-    /// MiB.
+    /// The size in bytes of the set of tasks that the BPF programs follow (record): one byte for each tid, in whole
+    /// words of four bytes. A tid has at most 22 bits (PID_MAX_LIMIT), and a value of a map at most 4 MiB.
     pub(crate) fn followed(&self) -> u32 {
         self.pid_max.clamp(1, 1 << 22).next_multiple_of(4)
     }

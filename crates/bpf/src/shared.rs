@@ -43,8 +43,8 @@ impl Shared {
         unsafe { &mut *self.input.as_mut_ptr().cast() }
     }
 
-    /// Two numbers about a CPU that only the reader of scheduling events writes: its read position in the
-    /// CPU's slots, and the number of the CPU's first slot, plus 1.
+    /// Two numbers about a CPU that only user space writes: the read position in the CPU's slots, and the number of
+    /// the CPU's first slot, plus 1 (0 if the CPU has no slots).
     pub(crate) fn progress(&self, cpu: u16) -> [&AtomicU64; 2] {
         let input = self.input.as_mut_ptr().cast::<bss_input>();
         let place = usize::from(cpu) & (MAX_CPUS - 1);

@@ -17,7 +17,8 @@ pub(crate) fn with_object<T>(usual: bool, open: impl FnOnce() -> T) -> T {
     opened
 }
 
-/// The compiled object of the BPF programs. It is unpacked at the first call.
+/// The compiled object of the BPF programs that [`with_object`] has chosen for this thread. Each of the two is
+/// unpacked once.
 fn object() -> &'static [u8] {
     static ALL: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
     static OF_USUAL: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();

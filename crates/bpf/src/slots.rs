@@ -18,14 +18,15 @@ use crate::wire::{Lost, Slot, SCHED_LOST};
 /// rarely disturb the CPU's cache line with the tail.
 const STEP: u64 = 256;
 
-/// A record that the BPF programs have written: a scheduling event, a loss of such events, or a lifecycle record.
+/// A record that the BPF programs have written: a scheduling event, a loss of such events, a lifecycle record or a
+/// stack sample.
 #[derive(Clone, Copy, Debug)]
 pub enum Record<'a> {
     /// A scheduling event of the CPU with this number.
     Sched(u16, Slot),
     /// A loss of scheduling events of the CPU with this number.
     Lost(u16, Lost),
-    /// A lifecycle record, which begins with a [`Head`](crate::wire::Head).
+    /// A lifecycle record or a stack sample, which begins with a [`Head`](crate::wire::Head).
     Life(&'a [u8]),
 }
 
@@ -40,10 +41,7 @@ pub struct Slots {
     cpus: Vec<Cpu>,
     /// The largest number of CPUs that can have slots for scheduling events.
     regions: usize,
-    /// The number of CPUs that the kernel is prepared for on this machine (possible CPUs).
     possible_cpus: usize,
-    /// The numbers of the CPUs that have got slots for scheduling events since the last call of
-    /// [`Slots::newcomers`].
     newcomers: Vec<u16>,
     /// The time of the last [`Slots::read`] in ns. A slot has only the low bits of its event's time, and
     /// [`Slot::time`] completes them with this time.
@@ -103,13 +101,14 @@ impl Slots {
         std::mem::take(&mut self.newcomers)
     }
 
-    /// Passes the scheduling events in the slots to `sink`, CPU by CPU.
+    /// Passes the scheduling events in the slots, and their losses, to `sink`, CPU by CPU.
     pub(crate) fn read(&mut self, shared: &Shared, mut sink: impl FnMut(Record<'_>)) {
         self.welcome(shared);
         self.near = now();
         let mut cpus = std::mem::take(&mut self.cpus);
         for (region, cpu) in cpus.iter_mut().enumerate() {
-            // Events that come during this call wait for the next one, because on a busy CPU this loop would never end.
+            // One call reads at most as many slots as a CPU has. Without this limit, the loop would never end on a
+            // busy CPU, which writes new events during the call.
             let end = cpu.tail + self.count;
             while cpu.tail < end {
                 let step = (cpu.tail + STEP).min(end);
@@ -125,7 +124,7 @@ impl Slots {
         self.cpus = cpus;
     }
 
-    /// Reads the scheduling events in the slots of a CPU up to the position `end`. Returns `false` if it comes to an
+    /// Reads the scheduling events in the slots of a CPU up to the position `end`. Returns `false` if there is an
     /// empty slot before `end`.
     fn step(
         &self,

@@ -91,8 +91,8 @@ const COMMON: &[(u8, &[c_long])] = &[
         &[libc::SYS_splice, libc::SYS_tee, libc::SYS_vmsplice],
     ),
     (
-        // The flag REASON_WRITE here marks calls that synchronize only the file whose descriptor is their first
-        // argument.
+        // The flag REASON_WRITE here marks calls whose first argument is the descriptor of a file. The name of this
+        // file is recorded.
         SYNC | REASON_WRITE,
         &[libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_syncfs],
     ),

@@ -37,12 +37,13 @@ pub struct CpuAccount {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// The time spent in the BPF programs in ns, by the kernel's count; `None` unless `kernel.bpf_stats_enabled` is
-    /// set.
+    /// set and this process has loaded the programs.
     pub run_time_ns: Option<u64>,
     /// The time spent in the BPF programs in ns, estimated: the programs measure the time of one run in every
-    /// [`wire::SAMPLED`] runs.
+    /// [`wire::SAMPLED`] runs on each CPU.
     pub sampled_ns: u64,
-    /// The number of runs of BPF programs that the kernel skipped because a program was already running on that CPU.
+    /// The number of runs that recorded nothing, because another BPF program was running on the same CPU: those that
+    /// the kernel skipped, and those that the programs ended at once.
     pub recursion_misses: u64,
 }
 
@@ -60,7 +61,6 @@ pub struct Tracer {
     programs: Programs,
     shared: Shared,
     life: LifeRing,
-    /// The ring buffer of sampled stacks, if stacks are sampled.
     samples: Option<LifeRing>,
     slots: Slots,
     calls: Option<Calls>,
@@ -72,8 +72,8 @@ pub struct Tracer {
 /// A function that opens an iterator over the machine's tasks in another process, which has the right to do so.
 pub type Helper = Box<dyn FnMut() -> std::io::Result<OwnedFd>>;
 
-/// The longest time in ns between the two signals that one kill(2) to a process group sends to COMMAND and the
-/// recorder. The time is long because a virtual CPU may be descheduled between the two signals.
+/// Two signals from one task, one to COMMAND and one to the recorder, count as one kill(2) to a process group if less
+/// than this time in ns lies between them. The limit is high, because a virtual CPU may be descheduled between the two.
 const TOGETHER: u64 = 100_000_000;
 
 impl Tracer {
@@ -115,20 +115,21 @@ impl Tracer {
     /// they explain the other records.
     pub fn consume(&mut self, mut receive: impl FnMut(Record<'_>)) {
         self.life.consume(|record| receive(Record::Life(record)));
-        // The stack samples are passed after the execs, because a stack belongs to the program that was executed
-        // before.
+        // The stack samples are passed after the lifecycle records, so that the exec of the program to which a stack
+        // belongs precedes the stack.
         if let Some(samples) = &mut self.samples {
             samples.consume(|record| receive(Record::Life(record)));
         }
         self.slots.read(&self.shared, receive);
     }
 
-    /// A descriptor that becomes readable when the slots of a CPU or a ring buffer of the BPF programs are half full.
+    /// A descriptor that becomes readable when the slots of a CPU or a ring buffer of the BPF programs are half full,
+    /// and when a CPU without slots has its first event.
     pub fn ready(&self) -> BorrowedFd<'_> {
         self.programs.life.as_fd()
     }
 
-    /// The CPUs that came online after the start, and have had their first events since the last call.
+    /// The CPUs that came online after the start and have got slots for their events since the last call.
     pub fn newcomers(&mut self) -> Vec<u16> {
         self.slots.newcomers()
     }
@@ -140,7 +141,7 @@ impl Tracer {
     }
 
     /// Makes the BPF programs watch the signals to the processes of COMMAND and of the recorder. The arguments are
-    /// their process ids on the host.
+    /// their process ids in the first pid namespace.
     pub fn watch_signals(&mut self, command: u32, recorder: u32) {
         let input = self.shared.input();
         (input.command_tgid, input.recorder_tgid) = (command, recorder);
@@ -220,7 +221,7 @@ impl Tracer {
             Some(helper) => helper(),
             None => self.programs.iterator(),
         };
-        // A read of the iterator returns at most 32 KiB, so a buffer of this size rarely has to grow.
+        // Each read of the iterator returns at most 32 KiB, so that a buffer of twice that size rarely has to grow.
         let mut bytes = Vec::with_capacity(64 << 10);
         std::fs::File::from(iterator?).read_to_end(&mut bytes)?;
         Ok(bytes)
@@ -263,8 +264,8 @@ impl Tracer {
         ]
     }
 
-    /// For each CPU, how many events were lost and emitted: the first list is about scheduling events, the second about
-    /// lifecycle events. The numbers are exact after [`Tracer::detach`].
+    /// The numbers of lost and emitted events of each CPU that has any: the first list is about scheduling events,
+    /// the second about lifecycle events. The numbers are exact after [`Tracer::detach`].
     pub fn accounts(&self) -> [Vec<(u16, CpuAccount)>; 2] {
         let read = |life: bool| {
             (0..wire::MAX_CPUS)
@@ -301,7 +302,8 @@ impl Tracer {
     /// Starts to sample stacks on one more CPU, if stacks are sampled.
     ///
     /// # Errors
-    /// [`Error::Bpf`] if the kernel refuses the event, as it does for a process without root's rights.
+    /// [`Error::Bpf`] if the kernel refuses the event, as it does for a process without root's rights, or if another
+    /// process has loaded the programs.
     pub fn sample_on(&mut self, cpu: u16) -> Result<(), Error> {
         match (&mut self.programs.samplers, &self.stacks) {
             (Some(samplers), Some(sampling)) => samplers.add(sampling, cpu),
@@ -327,8 +329,8 @@ impl Tracer {
         Extras(self.read(|output| &output.extras))
     }
 
-    /// The sums over the requests of each block device that has had a request, with the device's number (major << 20 |
-    /// minor). The longest request of a device is the longest one since the previous call of this function.
+    /// The sums over the requests of each block device that has had a request, with the device's number (major << 20
+    /// | minor). The longest request of each group is the longest one since the previous call of this function.
     pub fn block_devices(&mut self) -> Vec<(u32, wire::BlockDevice)> {
         let interval = self.shared.input().block_interval;
         let mut devices: Vec<_> = (0..wire::BLOCK_DEVICES)
@@ -397,7 +399,7 @@ impl Tracer {
         usage
     }
 
-    /// The name, run time in ns and number of runs of each BPF program. The kernel counts them if
+    /// The name, run time in ns and number of runs of each BPF program. The kernel counts times and runs only if
     /// `kernel.bpf_stats_enabled` is set.
     pub fn run_times(&self) -> Vec<(String, u64, u64)> {
         let infos = self.infos();
@@ -466,7 +468,6 @@ impl Tracer {
         self.programs.raw
     }
 
-    /// Reads the present value of a variable that the BPF programs write and may change at any time.
     fn read<T: Copy>(&self, field: impl FnOnce(&bss_output) -> &T) -> T {
         now(field(self.shared.output()))
     }

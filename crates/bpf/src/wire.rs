@@ -30,7 +30,8 @@ pub const CONTEXT_SEND: u16 = 3;
 /// An entry in the table of the reasons for waits in system calls. Such a system call waits for the file descriptor in
 /// its first argument, so the reason depends on the kind of descriptor.
 pub const REASON_BY_DESCRIPTOR: u8 = 32;
-/// The flag that is added to [`REASON_BY_DESCRIPTOR`] for system calls that write to the descriptor.
+/// The flag for system calls that write to the descriptor, with [`REASON_BY_DESCRIPTOR`], or that synchronize the
+/// file in their first argument, with the reason `SYNC`.
 pub const REASON_WRITE: u8 = 64;
 /// The flag for a system call that can wake the reader of a socket. The flag is part of an entry in the table of the
 /// reasons for waits in system calls.
@@ -83,7 +84,7 @@ pub mod reason {
 
 /// The bit (`delay_bit`) that is set if a task's time in run queues is known.
 pub const DELAY_RUN: u64 = 1;
-/// The state that a task has after its last switch-out (`TASK_DEAD` in `include/linux/sched.h`).
+/// The state that a task has in its last switch-out (`TASK_DEAD` in `include/linux/sched.h`).
 pub const TASK_DEAD: u16 = 0x80;
 /// The bit (`delay_bit`) that is set if a task's time of waiting for block I/O is known.
 pub const DELAY_BLOCK: u64 = 2;
@@ -192,7 +193,8 @@ wire! {
     }
     /// A record of a loss: the number of lifecycle events of one CPU that have been lost since the start.
     LifeLost = "wire_life_lost" { head: Head, until: u64, count: u64 }
-    /// A living task with its ids, its name, its state and its CPU time, as the iterator over the tasks shows them.
+    /// A task with its ids, name, state and CPU time, from the iterator over living tasks, or in the record of a join
+    /// or end.
     Snapshot = "wire_snapshot" {
         time: u64, start_time: u64, cgroup: u64, sum_exec_runtime: u64, tid: u32, tgid: u32,
         parent_tgid: u32, ns_tid: u32, seen_tid: u32, state: u16, on_cpu: u8, kthread: u8,
@@ -209,8 +211,8 @@ wire! {
     }
     /// The kernel's last totals of a task that has ended: the times that it spent on CPUs and in run queues.
     TotalLast = "wire_last" { head: Head, total: Total }
-    /// A task has come into the cgroup whose tasks are recorded. The arguments of its program follow this struct in
-    /// the record.
+    /// A task has come into the cgroup whose tasks are recorded. If the task is the leader of its process, the
+    /// arguments of its program follow this struct in the record.
     Join = "wire_join" {
         head: Head, task: Snapshot, argv_len: u32, argv_unknown: u32, argv_full_len: u64,
     }
@@ -223,7 +225,7 @@ wire! {
     /// A recorded process is in another time namespace than the recorder, so that the clocks of the process have an
     /// offset.
     Clock = "wire_clock" { head: Head, tgid: u32, ns_tgid: u32, seconds: i64, ns: i64 }
-    /// A task has reclaimed memory.
+    /// The memory reclaim of a task since its previous record of this kind.
     Reclaim = "wire_reclaim" { head: Head, tid: u32, tgid: u32, count: u64, ns: u64 }
     /// The kernel kills a process for lack of memory.
     OomKill = "wire_oom_kill" { head: Head, tid: u32, tgid: u32, pages: u64 }
@@ -233,8 +235,8 @@ wire! {
     SyncFile = "wire_sync_file" {
         head: Head, tid: u32, tgid: u32, length: u32, pad: u32, name: [u8; 128],
     }
-    /// A task's set of allowed CPUs has changed. The record states whether the task may run on a single CPU only from
-    /// now on.
+    /// Whether a task that leaves one of the chosen CPUs may run on this CPU alone. The record is written when the
+    /// answer changes.
     Pinned = "wire_pinned" { head: Head, tid: u32, tgid: u32, pinned: u32, pad: u32 }
     /// The name and the ids of a task that is not recorded. This record is written at the first event that involves
     /// both this task and a recorded task.
@@ -243,7 +245,7 @@ wire! {
         comm: [u8; 16],
     }
     /// A share of an [`Others`] record: the time in ns for which the tasks with this name in this thread group had a
-    /// CPU. The thread group is 0 if there are several.
+    /// CPU. The thread group is 0 if there are several. A time of 0 ends the list.
     Share = "wire_share" { ns: u64, tgid: u32, pad: u32, comm: [u8; 16] }
     /// The tasks that are not recorded but had a CPU while recorded tasks waited for it, with their times on the CPU.
     Others = "wire_others" {
@@ -262,7 +264,8 @@ wire! {
     }
     /// A frame of a sampled stack in user mode.
     StackFrame = "wire_frame" { status: i32, build_id: [u8; 20], at: u64 }
-    /// The stack of a task was sampled. The stack's frames in user mode follow this struct in the record.
+    /// The stack of a running task, or of a task after a wait. The frames in user mode follow this struct in the
+    /// record.
     Sample = "wire_sample" {
         head: Head, tid: u32, tgid: u32, seen_tgid: u32, off_cpu: u32, ns: u64, kernel_len: i32,
         user_len: i32, arguments: u64, kernel: [u64; SAMPLE_DEPTH],
@@ -276,7 +279,7 @@ wire! {
     BlockDevice = "block_device" {
         in_flight: u64, last: u64, busy: u64, sums: [BlockSums; BLOCK_GROUPS],
     }
-    /// The sums over the calls of one system call by a process.
+    /// The sums over the calls of one system call by a process since the table was emptied.
     CallSum = "call_sum" { key: u64, count: u64, errors: u64, ns: u64, longest: u64 }
 }
 

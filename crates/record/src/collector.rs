@@ -15,14 +15,13 @@ use crate::pace::Pace;
 use crate::size::SizeLimit;
 use crate::source::{recorder, Source};
 
-/// The interval between two regular batches of events for the writing thread. The source of events is drained twice in
-/// this time ([`DRAIN_EVERY`](crate::source::DRAIN_EVERY)). If a program sets a mark (names a moment) without giving a
-/// time, the mark gets the time of the batch that contains it.
+/// The interval between two regular batches of events for the writing thread. The source of events is drained twice
+/// in this time ([`DRAIN_EVERY`](crate::source::DRAIN_EVERY)). The file of marks is read with each regular batch.
 const BATCH_EVERY: Duration = Duration::from_millis(700);
-/// The longest interval between two flushes of the trace file. Each flush ends the blocks of events in the file, and
-/// each new block repeats names and tables: with an interval of 0.7 s the files of three builds are 9 to 12 % longer.
-/// If the recorder is killed, the events since the last flush are lost, so the first intervals are shorter
-/// ([`until_flush`]).
+/// The longest interval between two flushes of the trace file, unless the recording is light. Each flush ends the
+/// blocks of events in the file, and each new block repeats names and tables: with an interval of 0.7 s the files of
+/// three builds are 9 to 12 % longer. If the recorder is killed, the events since the last flush are lost, so the
+/// first intervals are shorter ([`until_flush`]).
 const FLUSH_EVERY: Duration = Duration::from_millis(2800);
 /// The interval between two batches of events in a light recording (`--light`), which has few events. Each batch is
 /// followed by a flush.
@@ -221,8 +220,8 @@ impl Collector {
         }
     }
 
-    /// Schedules the next regular batch, and with `flush` also the next flush, after the writer has taken a regular
-    /// batch.
+    /// Schedules the next regular batch, and with `flush` also the next flush, after the writer's queue has accepted
+    /// a regular batch.
     fn offered(&mut self, flush: bool) {
         let now = Instant::now();
         self.next_batch = now + self.batch_every;

@@ -1,4 +1,4 @@
-//! Starts the process of COMMAND in a stopped state, releases it, and waits for it. The process inherits the
+//! Forks a process that will execute COMMAND, releases it, and waits for the end of COMMAND. The process inherits the
 //! state that `tr` itself inherited.
 
 use std::ffi::{CString, OsStr, OsString};
@@ -46,7 +46,7 @@ impl Program {
     /// Prepares the execution of COMMAND as the user `user`.
     ///
     /// # Errors
-    /// There is no program, or an argument contains a NUL.
+    /// `command` is empty, or one of its words contains a NUL.
     pub fn new(
         command: &[OsString],
         user: Option<Identity>,
@@ -75,7 +75,7 @@ impl Program {
 
     /// Executes COMMAND in place of the present program. If that fails, returns the error and the exit status for it.
     /// The socket `announce` gets the listener of a seccomp filter that announces COMMAND's calls of ptrace(2), or is
-    /// closed if there is no such filter.
+    /// shut down if there is no such filter.
     pub fn exec(&self, announce: Option<&UnixStream>) -> (Errno, u8) {
         self.inherited.restore();
         if let Some(socket) = announce {
@@ -169,8 +169,8 @@ pub struct Stopped {
     own_session: bool,
 }
 
-/// COMMAND's process after its release. Nothing else of `tr` waits for this process, so that no other process can get
-/// its process id before [`Running::wait`].
+/// COMMAND's process after its release. Only [`Running::wait`], or the thread of the ptrace source, takes the status
+/// of the process. Until then no other process can get its process id.
 #[derive(Debug)]
 pub struct Running {
     pid: Pid,
@@ -311,8 +311,8 @@ pub fn inherited_descriptors() -> Vec<i32> {
         .collect()
 }
 
-/// Closes `tr`'s copies of the descriptors that it inherited. When COMMAND closes its end of an inherited pipe, the
-/// pipe's reader then sees the end.
+/// Closes the inherited descriptors of `tr`, and replaces its standard input and output by /dev/null. When COMMAND
+/// closes its end of an inherited pipe, the pipe's reader then sees the end.
 pub fn leave_descriptors(inherited: &[i32]) {
     if let Ok(null) = std::fs::File::options()
         .read(true)
@@ -352,8 +352,9 @@ impl Running {
         self.pid.as_raw().unsigned_abs()
     }
 
-    /// Whether COMMAND's process has stopped or ended, as `change` and `is` specify. The status of the process remains
-    /// for a later `wait`. If COMMAND is traced, a stop has the code CLD_TRAPPED and counts as well.
+    /// Whether COMMAND's process has stopped or ended, as `change` and `is` specify. The status of the process
+    /// remains for a later `wait`. A stop of a COMMAND that is traced has the code CLD_TRAPPED, which
+    /// `WaitIdStatus::stopped` does not count: the ptrace source finds such stops ([`Source::has_stopped_command`]).
     fn has(&self, change: WaitIdOptions, is: fn(&WaitIdStatus) -> bool) -> io::Result<bool> {
         let pid = process::Pid::from_raw(self.pid.as_raw()).ok_or(io::Errno::SRCH)?;
         let options = change | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -394,8 +395,8 @@ impl Running {
         }
     }
 
-    /// Sends a signal to COMMAND, with the value of sigqueue(3) if there is one. If COMMAND has a session of its own,
-    /// signals of the terminal go to its whole process group.
+    /// Sends a signal to COMMAND, with the value of sigqueue(3) if there is one. If `from_terminal` is set, COMMAND
+    /// has a session of its own, and the signal goes to its whole process group.
     pub fn forward(&self, signal: i32, value: Option<u64>, from_terminal: bool) {
         // If another part of the recorder has already reaped COMMAND, its process id may now belong to another process.
         if self.has_ended() {

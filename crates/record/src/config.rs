@@ -78,7 +78,7 @@ pub struct FactSettings {
     /// The stack of a task is recorded when the task has waited for at least this time; `None` if no stacks of waits
     /// are recorded.
     pub off_cpu_stacks: Option<Duration>,
-    /// Whether the recorder searches for the functions of the recorded stacks after COMMAND's end.
+    /// Whether the recorder searches for the functions of the recorded stacks at the end of the recording.
     pub symbols: bool,
     /// The largest number of bytes of a program's argument vector that are recorded.
     pub argv_limit: u32,
@@ -118,8 +118,8 @@ pub struct Limits {
     pub duration: Option<Duration>,
     /// The largest size of the trace file in bytes; `None` if there is no limit.
     pub size: Option<u64>,
-    /// The memory in bytes that all buffers (slots and rings) of the BPF programs get together; `None` if the number of
-    /// CPUs decides it.
+    /// The memory in bytes that all buffers (slots and rings) of the BPF programs get together at most, except that
+    /// none is smaller than a page; `None` if the number of CPUs decides it.
     pub buffer: Option<u64>,
 }
 
@@ -192,7 +192,8 @@ impl Rotation {
 /// The method of recording that the user requests (`--method`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
-    /// The recorder chooses the best method that works on this machine and does not change what COMMAND does.
+    /// The recorder chooses the best method that works on this machine. It chooses ptrace(2), which can change what
+    /// COMMAND does, only if [`MethodSettings::may_ptrace`] is set.
     #[default]
     Auto,
     Bpf,
@@ -216,11 +217,11 @@ pub enum Follow {
     Cgroup(std::path::PathBuf),
 }
 
-/// The sizes in bytes of each CPU's slots and of the ring for lifecycle events, with a budget in bytes or without one.
-/// The kernel requires powers of two.
+/// The sizes in bytes of each CPU's slots and of the ring for lifecycle events, with a budget in bytes or without
+/// one. The kernel requires powers of two of at least a page.
 ///
 /// By default the CPUs share 32 MiB, with at least 256 KiB and at most 4 MiB for each CPU, and the lifecycle events get
-/// 4 MiB. If a budget is given, the lifecycle events get a quarter of it.
+/// 4 MiB. If a budget is given, the lifecycle events get a quarter of it. Sizes are rounded down to powers of two.
 ///
 /// 256 KiB hold 16,384 events, which is enough for 46,000 events a second between two drains. Four recorded builds made
 /// up to 7,000 events a second on a CPU. A burst of 1.2 million events a second wakes the recorder after 7 ms, and the

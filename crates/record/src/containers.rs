@@ -1,6 +1,6 @@
-//! Finds the ids of containers in the command lines of container runtimes, and the names and images of
-//! containers in the files that the runtimes keep about them. The files are read once for each container, when
-//! its runtime is executed; on a machine without a runtime this costs nothing.
+//! Finds the ids of containers in the command lines of container runtimes, and the names and images of containers in
+//! the files that the runtimes keep about them. The files are read at each exec of a runtime; on a machine without a
+//! runtime this costs nothing.
 
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
@@ -15,9 +15,9 @@ use serde_json::Value;
 use tr_format::container::Container;
 use tr_format::event::Exec;
 
-/// The largest part of a runtime's file about a container that is read, in bytes.
+/// The size in bytes of the largest file of a runtime that is read. Larger files are ignored.
 const LONGEST: u64 = 4 << 20;
-/// The longest name of a container that is recorded, in bytes.
+/// The number of bytes after which ids, names and images of containers are cut.
 const NAME: usize = 255;
 
 /// The parts of a container runtime's command line that name a container.
@@ -187,8 +187,8 @@ fn of_annotations(annotations: &Value) -> Names {
     }
 }
 
-/// The parsed content of a JSON file; `None` if it cannot be read. Reading it does not block, even if the path
-/// names no regular file.
+/// The parsed content of a JSON file; `None` if it cannot be read or is too large. Reading it does not block, even if
+/// the path names no regular file.
 fn json(path: &Path) -> Option<Value> {
     let flags = nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY | nix::libc::O_NOFOLLOW;
     let file = (OpenOptions::new().read(true).custom_flags(flags))

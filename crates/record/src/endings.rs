@@ -92,7 +92,7 @@ impl Endings {
         signals.wait(until.saturating_duration_since(Instant::now()));
     }
 
-    /// Checks whether COMMAND or the `--pid` processes have ended. Returns the reason for the end of the
+    /// Checks whether COMMAND, or all of the `--pid` processes, have ended. Returns the reason for the end of the
     /// recording if it has to end now.
     pub fn note(&mut self, wait_all: bool) -> Option<EndReason> {
         if self.running().is_some_and(Running::has_ended) {

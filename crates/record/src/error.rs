@@ -5,7 +5,7 @@ use std::time::Duration;
 /// The longest wait for the answer of the loader, which sudo runs to attach the BPF programs.
 pub const LOADER_LIMIT: Duration = Duration::from_secs(10);
 
-/// An error that keeps a recording from starting, before COMMAND was released, so that COMMAND has not run.
+/// An error that keeps a recording from starting. Unless it is [`Error::Lost`], COMMAND has not run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The trace file cannot be created.
@@ -67,8 +67,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the error is a mistake in the command line, such as the name of a process that does not exist.
-    /// Without `--best-effort`, COMMAND does not run then: the user has to correct the command line first.
+    /// Whether the error is a mistake in the command line, such as the name of a process that does not exist. After
+    /// such an error COMMAND runs only with `--best-effort`: the user has to correct the command line first.
     pub fn is_mistake(&self) -> bool {
         match self {
             Error::Output(error) => tr_output::is_mistake(error),

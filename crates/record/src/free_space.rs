@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::statfs::{statfs, FsType, OVERLAYFS_SUPER_MAGIC, TMPFS_MAGIC};
 
-/// The types of file systems whose data is on this machine. nix has no names for ext2 to ext4, xfs, btrfs,
-/// f2fs, bcachefs and ZFS, which are given as numbers.
+/// The types of file systems whose data is on this machine. The numbers are those of ext2 to ext4, xfs, btrfs, f2fs,
+/// bcachefs and ZFS.
 const LOCAL: [FsType; 8] = [
     TMPFS_MAGIC,
     OVERLAYFS_SUPER_MAGIC,

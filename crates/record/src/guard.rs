@@ -16,7 +16,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// The longest wait for the end of COMMAND's processes after SIGKILL. A process that waits for a disk does
 /// not end.
 const LAST_WAIT: Duration = Duration::from_secs(2);
-/// The longest argument vector of a hanging process that is kept for the report, in bytes.
+/// The largest number of bytes of a hanging process's arguments that are kept for the report.
 const ARGV: u32 = 4096;
 
 /// The identity of a process: its id, and its start time, which distinguishes it from another process with
@@ -30,7 +30,8 @@ pub struct Guard {
     start: Instant,
     next: Instant,
     every: Duration,
-    /// The processes that descend from COMMAND, including those whose parents have ended.
+    /// COMMAND's process and its descendants that lived at the last examination, including those whose parents have
+    /// ended.
     own: Vec<Identity>,
     activity: Activity,
     end: Option<End>,
@@ -68,12 +69,13 @@ impl Guard {
         self.next
     }
 
-    /// The limit because of which the guard has ended COMMAND; `None` if the guard has not ended COMMAND.
+    /// The limit because of which the guard ends or has ended COMMAND; `None` if no limit was reached.
     pub fn limit(&self) -> Option<HangLimit> {
         self.end.as_ref().map(|end| end.limit)
     }
 
-    /// Whether the guard is ending COMMAND's processes and some of them still live.
+    /// Whether the guard is ending COMMAND's processes and some of them still live. False when `LAST_WAIT` has passed
+    /// since SIGKILL.
     pub fn is_ending(&self) -> bool {
         self.end.as_ref().is_some_and(|end| {
             let given_up = end.killed.is_some_and(|at| at.elapsed() >= LAST_WAIT);
@@ -140,7 +142,7 @@ impl Guard {
         self.next = now + self.every;
     }
 
-    /// Finds the living processes that descend from COMMAND.
+    /// Finds COMMAND's process and its descendants, as far as they live.
     fn find_own(&mut self) {
         self.own.retain(|process| lives(*process));
         let mut known: HashSet<Id> = self.own.iter().map(|(id, _)| *id).collect();

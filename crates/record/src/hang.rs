@@ -46,7 +46,7 @@ pub struct Hang {
     pub processes: Vec<HungProcess>,
 }
 
-/// A living process of a hanging COMMAND, with what it waits for.
+/// A living process of a hanging COMMAND, or one that such a process waits for, with what it waits for.
 #[derive(Clone, Debug)]
 pub struct HungProcess {
     pub pid: u32,
@@ -57,8 +57,8 @@ pub struct HungProcess {
     /// The time since the waiting thread last ran. The guard knows this time only for as long as it has watched the
     /// thread.
     pub since: Duration,
-    /// Whether the process descends from COMMAND. False if the process is listed only because a descendant of COMMAND
-    /// waits for it.
+    /// Whether the process is COMMAND's own or descends from it. False if the process is listed only because one of
+    /// these waits for it.
     pub is_own: bool,
 }
 
@@ -76,9 +76,9 @@ pub enum HangWait {
     Pipe { writes: bool, others: Vec<u32> },
     /// The process waits for bytes, or for room for bytes, in a pipe whose other end only this process itself has.
     OwnPipe,
-    /// The process waits for input from a terminal.
+    /// The process waits for a terminal, mostly for its input.
     Terminal,
-    /// The process waits for bytes of a network or local connection.
+    /// The process waits for bytes, or for room for bytes, on a network or local connection.
     Connection {
         /// The address of the other end of the connection; `None` stands for a local socket.
         peer: Option<SocketAddr>,

@@ -17,8 +17,8 @@ pub struct Machine {
     pub hardware: Vec<(String, String)>,
 }
 
-/// Makes the metadata of a trace that begins now, whether its events come from a source or COMMAND runs untraced. `child`
-/// is COMMAND's process before its release.
+/// Makes the metadata of a trace that begins now. Its events come from a source, or COMMAND runs untraced. `child` is
+/// COMMAND's process before its release.
 pub fn begin(config: &Config, machine: Machine, child: Option<u32>) -> Metadata {
     let Machine { cpus, hardware } = machine;
     let (kernel, machine, host) = host::uname();
@@ -47,7 +47,8 @@ pub fn begin(config: &Config, machine: Machine, child: Option<u32>) -> Metadata 
     }
 }
 
-/// The CPUs that COMMAND or the processes of `--pid` may run on; `None` if they may use all.
+/// The CPUs on which COMMAND, or at least one of the `--pid` processes, may run; `None` if these are all CPUs, or if
+/// the followed processes are not known yet.
 fn allowed(config: &Config, child: Option<u32>, online: &[CpuId]) -> Option<Vec<CpuId>> {
     let pids: &[u32] = match &config.scope.follow {
         Follow::Command => &[],

@@ -156,8 +156,8 @@ pub fn online_cpus() -> Vec<CpuId> {
     cpus.into_iter().map(CpuId).collect()
 }
 
-/// The CPUs on which the processes with these ids may run; `None` if they may use all online CPUs, or if the CPUs of
-/// one of the processes are unknown.
+/// The online CPUs on which at least one of the processes with these ids may run; `None` if these are all online
+/// CPUs, or if the CPUs of one of the processes are unknown.
 pub fn allowed_cpus(pids: impl IntoIterator<Item = u32>, online: &[CpuId]) -> Option<Vec<CpuId>> {
     let mut allowed = BTreeSet::new();
     for pid in pids {
@@ -245,7 +245,7 @@ pub fn uname() -> (String, String, String) {
 }
 
 /// The largest number of bytes in the value of an environment variable that identifies the CI run. A longer value is
-/// not stored.
+/// not stored. A fact about the hardware is cut after this many characters.
 const CI_LONGEST: usize = 512;
 
 /// The names and values of the environment variables that identify the CI run. No other variable of the environment is
@@ -287,8 +287,8 @@ fn random() -> [u8; 8] {
     state.build_hasher().finish().max(1).to_be_bytes()
 }
 
-/// The number of bytes of /proc/cpuinfo that are read. The text begins with the first CPU, and the kernel produces no
-/// more of it than is read.
+/// The number of bytes that are read of each file about the hardware. The text of /proc/cpuinfo begins with the first
+/// CPU, and the kernel produces no more of it than is read.
 const CPUINFO: u32 = 8192;
 
 /// The names and values of the facts about the machine's hardware that are known.

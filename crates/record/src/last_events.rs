@@ -99,8 +99,9 @@ pub(crate) fn write_events(
     } = last;
     let symbols = if config.facts.has_stacks() {
         let real = summary.end_clock.real;
-        // JIT compilers write lists of their functions to files (such as `/tmp/perf-PID.map`). A process that ran
-        // before the recording may have written its list at any earlier time, so lists of any age are accepted.
+        // JIT compilers write lists of their functions to files (such as `/tmp/perf-PID.map`). Only COMMAND and its
+        // descendants cannot have written their lists before the recording. If other processes are followed, lists of
+        // any age are accepted.
         let begin = match config.scope.follow {
             Follow::Command => real.saturating_sub(summary.end.since(start)),
             _ => 0,

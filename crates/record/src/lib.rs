@@ -1,11 +1,11 @@
-//! A recording session: starts COMMAND stopped, starts a source of events, releases COMMAND, drains the source and
-//! writes the trace. Other crates analyze it.
+//! A recording session: forks a process for COMMAND, starts a source of events, releases COMMAND, drains the source
+//! and writes the trace. Other crates analyze it.
 //!
-//! The modules, from the lowest to the highest; each uses only modules that come before it: `error`, `inherited`,
-//! `config` and `proc`; the trait `source::Source`; the sources of events (a folder for each method of recording) with
-//! `targets`; `source::choose`, which chooses a source; `collector`, which passes events from the source to the writer;
-//! the writer, in `output` and `queue`; `endings` and `stall`, which wait for the end; and `session`, which runs the
-//! whole recording from `record()` to the [`Report`].
+//! The main modules, from the lowest to the highest; each uses only those of them that come before it: `error`,
+//! `inherited`, `config` and `proc`; the trait `source::Source`; the sources of events (a folder for each method of
+//! recording) with `targets`; `source::choose`, which chooses a source; the writer, in `output` and `queue`;
+//! `collector`, which passes events from the source to the writer; `endings` and `stall`, which wait for the end; and
+//! `session`, which runs the whole recording from `record()` to the [`Report`].
 
 mod capabilities;
 mod collector;

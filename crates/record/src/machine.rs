@@ -12,7 +12,7 @@ use crate::config::Follow;
 use crate::free_space::FreeSpace;
 use crate::host;
 
-/// The number of bytes that are read of each file with counters. All values are within them.
+/// The number of bytes that are read of each file with counters. All needed values are within them.
 const LONGEST: usize = 4096;
 /// The largest number of CPUs whose frequency is read for a sample.
 const FREQUENCIES: usize = 8;
@@ -97,8 +97,7 @@ impl Sampler {
                 if counter == Counter::Frequency {
                     frequencies = (frequencies.0 + value, frequencies.1 + 1);
                 } else {
-                    // If several cgroups have quotas, the counter of the cgroup that was throttled for the longest time
-                    // is taken.
+                    // If several cgroups have quotas, each counter is the largest of their values.
                     now.set(counter, value.max(now.get(counter).unwrap_or(0)));
                 }
             }
@@ -250,7 +249,8 @@ fn stalled(pressure: &str, name: &str) -> Option<u64> {
     total.parse::<u64>().ok()?.checked_mul(1000)
 }
 
-/// The cgroups of the recorded tasks, in the form of the file `/proc/PID/cgroup`.
+/// The cgroups whose counters are sampled, in the form of the file `/proc/PID/cgroup`: those of `tr` (`own`), of the
+/// first process of `--pid`, or the one of `--cgroup`.
 fn followed(follow: &Follow, own: String) -> String {
     let of = |pid: u32| fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
     match follow {

@@ -1,5 +1,5 @@
-//! Reads the file `$TR_MARKS`, to which programs append marks (named moments and spans), each as a line of JSON. The
-//! recorder reads it during the recording, and removes it.
+//! Reads the file of marks (`$TR_MARKS`), to which programs append marks: moments and spans that they name, each as a
+//! line of JSON. The recorder reads the file during the recording, and removes it.
 //!
 //! The programs that write the file are not trusted: the recorder reads a bounded amount, and counts lines that are no
 //! marks. It reads only the file that it has created, by the descriptor.
@@ -20,47 +20,45 @@ use tr_format::event::{Ktime, LifeEvent, LifeKind, Mark, Point, Tgid, Tid};
 use crate::host;
 use crate::source::{recorder, ProgramClock};
 
-/// The name of the environment variable with the path of the file to which programs write marks (named moments).
+/// The environment variable with the path of the file to which programs write marks (named moments).
 pub const VARIABLE: &str = "TR_MARKS";
 
-/// The largest number of bytes that are read in one step from the file to which programs write marks.
+/// The largest number of bytes of the file of marks that are read in one step.
 const AT_ONCE: usize = 1 << 20;
-/// The largest number of bytes that are read during a recording from the file to which programs write marks.
+/// The largest number of bytes of the file of marks that are read during a recording.
 const BYTES: u64 = 32 << 20;
-/// The largest number of marks (named moments) that a recording stores.
+/// The largest number of marks (named moments) that a recording, or a part of a rotated recording, stores.
 const MARKS: u64 = 1 << 18;
-/// The length in bytes of the longest line of the file of marks. A program writes each mark (named moment) as a line.
+/// The length in bytes of the longest line of the file that can be a mark (a moment that a program names).
 const LINE: usize = 16 << 10;
 
 #[derive(Debug)]
 pub struct Marks {
     file: File,
-    /// The directory of the file to which programs write marks (named moments). The directory is removed when this
-    /// value is dropped.
+    /// The directory of the file of marks. It is removed when this value is dropped.
     _directory: Directory,
     /// The value that the environment variable `TR_MARKS` had before the recording.
     before: Option<OsString>,
-    /// The number of bytes that were read so far from the file to which programs write marks.
+    /// The number of bytes of the file of marks that were read so far.
     read: u64,
-    /// The beginning of a line in the file of marks, to which programs append lines. The end of this line has not been
-    /// read yet.
+    /// The beginning of a line whose end has not been read yet.
     rest: Vec<u8>,
 }
 
-/// The user that may write the file of marks (named moments) in addition to the recorder's user.
+/// The user who gets the file of marks (named moments), and so may write it although root records.
 #[derive(Clone, Copy, Debug)]
 pub enum Owner {
     Nobody,
-    /// COMMAND's user, by uid and gid, may also write the file to which programs append marks (named moments).
+    /// COMMAND's user, by uid and gid, gets the file of marks.
     Command((Uid, Gid)),
-    /// The user who called sudo, by uid and gid, may also write the file to which programs append marks. If the file
-    /// cannot be given to this user, the recording continues, because COMMAND runs as the recorder's user.
+    /// The user who called sudo, by uid and gid, gets the file of marks. If it cannot be given to this user, the
+    /// recording continues, because COMMAND runs as the recorder's user.
     Invoking((Uid, Gid)),
 }
 
 impl Marks {
-    /// Creates the file to which programs write marks, in the first of the directories `places` that allows it, and
-    /// sets the environment variable with the file's path, which COMMAND inherits.
+    /// Creates the file of marks, in the first of the directories `places` that allows it, and sets the environment
+    /// variable with the file's path, which COMMAND inherits.
     ///
     /// # Errors
     /// The error that the first directory gave.
@@ -78,7 +76,7 @@ impl Marks {
         Err(refused.unwrap_or_else(|| std::io::ErrorKind::NotFound.into()))
     }
 
-    /// Creates the file to which programs write marks, in a new directory, which is made in the directory `place`.
+    /// Creates the file of marks in a new directory, which is made in the directory `place`.
     fn create_in(place: &Path, owner: Owner) -> std::io::Result<Marks> {
         let directory = Directory::create(place)?;
         let (file, shared) = directory.new_file(owner)?;
@@ -99,7 +97,8 @@ impl Marks {
         Ok(marks)
     }
 
-    /// Reads the complete lines that programs have appended to the file of marks (named moments) since the last call.
+    /// Reads the complete lines that programs have appended to the file of marks since the last call, from at most
+    /// [`AT_ONCE`] new bytes.
     pub fn take(&mut self) -> Vec<u8> {
         let left = usize::try_from(BYTES - self.read).unwrap_or(AT_ONCE);
         let mut bytes = std::mem::take(&mut self.rest);
@@ -110,8 +109,7 @@ impl Marks {
         self.read += read as u64;
         bytes.truncate(begin + read);
         let end = bytes.iter().rposition(|byte| *byte == b'\n');
-        // A line that is longer than `LINE` cannot be a mark (a moment that a program names), so the bytes of the line
-        // are taken before its end was read.
+        // A line that is longer than `LINE` cannot be a mark, so its bytes are taken before its end was read.
         let whole = end.map_or(if bytes.len() > LINE { bytes.len() } else { 0 }, |end| {
             end + 1
         });
@@ -119,8 +117,8 @@ impl Marks {
         bytes
     }
 
-    /// Reads all remaining lines of the file to which programs write marks. Also returns the number of bytes beyond the
-    /// limit, which are not read.
+    /// Reads all remaining lines of the file of marks. Also returns the number of bytes beyond the limit, which are
+    /// not read.
     pub fn finish(&mut self) -> (Vec<u8>, u64) {
         let mut lines = Vec::new();
         loop {
@@ -145,16 +143,16 @@ impl Drop for Marks {
     }
 }
 
-/// The beginning of the names of the directories that recorders make for the files to which programs write marks.
+/// The beginning of the names of the directories that recorders make for files of marks.
 const PREFIX: &str = "tr-marks-";
-/// The name that the file to which programs write marks has in its directory.
+/// The name of the file of marks in its directory.
 const FILE: &str = "marks";
 /// The largest number of names in a directory among which a recorder searches for directories that killed recorders
 /// have left.
 const LOOKS: usize = 10_000;
 
-/// The directory of the file to which programs write marks. The recorder keeps the directory locked. It is created,
-/// used and removed by descriptors, because the owner of the parent directory can replace its name by a link.
+/// The directory of the file of marks. The recorder keeps the directory locked. It is created, used and removed by
+/// descriptors, because the owner of the parent directory can replace its name by a link.
 #[derive(Debug)]
 struct Directory {
     parent: File,
@@ -189,8 +187,7 @@ impl Directory {
         Err(std::io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Creates the file to which programs write marks, in this directory. Returns the file, and whether it belongs to
-    /// another user.
+    /// Creates the file of marks in this directory. Returns the file, and whether it belongs to another user.
     fn new_file(&self, owner: Owner) -> std::io::Result<(File, bool)> {
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
         let mode = Mode::S_IRUSR | Mode::S_IWUSR;
@@ -219,13 +216,13 @@ fn opened(parent: &File, name: &str) -> nix::Result<File> {
     openat(parent, name, flags, Mode::empty()).map(File::from)
 }
 
-/// Removes the file to which programs write marks from its directory, and then the directory.
+/// Removes the file of marks from its directory, and then the directory.
 fn remove(parent: &File, directory: &File, name: &str) {
     let _ = unlinkat(directory, FILE, UnlinkatFlags::NoRemoveDir);
     let _ = unlinkat(parent, name, UnlinkatFlags::RemoveDir);
 }
 
-/// The result of locking a new directory for the file to which programs write marks.
+/// The result of locking a new directory for the file of marks.
 enum Locked {
     Yes(File),
     /// Another recorder has removed the new directory: because it was not locked yet, it looked like the directory of
@@ -233,7 +230,7 @@ enum Locked {
     Removed,
 }
 
-/// Locks the directory `name`, which was just made for the file to which programs write marks.
+/// Locks the directory `name`, which was just made for the file of marks.
 fn locked(around: &File, name: &str) -> std::io::Result<Locked> {
     let own = match opened(around, name) {
         Err(nix::errno::Errno::ENOENT) => return Ok(Locked::Removed),
@@ -255,8 +252,8 @@ fn locked(around: &File, name: &str) -> std::io::Result<Locked> {
     }
 }
 
-/// Removes the directories that killed recorders of this user have left, each with a file for marks of programs. Such
-/// directories are recognized by not being locked.
+/// Removes the directories that killed recorders of this user have left, each with a file of marks. Such directories
+/// are recognized by not being locked.
 fn remove_old(parent: &Path, around: &File) {
     let Ok(entries) = std::fs::read_dir(parent) else {
         return;
@@ -276,13 +273,12 @@ fn remove_old(parent: &Path, around: &File) {
     }
 }
 
-/// A line of the file of marks, in which a program names a moment or a span, as the line is parsed from JSON.
+/// A line of the file of marks, in which a program names a moment or a span; parsed from JSON.
 #[derive(Deserialize)]
 struct Line<'a> {
-    /// The time of the moment that the program names by this mark, by the clock `CLOCK_MONOTONIC` in ns.
+    /// The time of the mark (the moment that a program names) by the clock `CLOCK_MONOTONIC`, in ns.
     t: Option<u64>,
-    /// The time of the moment that the program names by this mark, by the clock `CLOCK_REALTIME` in ns. Programs that
-    /// have no other clock give this time.
+    /// The time of the mark (named moment) by the clock `CLOCK_REALTIME`, in ns. Used only if `t` is missing.
     real: Option<u64>,
     #[serde(borrow)]
     name: Cow<'a, str>,
@@ -306,37 +302,35 @@ enum Id<'a> {
     Text(Cow<'a, str>),
 }
 
-/// The reason why a line of the file of marks, in which a program names a moment, is refused.
+/// The reason why a line of the file of marks is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Refused {
-    /// The line of the file of marks is not a valid mark, by which a program names a moment.
+    /// The line is not a valid mark (JSON that names a moment).
     NoMark,
-    /// The time of the mark is before the recording or in the future.
+    /// The mark (named moment) is before the recording or in the future, or it is not known by which clock it was read.
     Time,
-    /// The recording has already stored the largest number of marks (named moments), so this one is refused.
+    /// The recording has already stored [`MARKS`] marks (named moments).
     TooMany,
 }
 
-/// How many marks (named moments) are stored, and how many lines and bytes of the file of marks gave no mark, for each
-/// reason.
+/// How many marks (named moments) are stored, and how many lines or bytes of their file gave no mark, for each reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     pub stored: u64,
-    /// The number of lines in the file of marks, written by programs, that are no valid marks.
+    /// The number of lines in the file of marks that are no valid marks.
     pub no_marks: u64,
-    /// The number of marks (named moments) whose time is before the recording or in the future.
+    /// The number of marks (named moments) whose time is before the recording or in the future, or was read by an
+    /// unknown clock.
     pub wrong_times: u64,
-    /// The number of marks (named moments) that were not stored, because the recording had the largest number of marks
-    /// already.
+    /// The number of marks (named moments) that were not stored, because the recording had the largest number of
+    /// marks already.
     pub too_many: u64,
-    /// The number of bytes of the file of marks (which programs write) that were not read, because they are beyond the
-    /// limit.
+    /// The number of bytes of the file of marks that were not read, because they are beyond the limit.
     pub unread: u64,
 }
 
 impl Count {
-    /// A sentence about the marks (named moments) that programs have set and that are missing in the trace; `None` if
-    /// none are missing.
+    /// A sentence about the marks (named moments) that are missing in the trace; `None` if none are missing.
     pub fn missing(&self) -> Option<String> {
         let parts = [
             (self.no_marks, "× no mark"),
@@ -352,23 +346,23 @@ impl Count {
     }
 }
 
-/// The largest number of living processes in other time namespaces whose time offsets (clocks) are remembered.
+/// The largest number of process ids whose time offsets are remembered. A process can have two: in the first pid
+/// namespace and in its own.
 const CLOCKS: usize = 1 << 16;
-/// The largest number of different offsets of the clocks of other time namespaces.
+/// The largest number of different offsets of other time namespaces that are remembered.
 const OFFSETS: usize = 64;
 
 /// The nanoseconds that the time namespaces of recorded programs add to the kernel's `CLOCK_MONOTONIC`.
 #[derive(Debug)]
 pub struct Clocks {
-    /// The nanoseconds that the recorder's own time namespace adds to the kernel's clock.
     own: i128,
-    /// The time offsets (clocks) of living processes in other time namespaces than the recorder's, by the pids of the
-    /// processes.
+    /// The clocks of processes in other time namespaces than the recorder's, by both ids of each process. Ended
+    /// processes are removed by [`Clocks::forget_ended`].
     processes: HashMap<u32, ProgramClock>,
-    /// The kernel's ids of ended processes that were in other time namespaces. The last marks (named moments) that such
-    /// a process has set may be read only after its end.
+    /// The ids in the first pid namespace of ended processes that were in other time namespaces. The last marks
+    /// (named moments) of such a process may be read only after its end.
     ended: Vec<u32>,
-    /// The different offsets in ns of the clocks of processes in other time namespaces.
+    /// The different offsets in ns of the time namespaces of other processes.
     others: Vec<i128>,
 }
 
@@ -382,11 +376,11 @@ impl Clocks {
         }
     }
 
-    /// Remembers the time offset (clock) of a process that is in another time namespace than the recorder.
+    /// Remembers the clock of a process that is in another time namespace than the recorder.
     pub fn take(&mut self, clock: ProgramClock) {
         let [process, _] = clock.pids;
-        // The pid may have belonged to an earlier process that has ended. Now the pid belongs to a new process with
-        // this time offset (clock), so the end of the earlier process must not remove the clock.
+        // The id may have belonged to an earlier process that has ended. Now it belongs to a new process with this
+        // clock, which the end of the earlier process must not remove.
         self.ended.retain(|pid| *pid != process);
         if self.processes.len() < CLOCKS || self.processes.contains_key(&process) {
             self.processes.extend(clock.pids.map(|pid| (pid, clock)));
@@ -396,15 +390,15 @@ impl Clocks {
         }
     }
 
-    /// Notes that a process has ended. The process's time offset (clock) is kept until the last marks (named moments)
-    /// that the process has set have been read.
+    /// Notes that a process has ended. Its clock is kept until the last marks (named moments) that it has set have
+    /// been read.
     pub fn end(&mut self, process: Tgid) {
         if self.processes.contains_key(&process.0) {
             self.ended.push(process.0);
         }
     }
 
-    /// Forgets the time offsets (clocks) of ended processes, because new processes can get their pids from now on.
+    /// Forgets the clocks of ended processes, because new processes can get their ids from now on.
     pub fn forget_ended(&mut self) {
         for process in std::mem::take(&mut self.ended) {
             let Some(clock) = self.processes.remove(&process) else {
@@ -418,8 +412,8 @@ impl Clocks {
         }
     }
 
-    /// Converts the time of a program's mark (named moment) to the kernel's clock. Returns `None` if the result is not
-    /// between `start` and `end`. If the clock of the process `pid` is known, this clock is used. Otherwise, the
+    /// Converts the time of a program's mark (named moment) to the kernel's clock. Returns `None` if the result is
+    /// not between `start` and `end`. If the clock of the process `pid` is known, this clock is used. Otherwise, the
     /// recorder's clock is tried first, and then the clocks of all other time namespaces. If several of these other
     /// clocks give a time inside the recording, the result is `None`.
     fn of_program(&self, pid: Option<u32>, time: u64, start: Ktime, end: Ktime) -> Option<u64> {
@@ -438,19 +432,17 @@ impl Clocks {
     }
 }
 
-/// Parses the lines of the file to which programs write marks (named moments).
+/// Parses the lines of the file of marks.
 #[derive(Debug)]
 pub struct Reader {
     start: Ktime,
-    /// The known time offsets of the programs that set marks (named moments), by which the times of the marks are
+    /// The clocks of programs in other time namespaces, by which the times of their marks (named moments) are
     /// converted.
     pub clocks: Clocks,
-    /// The number of marks (named moments) so far, and the number of lines and bytes of their file that gave no mark.
     pub count: Count,
 }
 
-/// The present time by both clocks, `CLOCK_MONOTONIC` and `CLOCK_REALTIME`, by which a program may give the time of a
-/// mark (a moment that it names).
+/// The present time by the two clocks by which a program may give the time of a mark (a moment that it names).
 #[derive(Clone, Copy)]
 struct Present {
     now: Ktime,
@@ -459,7 +451,7 @@ struct Present {
 }
 
 impl Reader {
-    /// Creates a reader of the marks (named moments) that programs set in a recording that began at `start`.
+    /// Creates a reader of the marks (named moments) of a recording that began at `start`.
     pub fn new(start: Ktime) -> Reader {
         Reader {
             start,
@@ -497,8 +489,8 @@ impl Reader {
         })
     }
 
-    /// The event for the mark (a moment that a program has named) in a line of the file of marks. `None` if the mark
-    /// was set after `time`, the end of the recording; an error if the line is refused.
+    /// The event for the mark (named moment) in a line of the file of marks. `None` if the time of the mark is after
+    /// `time`, for example after the end of the recording; an error if the line is refused.
     fn event(
         &self,
         time: Ktime,
@@ -520,8 +512,8 @@ impl Reader {
             return Err(Refused::NoMark);
         }
         let Present { now, real } = present;
-        // If the real-time clock was set after the program read it for the mark (the moment that it names), the
-        // converted time is wrong by that change.
+        // If the real-time clock was set after the program read it for the mark, the converted time is wrong by that
+        // change.
         let of_real = |ns: u64| (now.0).checked_sub(real.checked_sub(ns)?);
         let named = match line.t {
             Some(t) => self.clocks.of_program(line.pid, t, self.start, now),

@@ -1,11 +1,11 @@
-//! Verifies before a recording that enough memory is available. A process that exceeds a limit of memory
-//! is killed, or ends at its next allocation, so a recorder that has too little memory does not start.
+//! Verifies before a recording that the limits of memory are high enough. A process that exceeds a limit is killed,
+//! or ends at its next allocation, so a recorder that has too little memory does not start.
 
 use tr_output::cgroups;
 
 use crate::error::Error;
 
-/// Returns an error if fewer than `needed` bytes of memory are available to the recorder.
+/// Returns an error if this process cannot map `needed` more bytes, or if a limit of its cgroup is lower than that.
 pub fn check(needed: u64) -> Result<(), Error> {
     let short = |limit| Error::Memory { needed, limit };
     if !can_map(needed) {

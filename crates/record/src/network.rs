@@ -29,8 +29,8 @@ impl Connections {
         }
     }
 
-    /// Numbers the TCP connection of an event and masks its addresses. Returns false if the beginning of
-    /// the connection was lost, so that the event cannot be stored.
+    /// Numbers the TCP connection of an event and masks its addresses. Returns false if the event that begins the
+    /// connection is missing, for example because it was lost, so that this event cannot be stored.
     pub fn take(&mut self, kind: &mut LifeKind) -> bool {
         if let Some(mask) = &mut self.mask {
             mask.mask(kind);

@@ -38,12 +38,10 @@ const NO_READER: Duration = Duration::from_millis(250);
 /// that is full for days reports three losses a second.
 const LOSSES: usize = 16;
 
-/// The events that are sent to the writing thread in one message, and the lines of marks (named moments) that programs
-/// have written.
+/// The events that are sent to the writing thread in one message, with the lines of marks.
 pub struct Batch {
-    /// The events that the batch has from the source.
     pub events: Box<dyn Drained>,
-    /// The events in this batch that the recorder itself has made, and not the source.
+    /// The events that the recorder itself has made, and not the source.
     pub own: Vec<LifeEvent>,
     /// The time before which all events of the source have been drained.
     pub drained_until: Ktime,
@@ -55,14 +53,12 @@ pub struct Batch {
     pub marks: Lines,
 }
 
-/// Lines that were read together from the file (`$TR_MARKS`) to which programs write marks, one a line.
+/// Lines that were read together from the file of marks (`$TR_MARKS`), to which programs append one line for each mark.
 pub struct Lines {
-    /// The text of whole lines of the file to which programs write marks.
     pub lines: Vec<u8>,
-    /// The time at which these lines of the file of marks (written by programs) were read; for the last lines, the end
-    /// of the recording.
+    /// The time at which these lines were read; for the last lines, the end of the recording.
     pub time: Ktime,
-    /// The number of bytes that are not read, because of a limit, from the file to which programs write marks.
+    /// The number of bytes of the file that are not read, because they are beyond the limit.
     pub unread: u64,
 }
 
@@ -122,9 +118,9 @@ impl CutArguments {
 pub struct Tally {
     pub written: Written,
     pub processes: u64,
-    /// The first losses of events, at most `LOSSES`.
+    /// The first events that report losses, at most `LOSSES`.
     pub lost: Vec<LifeEvent>,
-    /// The number of all losses of events, including those that are not kept.
+    /// The number of all events that report losses, including those that are not kept.
     pub losses: u64,
     pub cut_arguments: CutArguments,
     /// The number of values in command lines that were masked as secrets.
@@ -133,7 +129,8 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Adds the counts of another part of a rotated recording. Processes that run in both parts count twice.
+    /// Adds the counts of another part of a rotated recording, except those of marks. Processes that run in both
+    /// parts count twice.
     pub fn add(&mut self, other: &Tally) {
         self.written.bytes += other.written.bytes;
         self.written.frames += other.written.frames;
@@ -431,8 +428,8 @@ impl State {
             self.store(Stream::Recorder, event.clone())?;
         }
         self.marks(&batch.marks)?;
-        // The marks (named moments) in a regular batch were read after the processes in that batch ended. So the time
-        // offsets by which the marks of these processes are converted are not needed any more.
+        // The marks in a regular batch were read after the processes in that batch ended. So the time offsets by
+        // which the marks of these processes are converted are not needed any more.
         if batch.due {
             self.marks.clocks.forget_ended();
         }

@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 /// The shortest interval between two samples of the machine's counters. Samples are taken when the source of events is
 /// drained.
 const LEAST: Duration = Duration::from_secs(1);
-/// The longest interval between two samples of the machine's counters (of CPU time, memory and the like), however small
-/// the trace file is.
+/// The longest interval between two samples of the machine's counters, however small the trace file is.
 const LONGEST: Duration = Duration::from_secs(30);
 /// The approximate size that an event of a sample (for the counters or for a disk) takes in the file, in bytes: 71 to
 /// 92 in four builds. Most of these sizes were measured while other programs used the disk as well.

@@ -10,14 +10,12 @@ use crate::collector::LastBatches;
 use crate::config::Rotation;
 use crate::output::{Outcome, Tally};
 
-/// The shortest time that a part of a rotated recording covers. The names of the files contain the second at which the
-/// part begins, so two parts must not begin in the same second.
+/// The shortest time that a part of a rotated recording covers, except the last part. The names of the files contain
+/// the second at which the part begins, so two parts must not begin in the same second.
 const LEAST: Duration = Duration::from_millis(1500);
-/// The longest wait between two attempts to open the file of the next part of a rotated recording, after an attempt has
-/// failed.
+/// The longest wait between two attempts to open the file of the next part of a rotated recording, if they fail.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// The interval between two checks whether the output has accepted the end of the file of the previous part of a
-/// rotated recording.
+/// The interval between two checks whether the output has accepted the end of the previous part of a recording.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// A part of a rotated recording whose file lacks its end. The file can be read like that of a recorder that was
@@ -34,9 +32,7 @@ pub struct Cut {
 #[derive(Clone, Debug)]
 pub struct WrittenParts {
     pub count: u64,
-    /// The file of the first part of the recording that `--rotate` has divided.
     pub first: Target,
-    /// The file of the last part of the recording that `--rotate` has divided.
     pub last: Target,
 }
 
@@ -48,23 +44,20 @@ pub struct Parts {
     begun: Instant,
     /// The earliest time at which the present part of the rotated recording may end.
     not_before: Instant,
-    /// The time between two attempts to open the file of the next part of the recording; `None` if the last attempt
-    /// succeeded.
+    /// The wait until the next attempt to open the file of the next part; `None` if the last attempt succeeded.
     refused: Option<Duration>,
-    /// The thread that writes the end of the file of the previous part of the recording; `None` if there is none.
+    /// The thread that writes the end of the file of the previous part; `None` if there is none.
     closing: Option<JoinHandle<Outcome>>,
-    /// The sums of the counts of events, losses and bytes over all complete parts of the rotated recording.
+    /// The summed counts of events, losses and bytes of all complete parts of the rotated recording.
     sum: Tally,
     /// The file of the part of the rotated recording before the present one.
     before: Target,
-    /// The first of the earlier parts of the recording whose file lacks its end; `None` if the files of all earlier
-    /// parts are complete.
+    /// The first of the earlier parts whose file lacks its end; `None` if the files of all of them are complete.
     cut: Option<Cut>,
-    /// The number of parts, each with a file, into which `--rotate` has divided the recording so far.
+    /// The number of parts of the rotated recording so far, including the present one.
     pub count: u64,
-    /// The file of the first part of the recording that `--rotate` divides.
     first: Target,
-    /// The file of the present part of the rotated recording, which is being written.
+    /// The file of the present part of the rotated recording.
     pub file: Target,
 }
 
@@ -107,14 +100,14 @@ impl Parts {
         full && Instant::now() >= self.not_before && closed
     }
 
-    /// Continues the present part of the rotated recording for a short time (`LEAST`), because the source of events
-    /// cannot end the part now.
+    /// Continues the present part for at least [`LEAST`] more, because the source of events cannot end the part now.
     pub fn postpone(&mut self) {
         self.not_before = Instant::now() + LEAST;
     }
 
-    /// Notes that the file of the next part of the recording cannot be opened. The next attempt follows after twice the
-    /// previous wait. Returns whether this is the first failure: only the first one is recorded as an event.
+    /// Notes that the file of the next part of the recording cannot be opened. The next attempt follows after 1.5 s,
+    /// and then each time after twice the previous wait, up to five minutes. Returns whether this is the first
+    /// failure: only the first one is recorded as an event.
     pub fn refuse(&mut self) -> bool {
         let wait = self.refused.map_or(LEAST, |wait| (wait * 2).min(PATIENCE));
         self.not_before = Instant::now() + wait;

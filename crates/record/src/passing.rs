@@ -20,7 +20,7 @@ const ROOM: usize = rustix::cmsg_space!(ScmRights(MOST));
 /// Sends at least one byte, together with descriptors, to the process at the other end of the socket.
 ///
 /// # Errors
-/// The errors of the kernel; there are too many descriptors; the socket's buffer is full.
+/// The errors of the kernel; there are too many descriptors; the kernel took only some of the bytes.
 pub fn send(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> Result<()> {
     let mut room = [MaybeUninit::uninit(); ROOM];
     let mut control = SendAncillaryBuffer::new(&mut room);

@@ -410,7 +410,7 @@ pub struct Alive {
     pub comm: Comm,
 }
 
-/// The processes of this list that still live, without COMMAND's own process.
+/// The ids and names of these living processes, without COMMAND's own process.
 pub fn alive(processes: &[Id], command: Option<u32>) -> Vec<Alive> {
     let others = processes.iter().map(|id| (*id, id.unsigned_abs()));
     let others = others.filter(|(_, pid)| Some(*pid) != command);

@@ -86,8 +86,8 @@ impl Quotas {
         }
     }
 
-    /// Removes the containers whose cgroup no longer exists, and returns them with their throttled times. If `all`
-    /// is set, at the end of the recording, all containers are returned.
+    /// Removes the containers whose cgroup no longer exists, and returns those whose throttled time is known, with
+    /// this time. If `all` is set, at the end of the recording, all containers are removed.
     pub fn ended(&mut self, all: bool) -> Vec<Container> {
         let mut ended = Vec::new();
         self.by_id.retain(|_, quota| {

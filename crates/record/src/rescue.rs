@@ -1,4 +1,4 @@
-//! Handles a panic of the recorder: COMMAND runs on, and `tr` ends with the status of COMMAND.
+//! Handles a panic of the recorder: a COMMAND that has begun runs on, and `tr` ends with the status of COMMAND.
 //!
 //! After a panic in any thread the recorder's state cannot be trusted. So nothing unwinds: `tr` executes itself again,
 //! as a waiter for COMMAND, which stays its child. By this exec the kernel ends all threads, releases tracees, detaches
@@ -24,8 +24,7 @@ const WAITER: &str = "command-waiter:";
 /// The name of the thread that handles a panic of the recorder.
 const THREAD: &str = "tr-rescue";
 
-/// The facts about COMMAND's process that the waiter needs. After a panic of the recorder, the waiter is a `tr` that
-/// only waits for COMMAND.
+/// The facts about COMMAND's process that the waiter (see [`WAITER`]) needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Child {
     pub pid: u32,
@@ -67,13 +66,14 @@ pub struct Plan {
     /// Reports the panic to the user. The arguments are the text of the panic, and whether COMMAND runs on or runs
     /// untraced.
     pub tell: fn(&str, bool),
-    /// Executes COMMAND, which has not run yet, in place of `tr`. Returns the exit status if that fails.
+    /// Executes COMMAND, which has not run yet, in place of `tr`. Returns the exit status if that fails. `None` if
+    /// COMMAND must not run without a recording.
     pub untraced: Option<Box<dyn FnOnce() -> u8 + Send>>,
     /// Waits for COMMAND and returns the exit status for `tr`.
     pub wait: fn(Child) -> u8,
 }
 
-/// The functions that handle a panic; `None` outside of a recording, and after the first panic.
+/// The functions that handle a panic; `None` before [`begin`], and after the first panic.
 static PLAN: Mutex<Option<Plan>> = Mutex::new(None);
 static STAGE: Mutex<Option<Stage>> = Mutex::new(None);
 
@@ -123,9 +123,9 @@ fn panicked(info: &PanicHookInfo<'_>) {
     end_thread();
 }
 
-/// Acts after a panic of the recorder, by the functions of `plan`. A running COMMAND is waited for, and a COMMAND that
-/// has not run yet is executed without a recording. Returns the exit status of `tr`, unless another program has
-/// replaced this process.
+/// Acts after a panic of the recorder, by the functions of `plan`. A running COMMAND is waited for. A COMMAND that
+/// has not run yet is executed without a recording, if the plan allows that. Returns the exit status of `tr`, unless
+/// another program has replaced this process.
 fn rescue(plan: Plan, stage: Option<Stage>) -> u8 {
     match stage {
         Some(Stage::Runs(child)) => {

@@ -90,17 +90,17 @@ pub struct Scripts {
 struct Wanted {
     path: Vec<u8>,
     runner: Runner,
-    /// Whether another script executes the file in its own shell.
+    /// Whether another script may execute the file in its own shell.
     is_sourced: bool,
 }
 
-/// A script file that a shell has run, and its content.
+/// A file that a shell has run as a script, or that a script may execute, and its content.
 #[derive(Debug)]
 struct Script {
     version: Version,
     content: Content,
-    /// Whether the values of variables are hidden in the script's text, because another script executed the file
-    /// before a shell ran it.
+    /// Whether the values of variables are left out of the script's text, because the file was first seen as one that
+    /// another script may execute.
     hides_values: bool,
 }
 
@@ -120,7 +120,7 @@ enum Content {
     Changed,
     /// The script's file is too long for a trace.
     Long,
-    /// The file contains a NUL byte, so that it is no script.
+    /// The file contains a NUL byte or is no script, so that its text is not stored.
     Binary,
 }
 
@@ -209,8 +209,8 @@ impl Scripts {
                 self.seen.insert(hash, seen.is_doubtful);
                 return seen.new;
             }
-            // The script runs a second time in the batch. The file was changed within one tick of the kernel's clock
-            // around the first run, perhaps between the two runs. So it is uncertain which text each run had.
+            // The script runs a second time in the batch. The file was changed so close to the first run that the
+            // change may have come between the two runs. So it is uncertain which text each run had.
             Some(true) => {
                 self.change(&wanted.path);
                 self.seen.insert(hash, false);

@@ -57,12 +57,12 @@ pub struct Report {
     pub not_executed: Option<Errno>,
     /// The limit of `--timeout` or `--stall` that has ended COMMAND; `None` if none has.
     pub limit: Option<HangLimit>,
-    /// The number of events in the trace file, and the number of events that were lost.
+    /// How many events were written, lost and masked.
     pub tally: Tally,
     /// The error of the write that cut the trace file short, if a write failed.
     pub output_error: Option<tr_format::Error>,
-    /// Whether the output accepted no more data, and a signal or [`LIMIT`](crate::LIMIT) ended the wait for it. `tally`
-    /// is empty then.
+    /// Whether the output accepted no more data, and a signal or [`LIMIT`](crate::LIMIT) ended the wait for it.
+    /// `tally` lacks the last file then.
     pub given_up: bool,
     /// The duration of the recording in ns.
     pub duration: u64,
@@ -72,11 +72,12 @@ pub struct Report {
     pub command_cpu: u64,
     /// The time at which the recording began.
     pub start: Ktime,
-    /// The descendants of COMMAND that were still running at the end of the recording.
+    /// The descendants of COMMAND that still ran when the recording ended, if it ended after COMMAND.
     pub alive: Vec<Alive>,
     /// The method by which the recording was made.
     pub method: Method,
-    /// Whether a program ran without the rights of its setuid or setgid bit, because it was traced.
+    /// Whether a program ran without the rights of its setuid or setgid bit or its file capabilities, because it was
+    /// traced.
     pub took_rights: bool,
     /// The reasons why better methods of recording were refused, best method first.
     pub refusals: Vec<Error>,
@@ -88,8 +89,7 @@ pub struct Report {
     pub symbols: Option<Search>,
     /// The parts of a recording that `--rotate` has divided; `None` if it was not divided.
     pub parts: Option<WrittenParts>,
-    /// The first incomplete one among the files of all parts except the last part; `None` if all these files are
-    /// complete. A file is incomplete if it lacks its end.
+    /// The first file that lacks its end among the files of all parts except the last part; `None` if there is none.
     pub cut: Option<Cut>,
     /// The limit of the trace file's size in bytes that ended the recording; `None` if the recording ended for another
     /// reason.
@@ -275,7 +275,6 @@ struct Session {
     /// The reason why programs cannot set marks (named moments); `None` if they can.
     no_marks: Option<String>,
     before: Before,
-    /// The part of the recording that is being written; without `--rotate`, the whole recording.
     part: RecordingPart,
     /// The parts of the recording, if `--rotate` divides it.
     parts: Option<Parts>,
@@ -289,16 +288,14 @@ struct RecordingPart {
     before: Before,
 }
 
-/// The CPU times and the setup time, in ns, that were spent before a recording, or before a part of a rotated
-/// recording, began.
+/// The times that were spent before a recording, or before a part of a rotated recording, began.
 #[derive(Clone, Copy)]
 struct Before {
-    /// The CPU time in ns that the recorder had used before the recording, or this part of a rotated recording, began.
+    /// The CPU time in ns that the recorder had used before the recording, or this part of it, began.
     recorder: u64,
-    /// The CPU time in ns that the BPF programs had used before the recording, or this part of a rotated recording,
-    /// began.
+    /// The CPU time in ns that the BPF programs had used before the recording, or this part of it, began.
     kernel: u64,
-    /// The time from the start of `tr` to the release of COMMAND, in ns. Only the first part has it.
+    /// The time from the start of `tr` until COMMAND was ready to be released, in ns. Only the first part has it.
     setup: u64,
 }
 
@@ -320,7 +317,7 @@ impl Session {
     fn start(config: &Config, opened: Opened, child: Option<u32>) -> Result<Session, Error> {
         let online = host::online_cpus();
         // A thread reads the facts about the hardware meanwhile, because before Linux 5.18 a read of /proc/cpuinfo
-        // takes 10 ms on hardware.
+        // takes 10 ms outside of virtual machines.
         let reader = std::thread::Builder::new().spawn(host::hardware);
         let (mut started, refusals) = choose::start(config, child, &online)?;
         let extras = started.extras.as_deref().unwrap_or_default();
@@ -406,8 +403,8 @@ impl Session {
         Ok(command)
     }
 
-    /// Records until COMMAND or the followed processes end, or until a signal or the deadline. Returns the report for
-    /// the user.
+    /// Records until COMMAND or the followed processes end, a signal comes, the deadline or the limit of the file's
+    /// size is reached, or a write fails. Returns the report for the user.
     fn run(mut self, config: &Config, command: Option<Running>, signals: &Signals) -> Report {
         let pid = command.as_ref().map(Running::pid);
         self.guard = pid.and_then(|pid| Guard::new(&config.guard, pid));
@@ -691,8 +688,8 @@ impl LastCommand<'_> {
         self.waited = waited.ok();
     }
 
-    /// The facts about the end of a recording that was ended by its limit of size (in bytes). They are collected after
-    /// COMMAND has ended, too.
+    /// The facts about a recording that its limit of size (in bytes) has ended. If COMMAND has ended meanwhile, its
+    /// end is included.
     fn after_limit(&self, limit: u64) -> Full {
         Full {
             limit,
@@ -704,7 +701,7 @@ impl LastCommand<'_> {
     }
 }
 
-/// The end of a recording: its time, and the reason for it.
+/// The reason for the end of a recording.
 struct End {
     reason: EndReason,
     /// The limit of the trace file's size in bytes, if it ended the recording.
@@ -712,6 +709,7 @@ struct End {
 }
 
 /// Writes the first events of a trace file, before any batch: the clocks, the machine's counters, and `events`.
+/// Returns the sampler `machine`.
 fn begin_file(
     mut machine: Sampler,
     output: &Output,

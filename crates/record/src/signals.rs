@@ -135,10 +135,11 @@ impl Signals {
         }
     }
 
-    /// Passes on the signals that were sent to `tr` alone. Returns true if one of them would have ended `tr`. A signal
-    /// that `tr` ignored is passed on as well, because COMMAND may have a handler by now. A signal from the terminal
-    /// (SI_KERNEL) is not passed on: COMMAND has got it already, with the whole foreground process group. `source`
-    /// recognizes signals that a process has sent both to `tr` and to COMMAND.
+    /// Passes the signals that were sent to `tr` alone on to COMMAND. Returns true if any signal has come, passed on
+    /// or not, that would have ended `tr`. A signal that `tr` ignored is passed on as well, because COMMAND may have
+    /// a handler by now. A signal from the terminal (SI_KERNEL) is not passed on unless COMMAND has its own session:
+    /// COMMAND has got it already, with the whole foreground process group. `source` recognizes signals that a
+    /// process has sent both to `tr` and to COMMAND.
     pub fn forward(&self, command: Option<&Running>, source: Option<&dyn Source>) -> bool {
         let to_both = |signal| source.is_some_and(|source| source.sent_to_both(signal));
         let mut any = false;

@@ -15,7 +15,8 @@ const END: u64 = 16 << 10;
 /// frame.
 const INDEX: u64 = 1024;
 
-/// The size of the trace file so far. The writing thread updates it and the recording thread reads it.
+/// The size of the trace file so far, and the events on their way to it. The recording thread notes the events that
+/// it sends, and the writing thread the flushes.
 #[derive(Debug, Default)]
 pub struct Size {
     /// The number of bytes that the trace file had at its last flush.

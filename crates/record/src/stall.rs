@@ -22,7 +22,7 @@ pub struct Stall {
     /// Whether a signal to `tr` has come since COMMAND ended.
     signalled: bool,
     pause: Duration,
-    /// The function that is called once, when the wait for the output has lasted for [`LONG`].
+    /// The function that is called once, when COMMAND has ended and the wait for the output has lasted for [`LONG`].
     on_long: Option<fn()>,
 }
 

@@ -1,4 +1,5 @@
-//! Searches for the functions of the frames in recorded stacks after COMMAND's end, by a separate process.
+//! Searches for the functions of the frames in recorded stacks, by a separate process: at the end of a recording, or
+//! later for `tr symbolize`.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};

@@ -34,12 +34,12 @@ pub struct Untraced {
     pub output_error: Option<Error>,
 }
 
-/// Runs COMMAND without tracing, and writes a trace file with the reason why nothing was traced. If `tr` cannot fork a
-/// process or wait for one, it executes COMMAND in its own place.
+/// Runs COMMAND without tracing, and writes a trace file with the reason why nothing was traced. If memory is short,
+/// or `tr` cannot fork a process or receive signals, it executes COMMAND in its own place.
 ///
 /// # Errors
-/// COMMAND has not run. If only the output cannot be written, COMMAND runs, and [`Untraced::output_error`] has the
-/// reason.
+/// COMMAND has not run, unless the error is [`Error::Lost`]. If only the output cannot be written, COMMAND runs, and
+/// [`Untraced::output_error`] has the reason.
 pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> {
     let descriptors = command::inherited_descriptors();
     inherited::own_actions();
@@ -99,8 +99,8 @@ pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> 
     })
 }
 
-/// Executes COMMAND in place of `tr`, and returns the error if that fails. The trace file then has only its header and
-/// lacks its end.
+/// Executes COMMAND in place of `tr`, and returns the error if that fails. A trace file that was begun then has only
+/// its header and lacks its end.
 fn become_command(program: &Program) -> Error {
     let (errno, _) = program.exec(None);
     Error::Command(errno.into())

@@ -9,7 +9,7 @@ pub trait Watcher: Send {
     fn sched(&mut self, event: &SchedEvent);
     fn life(&mut self, event: &LifeEvent);
     /// Notes that the watcher has received all events before this time. The writing thread calls this function about
-    /// every 0.7 s.
+    /// every 0.7 s, or every 30 s in a light recording.
     fn until(&mut self, time: Ktime);
 }
 

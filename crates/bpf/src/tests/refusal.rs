@@ -179,8 +179,7 @@ fn status_is_read_as_the_kernel_writes_it() {
     assert!(!status.root && !status.no_new_privs && !status.seccomp);
 }
 
-/// If a remedy helps only this one recording, its text repeats the recording's command line. Other remedies do not
-/// repeat the command line.
+/// Tests that a remedy that helps only this one recording repeats its command line, and that other remedies do not.
 #[test]
 fn remedies_that_record_repeat_the_command_line() {
     let (missing, limit) = (NEITHER, 64 << 10);

@@ -1,5 +1,5 @@
-//! Finds out whether any of COMMAND's processes is active: whether one has used CPU time, executed a program, ended, or
-//! read or written bytes.
+//! Finds out whether any of COMMAND's processes is active: whether one has begun, used CPU time, executed a program,
+//! ended, or read or written bytes.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -11,7 +11,8 @@ use crate::proc::{self, Id};
 /// are allowed because a timer may wake the event loop of an idle program through an eventfd, which moves 8 bytes each
 /// time.
 const WAKE_BYTES: u64 = 16;
-/// The CPU time that all processes of COMMAND may use together while they still count as inactive.
+/// The CPU time that all processes of COMMAND may use together while they still count as inactive, besides 1 % of the
+/// time for which they have been inactive.
 const SLACK: Duration = Duration::from_millis(50);
 
 /// The counters of a process of COMMAND, as the guard read them in one examination.
@@ -21,8 +22,8 @@ struct Seen {
     program: (u64, u64),
     /// The CPU time of the examined process in nanoseconds.
     cpu: u64,
-    /// The number of bytes that the process has read and written. If the kernel hides that number, it is the number of
-    /// the process's slices of CPU time.
+    /// The number of bytes that the process has read and written. If the kernel hides that number, each of the
+    /// process's slices of CPU time counts as 17 bytes.
     bytes: u64,
     /// The number of bytes that the process's TCP connections have received and sent. It is `None` while other
     /// activity is seen, because reading it takes several system calls for each descriptor.
@@ -64,8 +65,8 @@ impl Activity {
         changed.map_or(Duration::ZERO, |(_, at)| at.elapsed())
     }
 
-    /// Examines whether these processes of COMMAND have been active until the time `now`. `root` is COMMAND's first
-    /// process.
+    /// Examines whether these processes of COMMAND have been active between the previous examination and the time
+    /// `now`. `root` is COMMAND's own process; while it is stopped, the time does not count.
     pub fn look(&mut self, now: Instant, root: Id, processes: &[Id]) {
         let mut threads = HashMap::new();
         let mut seen = HashMap::new();

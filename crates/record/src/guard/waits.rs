@@ -91,8 +91,8 @@ fn process(id: Id, all: &Processes, activity: &Activity, is_own: bool) -> Option
     })
 }
 
-/// The wait of a process, and the id of the thread that waits. This thread is the first one of the process, unless only
-/// another thread waits for something outside of the process.
+/// The wait of a process, and the id of the thread that waits: the main thread, or another thread if only that one
+/// waits for something outside of the process.
 fn wait_of(id: Id, all: &Processes) -> (HangWait, Id) {
     let first = thread_wait(id, id, all);
     if is_outside(&first) {
@@ -194,7 +194,7 @@ fn is_lock(operation: u64) -> bool {
     i32::try_from(operation).is_ok_and(|operation| [libc::F_SETLKW, OFD].contains(&operation))
 }
 
-/// The wait of a process in a system call that only older architectures have, such as open(2) or poll(2).
+/// The wait of a process in a system call that x86-64 has and newer architectures lack, such as open(2) or poll(2).
 #[cfg(target_arch = "x86_64")]
 fn legacy(id: Id, number: i64, [first, second]: [u64; 2], all: &Processes) -> HangWait {
     match number {
@@ -298,7 +298,7 @@ fn selected(id: Id, count: u64, address: u64) -> Vec<Wanted> {
         .collect()
 }
 
-/// The descriptors that were added to an epoll descriptor.
+/// The descriptors that were added to an epoll descriptor, each taken as one to read.
 fn registered(id: Id, descriptor: u64) -> Vec<Wanted> {
     let text = std::fs::read_to_string(format!("/proc/{id}/fdinfo/{descriptor}"));
     let text = text.unwrap_or_default();

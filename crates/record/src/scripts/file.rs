@@ -1,5 +1,6 @@
-//! Reads a script's file that a recorded process has opened by its path. Reading never waits, nothing but a regular
-//! file is opened, and only what the process itself could read is read.
+//! Reads a script's file that a recorded process has opened by its path, and names in directories. Reading waits for
+//! nothing but a local disk, nothing but regular files and directories is opened, and only what the process itself
+//! could read is read.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -134,7 +135,7 @@ impl Version {
 #[derive(Debug)]
 pub struct Reader {
     uid: u32,
-    /// The id of the mount that is the recorder's own root directory.
+    /// The id of the mount whose root is the recorder's own root directory.
     root_mount: Option<u64>,
     /// Whether the file system of each mount is a local one, by the mount's id and device.
     mounts: HashMap<(u64, (u32, u32)), bool>,
@@ -150,8 +151,8 @@ impl Reader {
     }
 
     /// Reads the contents of the script file at a path. A file that is longer than the longest recorded script is not
-    /// read, and only its [`Version`] is returned. `None` if `is_wanted` refuses the version, if the task could not
-    /// read the file, or if `tr` may not read it.
+    /// read, and only its [`Version`] is returned. `None` if `is_wanted` refuses the version, if the task or `tr` may
+    /// not read the file, if it is on no local file system, or if it changes during the read.
     ///
     /// For a task in another mount namespace, or with another root directory, nothing is read: such files can be
     /// reached only through the task's directory in `/proc`, which is gone when a short script has ended.

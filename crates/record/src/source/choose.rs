@@ -1,5 +1,5 @@
-//! Chooses the source of the events: the requested one, or the best one that works here and does not change
-//! what COMMAND does.
+//! Chooses the source of the events: the requested one, or the best one that works here. ptrace(2), which can change
+//! what COMMAND does, is chosen only if the settings allow that.
 
 use tr_bpf::Refusal;
 use tr_format::event::CpuId;

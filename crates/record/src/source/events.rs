@@ -31,7 +31,7 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// Adds an event to the events that wait for the writer, if there is room.
+    /// Adds an event to the events that wait for the writer, or counts it as lost if there is no room.
     pub fn push(&mut self, time: Ktime, kind: LifeKind) {
         let strings = match &kind {
             LifeKind::Exec(exec) => exec.argv.bytes.len() + exec.filename.len(),
@@ -74,8 +74,8 @@ impl Waiting {
         self.push(time, LifeKind::Fork(fork));
     }
 
-    /// Adds the event of an exec to the waiting events. For a shell with a script in a file, `runner` has the user, the
-    /// group and the root directory of the task.
+    /// Adds the event of an exec to the waiting events. For a shell with a script, `runner` has the user, the group
+    /// and the root directory of the task.
     pub fn exec(&mut self, time: Ktime, exec: Exec, runner: Option<Runner>) {
         let at = self.events.len();
         self.push(time, LifeKind::Exec(exec));
@@ -101,8 +101,8 @@ impl Waiting {
         self.push(time, LifeKind::Account(account));
     }
 
-    /// Adds the event that a task has ended to the waiting events. The first thread of a process must be added after
-    /// all of its other threads, because the end of the first thread is stored as the end of the process.
+    /// Adds the event that a task has ended to the waiting events. The main thread of a process must be added after
+    /// all of its other threads, because its end is stored as the end of the process.
     pub fn end(&mut self, time: Ktime, task: Task, status: Option<u32>) {
         let end = TaskEnd {
             tid: tid(task.0),

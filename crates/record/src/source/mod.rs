@@ -1,5 +1,6 @@
-//! Defines the sources of a recording's events. A source collects events on the recorder's main thread, and the
-//! writing thread converts them. Each method of recording has a folder or file in this module; `choose` chooses one.
+//! Defines the sources of a recording's events. A source collects events on the recorder's main thread, or on its own
+//! one, and the writing thread converts them. Each method of recording has a folder or file in this module; `choose`
+//! chooses one.
 
 pub mod bpf;
 pub mod choose;
@@ -51,8 +52,8 @@ pub trait Source {
     /// Begins the recording of events, before COMMAND is released.
     fn begin(&mut self, _start: Ktime) {}
 
-    /// Returns events with the sums that the kernel has added up since the last call of this function, for example the
-    /// number and the time of system calls. A source without such sums returns none.
+    /// Returns events with the sums that the kernel has added up since the last call of this function, for example
+    /// the number and the bytes of requests to disks. A source without such sums returns none.
     fn sums(&mut self) -> Vec<LifeEvent> {
         Vec::new()
     }
@@ -92,7 +93,8 @@ pub trait Source {
         false
     }
 
-    /// Whether the source has seen COMMAND stop, although no wait of `tr` reports the stop.
+    /// Whether COMMAND is stopped, as far as the source has seen. For a traced COMMAND no wait of `tr` reports the
+    /// stop.
     fn has_stopped_command(&self) -> bool {
         false
     }
@@ -103,7 +105,7 @@ pub trait Source {
         false
     }
 
-    /// Whether the source has seen COMMAND stop since the last call of this function.
+    /// Whether the source has seen a new stop of COMMAND since the last call of this function.
     fn take_stop(&self) -> bool {
         false
     }
@@ -157,7 +159,7 @@ pub struct PartEvents {
 /// The clock `CLOCK_MONOTONIC` of a process that is in another time namespace than the recorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProgramClock {
-    /// The id of the process in the kernel, and its id in its own pid namespace.
+    /// The id of the process in the first pid namespace, and its id in its own pid namespace.
     pub pids: [u32; 2],
     /// The nanoseconds that the process's time namespace adds to the kernel's clock.
     pub offset: i128,
@@ -199,9 +201,11 @@ pub struct Started {
     /// nothing.
     pub listen: Option<Listen>,
     pub scope: Scope,
-    /// The id of COMMAND's process in the first pid namespace; `None` without a COMMAND.
+    /// The id of COMMAND's process: in the first pid namespace if BPF programs record it, otherwise in `tr`'s own
+    /// one; `None` without a COMMAND.
     pub root: Option<u32>,
-    /// How the source obtains each kind of fact; `None` if the kernel itself takes the times of all events.
+    /// How the source obtains each kind of fact; `None` for BPF programs that `tr` itself has attached, unless the
+    /// recording is light.
     pub origin: Option<Origin>,
     /// The numbers of the kinds of optional facts ([`Extra`](tr_format::meta::Extra)) that this source records.
     pub extras: Option<Vec<u8>>,

@@ -104,8 +104,7 @@ fn a_flood_is_cut() {
     assert_eq!((reader.count.stored, reader.count.too_many), (MARKS, 2));
 }
 
-/// Tests the marks (moments that a program names) of a program in another time namespace, where programs read another
-/// clock.
+/// Tests the marks of a program in another time namespace, where programs read another clock.
 #[test]
 fn marks_of_another_time_namespace_have_the_kernels_times() {
     let (start, end) = (Ktime(1_000), Ktime(9_000));
@@ -117,8 +116,8 @@ fn marks_of_another_time_namespace_have_the_kernels_times() {
     let clock = |pids: [u32; 2], offset: i128| ProgramClock { pids, offset };
     clocks.take(clock([70, 7], 100_000));
     // The process whose clock is known has the pid 70 for the kernel and the pid 7 in its own pid namespace. The time
-    // of a mark (named moment) with another pid, or without a pid, is read by the same clock, because no other known
-    // clock gives a time inside the recording.
+    // of a mark with another pid, or without a pid, is read by the same clock, because no other known clock gives a
+    // time inside the recording.
     for pid in [Some(70), Some(7), Some(8), None] {
         assert_eq!(of(&clocks, pid, 102_000), Some(2_000), "{pid:?}");
     }
@@ -139,8 +138,8 @@ fn marks_of_another_time_namespace_have_the_kernels_times() {
     assert_eq!(of(&clocks, Some(90), 1_000), Some(6_000));
 }
 
-/// Tests that the time offsets (clocks) of ended processes are forgotten, even if their pids are used again and if far
-/// more processes end than can be remembered at once.
+/// Tests that the clocks of ended processes are forgotten, even if their pids are used again and if far more
+/// processes end than can be remembered at once.
 #[test]
 fn clocks_of_ended_processes_are_forgotten() {
     let mut clocks = Clocks::new(500);
@@ -159,13 +158,13 @@ fn clocks_of_ended_processes_are_forgotten() {
         clocks.forget_ended();
     }
     assert!(clocks.processes.is_empty() && clocks.ended.is_empty());
-    // The time offsets of these processes are forgotten. So marks (named moments) of these processes are taken for
-    // times of the recorder's clock.
+    // The clocks of these processes are forgotten, so the times of their marks are taken for times of the recorder's
+    // clock.
     for pid in [1_000, 7] {
         assert_eq!(of(&clocks, pid), Some(101_500), "{pid}");
     }
-    // The process with the pid 70 ends. A new process gets the pid 70 before the recorder forgets the time offset
-    // (clock) of the ended process.
+    // The process with the pid 70 ends. A new process gets the pid 70 before the recorder forgets the clock of the
+    // ended process.
     clocks.take(clock([70, 7]));
     clocks.end(Tgid(70));
     clocks.take(clock([70, 8]));

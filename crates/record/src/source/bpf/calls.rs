@@ -1,4 +1,4 @@
-//! Reads once a second the sums of system calls (for each process and kind of call) that the BPF programs make.
+//! Reads once a second the sums of system calls, which BPF programs make for each process and kind of call.
 
 use std::time::{Duration, Instant};
 

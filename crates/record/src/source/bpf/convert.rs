@@ -1,5 +1,5 @@
-//! Converts wire events (sent by the BPF programs) to stored events (kept in the trace), with one function
-//! for each kind. No other module knows both forms.
+//! Converts wire events (sent by the BPF programs) to stored events (kept in the trace), with one function for each
+//! kind. Only sums (`calls`, `devices`, `others`) are converted in their own modules.
 
 use std::sync::Arc;
 
@@ -444,8 +444,8 @@ fn outsider(event: wire::Outsider) -> LifeKind {
     }))
 }
 
-/// Converts the BPF programs' event about a container. The container's id and names are added later, when the runtime
-/// is executed.
+/// Converts the BPF programs' event about a container. A second event, which the recorder makes from the exec of the
+/// runtime, has the container's id and names.
 fn container(event: wire::Container) -> LifeKind {
     LifeKind::Container(Box::new(Container {
         tid: Tid(event.tid),
@@ -531,7 +531,8 @@ fn dns_query(event: &wire::Dns) -> Option<LifeKind> {
     })))
 }
 
-/// Converts the BPF programs' event about a DNS answer; `None` if the message is no answer.
+/// Converts the BPF programs' event about a DNS answer; `None` if the message is a query. An answer that cannot be
+/// parsed is kept without its contents.
 fn dns_answer(event: &wire::Dns) -> Option<LifeKind> {
     let message = dns::parse(message(event));
     if message.as_ref().is_some_and(|message| !message.is_answer) {

@@ -24,8 +24,8 @@ impl Devices {
         }
     }
 
-    /// The events for all block devices that have completed requests since the last reading. The events lack
-    /// the names of the devices.
+    /// The events for all block devices that were busy or have completed requests since the last reading. The events
+    /// lack the names of the devices.
     pub fn read(&mut self, devices: Vec<(u32, wire::BlockDevice)>, now: Ktime) -> Vec<LifeEvent> {
         let mut events = Vec::new();
         for (number, sums) in devices {

@@ -1,6 +1,6 @@
 //! Implements the loader: a `tr` that sudo runs for another `tr` that may not load BPF programs. The loader attaches
-//! the programs, sends their descriptors over its standard input, which is a socket, and ends. The loader accepts only
-//! numbers: it opens no file and executes no program for the other `tr`.
+//! the programs and sends their descriptors over its standard input, which is a socket. It ends when the other `tr`
+//! closes the socket. The loader accepts only numbers: it opens no file and executes no program for the other `tr`.
 //!
 //! Before the loader reads the request, it becomes the user who called sudo, and keeps only the capabilities for BPF.
 
@@ -96,8 +96,7 @@ pub fn serve(confine: impl FnOnce()) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Waits until this user's other loaders have ended, and then takes the lock that keeps further loaders waiting. The
-/// lock ends when the returned file is closed.
+/// Waits until no other loader of this user has the lock, and takes it. The lock ends when the returned file is closed.
 fn lock(user: Uid) -> Result<File, Errno> {
     let mut file = OpenOptions::new();
     file.read(true).write(true).create(true).mode(0o600);

@@ -57,7 +57,8 @@ pub const OWN_MEMORY: u64 = 40 << 20;
 struct Bpf {
     tracer: Tracer,
     sink: Sink,
-    /// The reader of the sums of requests to block devices; `None` if this kernel lacks the tracepoints for them.
+    /// The reader of the sums of requests to block devices; `None` if they are not recorded, and before the recording
+    /// begins.
     devices: Option<Devices>,
     /// The reader of the sums of system calls (for each process and kind of call); `None` if they are not recorded.
     calls: Option<Calls>,
@@ -222,7 +223,7 @@ fn living(tasks: &[wire::Snapshot], scope: &Scope, argv_limit: u32) -> Vec<LifeE
         };
         convert::snapshot(task, argv)
     };
-    // A thread that is not recorded gets a snapshot only if it is the first thread of its process. The name of any
+    // A thread that is not recorded gets a snapshot only if it is the main thread of its process. The name of any
     // other such thread is stored at the first event that involves both the thread and a recorded task.
     let has_snapshot = |task: &&wire::Snapshot| {
         task.followed != 0 || task.tid == task.tgid || *scope == Scope::All
@@ -421,8 +422,6 @@ impl Bpf {
 }
 
 impl Source for Bpf {
-    /// A descriptor that becomes readable when a CPU's buffer for scheduling events (slots), or one of the BPF
-    /// programs' rings, is half full.
     fn ready(&self) -> Option<BorrowedFd<'_>> {
         Some(self.tracer.ready())
     }
@@ -519,8 +518,8 @@ impl Source for Bpf {
         Box::new(self.sink.take())
     }
 
-    /// Collects events from the buffers (slots and rings) of the BPF programs until the last switch-out of COMMAND's
-    /// process has arrived.
+    /// Collects events from the buffers (slots and rings) of the BPF programs until the last event of COMMAND's
+    /// process has arrived ([`Sink::root_done`]), at most for the time [`LAST_SWITCH`] or [`LAST_TOTALS`].
     fn drain_command(&mut self) {
         let latest = match self.totals {
             Some(_) => Instant::now() + LAST_TOTALS,

@@ -162,7 +162,7 @@ pub struct NamedThreads(HashMap<(Tgid, Comm), (Ktime, Threads)>);
 impl NamedThreads {
     /// Adds an unrecorded thread to the list of threads with the same process and name, which one later event names
     /// together. Returns false if the thread needs an event of its own. This is so for the first thread with a name,
-    /// and for a thread that was started after that first one was named.
+    /// for a thread that was started after that first one was named, and if the list is full.
     pub fn take(&mut self, time: Ktime, task: &Outsider) -> bool {
         let key = (task.tgid, task.comm);
         let Some((first, threads)) = self.0.get_mut(&key) else {

@@ -1,5 +1,5 @@
 //! Collects the records from the buffers (slots and rings) of the BPF programs on the recorder's main thread. This
-//! thread decodes only the records about the end of COMMAND's process.
+//! thread decodes only what it needs at once, for example whether COMMAND's process has ended.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -241,7 +241,8 @@ fn is_runtime(record: &[u8]) -> bool {
     exec.is_some_and(|exec| exec.head.kind() == wire::Kind::LIFE_EXEC && exec.runtime != 0)
 }
 
-/// The used part of a record of the BPF programs: the record without the unused end of its area for arguments.
+/// The used part of a record of the BPF programs: the record without the unused end of its area for arguments, names
+/// or frames.
 fn used_part(record: &[u8]) -> &[u8] {
     let kind = wire::Head::read_from_prefix(record).map_or(wire::Kind(0), |(head, _)| head.kind());
     let (tail, used) = match kind {
@@ -294,7 +295,7 @@ impl RootWatch {
     }
 
     fn done(&self) -> bool {
-        // COMMAND's first thread is not waited for, because the kernel keeps that thread until the recorder has
+        // COMMAND's main thread is not waited for, because the kernel keeps that thread until the recorder has
         // COMMAND's status.
         let others = self.ended.keys().any(|tid| *tid != self.tgid);
         self.group_dead && self.exiting.is_empty() && !others
@@ -321,8 +322,8 @@ impl RootWatch {
                 }
             }
             wire::Kind::LIFE_EXEC if !self.ended.is_empty() => {
-                // If a thread other than the first one executes a program, it gets the first thread's tid. So that tid
-                // belongs to a living task again.
+                // If a thread other than the main thread executes a program, it gets the tid of the main thread. So
+                // that tid belongs to a living task again.
                 let exec = convert::parse::<wire::Exec>(record);
                 if let Some(exec) = exec.filter(|exec| exec.old_tid != exec.tid) {
                     self.ended.remove(&exec.tid);

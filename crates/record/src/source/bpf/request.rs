@@ -6,8 +6,7 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 /// The bytes with which the messages between `tr` and the loader begin in this version.
 const MAGIC: [u8; 8] = *b"trload06";
-/// The largest number of processes to follow in a request to the loader. The map of the BPF programs for these
-/// processes has the same number of entries.
+/// The largest number of processes to follow in a request to the loader.
 const MOST_TARGETS: usize = 4096;
 /// The number of 64-bit words in a set of CPUs that has a bit for each CPU.
 const CPU_WORDS: usize = wire::MAX_CPUS / 64;
@@ -186,7 +185,7 @@ pub struct Reply {
     kernel_shown: u32,
     calls: u32,
     samplers: u32,
-    /// The number of perf events and links that call the BPF programs for sampling stacks.
+    /// The number of perf events and links that call the BPF programs that record stacks.
     callers: u32,
     reason_len: u32,
     reason: [u8; 512],

@@ -1,5 +1,5 @@
-//! Uses BPF programs that were attached by the loader, a `tr` that sudo runs. This `tr` itself has
-//! no right to load programs, but may read their memory and their iterators.
+//! Uses BPF programs that were attached by the loader, a `tr` that sudo runs. This `tr` itself has no right to load
+//! programs, but may read their memory and, on most kernels, their iterators.
 
 use std::io::{ErrorKind, Read};
 use std::os::fd::OwnedFd;

@@ -79,8 +79,8 @@ impl Totals {
             return;
         }
         let (time, before) = (host::now(), cpu_time());
-        // The totals of CPU time of ended tasks come first. Some of these tasks are still zombies, and the next call
-        // (`read`) returns newer totals for them.
+        // The totals of CPU time of ended tasks come first. Some of these tasks are still zombies, and the call of
+        // `read` below returns newer totals for them.
         let ended = sink.ended(Ktime(time.0.saturating_sub(DROPPED)));
         let mut events: Vec<_> = ended.iter().map(|total| event(total, time)).collect();
         events.extend(self.read(tracer, time));

@@ -45,8 +45,8 @@ const TRACEME: u32 = 0;
 const ATTACH: u32 = 16;
 const SEIZE: u32 = 0x4206;
 
-/// Installs the seccomp filter that announces calls of ptrace(2) in COMMAND's process before its exec. Returns the
-/// listener for the announcements, which closes on exec.
+/// Installs the seccomp filter that announces calls of ptrace(2), and of clone(2) with CLONE_UNTRACED, in COMMAND's
+/// process before its exec. Returns the listener for the announcements, which closes on exec.
 ///
 /// The kernel allows the filter to an ordinary user only with `no_new_privs`, by which COMMAND gains no rights by an
 /// exec. A task that an ordinary user traces gains no rights anyway.

@@ -77,8 +77,8 @@ struct Ptrace {
     root: Id,
 }
 
-/// Begins to trace COMMAND by ptrace(2). `child` is the pid of COMMAND's process, which the recorder has started in a
-/// stopped state. If `child` is `None`, the recorder started no process, and the result is an error.
+/// Begins to trace COMMAND by ptrace(2). `child` is the process that was forked for COMMAND and waits for its
+/// release. Without such a process the result is an error.
 pub fn start(config: &Config, child: Option<u32>) -> Result<Started, Error> {
     let root = command_alone(config, child)?;
     let shared = Arc::new(Shared::default());

@@ -73,7 +73,7 @@ pub fn sender(id: Id) -> Result<Id, Errno> {
     }
 }
 
-/// Whether a task is a thread of the calling process.
+/// Whether the task `id` is a thread of the process `process`.
 pub fn is_thread_of(process: Id, id: Id) -> bool {
     // SAFETY: signal 0 is only checked, not sent.
     unsafe { libc::syscall(libc::SYS_tgkill, process, id, 0) == 0 }

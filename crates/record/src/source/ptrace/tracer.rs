@@ -57,7 +57,7 @@ pub struct State {
     adopted: HashMap<Id, Id>,
     /// The thread that answers the announced calls of ptrace(2); `None` if COMMAND announces none.
     pub calls: Option<JoinHandle<()>>,
-    /// Whether another thread waits until the tracer has handled the next stop or end of a tracee.
+    /// Whether another thread waits for a notification that the tracer has handled a stop or an end.
     pub awaited: bool,
     /// Whether the tracer's thread has to end now, because the recording is over.
     pub stop: bool,
@@ -77,7 +77,7 @@ pub struct State {
     news: Option<Arc<EventFd>>,
     /// The processes for which an event already says that they make children which cannot be traced (CLONE_UNTRACED).
     lost_children: HashSet<Id>,
-    /// The last signal that another process sent to COMMAND, and its time.
+    /// The last signal to COMMAND that the recorder has not sent itself, and its time.
     pub signal: Option<(i32, std::time::Instant)>,
     /// The largest number of bytes of a program's argument vector that are recorded.
     argv_limit: u32,
@@ -214,7 +214,7 @@ impl State {
         }
     }
 
-    /// Notes a signal to COMMAND, if another process than the recorder has sent it.
+    /// Notes a signal to COMMAND, unless the recorder itself has sent it.
     fn signalled(&mut self, id: Id, signal: i32) {
         // SIGCHLD comes from the end of a child, and the recorder passes no SIGCHLD on.
         if signal == libc::SIGCHLD {
@@ -576,8 +576,8 @@ impl State {
         };
         let same: Vec<_> = threads.iter().filter(|(it, _)| is_same(*it)).collect();
         // If the totals of a thread are missing although its end was not reported, the thread has just executed a
-        // program and got the tid of the first thread. The totals that were read for that tid may then belong to either
-        // thread. So no totals of this process are recorded.
+        // program and got the tid of the main thread. The totals that were read for that tid may then belong to
+        // either thread. So no totals of this process are recorded.
         let totals: Option<Vec<_>> = same
             .iter()
             .map(|((id, _), totals)| Some((*id, (*totals)?)))

@@ -23,8 +23,8 @@ use super::sys::{self, Next};
 use crate::proc::Id;
 use crate::urgency;
 
-/// The number of tracees from which on the tracer waits for the signals of its tracees (SIGCHLD). With fewer tracees
-/// the tracer waits for any of them by waitid(2).
+/// The number of tracees from which on the tracer waits for the signals of its tracees (SIGCHLD). With fewer than
+/// [`FEW`] it waits again for any of them by waitid(2).
 const MANY: usize = 256;
 const FEW: usize = 128;
 /// The tracer first asks the kernel whether new tasks, and the tasks that forked last, have stopped or ended: at most
