@@ -10,9 +10,9 @@ use crate::Lifetime;
 
 /// The largest number of bytes of a list of functions that are read. The rest of a longer list is ignored.
 const LONGEST: u64 = 128 << 20;
-/// The flags with which a text list of functions is opened: `O_NOFOLLOW | O_NONBLOCK`, by their numbers on x86-64.
-/// The flags are needed because another user can put a link or a fifo at the list's path in /tmp.
-const FLAGS: i32 = 0o400_000 | 0o4000;
+/// The flags with which a text list of functions is opened. They are needed because another user can put a link or a
+/// fifo at the list's path in /tmp.
+const FLAGS: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK;
 /// The longest time between two ticks of a kernel's clock in ns (CONFIG_HZ_100). A changed file gets the time of the
 /// last tick as its time stamp, so the stamp can be up to this much too early.
 const TICK: u64 = 10_000_000;
