@@ -76,11 +76,10 @@ fn mask_secrets(args: &Args) -> Done {
 }
 
 fn write(trace: &Trace, mut redactor: Redactor, args: &Args) -> Result<(Copied, u64), Error> {
-    let in_command = redactor.find_in_command(&trace.meta().command).len();
     let mut addresses = args.mask_addresses.then(Addresses::default);
     let files = (args.output.as_path(), args.file.as_path(), args.force);
     let copying = Copying::Masked(&mut redactor, addresses.as_mut());
     let copied = copy::whole(trace, files, copying, [])?;
     let addresses = addresses.map_or(0, |addresses| addresses.masked());
-    Ok((copied, redactor.masked() + (in_command + addresses) as u64))
+    Ok((copied, redactor.masked() + addresses as u64))
 }

@@ -147,12 +147,13 @@ impl Redactor {
         let Some(masks) = self.masks(&args.join(&0), &args, false) else {
             return command.to_vec();
         };
-        let masked = |(at, arg): (usize, &&[u8])| {
+        let mut masked = Vec::new();
+        for (at, arg) in args.iter().enumerate() {
             let mut bytes = Vec::new();
-            masks.copy(at, arg, &mut bytes);
-            bytes
-        };
-        args.iter().enumerate().map(masked).collect()
+            self.masked += masks.copy(at, arg, &mut bytes);
+            masked.push(bytes);
+        }
+        masked
     }
 
     /// The parts of the arguments that are to be masked, or `None` if there are none. `line` has all arguments with a
