@@ -15,7 +15,7 @@ use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx, Resources, Times, Tree};
 use tr_analyze::{analyze, Options};
 use tr_export::otlp;
-use tr_format::event::{Argv, Comm, Ktime, Tgid, Tid};
+use tr_format::event::{Argv, Comm, CpuId, Ktime, Tgid, Tid};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_insight::steps::Steps;
@@ -205,6 +205,26 @@ fn trees_and_cpus_add_up() {
         let execs = value(&analysis, &ask(), ReportKind::Execs);
         let count: usize = analysis.processes.iter().map(|p| p.execs.len()).sum();
         assert_eq!(execs.as_array().unwrap().len(), count, "{name}");
+    }
+}
+
+/// If the user asks for one CPU, the times of other programs are those on this CPU, too.
+#[test]
+fn one_cpu_has_only_its_own_times() {
+    let ask = Ask {
+        cpu: Some(CpuId(0)),
+        ..ask()
+    };
+    for (name, analysis) in worlds() {
+        let first: Vec<_> = analysis.process_ids().take(1).collect();
+        let recording = Recording::from(analysis);
+        let view = View::new(&recording, &first, "x.bin", &ask);
+        let cpus = ReportKind::Cpus.make(&view).json().unwrap();
+        let rows = cpus["cpus"].as_array().unwrap();
+        assert_eq!(rows.len(), 1, "{name}");
+        if let Some(others) = rows[0]["others_ns"].as_u64() {
+            assert_eq!(sum(&cpus["others"], "on_cpu_ns"), others, "{name}");
+        }
     }
 }
 

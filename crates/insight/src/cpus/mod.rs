@@ -70,6 +70,7 @@ impl CpuTimes {
             own,
             cpus: BTreeMap::new(),
             others: HashMap::new(),
+            only: view.ask.cpu,
         };
         analysis.thread_ids().for_each(|ix| sums.add(ix));
         let CpuSums {
@@ -80,7 +81,6 @@ impl CpuTimes {
         figures.extend(known.map(|(cpu, figures)| (Some(*cpu), *figures)));
         if let Some(only) = view.ask.cpu {
             figures.retain(|cpu, _| *cpu == Some(only));
-            cpus.retain(|cpu, _| *cpu == Some(only));
         }
         for cpu in figures.keys() {
             cpus.entry(*cpu).or_default();
@@ -139,9 +139,15 @@ struct CpuSums<'a> {
     cpus: BTreeMap<Option<CpuId>, Cpu>,
     /// The CPU time in nanoseconds of each process that does not belong to this build.
     others: HashMap<ProcessIx, u64>,
+    /// The only CPU that the user asked for; `None` for all CPUs.
+    only: Option<CpuId>,
 }
 
 impl CpuSums<'_> {
+    fn is_asked(&self, cpu: Option<CpuId>) -> bool {
+        self.only.is_none() || cpu == self.only
+    }
+
     fn process(&self, thread: ThreadIx) -> (ProcessIx, bool) {
         let process = self.analysis.thread(thread).process;
         (process, self.own[process])
@@ -155,6 +161,9 @@ impl CpuSums<'_> {
             match stretch.doing {
                 Bucket::OnCpu(cpu) => {
                     last = cpu;
+                    if !self.is_asked(cpu) {
+                        continue;
+                    }
                     let entry = self.cpus.entry(cpu).or_default();
                     if own {
                         entry.build_ns = entry.build_ns.saturating_add(stretch.length());
@@ -171,7 +180,7 @@ impl CpuSums<'_> {
                         Actor::Thread(thread) => !self.process(thread).1,
                         _ => false,
                     };
-                    if by_others && last.is_some() {
+                    if by_others && last.is_some() && self.is_asked(last) {
                         let entry = self.cpus.entry(last).or_default();
                         entry.preempted += 1;
                         entry.preempted_wait_ns =
