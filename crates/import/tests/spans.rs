@@ -301,6 +301,20 @@ fn times_count_from_where_the_named_processes_agree() {
     );
 }
 
+/// Without a word that names a process, the pids say when the file's times began. Clocks may differ by 20 ms.
+#[test]
+fn times_count_from_where_the_processes_with_the_pids_lived() {
+    let placed = |late: u64| {
+        let span = |pid: u32, from: u64, length: u64| {
+            format!(r#"{{"ph":"X","pid":{pid},"tid":0,"ts":{from},"dur":{length},"name":"work"}}"#)
+        };
+        let spans = [span(2, 5_000, 400_000), span(3, 5_000 + late, 1_400_000)];
+        Placed::new(build(), format!("[{}]", spans.join(",")).as_bytes())
+    };
+    assert_eq!(placed(10_000).places().split(' ').count(), 2);
+    assert_eq!(placed(30_000).places(), "");
+}
+
 #[test]
 fn between_equal_processes_nothing_is_decided() {
     let twice = recording(&[

@@ -173,7 +173,7 @@ impl Origin {
 /// The reason to leave a compiler's call out of the compilation database: for example, the call was only a probe,
 /// failed, or was recorded incompletely. `None` if there is no such reason.
 fn left_out(process: &Process, exec: &ExecSpan, origin: &Origin) -> Option<LeftOut> {
-    if origin.is_probe || exec.argv.args().any(is_scratch) {
+    if origin.is_probe || has_scratch(exec.argv.args()) {
         return Some(LeftOut::Probe);
     }
     match process.status {
@@ -187,11 +187,18 @@ fn left_out(process: &Process, exec: &ExecSpan, origin: &Origin) -> Option<LeftO
     exec.directory.is_empty().then_some(LeftOut::NoDirectory)
 }
 
-/// Whether an argument names a file that only checks of a configuration use, such as autoconf's test files or
-/// `/dev/null`.
-fn is_scratch(arg: &[u8]) -> bool {
-    let name = arg.rsplit(|byte| *byte == b'/').next().unwrap_or(arg);
-    name.starts_with(b"conftest.") || arg == b"/dev/null"
+/// Whether a compiler's arguments name a file that only checks of a configuration use: autoconf's test files, or
+/// `/dev/null` as the source or the product. A build may write the dependencies of a source (`-MF`) to `/dev/null`.
+fn has_scratch<'a>(args: impl Iterator<Item = &'a [u8]>) -> bool {
+    let mut before: &[u8] = b"";
+    for arg in args {
+        let name = arg.rsplit(|byte| *byte == b'/').next().unwrap_or(arg);
+        if name.starts_with(b"conftest.") || arg == b"/dev/null" && before != b"-MF" {
+            return true;
+        }
+        before = arg;
+    }
+    false
 }
 
 /// The last program that a process executed at or before a time; `None` if it had executed none.

@@ -59,7 +59,7 @@ const SYSTEM: [&str; 12] = [
 fn random(word: &str) -> bool {
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let hex = word.bytes().all(|b| b.is_ascii_hexdigit());
-    (digits == word.len() && digits >= 9) || (hex && word.len() >= 8 && digits > 0)
+    hex && word.len() >= 8 && digits > 0
 }
 
 fn replace(re: &Option<Regex>, text: String, by: impl Fn(&Captures<'_>) -> String) -> String {

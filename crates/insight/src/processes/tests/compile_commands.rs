@@ -128,11 +128,13 @@ fn what_is_left_out_is_counted_by_its_reason() {
         process(None, "gcc -c -o conftest.o conftest.c"),
         process(None, "gcc -c -O1 x.c"),
         process(None, "gcc -c -O2 x.c"),
+        process(None, "gcc -c -MD -MF /dev/null y.c"),
+        process(None, "gcc -c -o /dev/null z.c"),
     ]);
     let want = [
         (LeftOut::Failed, 2),
         (LeftOut::Unfinished, 1),
-        (LeftOut::Probe, 1),
+        (LeftOut::Probe, 2),
         (LeftOut::NoDirectory, 1),
         (LeftOut::Cut, 1),
         (LeftOut::Input, 1),
@@ -141,7 +143,10 @@ fn what_is_left_out_is_counted_by_its_reason() {
         (LeftOut::Repeated, 1),
     ];
     assert_eq!(found.left_out, BTreeMap::from(want));
-    assert_eq!(files(&found), [("/w/x.c", Some("x.o"))]);
+    assert_eq!(
+        files(&found),
+        [("/w/x.c", Some("x.o")), ("/w/y.c", Some("y.o"))]
+    );
     assert!(found.entries[0].arguments.contains(&"-O2".to_owned()));
 }
 
