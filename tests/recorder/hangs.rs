@@ -204,7 +204,15 @@ fn terminal() -> Result<(), Failed> {
     ensure(said.contains("reached its limit of 2.00 s:"), || {
         said.clone()
     })?;
-    ends_with(&said, "reads from the terminal")
+    ends_with(&said, "reads from the terminal")?;
+    // Nobody reads what the program writes, so the terminal is soon full.
+    let mut tr = recording(
+        &scratch("full-terminal.bin"),
+        &["--timeout", "2s"],
+        &["sh", "-c", "exec yes 1>&0"],
+    );
+    tr.stdin(Stdio::from(pty.slave.try_clone()?));
+    ends_with(&ended(tr)?, "writes to the terminal, which takes nothing")
 }
 
 /// Tests programs that wait for input to pass on to a child, or for a child's output. Such a program is reported as

@@ -76,14 +76,15 @@ pub enum HangWait {
     Pipe { writes: bool, others: Vec<u32> },
     /// The process waits for bytes, or for room for bytes, in a pipe whose other end only this process itself has.
     OwnPipe,
-    /// The process waits for a terminal, mostly for its input.
-    Terminal,
+    /// The process waits for input from a terminal, or until a terminal takes its output, as after Ctrl-S.
+    Terminal { writes: bool },
     /// The process waits for bytes, or for room for bytes, on a network or local connection.
     Connection {
         /// The address of the other end of the connection; `None` stands for a local socket.
         peer: Option<SocketAddr>,
         /// The processes of this machine that have the other end of the connection, or that listen at its address.
         others: Vec<u32>,
+        writes: bool,
     },
     /// The process opens a FIFO, and waits until another process opens the FIFO's other end.
     Fifo { path: String, writes: bool },
@@ -130,7 +131,7 @@ impl HangWait {
     /// connection. Such a socket is one of a pair with which a runtime wakes its own event loop (asyncio) or talks to a
     /// child (node).
     pub(crate) fn is_own_socket(&self) -> bool {
-        matches!(self, HangWait::Connection { peer: None, others } if others.is_empty())
+        matches!(self, HangWait::Connection { peer: None, others, .. } if others.is_empty())
     }
 }
 

@@ -330,6 +330,15 @@ pub struct Count {
 }
 
 impl Count {
+    /// Adds the counts of another part of a rotated recording.
+    pub fn add(&mut self, other: Count) {
+        self.stored += other.stored;
+        self.no_marks += other.no_marks;
+        self.wrong_times += other.wrong_times;
+        self.too_many += other.too_many;
+        self.unread += other.unread;
+    }
+
     /// A sentence about the marks (named moments) that are missing in the trace; `None` if none are missing.
     pub fn missing(&self) -> Option<String> {
         let parts = [

@@ -129,8 +129,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Adds the counts of another part of a rotated recording, except those of marks. Processes that run in both
-    /// parts count twice.
+    /// Adds the counts of another part of a rotated recording. Processes that run in both parts count twice.
     pub fn add(&mut self, other: &Tally) {
         self.written.bytes += other.written.bytes;
         self.written.frames += other.written.frames;
@@ -142,6 +141,7 @@ impl Tally {
         self.losses += other.losses - other.lost.len() as u64;
         self.cut_arguments.add(&other.cut_arguments);
         self.masked += other.masked;
+        self.marks.add(other.marks);
     }
 
     fn lose(&mut self, event: &LifeEvent) {
@@ -611,6 +611,15 @@ impl Cgroups {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn marks_that_no_part_has_are_counted_over_all_parts() {
+        let (mut tally, mut part) = (Tally::default(), Tally::default());
+        (tally.marks.no_marks, part.marks.no_marks) = (1, 2);
+        part.marks.unread = 7;
+        tally.add(&part);
+        assert_eq!((tally.marks.no_marks, tally.marks.unread), (3, 7));
+    }
 
     #[test]
     fn only_the_first_losses_are_kept() {

@@ -198,13 +198,23 @@ fn words(hang: &Hang, process: &HungProcess, redactor: &Redactor) -> String {
             }
         }
         HangWait::OwnPipe => "waits for a pipe whose other end it has alone".into(),
-        HangWait::Terminal => "reads from the terminal".into(),
-        HangWait::Connection { peer, others } => {
+        HangWait::Terminal { writes: false } => "reads from the terminal".into(),
+        HangWait::Terminal { writes: true } => "writes to the terminal, which takes nothing".into(),
+        HangWait::Connection {
+            peer,
+            others,
+            writes,
+        } => {
+            let what = if *writes {
+                "waits for the reader"
+            } else {
+                "waits for an answer"
+            };
             let at = peer.map_or_else(|| "a local socket".to_owned(), |peer| peer.to_string());
             match (peer, others.as_slice()) {
-                (Some(_), []) => format!("waits for an answer of {at}"),
-                (None, []) => format!("waits for an answer on {at}"),
-                (_, others) => format!("waits for an answer of {} on {at}", of(others)),
+                (Some(_), []) => format!("{what} of {at}"),
+                (None, []) => format!("{what} on {at}"),
+                (_, others) => format!("{what} of {} on {at}", of(others)),
             }
         }
         HangWait::Fifo { path, writes } => {

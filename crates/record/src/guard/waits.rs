@@ -249,7 +249,7 @@ fn first_of(id: Id, wanted: Vec<Wanted>, all: &Processes) -> HangWait {
             HangWait::Poll
         };
     };
-    let is_from_outside = matches!(first, HangWait::Pipe { .. } | HangWait::Terminal);
+    let is_from_outside = matches!(first, HangWait::Pipe { .. } | HangWait::Terminal { .. });
     if wanted.len() == 1 || !is_from_outside || !first.holders().is_empty() {
         return first;
     }
@@ -332,11 +332,11 @@ fn of_descriptor(id: Id, descriptor: u64, writes: bool, all: &Processes) -> Hang
         return pipe(id, &name, writes, all);
     }
     if name.starts_with("socket:") {
-        return of_socket(id, descriptor, all);
+        return of_socket(id, descriptor, writes, all);
     }
     let terminals = ["/dev/pts/", "/dev/tty", "/dev/console"];
     if terminals.iter().any(|start| name.starts_with(start)) {
-        return HangWait::Terminal;
+        return HangWait::Terminal { writes };
     }
     if name.starts_with("anon_inode:") {
         return HangWait::Poll;
@@ -344,11 +344,12 @@ fn of_descriptor(id: Id, descriptor: u64, writes: bool, all: &Processes) -> Hang
     HangWait::File(name)
 }
 
-fn of_socket(id: Id, descriptor: u64, all: &Processes) -> HangWait {
+fn of_socket(id: Id, descriptor: u64, writes: bool, all: &Processes) -> HangWait {
     let Some(socket) = socket(id, descriptor) else {
         return HangWait::Connection {
             peer: None,
             others: Vec::new(),
+            writes,
         };
     };
     let socket = TcpListener::from(socket);
@@ -367,6 +368,7 @@ fn of_socket(id: Id, descriptor: u64, all: &Processes) -> HangWait {
             HangWait::Connection {
                 peer: Some(peer),
                 others,
+                writes,
             }
         }
         (None, _) => {
@@ -375,7 +377,11 @@ fn of_socket(id: Id, descriptor: u64, all: &Processes) -> HangWait {
                 let maker = peers::maker(&socket).filter(|maker| *maker != id);
                 others.extend(maker.map(Id::unsigned_abs));
             }
-            HangWait::Connection { peer: None, others }
+            HangWait::Connection {
+                peer: None,
+                others,
+                writes,
+            }
         }
     }
 }
