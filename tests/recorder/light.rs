@@ -7,10 +7,16 @@ use std::process::Command;
 use libtest_mimic::Failed;
 use serde_json::Value;
 
-use crate::support::{analyze, dump, ensure, info, int, list, record, scratch, text, tr, Test};
+use crate::support::{
+    analyze, dump, ensure, info, int, list, record, report, scratch, text, tr, Test, TR,
+};
 
 pub const TESTS: &[Test] = &[
     ("light_tells_statuses_arguments_and_totals", totals),
+    (
+        "the_times_of_the_machine_are_no_more_than_its_cpus_have",
+        machine,
+    ),
     ("parts_are_readable_alone_and_add_up", parts),
     (
         "a_task_that_ends_while_a_part_begins_is_in_both",
@@ -86,6 +92,32 @@ fn totals() -> Result<(), Failed> {
     ensure(info["facts"]["wakings"] == "absent", || {
         info["facts"].to_string()
     })
+}
+
+/// Each figure of the machine's CPUs is counted once, and idle time is known from the kernel's counters.
+fn machine() -> Result<(), Failed> {
+    let trace = scratch("machine.bin");
+    let out = Command::new(TR)
+        .args(["record", "--light", "-q", "-a", "--duration", "2s", "-o"])
+        .arg(&trace)
+        .output()?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let figures = report(&trace, "machine", &[])?;
+    let cpus = int(&figures, "length_ns") * int(&figures, "cpus");
+    let part = |key: &str| figures[key].as_u64().unwrap_or(0);
+    let sum = part("build_ns") + part("others_ns") + part("idle_ns");
+    // The counters of idle time have ticks of 10 ms, and the recorded tasks also run while they are listed.
+    ensure(sum < cpus + cpus / 5, || figures.to_string())?;
+    let screen = text(&tr(&["analyze"], &trace)?);
+    let idle = part("idle_ns") * 100 / cpus;
+    let line = screen.lines().find(|line| line.starts_with("CPUs "));
+    let line = line.ok_or("no line about the CPUs")?;
+    let shown = line
+        .rsplit("idle ")
+        .next()
+        .and_then(|rest| rest.split(' ').next());
+    let shown: u64 = shown.and_then(|shown| shown.parse().ok()).unwrap_or(0);
+    ensure(shown.abs_diff(idle) <= 10, || format!("{idle} %: {line}"))
 }
 
 /// The files of a recording's parts, in their order.

@@ -448,8 +448,8 @@ impl Switches {
 pub struct CpuFigures {
     /// The time in ns in which no task ran on the CPU, as the recorded switches of the CPU prove.
     pub idle: u64,
-    /// Whether all switches of the CPU are recorded (system-wide), so that `idle` is all of its idle time, except
-    /// in gaps. Otherwise the idle time is not known.
+    /// Whether all switches of the CPU are recorded (system-wide, and not only sums of times), so that `idle` is all of
+    /// its idle time, except in gaps. Otherwise the idle time is not known.
     pub idle_known: bool,
     /// The numbers of switches in which recorded threads left the CPU. The sum over all CPUs equals the sum of the
     /// switches of all processes.

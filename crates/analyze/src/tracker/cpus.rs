@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use tr_format::event::{CpuId, Ktime, Tid};
 
 use super::Tracker;
-use crate::model::CpuFigures;
+use crate::model::{Basis, CpuFigures};
 
 impl Tracker {
     /// Adds to a CPU's idle time what a switch shows. Only a recording of the whole machine shows idle time; in
@@ -80,7 +80,7 @@ impl Tracker {
         let counted = self.cpus.all().filter(|(_, entry)| entry.counted);
         all.extend(counted.map(|(cpu, entry)| (cpu, entry.figures)));
         for figures in all.values_mut() {
-            figures.idle_known = self.system_wide;
+            figures.idle_known = self.system_wide && self.basis == Basis::Events;
         }
         all.into_iter().collect()
     }

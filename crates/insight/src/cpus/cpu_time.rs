@@ -51,8 +51,8 @@ pub fn on_cpu<'a>(
     stretches.chain(samples.filter(|ran| ran.on_cpu > 0))
 }
 
-/// The CPU time of a process's threads that only the kernel's totals show. This time is spread evenly over the time in
-/// which the events do not show the thread's state.
+/// The CPU time of a process's threads that only the kernel's totals show, and neither events nor samples. This time is
+/// spread evenly over the time in which the events do not show the thread's state.
 pub fn on_cpu_by_kernel<'a>(
     analysis: &'a Analysis,
     process: &'a Process,
@@ -60,7 +60,12 @@ pub fn on_cpu_by_kernel<'a>(
     let zero = analysis.meta.start;
     let threads = process.threads.iter();
     threads.flat_map(move |ix| {
+        let samples = analysis.samples_of(*ix).iter();
+        let sampled = samples
+            .map(|sample| sample.on_cpu)
+            .fold(0, u64::saturating_add);
         let ns = analysis.thread(*ix).by_kernel.on_cpu;
+        let ns = ns.saturating_sub(sampled);
         let unknown = move || {
             let timeline = analysis.timeline.iter().filter(move |_| ns > 0);
             let all = timeline.flat_map(|timeline| timeline.of(*ix));

@@ -1,6 +1,6 @@
 //! Divides the time of the CPUs among the build, other tasks, the hypervisor and idle time.
 
-use tr_analyze::machine::Samples;
+use tr_analyze::machine::{samples_are_of_recorded_cpus, Samples};
 use tr_analyze::model::Analysis;
 use tr_analyze::own::Own;
 use tr_format::meta::Scope;
@@ -82,13 +82,19 @@ impl CpuShares {
                 unknown = unknown.saturating_add(times.unknown);
             }
         }
-        let all = analysis.meta.options.cpus.is_empty();
-        let idle_known = all && analysis.machine.cpus.iter().all(|(_, cpu)| cpu.idle_known);
-        let idle = analysis.machine.cpus.iter().map(|(_, cpu)| cpu.idle);
+        let idle = idle_by_events(analysis).or_else(|| {
+            // The counters of the machine are coarse, so they say nothing about a short span.
+            let span = (analysis.start, analysis.end);
+            let samples = Samples::of(analysis);
+            let resolved = samples.resolve(span) && samples_are_of_recorded_cpus(analysis);
+            let used = samples.used(span, build.saturating_add(others));
+            used.filter(|_| resolved)
+                .map(|used| self.whole.saturating_sub(used.all))
+        });
         CpuShares {
             build: self.build.map(|_| build),
             others: self.build.filter(|_| own.is_part()).map(|_| others),
-            idle: idle_known.then(|| idle.fold(0, u64::saturating_add)),
+            idle,
             least: self.least && (!own.is_part() || warnings::is_much(unknown, build)),
             ..self
         }
@@ -168,4 +174,14 @@ impl CpuShares {
         }
         words
     }
+}
+
+/// The sum over all CPUs of the idle time in nanoseconds, as scheduling events show it; `None` if the recording has no
+/// such events of all CPUs.
+fn idle_by_events(analysis: &Analysis) -> Option<u64> {
+    let cpus = &analysis.machine.cpus;
+    let known = !cpus.is_empty() && cpus.iter().all(|(_, cpu)| cpu.idle_known);
+    let all = analysis.meta.options.cpus.is_empty();
+    let idle = cpus.iter().map(|(_, cpu)| cpu.idle);
+    (all && known).then(|| idle.fold(0, u64::saturating_add))
 }
