@@ -349,13 +349,24 @@ fn shell() -> Result<(), Failed> {
         ". '{}/integrations/tr-marks.sh'
         tr_begin 'a \"name\"'
         tr_step inner sh -c 'sleep 0.1; exit 4' || echo $?
+        all() {{ tr_step first true; tr_step second true; }}
+        tr_step all all
         tr_end 'a \"name\"'",
         root().display()
     );
     let out = record(&directory, &["sh", "-c", &script])?;
     ensure(out.stdout == b"4\n", || said(&out))?;
     let found = steps(&directory)?;
-    same(&marks(&found, &["mark"]), &["0 a _name_: -", "1 inner: -"])?;
+    same(
+        &marks(&found, &["mark"]),
+        &[
+            "0 a _name_: -",
+            "1 inner: failed",
+            "1 all: passed",
+            "2 first: passed",
+            "2 second: passed",
+        ],
+    )?;
     slept(&found, "inner", 100)?;
     // A mark is a part of its process's time, so the figures of the process must not be shown as those of the mark.
     let mut analyze = Command::new(TR);
