@@ -36,7 +36,7 @@ pub fn brief_of_text(text: &str) -> Option<&str> {
     brief(last).filter(|brief| *brief != text)
 }
 
-/// The last part of a path, which is the name of the file.
+/// The last part of a path, which is the name of the file; the whole path if it ends with a slash.
 pub fn base(path: &str) -> &str {
     path.rsplit('/')
         .next()
@@ -173,8 +173,8 @@ pub fn is_temporary(file: &str) -> bool {
     stem.len() == 8 && stem.starts_with("cc")
 }
 
-/// The verb on a tool's command line (`clone` of `git clone`), and the arguments after it. The
-/// options in `valued` have their value in the next argument.
+/// The verb on a tool's command line (`clone` of `git clone`), and the arguments after it. The options in `valued`
+/// have their value in the next argument. `None` if the first other argument cannot be a verb.
 pub(crate) fn verb<'a>(rest: &'a [&'a [u8]], valued: &str) -> Option<(String, &'a [&'a [u8]])> {
     let mut at = 0;
     while let Some(arg) = rest.get(at) {

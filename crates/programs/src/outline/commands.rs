@@ -5,7 +5,8 @@ use super::tree::{Command, CommandIx, Link, Outline, Tree};
 use super::words::Word;
 use crate::words;
 
-/// Programs that copy, link or move files: their last argument is made from another argument. Separated by spaces.
+/// Programs that copy, link or move files: the file that their last argument names is made from a file that another
+/// argument names. Separated by spaces.
 const MOVE: &str = "cp install ln mv";
 
 /// The signals with which other processes end a shell, by their names and numbers, separated by
@@ -35,9 +36,9 @@ impl Outline {
         })
     }
 
-    /// Whether a command with this name may make the shell execute a program in its own process, without starting a new
-    /// one. A function that uses `exec` may do so. `eval` and `.` may do so, too, because the text that these two
-    /// commands run is not known.
+    /// Whether a command with this name may make the shell execute a program in its own process, without starting a
+    /// new one. A function that uses `exec` may do so. `eval` and `.` may do so, too, because the text that these two
+    /// commands run is not known. The name `exec` itself gives false: the caller handles that command.
     pub(super) fn may_exec(&self, name: &[u8]) -> bool {
         let mut names: Vec<&[u8]> = vec![name];
         let mut next = 0;

@@ -8,7 +8,7 @@ pub enum Setting {
     #[default]
     Off,
     On,
-    /// The shell has the option set on some paths to this place of the script, but not on all.
+    /// The shell has the option set on some paths to this place of the script but not on all, or this is not known.
     Maybe,
 }
 
