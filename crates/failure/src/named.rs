@@ -22,8 +22,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Describes the failure of a process, and notes whether the kernel killed descendants of this process together
-    /// with it for lack of memory.
+    /// Describes the failure of a process, and notes whether the signal that killed it also killed one of its
+    /// children.
     pub(super) fn uppermost(&self, ix: ProcessIx) -> Failure {
         let children = &self.analysis.process(ix).children;
         Failure {
@@ -52,7 +52,6 @@ impl Finder<'_> {
         }
     }
 
-    /// How a process that failed ended.
     pub(super) fn end(&self, ix: ProcessIx) -> FailureEnd {
         match self.sure.end(self.analysis, ix) {
             FailureEnd::Unstarted {

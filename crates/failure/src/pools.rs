@@ -80,8 +80,8 @@ impl Finder<'_> {
         self.sure.was_stopped_late(ix) || self.is_hung_test(ix)
     }
 
-    /// Whether a process was killed because another child of its parent had failed. The sender of the signal is the
-    /// parent, or a program that also ended the parent.
+    /// Whether a process was probably killed because another child of its parent had failed shortly before. A process
+    /// that a neighbour certainly stopped does not count.
     pub(super) fn was_killed_for_another(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let child = self.analysis.process(ix);
         self.sure.on_purpose(ix, child)
