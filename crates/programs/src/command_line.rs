@@ -169,11 +169,11 @@ fn program_of_file(path: &str) -> ProgramName {
 }
 
 /// The kind and the index of the argument that shows what an interpreter (a shell, Python, …) runs: an option, a text
-/// or a script.
+/// or a script. The index 0 is that of the argument after the interpreter's name.
 #[derive(Clone, Copy, Debug)]
 enum Runs {
-    /// The interpreter has an option that selects what it does ([`Script::mode`]). The value is the
-    /// index of this option among the arguments.
+    /// The interpreter has an option that selects what it does ([`Script::mode`]). The value is the index of this
+    /// option.
     Mode(usize),
     /// The interpreter gets its program as a text, as in `sh -c TEXT`. The value is the index of
     /// the option; the text is the next argument.

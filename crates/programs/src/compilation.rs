@@ -146,7 +146,8 @@ impl<'a> Compilation<'a> {
         })
     }
 
-    /// The output file that the compiler driver makes from this source; `None` if only a default name is given to it.
+    /// The output file that the compiler driver makes from this source; `None` for a linked program without `-o`, for
+    /// a header, and for a source without an extension.
     fn output_of(&self, source: &'a [u8]) -> Option<Cow<'a, [u8]>> {
         if let Some(output) = self.output {
             return Some(output.into());

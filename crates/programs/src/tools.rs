@@ -182,8 +182,8 @@ pub struct KnownProgram {
     /// The test runner whose worker this program is, and the package that contains the program's file; `None` if the
     /// program is no worker.
     pub(crate) worker: Option<Worker>,
-    /// The way in which the program runs several jobs: the option for their number, and their order; `None` if it runs
-    /// no jobs.
+    /// The way in which the program runs several jobs: the option for their number, and their order; `None` if these
+    /// are not known.
     pub jobs: Option<JobTool>,
     pub(crate) change: Option<Change>,
     pub(crate) version: Option<Version>,

@@ -77,8 +77,8 @@ pub(super) enum What {
     Unset,
     /// At this node the shell sets variables. The exit status `$?` stays as it is.
     Assign,
-    /// At this node the shell's exit status becomes this number, as after `exit 4` or `return 4` in
-    /// the script.
+    /// At this node the shell's exit status becomes this number, as after `exit 4` or `return 4`, or 0 as after a
+    /// builtin that cannot fail.
     Status(u32),
     /// At this node `!` negates the shell's exit status: the status becomes 0 because the last command failed, or 1
     /// because the last command succeeded.

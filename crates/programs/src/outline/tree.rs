@@ -137,8 +137,7 @@ pub enum Tree {
         until: bool,
         arm: Box<Arm>,
     },
-    /// A `for` loop of the script. The words over which it runs are stored as a command without a
-    /// name.
+    /// A `for` or `select` loop. The words over which it runs are stored as a command without a name.
     For {
         words: CommandIx,
         body: Box<Tree>,
