@@ -1,4 +1,4 @@
-//! Finds out from exit statuses and signals alone how processes ended.
+//! Finds out from exit statuses, signals and the senders of signals how processes ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 use tr_programs::table::utilities::UtilityUse;
@@ -38,7 +38,7 @@ pub(super) struct ProcessEnds<'a> {
     pub(super) containers: Option<Arena<ProcessIx, Option<&'a Called>>>,
     /// Whether the recorder also recorded the kills for lack of memory, so that any other SIGKILL was sent on purpose.
     pub(super) has_kills: bool,
-    /// For each process that a signal of one of its ancestors ended, the facts about this end.
+    /// For each process that a signal of an ancestor certainly or probably ended, the facts about this end.
     stops: BTreeMap<ProcessIx, Stop>,
     /// The processes that were certainly stopped by another process that is not their ancestor, such as a sibling.
     by_neighbours: BTreeSet<ProcessIx>,
@@ -59,7 +59,7 @@ pub enum FailureEnd {
     /// or of the process that was forked to run the program.
     Unstarted {
         status: u32,
-        /// The name of the program that could not be started, if the shell's command line shows it.
+        /// The name of the program that could not be started, if the text of the shell's script shows it.
         program: Option<String>,
     },
     /// Another program ended the failed process after a time-out.
@@ -201,7 +201,7 @@ impl<'a> ProcessEnds<'a> {
         self.by_neighbours.contains(&ix)
     }
 
-    /// Whether an ancestor of a process ended the process on purpose, so that this end is not a failure.
+    /// Whether an ancestor of a process certainly ended it, and not after a time-out, so that this end is no failure.
     pub(super) fn was_ended(&self, ix: ProcessIx) -> bool {
         let stop = self.stop(ix);
         stop.is_some_and(|stop| stop.is_proven && stop.time_out == TimeOut::No)
@@ -271,8 +271,8 @@ impl<'a> ProcessEnds<'a> {
         }
     }
 
-    /// Whether the signal that killed a process shows a crash. Signals that programs send to end other programs in an
-    /// orderly way show no crash.
+    /// Whether the signal that killed a process shows a crash. SIGKILL and the signals that programs send to end other
+    /// programs in an orderly way show no crash.
     pub(super) fn is_crash(process: &Process) -> bool {
         let signal = exit::killed_by(process.status);
         signal.is_some_and(status::is_crash)
@@ -321,7 +321,7 @@ fn is_bare_fork(process: &Process) -> bool {
 /// searched.
 const DEEP: usize = 1_000;
 
-/// The stop of a process by a signal that one of its ancestors sent.
+/// The stop of a process by a signal that one of its ancestors certainly or probably sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stop {
     /// The words for the sender of the signal that stopped the process.

@@ -104,8 +104,8 @@ impl RankedFailure {
 struct FailureChains {
     /// The chain of failures that the exit statuses show.
     of_command: Vec<ProcessIx>,
-    /// The chain of failures that the exit statuses show, extended by an earlier failure that perhaps led to the
-    /// chain's first one.
+    /// The chain of failures that the exit statuses show, extended by an earlier failure that perhaps led to one of
+    /// these failures.
     linked: Chain,
     /// The chains of failures that a pipeline hid, and then the other chains that also led to COMMAND's failure.
     further: Vec<Vec<ProcessIx>>,

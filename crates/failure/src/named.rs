@@ -13,7 +13,7 @@ use tr_text::phrase::Phrase;
 const COMMAND: usize = 30;
 
 impl Finder<'_> {
-    /// Gives a failure the name of COMMAND if the failed process is COMMAND's process.
+    /// Gives a failure the name of COMMAND, and notes whether COMMAND succeeded, if the process is COMMAND's process.
     pub(super) fn name_command(&self, failure: &mut Failure) {
         if self.root.is_some() && failure.process == self.root {
             let headline = who::headline(&self.analysis.meta);

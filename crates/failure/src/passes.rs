@@ -153,9 +153,9 @@ const UNDOES: &str =
 /// and one more argument.
 const UNDOING: usize = 4;
 
-/// Whether a process undoes what a script has set up, by a word such as "cleanup" at the start of its command line.
-/// Compilers, test runners and other tools with a role are excluded, because such a word can be in the name of their
-/// file (`test_cleanup.py`).
+/// Whether a process undoes what a script has set up, by a word such as "cleanup" or "rm" at the start of its command
+/// line. Compilers, test runners and other tools with a role are excluded, because such a word can be in the name of
+/// their file (`test_cleanup.py`).
 pub(super) fn undoes(process: &Process) -> bool {
     let args = process.argv.args().take(UNDOING);
     let names = args.filter(|arg| !arg.starts_with(b"-") && !arg.contains(&b' '));

@@ -12,9 +12,9 @@ use super::passes::{fails, has_use, passes, soon, Passes, AT_ONCE};
 use tr_insight::processes::exit;
 
 impl Finder<'_> {
-    /// Whether a process is a forked worker that reported a failure to its parent by other means than its exit status,
-    /// as in a pool of workers or in Ansible. The end of such a worker shows no failure: the worker succeeded, or its
-    /// owner stopped the worker when there was no more work.
+    /// Whether a process is a forked worker that may have reported a failure to its parent by other means than its
+    /// status, as in a pool of workers or in Ansible. The end of such a worker shows no failure: the worker succeeded,
+    /// or its owner stopped the worker when there was no more work.
     pub(super) fn is_worker(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         let is_stopped = |parent| {

@@ -37,7 +37,7 @@ impl std::fmt::Display for ScriptLine {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
     pub place: ScriptLine,
-    /// The failed statement as it is written in the script, on one line.
+    /// The failed statement as it is written in the script, perhaps on several lines.
     pub text: String,
 }
 
