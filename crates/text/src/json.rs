@@ -63,8 +63,8 @@ pub fn document(value: &Value, indented: bool) -> io::Result<String> {
     Ok(text + "\n")
 }
 
-/// Like [`safe`], but writes the JSON to `out` while it is made, so that the document of a large recording
-/// takes no memory.
+/// Like [`safe`], but writes the JSON to `out` while it is made, so that the JSON of a large recording is not held in
+/// memory.
 pub fn write_safe(
     value: &impl Serialize,
     formatter: impl Formatter,

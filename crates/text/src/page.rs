@@ -67,8 +67,8 @@ enum Block {
         name: Span,
         items: Vec<Span>,
     },
-    /// A single line in which the name is shortened to the width that the rest of the line leaves, but is never shorter
-    /// than the name's least width.
+    /// A single line in which the name is shortened to the width that the rest of the line leaves, but to no less than
+    /// `least` columns.
     Named {
         before: Vec<Span>,
         name: Span,

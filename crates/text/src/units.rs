@@ -178,7 +178,7 @@ pub fn share(part: u64, whole: u64) -> String {
     }
 }
 
-/// The date and time in UTC of a time in ns since 1970, as text, if the time is known.
+/// The date and time in UTC of a time in ns since 1970, as text; `time of day unknown` for `None`.
 pub fn date(unix_ns: Option<u64>) -> String {
     unix_ns.map_or_else(
         || "time of day unknown".into(),
