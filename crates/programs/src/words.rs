@@ -21,8 +21,8 @@ pub fn file_of_test(name: &str) -> Option<&str> {
     (!suffix.is_empty() && !suffix.contains('/')).then_some(path)
 }
 
-/// The last part of a word that may be a path, if this part names something: it has a letter or a digit, and no space as
-/// the text of a script has.
+/// The last part of a word that may be a path, if this part can be a name: it has a letter or a digit, and no space
+/// (as the text of a script has).
 pub fn brief(word: &str) -> Option<&str> {
     let last = base(word.trim_end_matches('/'));
     let is_name = !last.contains(char::is_whitespace) && last.contains(char::is_alphanumeric);
