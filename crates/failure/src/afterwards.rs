@@ -12,15 +12,15 @@ use super::passes::{
 };
 use super::passes::{DEEP, NEAR};
 
-/// The exit status of a script that counts failures in a variable and ends with a fixed status if there were any.
+/// The exit status of a script that counts failures in a variable and, after any failure, ends with a fixed status.
 const COUNTED: u32 = 1;
 
 /// The largest number of programs that a script may run after a failure to clean up.
 const TIDYING: usize = 64;
 
 impl Finder<'_> {
-    /// The time at which a process began to exit. The end of the process itself is later, because its last thread still
-    /// has to leave the CPU.
+    /// The time at which the last thread of a process began to exit. The end of the process itself is later, because
+    /// this thread still has to leave the CPU.
     pub(super) fn exit(&self, process: &Process) -> Ktime {
         let threads = process.threads.iter().map(|ix| self.analysis.thread(*ix));
         let exits = threads.filter_map(|thread| thread.exited);
@@ -64,7 +64,7 @@ impl Finder<'_> {
     }
 
     /// Whether a parent started nothing after the given child had ended, except the programs with which a configure
-    /// script cleans up, and checks such as the grep that filters the errors of a compiler.
+    /// script cleans up, and successful checks, such as the grep that filters the errors of a compiler.
     pub(super) fn is_last_but_tidying(&self, child: &Process, parent: ProcessIx) -> bool {
         self.is_last_but(child, parent, |next| {
             is_tidying(next) || is_question(next) && next.status == Some(0)
@@ -183,9 +183,9 @@ impl Finder<'_> {
         waits.max().unwrap_or(0)
     }
 
-    /// Whether a parent started the child `next` after the child `child` without waiting in between. Then both children
-    /// are members of one pipe, or one of them runs in the background. In both cases, `child` may have ended before
-    /// `next` began.
+    /// Whether a parent started the child `next` after the child `child` without waiting in between. Then both
+    /// children are members of one pipe, or one of them runs in the background. In both cases, `child` may have ended
+    /// before `next` began. Without a timeline, the answer is yes only if `next` began before the end of `child`.
     pub(super) fn is_beside(&self, child: &Process, next: &Process) -> bool {
         if next.start < child.end {
             return true;
@@ -294,9 +294,9 @@ impl Finder<'_> {
     }
 
     /// Whether a shell may have remembered the failure of a child until the shell's own end (`|| failed=1`). One of
-    /// three exit statuses of the shell shows this: the status of the child (`rc=$?`), the number of the shell's failed
-    /// steps, or 1 although each step after the child succeeded. Failures of steps that scripts often tolerate do not
-    /// count.
+    /// three exit statuses of the shell shows this: the status of the child (`rc=$?`), the number of the shell's
+    /// failed steps, or 1 if each step that the shell started after the child succeeded. Failures of steps that
+    /// scripts often tolerate do not count.
     pub(super) fn may_have_been_kept(&self, child: &Process, above: ProcessIx) -> bool {
         let counts = |process: &Process| {
             is_step(process) && !is_often_ignored(process) && !is_optional(process)
@@ -362,7 +362,7 @@ fn tidies(process: &Process) -> bool {
     is_report(process) || undoes(process)
 }
 
-/// The first argument of a process's command line; empty if there is no argument.
+/// The first word of a process's command line (`argv[0]`), which names the program; empty if there is none.
 fn first_argument(process: &Process) -> &[u8] {
     process.argv.args().next().unwrap_or_default()
 }

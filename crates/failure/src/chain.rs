@@ -24,13 +24,14 @@ use tr_insight::processes::exit;
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct ChildRank {
     /// True in two cases: the child certainly explains the parent's failure and exceeded its time limit, or the child
-    /// is only a possible reason and failed by itself. A child that was stopped in an orderly way is a weaker reason.
+    /// is only a possible reason and was not stopped on purpose. Here, a child that a neighbour stopped, or that a
+    /// time-out ended, does not count as stopped on purpose.
     is_first: bool,
     /// The failed child is a member of the last pipe that its parent ran, or the parent only cleaned up after the child
     /// had ended.
     is_end: bool,
     /// The failed child has the exit status of its parent, and this status is not 1. A status of 1 would be no
-    /// evidence, because any failure can have this status.
+    /// evidence, because any failure can have this status. Below a make, an equal status is no evidence either.
     is_own: bool,
     /// The rank of the failed child among several possible reasons for its parent's failure ([`Finder::weight`]).
     weight: u8,
@@ -148,7 +149,7 @@ impl<'a> Finder<'a> {
                             ns: child.wall(),
                         }
                     }
-                    // A test that hung is preferred to a test that failed.
+                    // A child that a time limit ended is preferred to a child that failed by itself.
                     _ => ChildRank {
                         is_first: self.was_too_late(ix),
                         ns: child.end.0,
@@ -188,7 +189,7 @@ impl<'a> Finder<'a> {
         fails(self.analysis.process(ix)) || self.sure.out_of_memory.contains_key(&ix)
     }
 
-    /// Whether a process is a forked child of a test, and crashed while the test went on. The test may have expected
+    /// Whether a crashed process is a forked child of a test that went on after the crash. The test may have expected
     /// the crash, so the crash is reported after the causes of COMMAND's failure.
     pub(super) fn is_death_test(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);

@@ -108,7 +108,8 @@ impl Finder<'_> {
         Some(escape::raw(name))
     }
 
-    /// The statement of a shell's script that made the shell fail.
+    /// The statement of a shell's script that made the shell fail; `None` if it is not certain which one, or if a
+    /// child did.
     pub(super) fn statement(&self, ix: ProcessIx) -> Option<Statement> {
         let course = self.course(ix)?;
         let Ending::Statement(command) = course.course.ending else {

@@ -1,4 +1,4 @@
-//! Finds out from exit statuses and signals alone how processes ended.
+//! Finds out from exit statuses, signals and the senders of signals how processes ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 use tr_programs::table::utilities::UtilityUse;
@@ -36,12 +36,11 @@ pub(super) struct ProcessEnds<'a> {
     /// For each process, the container in which the process runs. The field is filled in only if the kernel killed a
     /// process for lack of memory.
     pub(super) containers: Option<Arena<ProcessIx, Option<&'a Called>>>,
-    /// Whether the recording shows kills for lack of memory, so that any other SIGKILL was sent on purpose.
+    /// Whether the recorder also recorded the kills for lack of memory, so that any other SIGKILL was sent on purpose.
     pub(super) has_kills: bool,
-    /// For each process that a signal of one of its ancestors ended, the facts about this end.
+    /// For each process that a signal of an ancestor certainly or probably ended, the facts about this end.
     stops: BTreeMap<ProcessIx, Stop>,
-    /// The processes that were stopped by another process that is not an ancestor of the stopped process, such as a
-    /// sibling.
+    /// The processes that were certainly stopped by another process that is not their ancestor, such as a sibling.
     by_neighbours: BTreeSet<ProcessIx>,
     /// The memory limit in bytes of the cgroup in which COMMAND ran.
     pub(super) limit: Option<u64>,
@@ -60,7 +59,7 @@ pub enum FailureEnd {
     /// or of the process that was forked to run the program.
     Unstarted {
         status: u32,
-        /// The name of the program that could not be started, if the shell's command line shows it.
+        /// The name of the program that could not be started, if the text of the shell's script shows it.
         program: Option<String>,
     },
     /// Another program ended the failed process after a time-out.
@@ -72,11 +71,10 @@ pub enum FailureEnd {
         /// program, or if the process's own command line already names that program.
         awaited: Option<Phrase>,
     },
-    /// The program exceeded a time limit of its own, and reported this by its exit status.
+    /// The process is a `timeout` that ended the program which it ran, because the time limit had passed.
     TimedOut {
         status: u32,
-        /// The label of the program for which the process was waiting. `None` if the process waited for no program, or
-        /// if the process's own command line already names that program.
+        /// The label of the program for which the process was waiting, as for [`FailureEnd::Stopped`].
         awaited: Option<Phrase>,
     },
     /// The kernel killed the failed process for lack of memory. The sizes are in bytes.
@@ -198,12 +196,12 @@ impl<'a> ProcessEnds<'a> {
         self.stops.get(&ix)
     }
 
-    /// Whether a process was stopped by a process that is not its ancestor.
+    /// Whether a process was certainly stopped by a process that is not its ancestor.
     pub(super) fn by_a_neighbour(&self, ix: ProcessIx) -> bool {
         self.by_neighbours.contains(&ix)
     }
 
-    /// Whether an ancestor of a process ended the process on purpose, so that this end is not a failure.
+    /// Whether an ancestor of a process certainly ended it, and not after a time-out, so that this end is no failure.
     pub(super) fn was_ended(&self, ix: ProcessIx) -> bool {
         let stop = self.stop(ix);
         stop.is_some_and(|stop| stop.is_proven && stop.time_out == TimeOut::No)
@@ -222,13 +220,12 @@ impl<'a> ProcessEnds<'a> {
         stop.is_some_and(|stop| stop.is_proven && stop.time_out != TimeOut::No)
     }
 
-    /// Whether a time-out ended a process.
+    /// Whether a time-out certainly or perhaps ended a process, or the process is a `timeout` that ended its program.
     pub(super) fn was_late(&self, ix: ProcessIx, process: &Process) -> bool {
         let stop = self.stop(ix);
         timed_out(process) || stop.is_some_and(|stop| stop.time_out != TimeOut::No)
     }
 
-    /// The way in which a failed process ended.
     pub(super) fn end(&self, analysis: &Analysis, ix: ProcessIx) -> FailureEnd {
         let process = analysis.process(ix);
         let status = process.status.unwrap_or(0);
@@ -274,8 +271,8 @@ impl<'a> ProcessEnds<'a> {
         }
     }
 
-    /// Whether the signal that killed a process shows a crash. Signals that programs send to end other programs in an
-    /// orderly way show no crash.
+    /// Whether the signal that killed a process shows a crash. SIGKILL and the signals that programs send to end other
+    /// programs in an orderly way show no crash.
     pub(super) fn is_crash(process: &Process) -> bool {
         let signal = exit::killed_by(process.status);
         signal.is_some_and(status::is_crash)
@@ -324,7 +321,7 @@ fn is_bare_fork(process: &Process) -> bool {
 /// searched.
 const DEEP: usize = 1_000;
 
-/// The stop of a process by a signal that one of its ancestors sent.
+/// The stop of a process by a signal that one of its ancestors certainly or probably sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stop {
     /// The words for the sender of the signal that stopped the process.

@@ -57,19 +57,21 @@ impl Held {
 pub struct Failure {
     pub task: FailedTask,
     pub end: FailureEnd,
-    /// The time in nanoseconds for which the failed process or step ran before the failure. For a process, the time
-    /// counts from the start of the last program that the process executed.
+    /// The time in nanoseconds for which the failed process or step ran before the failure. For a process that
+    /// executed several programs, the time counts from the start of the last one.
     pub after: u64,
     pub pid: Option<u32>,
     pub process: Option<ProcessIx>,
-    /// The ancestors that failed because of this failure, from the nearest one up to COMMAND.
+    /// The processes that failed because of this failure, from the nearest one up to COMMAND. They are mostly
+    /// ancestors of the failed process.
     pub above: Vec<Failure>,
-    /// Whether the previous failure in a list of consequences (`above`) is only a possible reason for this failure.
+    /// Whether, in a list of consequences (`above`), the previous failure is only a possible reason for this one. For
+    /// the first entry, the previous failure is the one that has the list.
     pub perhaps: bool,
     /// Whether this entry is COMMAND at the end of a list of consequences (`above`), although COMMAND's exit status
     /// shows no failure.
     pub is_hidden: bool,
-    /// Whether the kernel, for lack of memory, killed descendants of the failed process together with this process.
+    /// Whether the signal that killed the failed process also killed a child of this process.
     pub with_descendants: bool,
     /// The time in the recording at which the process or step failed.
     pub(super) at: Ktime,
@@ -77,7 +79,7 @@ pub struct Failure {
     pub step: Option<StepIx>,
     /// The cause that delayed the failed process or step while it ran, with the evidence.
     pub held: Option<Held>,
-    /// Whether a time limit ended the failed process or step, so that a delay can be the reason for the failure.
+    /// Whether a time limit certainly or perhaps ended the failed process or step, so that a delay can be the reason.
     pub was_late: bool,
     /// The place in a shell script of the command for which the shell started the failed process.
     pub place: Option<ScriptLine>,
@@ -133,7 +135,8 @@ impl Failure {
     }
 
     /// The place of the failure in a shell script: `build.sh:42`, or with the statement by which the script itself
-    /// failed, `build.sh:12: [ -s out ]`. `None` for a script of a single line, where the place says nothing.
+    /// failed, `build.sh:12: [ -s out ]`. `None` for the first line of a script on a command line (`sh -c`), where the
+    /// place says nothing.
     pub fn at(&self) -> Option<Phrase> {
         if let Some(Statement { place, text }) = &self.statement {
             let text = Phrase::name(text, STATEMENT);
@@ -158,10 +161,11 @@ impl Failure {
 #[derive(Clone, Debug, Default)]
 pub struct Failures {
     /// The failures that matter, in the order of the report: first the processes that a signal killed, then those that
-    /// were stopped after a time-out, then all others in the order of time.
+    /// were stopped after a time-out, then other failures, then failed tests whose runners succeeded, and last the
+    /// processes that a signal killed perhaps on purpose. Each group is in the order of time.
     pub reported: Vec<Failure>,
-    /// The index in the list `reported` of the failure that explains COMMAND's failure; `None` if COMMAND did not fail or
-    /// nothing explains it.
+    /// The index in the list `reported` of the failure that explains COMMAND's failure; `None` if COMMAND did not
+    /// fail, or if nothing explains its failure.
     pub command: Option<usize>,
     /// The number of COMMAND's processes that failed without consequences, for example checks in a script that
     /// succeeded.
@@ -175,7 +179,7 @@ pub struct Failures {
     /// above it. If the process that is found is a configure script, the list is empty, because the children of a
     /// configure script are probes.
     pub beside: Vec<Failure>,
-    /// The processes that failed without consequences. Processes that are not descendants of COMMAND are included.
+    /// The processes that failed without known consequences, including those that are not descendants of COMMAND.
     pub calm: BTreeSet<ProcessIx>,
     /// The processes that failed for certain because of another failure. Pictures mark only the first failure, and not
     /// these consequences.

@@ -17,9 +17,9 @@ pub(super) struct Tests {
     /// The failed tests that do not contain another failed test, as indexes into the list of the recording's
     /// steps.
     pub(super) failed: Vec<StepIx>,
-    /// The processes whose own execution is a failed test.
+    /// The processes that are failed tests, or in which a test ran that a program reported as failed.
     pub(super) is_failed: HashSet<ProcessIx>,
-    /// The processes that have a descendant whose execution is a failed test.
+    /// The processes that have a descendant in `is_failed`.
     pub(super) has_failed: HashSet<ProcessIx>,
     /// The processes that belong to a test that did not fail, or that descend from a successful configure step.
     /// Failures of these processes were expected.

@@ -187,8 +187,8 @@ fn has_letter(args: &[&[u8]], letter: u8) -> bool {
     short.any(|arg| arg.contains(&letter))
 }
 
-/// Whether a command needs a file that another command writes: one of the command's arguments is the name of that file,
-/// or contains this name.
+/// Whether a command needs a file that another command writes: a word of the command line, or the part of a word after
+/// `=`, names this file or a file in a directory of this name. After a guessed name, an extension may follow.
 pub(super) fn needs(argv: &Argv, output: &Output) -> bool {
     let words = argv.args().flat_map(|arg| {
         let value = split(arg, b'=').map(|(_, value)| value);
@@ -264,7 +264,8 @@ fn plain(name: &[u8]) -> &[u8] {
     name.strip_suffix(b"/").unwrap_or(name)
 }
 
-/// Whether `end` is the end of the path `name`, divided at a slash: `/a/b/c` ends with `b/c`. Both may also be equal.
+/// Whether `end` is the end of the absolute path `name`, divided at a slash (`b/c` of `/a/b/c`), or is equal to
+/// `name`.
 fn ends_with(name: &[u8], end: &[u8]) -> bool {
     let before = name.strip_suffix(end);
     before.is_some_and(|before| {

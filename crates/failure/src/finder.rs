@@ -16,24 +16,24 @@ use super::texts::Texts;
 pub(super) struct Finder<'a> {
     pub(super) analysis: &'a Analysis,
     pub(super) sure: ProcessEnds<'a>,
-    /// The texts of the scripts that shells of the recording ran.
     pub(super) texts: Texts<'a>,
     pub(super) tests: Tests,
     pub(super) root: Option<ProcessIx>,
-    /// For each process, the times at which its failed children ended, in order. Children that were stopped on purpose
-    /// are left out.
+    /// For each process, the times at which its failed jobs ended, in order. Jobs are the children that the process's
+    /// last program started and that executed a program. Jobs that were stopped on purpose are left out.
     pub(super) failures: BTreeMap<ProcessIx, Vec<Ktime>>,
     /// The processes that have a failed child which was not stopped on purpose. A fork without a program counts as a
     /// child.
     pub(super) unstopped: BTreeSet<ProcessIx>,
-    /// The processes whose failed children are all alike: repeated tries of one command line, or jobs that ran at the
-    /// same time.
+    /// The failed processes whose failed jobs all have one command line (repeated tries), or whose only failed job ran
+    /// at the same time as another job.
     pub(super) alike: BTreeSet<ProcessIx>,
     /// For each process, the end of the child that ended last before the process itself ended.
     pub(super) last_ends: Arena<ProcessIx, Ktime>,
     /// For each process, whether its failure leads to the failure of COMMAND.
     pub(super) leads: Arena<ProcessIx, bool>,
-    /// For each process, whether the process was killed by a signal that was also sent to one of its ancestors.
+    /// For each process, whether its parent was killed and the same signal killed the process, so that the end of the
+    /// process needs no line of its own in the report.
     pub(super) with: Arena<ProcessIx, bool>,
     pub(super) caches: Caches,
 }
@@ -41,19 +41,14 @@ pub(super) struct Finder<'a> {
 /// Facts about processes that are computed when the search first needs them, by process.
 #[derive(Default)]
 pub(super) struct Caches {
-    /// The waits of a process for data in pipes.
     pub(super) reads: RefCell<BTreeMap<ProcessIx, PipeReads>>,
     /// The start of a process's last wait for a timer.
     pub(super) last_naps: RefCell<BTreeMap<ProcessIx, Option<Ktime>>>,
     /// The starts of the sleeps of all threads of a process, in order.
     pub(super) sleeps: RefCell<BTreeMap<ProcessIx, Vec<Ktime>>>,
-    /// The number of a process's children by program. The key is the first argument of the children's command lines.
     pub(super) programs: RefCell<BTreeMap<ProcessIx, NumbersByName>>,
-    /// The failed jobs of a make.
     pub(super) failed_jobs: RefCell<BTreeMap<ProcessIx, FailedJobs>>,
-    /// The reactions of a test runner to the ends of its children.
     pub(super) reactions: RefCell<BTreeMap<ProcessIx, Reactions>>,
-    /// The scripts that a process ran.
     pub(super) scripts: RefCell<BTreeMap<ProcessIx, Scripts>>,
 }
 
@@ -81,17 +76,17 @@ pub(super) enum Explains {
     Maybe,
     /// The child's failure is one of several reasons, each of which is enough to explain the parent's failure.
     One,
-    /// The failed child is the last process that the parent started, so the child's failure explains the parent's
-    /// failure.
+    /// The child's failure alone explains the parent's failure, because the parent ended by it. In most cases, the
+    /// failed child is the last process that the parent started.
     Last,
 }
 
 /// The waits of one process for data in pipes, each with its beginning and end. The key is the process that ended the
-/// wait by writing the data, or an ancestor of that process.
+/// wait by writing to the pipe or closing it, or a near ancestor of that process.
 pub(super) type PipeReads = BTreeMap<ProcessIx, Vec<(Ktime, Ktime)>>;
 
-/// For each program, how many children of a process ran it. The key is the first argument of the children's command
-/// lines.
+/// For each program, how many children of a process ran it. The key is the first word (`argv[0]`) of the children's
+/// command lines.
 pub(super) type NumbersByName = HashMap<Vec<u8>, usize>;
 
 /// The children of a test runner after whose end the runner worked for the longest time. They probably belong to failed
@@ -106,11 +101,11 @@ pub(super) struct Reactions {
     pub(super) last: Option<ProcessIx>,
 }
 
-/// The numbers of failed jobs of a make by kind. Jobs whose failure the make probably ignored do not count.
+/// The numbers of failed jobs of a make by kind, without jobs whose failure the make probably ignored.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FailedJobs {
     /// The number of the make's failed jobs that are compilers, linkers, other builds or test runs.
     pub(super) builds: usize,
-    /// The number of the make's failed jobs that run programs of unknown kind.
+    /// The number of the make's failed jobs that run programs of unknown kind. The counting stops when it is 2.
     pub(super) others: usize,
 }

@@ -8,8 +8,8 @@ use super::finder::Finder;
 use super::passes::fails;
 use tr_insight::processes::label;
 
-/// Two limits that bound the search: at most `BETWEEN` processes between git's client and its server, and at most
-/// `NEAR` children of the client.
+/// Two limits that bound the search. From the server upward, at most `BETWEEN` processes may lie between it and git's
+/// client. From the client downward, `NEAR` of its children and `BETWEEN` children of each of them are examined.
 const BETWEEN: usize = 2;
 const NEAR: usize = 16;
 

@@ -32,7 +32,8 @@ impl Finder<'_> {
     }
 
     /// The child for which a process was waiting when the process was stopped. This is the last child that the process
-    /// started, if the same signal killed this child too, or if this child outlived the process.
+    /// started, if the same signal killed this child too, if this child outlived the process, or if the process is a
+    /// `timeout` that killed this child.
     fn awaited_child(&self, ix: ProcessIx) -> Option<ProcessIx> {
         let process = self.analysis.process(ix);
         let waits = passes(process) == Passes::Status || passes_status(process);

@@ -67,7 +67,8 @@ const BESIDE: usize = 3;
 /// The rank by which reported failures are sorted. Failures of one rank are reported in the order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum FailureRank {
-    /// The kernel killed the process for lack of memory, or a signal killed it that is never sent on purpose.
+    /// The kernel killed the process for lack of memory, or a signal killed it that is never sent on purpose. If the
+    /// process is the first of a chain of failures, any signal counts, unless an ancestor sent it to stop the process.
     Killed,
     /// The process was stopped after a time-out, and this process explains COMMAND's failure or is a failed test.
     Late,
@@ -75,7 +76,8 @@ enum FailureRank {
     Failed,
     /// The process is a failed test, but the test runner that started it succeeded.
     Tolerated,
-    /// The process may have failed on purpose. Such failures are reported last.
+    /// A signal killed the process, perhaps on purpose: a test may have expected the crash of its forked child, or
+    /// another program may have sent SIGKILL. Such failures are reported last.
     Aside,
 }
 
@@ -102,8 +104,8 @@ impl RankedFailure {
 struct FailureChains {
     /// The chain of failures that the exit statuses show.
     of_command: Vec<ProcessIx>,
-    /// The chain of failures that the exit statuses show, extended by an earlier failure that perhaps led to the
-    /// chain's first one.
+    /// The chain of failures that the exit statuses show, extended by an earlier failure that perhaps led to one of
+    /// these failures.
     linked: Chain,
     /// The chains of failures that a pipeline hid, and then the other chains that also led to COMMAND's failure.
     further: Vec<Vec<ProcessIx>>,
@@ -126,7 +128,7 @@ struct OtherFailures {
 
 impl Failures {
     /// Finds the failures of the chosen processes; in a recording of the whole machine, the failures of COMMAND's
-    /// processes. `judged` has the verdicts on the recording's steps.
+    /// processes. `judged` has the verdicts on the recording's steps; if it is `None`, they are computed here.
     pub fn new(
         recording: &Recording,
         chosen: &[ProcessIx],
@@ -183,7 +185,6 @@ impl Finder<'_> {
         Failures { outer, ..failures }
     }
 
-    /// Finds the chains of failures that led to COMMAND's failure.
     fn chains(&self, failed: &[ProcessIx], chosen: &BTreeSet<ProcessIx>) -> FailureChains {
         let mut of_command: Vec<ProcessIx> = self
             .chain(self.root)
@@ -376,7 +377,8 @@ impl Finder<'_> {
         explained
     }
 
-    /// For each process, whether one of its ancestors ended it after a time-out.
+    /// For each process, whether an ancestor of it is a `timeout` that ended its program, and so probably this
+    /// process, too.
     fn killed_in_time(&self) -> Arena<ProcessIx, bool> {
         down(self.analysis, |ix, above: Option<&bool>| {
             let parent = self.analysis.process(ix).parent;
@@ -384,8 +386,8 @@ impl Finder<'_> {
         })
     }
 
-    /// For each failed process, whether its failure certainly had no consequence: an ancestor went on after the failure
-    /// and succeeded, or the text of a script shows that the failure is not the reason for the script's failure.
+    /// For each process, whether its failure certainly had no consequence: an ancestor succeeded, or executed another
+    /// program later, or the text of a script shows that the failure is not the reason for the script's failure.
     fn answered(&self) -> Arena<ProcessIx, bool> {
         down(self.analysis, |ix, above: Option<&bool>| {
             let process = self.analysis.process(ix);

@@ -202,7 +202,7 @@ impl Finder<'_> {
         children.get(at.checked_sub(1)?).copied()
     }
 
-    /// The last build step that failed before a script tried in vain to start a program. Perhaps this build step should
+    /// The last build step before a script tried in vain to start a program, if this step failed. Perhaps it should
     /// have made the program. No names are compared, because a recording does not contain the name of a program that
     /// does not exist.
     fn failed_build(&self, chain: &[ProcessIx], failed: &BTreeSet<ProcessIx>) -> Option<ProcessIx> {

@@ -81,8 +81,8 @@ impl Finder<'_> {
         outputs.iter().any(Output::has_rules) && failed.builds + failed.others <= 1
     }
 
-    /// Whether a make goes on after failures, and all failed jobs are equally likely reasons for the failure of the
-    /// make. Then no job is certainly the reason.
+    /// Whether a make goes on after failures, and no failed job is a build. Then all failed jobs are equally likely
+    /// reasons for the failure of the make, and none is certainly the reason.
     pub(super) fn has_equal_jobs(&self, make: ProcessIx) -> bool {
         let is_make = family(self.analysis.process(make)) == Some(Family::Make);
         is_make && goes_on(self.analysis, make) && self.failed_jobs(make).builds == 0

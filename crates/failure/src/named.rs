@@ -13,7 +13,7 @@ use tr_text::phrase::Phrase;
 const COMMAND: usize = 30;
 
 impl Finder<'_> {
-    /// Gives a failure the name of COMMAND if the failed process is COMMAND's process.
+    /// Gives a failure the name of COMMAND, and notes whether COMMAND succeeded, if the process is COMMAND's process.
     pub(super) fn name_command(&self, failure: &mut Failure) {
         if self.root.is_some() && failure.process == self.root {
             let headline = who::headline(&self.analysis.meta);
@@ -22,8 +22,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Describes the failure of a process, and notes whether the kernel killed descendants of this process together
-    /// with it for lack of memory.
+    /// Describes the failure of a process, and notes whether the signal that killed it also killed one of its
+    /// children.
     pub(super) fn uppermost(&self, ix: ProcessIx) -> Failure {
         let children = &self.analysis.process(ix).children;
         Failure {
@@ -52,7 +52,6 @@ impl Finder<'_> {
         }
     }
 
-    /// How a process that failed ended.
     pub(super) fn end(&self, ix: ProcessIx) -> FailureEnd {
         match self.sure.end(self.analysis, ix) {
             FailureEnd::Unstarted {

@@ -149,8 +149,9 @@ impl Finder<'_> {
         others.next()
     }
 
-    /// The only failed process that ended with the same exit status as a later script. The script then probably read
-    /// the status from a file (`exit $(cat status)`). Statuses that a shell can also have by itself do not count.
+    /// The only failed process, or the outermost one of nested processes, that ended with the same exit status as a
+    /// later script. The script then probably read the status from a file (`exit $(cat status)`). Statuses that a
+    /// shell can also have by itself do not count.
     fn by_status(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let process = self.analysis.process(last);
         // Only a script, or a program that reads text, can have taken its exit status from a file. A test runner is
@@ -284,9 +285,9 @@ impl Finder<'_> {
         polls.next().is_some()
     }
 
-    /// The only failed script whose parent is a shell that succeeded. The failed shell `last` could not get the exit
-    /// status of this script, but `last` may have read the script's results from a text. Scripts inside tests are left
-    /// out, because tests start programs that are expected to fail.
+    /// The only failed script, or the outermost one of nested scripts, whose parent is a shell that succeeded. The
+    /// failed shell `last` could not get the exit status of this script, but `last` may have read the script's results
+    /// from a text. Scripts inside tests are left out, because tests start programs that are expected to fail.
     fn by_result(&self, last: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         let reader = self.analysis.process(last);
         if passes(reader) != Passes::Status {
@@ -382,7 +383,7 @@ impl Finder<'_> {
     }
 
     /// Whether a process is a descendant of a server of `client`. A server is a background process that has the same
-    /// parent as `client`, was started before `client`, and did not fail.
+    /// parent as `client`, was started before `client`, outlived `client`, and shows no failure of its own.
     fn is_in_a_server(&self, ix: ProcessIx, client: ProcessIx) -> bool {
         let started = self.analysis.process(client);
         let mut above = self.analysis.ancestors(ix).take(DEEP);
@@ -471,7 +472,7 @@ impl Finder<'_> {
         })
     }
 
-    /// The only failed background job among the descendants of a process that exceeded its time limit. Other processes
+    /// The only failed background job among the descendants of a `timeout` that ended its program. Other processes
     /// probably waited for the result of that job until the time limit.
     fn by_time_out(&self, late: ProcessIx, others: &[ProcessIx]) -> Option<ProcessIx> {
         if !timed_out(self.analysis.process(late)) {

@@ -54,8 +54,8 @@ pub(super) fn passes(process: &Process) -> Passes {
     }
 }
 
-/// Whether a process is a shell or a build tool, and was killed by a signal that was sent to this process itself. If a
-/// signal kills only a child of a shell or build tool, the shell or build tool exits with a status. SIGINT does not
+/// Whether a process is a shell, a build tool or a test runner, and was killed by a signal that was sent to this
+/// process itself. If a signal kills only a child of such a program, the program exits with a status. SIGINT does not
 /// count, because a shell whose child was killed by SIGINT also sends SIGINT to itself.
 pub(super) fn is_killed_itself(process: &Process) -> bool {
     let signal = exit::killed_by(process.status);
@@ -63,15 +63,15 @@ pub(super) fn is_killed_itself(process: &Process) -> bool {
     signal.is_some_and(|number| number != INTERRUPT) && exits()
 }
 
-/// The time at which a process executed its last program. Children that started before this time were not started by
-/// the last program.
+/// The time at which a process executed its last program, or at which it started if it executed none. Children that
+/// started before this time were not started by the last program.
 pub(super) fn program_start(process: &Process) -> Ktime {
     let last = process.execs.last();
     last.map_or(process.start, |exec| exec.start)
 }
 
 /// Whether a process is a build tool or a test runner whose failure always counts, even if the script that runs this
-/// tool ignores the exit status. Two kinds of tools do not count: a make that only prints commands (`-n`), and a tool
+/// tool ignores the exit status. Two kinds of tools do not count: a make that runs no recipe (`-n`, `-q`), and a tool
 /// that runs the commands in its arguments (xargs).
 pub(super) fn decides(process: &Process) -> bool {
     let jobs = tool(process).and_then(|tool| tool.jobs);
@@ -120,7 +120,7 @@ pub(super) fn has_use(process: &Process, which: UtilityUse) -> bool {
     label::program(process).uses().contains(&which)
 }
 
-/// Whether a process checks whether a package is installed (`pkg-config --exists`).
+/// Whether a process runs a program that prints facts about the machine, such as installed packages (`pkg-config`).
 pub(super) fn asks_for_packages(process: &Process) -> bool {
     tool(process).is_some_and(|tool| tool.answers)
 }
@@ -153,9 +153,9 @@ const UNDOES: &str =
 /// and one more argument.
 const UNDOING: usize = 4;
 
-/// Whether a process undoes what a script has set up, by a word such as "cleanup" at the start of its command line.
-/// Compilers, test runners and other tools with a role are excluded, because such a word can be in the name of their
-/// file (`test_cleanup.py`).
+/// Whether a process undoes what a script has set up, by a word such as "cleanup" or "rm" at the start of its command
+/// line. Compilers, test runners and other tools with a role are excluded, because such a word can be in the name of
+/// their file (`test_cleanup.py`).
 pub(super) fn undoes(process: &Process) -> bool {
     let args = process.argv.args().take(UNDOING);
     let names = args.filter(|arg| !arg.starts_with(b"-") && !arg.contains(&b' '));
@@ -232,7 +232,7 @@ fn keeps_going(process: &Process) -> bool {
     runs_jobs(process) && has_option(process, letters, KEEPS_GOING)
 }
 
-/// Whether a make's command line has an option that allows several jobs at once.
+/// Whether a make's command line has the option `-j` or `--jobs`, whatever its number is.
 pub(super) fn is_parallel(make: &Process) -> bool {
     let mut args = make.argv.args();
     has_option(make, "j", "--jobs") || args.any(|arg| arg.starts_with(b"--jobs="))
@@ -273,7 +273,7 @@ pub(super) fn soon(process: &Process) -> u64 {
     (process.wall() / 20).max(AT_ONCE)
 }
 
-/// Whether a child of a shell or of make executed nothing and ended with the exit status for a program that cannot be
+/// Whether a process ended with an exit status (126, 127) by which shells and make report a program that cannot be
 /// started.
 pub(super) fn is_unstarted(process: &Process) -> bool {
     process.status.is_some_and(status::is_unstarted)

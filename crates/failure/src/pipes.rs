@@ -99,8 +99,8 @@ impl Finder<'_> {
         forks.last().unwrap_or(ix)
     }
 
-    /// The process that probably read the output of another process in a pipe. The shell started the reader right after
-    /// the writer, both ran at the same time, and the reader ended successfully right after the writer had ended.
+    /// The process that probably read the output of another process in a pipe. The shell started the reader right
+    /// after the writer without waiting in between, and the reader ended right after the writer and did not fail.
     pub(super) fn reader(&self, process: &Process, shell: &Process) -> Option<ProcessIx> {
         let children = &shell.children;
         let own = children.partition_point(|ix| self.analysis.process(*ix).start <= process.start);
@@ -135,8 +135,8 @@ impl Finder<'_> {
             .any(|(from, to)| *from < process.end && *to > program_start(process))
     }
 
-    /// The waits of a process for data in pipes. Each wait is listed under the process that ended it (by writing to the
-    /// pipe or closing it), and under all ancestors of that process.
+    /// The waits of a process for data in pipes. Each wait is listed under the process that ended it (by writing to
+    /// the pipe or closing it), and under the nearest ancestors of that process.
     fn pipe_reads(&self, reader: ProcessIx) -> PipeReads {
         let mut reads = PipeReads::new();
         let Some(timeline) = &self.analysis.timeline else {

@@ -12,9 +12,9 @@ use super::passes::{fails, has_use, passes, soon, Passes, AT_ONCE};
 use tr_insight::processes::exit;
 
 impl Finder<'_> {
-    /// Whether a process is a forked worker that reported a failure to its parent by other means than its exit status,
-    /// as in a pool of workers or in Ansible. The end of such a worker shows no failure: the worker succeeded, or its
-    /// owner stopped the worker when there was no more work.
+    /// Whether a process is a forked worker that may have reported a failure to its parent by other means than its
+    /// status, as in a pool of workers or in Ansible. The end of such a worker shows no failure: the worker succeeded,
+    /// or its owner stopped the worker when there was no more work.
     pub(super) fn is_worker(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         let is_stopped = |parent| {
@@ -80,8 +80,8 @@ impl Finder<'_> {
         self.sure.was_stopped_late(ix) || self.is_hung_test(ix)
     }
 
-    /// Whether a process was killed because another child of its parent had failed. The sender of the signal is the
-    /// parent, or a program that also ended the parent.
+    /// Whether a process was probably killed because another child of its parent had failed shortly before. A process
+    /// that a neighbour certainly stopped does not count.
     pub(super) fn was_killed_for_another(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         let child = self.analysis.process(ix);
         self.sure.on_purpose(ix, child)

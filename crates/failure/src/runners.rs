@@ -210,7 +210,7 @@ fn is_of_own_kind(child: &Process, parent: &Process) -> bool {
     is_script(child) && is_script(parent) && name(child) == name(parent)
 }
 
-/// Whether a process runs a script, or a program by its path in the project.
+/// Whether a process runs a script, or a program by a relative path such as `./x`.
 pub(super) fn is_script(process: &Process) -> bool {
     if process.execs.is_empty() {
         return false;
@@ -227,7 +227,7 @@ fn is_command(process: &Process) -> bool {
     passes(process) == Passes::Status && process.argv.args().any(is_script_option)
 }
 
-/// The name of the script or program file that the command line of a process names.
+/// The name of the program file in the first word (`argv[0]`) of a command line; for a script, the interpreter.
 fn file_name(process: &Process) -> Option<&[u8]> {
     let first = process.argv.args().next()?;
     first.rsplit(|byte| *byte == b'/').next()

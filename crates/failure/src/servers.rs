@@ -19,7 +19,8 @@ const SERVERS: usize = 1_000;
 const MOST: usize = 20;
 
 /// The numbers that count as ports of a server. Linux reserves ports below 1024 for root. A number that is a whole
-/// argument counts only from `ALONE` on, because a smaller one may be a year or a count; this limit is a guess.
+/// argument, and no value of an option such as `--port`, counts only from `ALONE` on, because a smaller one may be a
+/// year or a count; this limit is a guess.
 const PORTS: std::ops::RangeInclusive<u32> = 1024..=65_535;
 const ALONE: u32 = 3_000;
 
@@ -109,7 +110,7 @@ pub(super) fn addresses(argv: &Argv) -> Vec<Vec<u8>> {
     found
 }
 
-/// The port number that a text contains; `None` if it is not a port number.
+/// The port number of which a text consists; `None` if the text is no port number.
 fn number(text: &[u8]) -> Option<u32> {
     let text = std::str::from_utf8(text).ok()?;
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());

@@ -17,8 +17,8 @@ const STEPS: usize = 2_000_000;
 /// The place of a command in a script: the file and the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptLine {
-    /// The path of the script's file, as the shell's command line has it; `None` if the script itself is on the command
-    /// line.
+    /// The path of the script's file, as the shell's command line has it, or the path of the sourced file (`. file`)
+    /// that contains the command; `None` if the script itself is on the command line.
     pub script: Option<String>,
     /// The number of the script's line, counted from 1.
     pub line: u32,
@@ -37,7 +37,7 @@ impl std::fmt::Display for ScriptLine {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
     pub place: ScriptLine,
-    /// The failed statement as it is written in the script, on one line.
+    /// The failed statement as it is written in the script, perhaps on several lines.
     pub text: String,
 }
 

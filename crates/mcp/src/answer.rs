@@ -10,8 +10,8 @@ use tr_text::escape;
 /// whole answer. An answer of `ANSWER` bytes has less than 2,000 tokens.
 const TEXT: usize = 6_000;
 const ANSWER: usize = 7_900;
-/// The largest length in bytes of the part of an answer that has a command's warnings and other
-/// messages.
+/// The number of bytes in an answer that are kept free for a command's warnings and other messages. Only half as many
+/// bytes of messages are taken, because marks and escapes lengthen them.
 const SAID: usize = 1_000;
 
 /// A page of a command's output, which is sent to the agent in one answer.
@@ -75,7 +75,7 @@ pub fn marked(text: &str) -> String {
     lines.collect()
 }
 
-/// The last part of the messages that a command has printed, as text for the agent.
+/// The last bytes of the messages that a command has printed, at most half of `SAID`, as text for the agent.
 pub fn last(said: &[u8]) -> String {
     let from = said.len().saturating_sub(SAID / 2);
     let text = String::from_utf8_lossy(said.get(from..).unwrap_or_default()).into_owned();

@@ -58,8 +58,7 @@ impl Server {
         Ok(())
     }
 
-    /// The answer to one line of the MCP client's input; `None` if the line is a notification,
-    /// which gets no answer.
+    /// The answer to one line of the MCP client's input; `None` for a notification or a response.
     fn answer(&self, line: &[u8]) -> Option<Value> {
         let refused = |id: &Value, Refused(code, message): Refused| json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } });
         let Ok(request) = serde_json::from_slice::<Value>(line) else {

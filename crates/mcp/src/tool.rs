@@ -24,7 +24,7 @@ impl AgentTool {
     }
 }
 
-/// An argument of a tool for agents: its name, its type and its description. Unless it is a file,
+/// An argument of a tool for agents: its name, its type and its description. Unless its type is `File` or `Command`,
 /// the `tr` command line has an option with the same name.
 #[derive(Debug)]
 pub struct Takes(pub &'static str, pub TakesKind, pub &'static str);
@@ -32,7 +32,7 @@ pub struct Takes(pub &'static str, pub TakesKind, pub &'static str);
 /// The type of an argument of a tool for agents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TakesKind {
-    /// The argument is a recording. If the agent leaves it out, it is `trace.bin`.
+    /// The argument is a recording. If the agent leaves it out, it is the server's default recording.
     File,
     /// The argument is a list of recordings. Each becomes an option of the `tr` command line with
     /// the argument's name.

@@ -207,7 +207,7 @@ fn below(root: &Path, name: &str) -> Result<PathBuf, String> {
     })
 }
 
-/// The path of a new file that the agent names, which must be in the server's folder or below it.
+/// The path of a new file that the agent names. It must be in the server's folder or below it, and no link.
 fn new_below(root: &Path, name: &str) -> Result<PathBuf, String> {
     let wanted = root.join(name);
     let place = wanted.parent().zip(wanted.file_name());
@@ -318,8 +318,8 @@ impl Read for Until {
     }
 }
 
-/// The text about the signal that killed a command, for the title of the answer to the agent, and
-/// whether the command failed.
+/// The text about the signal that killed a command, for the title of the answer (empty if none did), and whether the
+/// command failed.
 fn judged(status: ExitStatus) -> (String, bool) {
     match status.signal() {
         // The server closed the pipe before the command had written everything, which is no failure.

@@ -6,8 +6,8 @@ use crate::job_tools::JobTool;
 use crate::program_name::ProgramName;
 use crate::tools::{Change, Family, Role};
 
-/// The words for a change that the report's advice suggests for any program with this role in a
-/// build (for configure scripts: keep the results).
+/// The words for a change that the report's advice suggests for any program with this role in a build (for configure
+/// scripts: keep the results); empty if no change suits all programs with this role.
 pub fn of_role(role: Role) -> &'static str {
     match role {
         Role::Configure => "keep its results (a cache file, the build directory)",
@@ -48,19 +48,21 @@ pub fn known(program: &ProgramName) -> Option<ToolChange> {
 }
 
 impl ToolChange {
-    /// Whether the build tool has an option for the number of jobs that it runs at once.
+    /// Whether the program has an option for the number of jobs that it runs at once, and this call starts jobs.
     pub fn takes_jobs(&self) -> bool {
         self.jobs.is_some()
     }
 
-    /// Whether the build tool runs one job at a time if no argument sets a number.
+    /// Whether the program runs one job at a time if no argument sets a number. A program that is not known to have an
+    /// option for this number counts as such a program.
     pub fn runs_one(&self) -> bool {
         self.jobs
             .is_none_or(|tool| tool.by_default == job_tools::DefaultJobs::One)
     }
 
-    /// The text with which the report's advice suggests that the program runs `jobs` jobs at once;
-    /// empty if no change to the program is known.
+    /// The text with which the report's advice suggests the change to the program; empty if no change is known. Some
+    /// texts contain the suggested number of jobs, `jobs`, and others are about another change, such as a faster
+    /// linker.
     pub fn change(&self, jobs: u64) -> String {
         if self.numbered {
             format!("{}{jobs}", self.action)
@@ -69,14 +71,15 @@ impl ToolChange {
         }
     }
 
-    /// The argument, such as `-l2`, with which the build tool starts jobs only while the machine's load is low; `None`
-    /// if the command line has no such argument.
+    /// The argument, such as `-l2`, with which the build tool starts jobs only while the machine's load is below a
+    /// limit; `None` if the command line has no such argument, or if the program is not known to have one.
     pub fn load_limit<'a>(&self, args: &[&'a [u8]]) -> Option<&'a [u8]> {
         self.jobs?.load_limit(args)
     }
 
-    /// The number of jobs that the program's command line sets, such as 4 for `-j4`. `Some(None)`
-    /// is returned for an option without a number, and `None` if there is no such option.
+    /// The number of jobs that the program's command line sets, such as 4 for `-j4`. `Some(None)` is returned for an
+    /// option without a number and for the number 0 (no limit), and `None` if the command line or the program has no
+    /// such option.
     pub fn jobs(&self, args: &[&[u8]]) -> Option<Option<u64>> {
         self.jobs?.jobs(args)
     }

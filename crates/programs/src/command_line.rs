@@ -59,8 +59,8 @@ impl Ask {
     }
 }
 
-/// Finds the program and the label of a command line. `nested` is the number of interpreters that
-/// were already followed to get to these arguments.
+/// Finds the program and the label of a command line. `nested` is the number of interpreters and wrappers (ccache)
+/// that were already followed to get to these arguments.
 fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Description {
     let (first, rest) = match args.split_first() {
         Some((first, rest)) => (*first, rest),
@@ -169,11 +169,11 @@ fn program_of_file(path: &str) -> ProgramName {
 }
 
 /// The kind and the index of the argument that shows what an interpreter (a shell, Python, …) runs: an option, a text
-/// or a script.
+/// or a script. The index 0 is that of the argument after the interpreter's name.
 #[derive(Clone, Copy, Debug)]
 enum Runs {
-    /// The interpreter has an option that selects what it does ([`Script::mode`]). The value is the
-    /// index of this option among the arguments.
+    /// The interpreter has an option that selects what it does ([`Script::mode`]). The value is the index of this
+    /// option.
     Mode(usize),
     /// The interpreter gets its program as a text, as in `sh -c TEXT`. The value is the index of
     /// the option; the text is the next argument.
@@ -285,8 +285,9 @@ fn calls_harness(options: &[&[u8]], text: &[u8]) -> bool {
     contains(text, HARNESS.as_bytes()) && (options.iter().any(loads) || names(text))
 }
 
-/// Removes interpreters and their options from a command line: `bash -e x.sh a` becomes `x.sh a`. Nested interpreters
-/// are all removed. A command line without an interpreter is returned unchanged.
+/// Removes interpreters and their options from a command line: `bash -e x.sh a` becomes `x.sh a`. Interpreters inside
+/// each other are removed as well, but an interpreter that runs no file is kept, as in `sh -c TEXT`. A command line
+/// without an interpreter is returned unchanged.
 pub fn without_interpreter<'a>(args: &'a [&'a [u8]]) -> &'a [&'a [u8]] {
     let mut inner = args;
     for _ in 0..MOST_NESTED {
@@ -328,7 +329,7 @@ fn run(args: &[&[u8]], script: &Script, nested: u8, ask: Ask) -> Description {
 /// processes can have the same script.
 fn script_word(script: &[u8], ask: Ask) -> String {
     let is_whole = matches!(ask, Ask::WholeLabel);
-    // A little more of the text is read than the label keeps, so that a cut-off end is noticed.
+    // More of the text is read than the label keeps, so that the label shows by an ellipsis that the text continues.
     let most = if is_whole {
         2 * phrase::LONGEST
     } else {
@@ -412,8 +413,8 @@ pub fn script_text(argv: &Argv) -> Option<&[u8]> {
 }
 
 /// The file of the script that a shell runs, as its command line names it: `x.sh` in `bash -eo pipefail x.sh`. `None`
-/// for other programs, for a shell that only checks the script (`-n`), for standard input (`-s`), and for files of
-/// `/dev` and `/proc`, whose contents may be read only once (`bash <(…)`).
+/// for other programs, for a shell that only checks the script (`-n`), for standard input (`-s`), for files of `/dev`
+/// and `/proc`, whose contents may be read only once (`bash <(…)`), and if the recording cut off the name.
 pub fn shell_script(argv: &Argv) -> Option<&[u8]> {
     let mut args: Vec<&[u8]> = argv.args().collect();
     if argv.truncated() {
@@ -438,8 +439,8 @@ pub fn shell_script(argv: &Argv) -> Option<&[u8]> {
     rest.get(at).copied().filter(|word| !of_system(word))
 }
 
-/// Splits the arguments of a shell's command line into the shell's options and the rest; `None` for
-/// programs that are no shell.
+/// The description of the options that a shell knows, and the arguments after the shell's name; `None` for programs
+/// that are no shell.
 fn shell<'a, 'b>(args: &'b [&'a [u8]]) -> Option<(Script, &'b [&'a [u8]])> {
     let (first, rest) = args.split_first()?;
     let first = first.strip_prefix(b"-").unwrap_or(first);
@@ -450,14 +451,13 @@ fn shell<'a, 'b>(args: &'b [&'a [u8]]) -> Option<(Script, &'b [&'a [u8]])> {
     }
 }
 
-/// The last part of a path, which is the name of the file.
 fn base_of(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
-/// The version manager, such as `pyenv`, if a process runs one of its shims or a part of a shim
-/// (`env bash /root/.pyenv/shims/python3`). A shim finds the right version of a program and
-/// replaces itself by that program.
+/// The version manager, such as `pyenv`, if a process runs one of its shims (`env bash /root/.pyenv/shims/python3`) or
+/// the version manager itself (`pyenv-exec`). A shim finds the right version of a program and replaces itself by that
+/// program.
 pub fn shim(filename: &[u8], args: &[&[u8]]) -> Option<&'static str> {
     // The path of a shim, the version manager's stand-in for a program, is that of the executed file or, if an
     // interpreter runs the shim, one of the first arguments.
@@ -497,9 +497,9 @@ pub fn whole_label_of(argv: &Argv, comm: &Comm, forked: bool) -> String {
     label(argv, comm, forked, Ask::WholeLabel)
 }
 
-/// The parts of the label for people ([`label_of`]): the program, each of the arguments that the label shows, and the
-/// note on a process that has executed nothing. The label has a space between two parts. A part may contain spaces
-/// itself.
+/// The parts of the label for people ([`label_of`]): the program, each of the arguments that the label shows, and
+/// `(forked)` for a process that has executed nothing. The label has a space between two parts. A part may contain
+/// spaces itself.
 pub fn label_parts_of(argv: &Argv, comm: &Comm, forked: bool) -> Vec<String> {
     parts(argv, comm, forked, Ask::Label)
 }
@@ -522,8 +522,9 @@ fn parts(argv: &Argv, comm: &Comm, forked: bool, ask: Ask) -> Vec<String> {
 }
 
 /// The brief name of a process, for places where its label has no room: the last word of the label without the
-/// directories before it. It distinguishes `cc1 mod10.c` from `cc1 mod11.c`. `None` if the label is only the name of a
-/// program, or if it ends with the text of a script.
+/// directories before it. It distinguishes `cc1 mod10.c` from `cc1 mod11.c`. If the label has no words after the
+/// program, the brief name is the program's verb (`git clone`). `None` if the program has no verb either, or if the
+/// label ends with the text of a script.
 pub fn brief_of(argv: &Argv) -> Option<String> {
     let args: Vec<&[u8]> = argv.args().collect();
     let Description { program, what } = read(&args, 0, Ask::Label);

@@ -19,8 +19,8 @@ const VALUED: &str = "-A -B -D -F -G -I -J -L -MF -MJ -MQ -MT -T -U -Xarch_devic
                       --compiler-options --config --linker-options --options-file --output --param --sysroot \
                       --serialize-diagnostics --target";
 
-/// The options with which a compiler driver compiles nothing, because it only preprocesses, lists
-/// dependencies or prints facts; separated by spaces.
+/// The options with which a compiler driver makes no object file from a source: it only preprocesses, checks the
+/// syntax, lists dependencies or prints facts, or it runs one internal pass (`-cc1`). Separated by spaces.
 const NO_COMPILATION: &str =
     "-E -M -MM -### -cc1 -cc1as -dumpversion -dumpmachine -dumpfullversion -dumpspecs \
                               -fsyntax-only -print-search-dirs -v -V --help --preprocess --version";
@@ -77,8 +77,7 @@ pub struct Compilation<'a> {
     sources: Vec<usize>,
     /// The output file that the compiler driver's `-o` option names, if it has one.
     output: Option<&'a [u8]>,
-    /// The last stage that the compiler driver runs. It decides the name of the output file if
-    /// there is no `-o` option.
+    /// Without the option `-o`, this stage decides the name of the output file.
     stage: Stage,
     /// Whether the compiler driver reads one of its sources from standard input.
     pub reads_input: bool,
@@ -97,8 +96,8 @@ enum Stage {
 }
 
 impl<'a> Compilation<'a> {
-    /// Reads the arguments of a compiler driver, the first of which is its name. Returns `None` if
-    /// the call compiles nothing.
+    /// Reads the arguments of a compiler driver, the first of which is its name. Returns `None` if the call compiles
+    /// nothing. A call with a response file counts as a compilation, because the file may name sources.
     pub fn of(args: &[&'a [u8]]) -> Option<Compilation<'a>> {
         let mut found = Compilation::default();
         // After `-x LANGUAGE` each file is a source, whatever its name is.
@@ -147,8 +146,8 @@ impl<'a> Compilation<'a> {
         })
     }
 
-    /// The output file that the compiler driver makes from this source; `None` if only the driver's
-    /// default decides its name.
+    /// The output file that the compiler driver makes from this source; `None` for a linked program without `-o`, for
+    /// a header, and for a source without an extension.
     fn output_of(&self, source: &'a [u8]) -> Option<Cow<'a, [u8]>> {
         if let Some(output) = self.output {
             return Some(output.into());

@@ -3,10 +3,11 @@
 
 use crate::words::has;
 
-/// The long options with which build tools continue after a failure, separated by spaces.
+/// The long options, and npm's `-ws`, with which build tools continue after a failure; separated by spaces.
 pub const KEEPS_GOING: &str = "--keep-going --no-fail-fast --continue --workspaces -ws";
 
-/// The long options by which make only prints what it would do, separated by spaces.
+/// The long options with which make runs no recipe: it only prints, answers by its exit status (`--question`) or marks
+/// files as up to date (`--touch`). Separated by spaces.
 pub const ASKS: &str = "--dry-run --just-print --print-data-base --question --recon --touch";
 
 /// How a build tool such as make or ninja runs several jobs at once: its options for the number of
@@ -30,8 +31,8 @@ pub struct JobTool {
     /// The letter of the short option with which the build tool continues after a job has failed
     /// (`k` for make).
     pub keep_going: &'static str,
-    /// The letters of the short options with which the build tool only prints what it would do, as
-    /// make's `n` does.
+    /// The letters of the short options with which the build tool runs no job, such as make's `n`, which only prints
+    /// the commands.
     pub asks: &'static str,
     /// The order in which the build tool starts its jobs, if that order is known.
     pub starts: Option<Starts>,
@@ -39,8 +40,8 @@ pub struct JobTool {
     pub by_default: DefaultJobs,
 }
 
-/// The base from which descriptions of build tools are made if only their option for the number of
-/// jobs is known.
+/// The default values from which the descriptions of build tools in the table are made. A description sets at least
+/// the options for the number of jobs.
 pub(crate) const JOBS: JobTool = JobTool {
     options: "",
     flags: "",
@@ -87,16 +88,16 @@ const LOAD_LIMITS: [&[u8]; 2] = [b"--load-average", b"--max-load"];
 const LOAD: &[u8] = b"-l";
 
 impl JobTool {
-    /// The number of jobs that the build tool's arguments set, such as 4 for `-j4`. `Some(None)` is
-    /// returned for an option without a number, and `None` without such an option.
+    /// The number of jobs that the build tool's arguments set, such as 4 for `-j4`. `Some(None)` is returned for an
+    /// option whose value is no number or 0, and `None` without such an option.
     pub fn jobs(&self, args: &[&[u8]]) -> Option<Option<u64>> {
         let value = self.given(args)?;
         // The value 0 means that the number of jobs has no limit, so it is not returned as a number.
         Some(value.parse().ok().filter(|jobs| *jobs > 0))
     }
 
-    /// The argument, such as `-l2`, that lets the build tool start jobs only while the machine's
-    /// load is below a limit.
+    /// The argument, such as `-l2`, that lets the build tool start jobs only while the machine's load is below a
+    /// limit; `None` for tools with another order than [`Starts::Needs`], which have no such option.
     pub fn load_limit<'a>(&self, args: &[&'a [u8]]) -> Option<&'a [u8]> {
         let is_long = |arg: &[u8]| LOAD_LIMITS.iter().any(|option| arg.starts_with(option));
         let is_limit = |arg: &&&[u8]| {
@@ -108,11 +109,12 @@ impl JobTool {
         found.filter(|_| self.starts == Some(Starts::Needs))
     }
 
-    /// Whether a build tool with these arguments starts as many workers as there are CPUs, in an
-    /// order that is not known.
+    /// Whether the number of CPUs decides how many workers a build tool with these arguments starts: by a value such
+    /// as `auto` or, for a tool whose order of jobs is not known, by its default.
     pub fn follows(&self, args: &[&[u8]]) -> bool {
         let value = self.given(args).unwrap_or_default();
-        // A value such as `50%` or `num-cpus`, which is no number, also makes the number of workers depend on the CPUs.
+        // For such a tool, each value that is no number, such as `50%` or `num-cpus`, also makes the number of workers
+        // depend on the CPUs.
         let is_unset = self.starts.is_none() && self.by_default == DefaultJobs::Seen;
         self.is_auto(&value) || (is_unset && value.parse::<u64>().is_err())
     }
@@ -130,8 +132,8 @@ impl JobTool {
         })
     }
 
-    /// Whether the argument `value` is the value of the option before it on the build tool's
-    /// command line.
+    /// Whether the argument `value` is the value of the argument `option`, which stands right before it on the build
+    /// tool's command line.
     pub fn takes(&self, option: &[u8], value: &[u8]) -> bool {
         let is_digit = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
         let is_number = !value.is_empty() && value.iter().all(is_digit);
@@ -144,8 +146,9 @@ impl JobTool {
         !value.is_empty() && self.auto.split(' ').any(|word| word == value)
     }
 
-    /// The value of the build tool's option for the number of jobs; an empty text if the option has
-    /// no value, and `None` if the arguments do not have the option.
+    /// The value of the build tool's option for the number of jobs: the rest of the option's own argument or else the
+    /// next argument, even if that is no number. Empty if the option is the last argument, and `None` if the arguments
+    /// do not have the option.
     fn given(&self, args: &[&[u8]]) -> Option<String> {
         let is_one = |arg: &&[u8]| self.one.split(' ').any(|option| option.as_bytes() == *arg);
         if !self.one.is_empty() && args.iter().any(is_one) {
@@ -190,8 +193,8 @@ impl JobTool {
         })
     }
 
-    /// The value of a build tool's option, if it follows the option's name in the same argument, as
-    /// in `-j4` or `--jobs=4`.
+    /// The value of a build tool's option, if it follows the option's name in the same argument, as in `-j4` or
+    /// `--jobs=4`; empty for the option alone, and `None` for another argument.
     fn value<'a>(&self, arg: &'a str, option: &str) -> Option<&'a str> {
         let value = match arg.strip_prefix(option) {
             Some(value) => value,

@@ -56,7 +56,6 @@ impl OwnRule {
         })
     }
 
-    /// The name of a step from the text that the user's rule makes.
     fn named(&self, text: &str) -> StepName {
         let phrase = Phrase::name(text, WIDTH);
         // The last word of a unit's name may say of what kind the unit is: `zstd-sys (run build script)`.

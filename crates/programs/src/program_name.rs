@@ -158,7 +158,7 @@ impl ProgramName {
             .then_some("call node or the tools in node_modules/.bin from one script, without npm")
     }
 
-    /// Whether the program runs another program with a lower priority or on fewer CPUs, as `nice` does.
+    /// Whether the program runs another program with another priority, less CPU time or fewer CPUs, as `nice` does.
     pub fn limits(&self) -> bool {
         self.tool().is_some_and(|tool| tool.limits)
     }
@@ -168,8 +168,8 @@ impl ProgramName {
         self.tool().is_some_and(|tool| tool.pins)
     }
 
-    /// Whether the program with these arguments changes existing files: those that its arguments name, or any files as
-    /// `git checkout` does.
+    /// Whether the program may change existing files: those that its arguments name, or any files as `git checkout`
+    /// does.
     pub fn edits(&self, args: &[&[u8]]) -> bool {
         let any = |options: &str| args.iter().any(|arg| has(options, arg));
         let in_place = || {

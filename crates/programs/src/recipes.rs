@@ -19,7 +19,7 @@ const MOST: usize = 256;
 const WIDTH: usize = 60;
 
 /// The names of commands that only prepare something or print, separated by spaces. A recipe of make is named after
-/// such a command only if the recipe has no other command.
+/// such a command only if the recipe has no other command and writes no file.
 const PREPARE: &str = ". : [ [[ break case cd continue done echo esac exit export false fi for function local mkdir printf \
                        read return rm select set shift source test trap true ulimit umask unset wait";
 

@@ -12,8 +12,8 @@ use crate::tools::{Label, PROGRAM};
 use crate::words;
 use tr_text::escape;
 
-/// The rules that name build steps by the path of the program, for any program, in the order in
-/// which they are tried. Each rule has examples, which a test verifies.
+/// The rules that name build steps by the path or the arguments of any program whose table row has no rule, in the
+/// order in which they are tried. Each rule has examples, which a test verifies.
 const PATHS: &[(Read, &str)] = &[
     (
         github,
@@ -97,9 +97,9 @@ const PATHS: &[(Read, &str)] = &[
     ),
 ];
 
-/// Whether the program of a command line has a rule for build steps, only prints facts, or runs another program, as
-/// `nice` does. A process of such a program that is no build step does not count as a test, even if a test runner
-/// started the process.
+/// Whether the program of a command line has a rule for build steps in its table row, only prints facts, or runs the
+/// compiler that its arguments name, as ccache does. A process of such a program that is no build step does not count
+/// as a test, even if a test runner started the process.
 pub fn knows(all: &[&[u8]]) -> bool {
     let first = command_line::without_interpreter(all).first();
     let path = first.and_then(|first| std::str::from_utf8(first).ok());
@@ -254,8 +254,8 @@ fn gradle_worker(line: &Line) -> Option<FoundStep> {
     is.then(|| found(StepKind::Test, escape::raw(line.args.first()?)))?
 }
 
-/// The build step of a Java process that runs JUnit or TestNG, recognized by its main class or the
-/// name of its archive.
+/// The build step of a Java process that runs tests by JUnit, TestNG or Maven's Surefire, recognized by its main class
+/// or the name of its archive.
 fn java_test(line: &Line) -> Option<FoundStep> {
     const RUNNERS: [(&str, &str); 5] = [
         ("org.junit.runner.JUnitCore", "JUnit"),

@@ -25,7 +25,7 @@ pub fn names(script: &[u8]) -> impl Iterator<Item = &[u8]> {
     words(script, &[SEPARATORS, REDIRECTIONS, QUOTES, b"="])
 }
 
-/// The files into which a script redirects outputs. A file descriptor (`>&2`) gives an empty name.
+/// The names of the files into which a script redirects outputs. A file descriptor (`>&2`) gives an empty name.
 pub fn redirection_targets(script: &[u8]) -> impl Iterator<Item = &[u8]> {
     let parts = script.split(|byte| *byte == b'>').skip(1);
     parts.filter_map(|part| {

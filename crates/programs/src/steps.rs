@@ -105,8 +105,8 @@ pub struct FoundStep {
     /// The integration that makes each test of the build step's command a step, if the command is a test runner that
     /// has one.
     pub integration: Option<Integration>,
-    /// The index of the argument at which another program's command line begins. It is set if the
-    /// build step's command runs that program and exits with 0 even if the program fails.
+    /// The index, in the whole command line of the process, of the word at which another program's command line
+    /// begins. It is set if the build step's command runs that program and exits with 0 even if the program fails.
     pub wraps: Option<usize>,
 }
 
@@ -129,7 +129,7 @@ pub struct Line<'a> {
     /// The name of the program that the rule for build steps examines. Reports use the more
     /// detailed names of [`crate::command_line`].
     pub(crate) name: &'a str,
-    /// The row of the command line's program in [`crate::table`].
+    /// The row of the command line's program in [`crate::table`]; a row of default values if it has none.
     pub(crate) tool: &'static KnownProgram,
     pub(crate) args: &'a [&'a [u8]],
 }
@@ -144,7 +144,6 @@ impl<'a> Line<'a> {
         args.any(|arg| options.iter().any(|option| option.as_bytes() == *arg))
     }
 
-    /// The argument that follows this option on the command line.
     pub(crate) fn after(&self, option: &str) -> Option<&'a [u8]> {
         let at = self.args.iter().position(|arg| *arg == option.as_bytes())?;
         self.args.get(at + 1).copied()
@@ -180,7 +179,6 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// The targets and variable settings on the command line of a build tool.
     pub(crate) fn operands(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         self.tool.jobs.unwrap_or(JOBS).operands(self.args)
     }
@@ -223,7 +221,6 @@ pub(crate) fn test_runner(name: impl Into<StepName>) -> Option<FoundStep> {
     })
 }
 
-/// The build step with this name, for a worker process of a test runner.
 pub(crate) fn worker(name: impl Into<StepName>) -> Option<FoundStep> {
     Some(FoundStep {
         worker: true,
@@ -231,9 +228,9 @@ pub(crate) fn worker(name: impl Into<StepName>) -> Option<FoundStep> {
     })
 }
 
-/// The build step of a tool whose first word says what it does: `bazel build`, `cabal test all`.
-/// The verbs in the tool's row decide the kind of the step. The words after the verb belong to the
-/// step's name, unless they are paths of this machine.
+/// The build step of a tool whose first word says what it does: `bazel build`, `cabal test all`. The verbs in the
+/// tool's row decide the kind of the step. The words after the verb belong to the step's name, unless they are paths
+/// of this machine. `None` for a verb such as `help`, which only prints or runs something else.
 pub(crate) fn call(line: &Line) -> Option<FoundStep> {
     const SAYS: &str =
         "completion config describe env eval exec help info list log path query repl \

@@ -19,7 +19,6 @@ use std::sync::LazyLock;
 
 use crate::tools::KnownProgram;
 
-/// All rows of the table of known programs, from the files of all topics.
 pub(crate) fn rows() -> impl Iterator<Item = &'static KnownProgram> {
     let topics: [&'static [KnownProgram]; 8] = [
         compilers::ROWS,

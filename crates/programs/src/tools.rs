@@ -47,10 +47,9 @@ pub enum Label {
     /// In reports, the label of the program's process shows the source file, or else the output. If
     /// an option requests something less than compiling (`-E`, `-MM`), that option comes first.
     Compiler,
-    /// In reports, the label of the program's process shows the output file, unless it is a
-    /// temporary one.
+    /// In reports, the label of the program's process shows the output file or, if that is temporary, the source file.
     Assembler,
-    /// In reports, the label of the program's process shows the value of this option.
+    /// In reports, the label of the program's process shows the value of this option, and `--test` if that is given.
     Named(&'static str),
     /// The first argument that is no option is a verb and belongs to the program's name in reports
     /// (`git clone`). The listed options have their value in the next argument.
@@ -62,8 +61,8 @@ pub enum Label {
     /// In reports, the process is named after the script, the module or the text that it gets as a
     /// program among its arguments.
     Interpreter(Script),
-    /// In reports, the process has the label of another program, the one that the process's first argument names, as
-    /// `make` in `nice make`.
+    /// In reports, the label of the program's process is the program's name and the label of the compiler that its
+    /// first argument names: `ccache gcc x.c`.
     Wrapper,
     /// In reports, the label of the program's process shows the directory of the program's file,
     /// which is named after a crate (cargo's build scripts).
@@ -180,10 +179,11 @@ pub struct KnownProgram {
     pub(crate) label: Label,
     /// The rule that returns the build step for a command line of the program.
     pub(crate) step: Option<Read>,
-    /// The worker process in which this test runner runs its tests, if the program is a runner with such workers.
+    /// The test runner whose worker this program is, and the package that contains the program's file; `None` if the
+    /// program is no worker.
     pub(crate) worker: Option<Worker>,
-    /// The way in which the program runs several jobs: the option for their number, and their order; `None` if it runs
-    /// no jobs.
+    /// The way in which the program runs several jobs: the option for their number, and their order; `None` if these
+    /// are not known.
     pub jobs: Option<JobTool>,
     pub(crate) change: Option<Change>,
     pub(crate) version: Option<Version>,
@@ -212,8 +212,7 @@ pub struct KnownProgram {
     /// The change that the advice suggests to save the time of this program, if it only finds and
     /// starts another program.
     pub(crate) bypass: Option<&'static str>,
-    /// Whether the program runs another program with a lower priority or on fewer CPUs, as `nice`
-    /// does.
+    /// Whether the program runs another program with another priority, less CPU time or fewer CPUs, as `nice` does.
     pub(crate) limits: bool,
     /// Whether the program runs another program on a given set of CPUs only, as `taskset` does.
     pub(crate) pins: bool,
@@ -315,8 +314,8 @@ impl KnownProgram {
 /// images, such as `ps`, are not included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContainerVerb {
-    /// The verb of docker or a similar program runs containers until they end. Such a call is a
-    /// build step.
+    /// The verb of docker or a similar program runs containers until they end, also to build an image. Such a call is
+    /// a build step.
     Run,
     /// The verb of docker or a similar program does a part of running a container (`create`,
     /// `start`), or runs a program in an existing container.

@@ -21,8 +21,8 @@ pub fn file_of_test(name: &str) -> Option<&str> {
     (!suffix.is_empty() && !suffix.contains('/')).then_some(path)
 }
 
-/// The last part of a word that may be a path, if this part names something: it has a letter or a digit, and no space as
-/// the text of a script has.
+/// The last part of a word that may be a path, if this part can be a name: it has a letter or a digit, and no space
+/// (as the text of a script has).
 pub fn brief(word: &str) -> Option<&str> {
     let last = base(word.trim_end_matches('/'));
     let is_name = !last.contains(char::is_whitespace) && last.contains(char::is_alphanumeric);
@@ -36,7 +36,7 @@ pub fn brief_of_text(text: &str) -> Option<&str> {
     brief(last).filter(|brief| *brief != text)
 }
 
-/// The last part of a path, which is the name of the file.
+/// The last part of a path, which is the name of the file; the whole path if it ends with a slash.
 pub fn base(path: &str) -> &str {
     path.rsplit('/')
         .next()
@@ -173,8 +173,8 @@ pub fn is_temporary(file: &str) -> bool {
     stem.len() == 8 && stem.starts_with("cc")
 }
 
-/// The verb on a tool's command line (`clone` of `git clone`), and the arguments after it. The
-/// options in `valued` have their value in the next argument.
+/// The verb on a tool's command line (`clone` of `git clone`), and the arguments after it. The options in `valued`
+/// have their value in the next argument. `None` if the first other argument cannot be a verb.
 pub(crate) fn verb<'a>(rest: &'a [&'a [u8]], valued: &str) -> Option<(String, &'a [&'a [u8]])> {
     let mut at = 0;
     while let Some(arg) = rest.get(at) {

@@ -21,7 +21,9 @@ use std::fmt::Write;
 
 use crate::units;
 
-/// Converts bytes to a text that is safe to show: bytes that are not UTF-8 become `\xNN`, hidden characters `\u{NN}`.
+/// Converts bytes to a text that is safe to show. Bytes that are not UTF-8 become `\xNN`, line feeds, tabs and
+/// carriage returns `\n`, `\t` and `\r`, and other hidden characters and the first letters of commands to a CI system
+/// `\u{NN}`.
 pub fn text(bytes: &[u8]) -> String {
     // Most texts are plain ASCII and need no escapes, so they are copied as they are.
     let plain = bytes
@@ -112,7 +114,7 @@ pub fn quoted<'a>(args: impl IntoIterator<Item = &'a [u8]>) -> String {
     args.into_iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// An argument as a word of a command line. An argument with special characters is quoted.
+/// An argument as a word of a command line, in quotes if it has special characters. The text is not escaped.
 pub fn word(arg: &[u8]) -> String {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"-_./=+:,@%^".contains(b) || *b >= 0x80;
     if !arg.is_empty() && arg.iter().all(plain) {
@@ -187,9 +189,9 @@ fn colour(text: &str) -> Option<usize> {
     digits.get(end..)?.starts_with('m').then_some(end + 3)
 }
 
-/// The text of a CSV cell for a value, without quotes around it. A text that begins with `=`, `+`, `-` or `@` gets a
-/// `'` before it, because a spreadsheet would take the text for a formula. A text that begins with `::` gets a `'`,
-/// too, because a CI system would take the line for a command.
+/// The text of a CSV cell for a value, without quotes around it. A text that begins, perhaps after spaces, with `=`,
+/// `+`, `-` or `@` gets a `'` before it, because a spreadsheet would take the text for a formula. A text that begins
+/// with `::` gets a `'`, too, because a CI system would take the line for a command.
 pub fn cell(value: &str) -> String {
     let safe = text(value.as_bytes());
     let begins = |c: char| "=+-@\u{ff1d}\u{ff0b}\u{ff0d}\u{ff20}".contains(c);
@@ -215,8 +217,8 @@ pub fn markdown(value: &str) -> String {
     words.join(" ")
 }
 
-/// A text as code for Markdown. An HTML element is used instead of backticks, because backticks in the text would end
-/// the code.
+/// A text, shortened to 80 columns, as code for Markdown. An HTML element is used instead of backticks, because
+/// backticks in the text would end the code.
 pub fn code(value: &str) -> String {
     if value.is_empty() {
         return String::new();

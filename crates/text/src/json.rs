@@ -37,7 +37,7 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The JSON object `object` with the members of the JSON object `more` added.
+/// The JSON object `object` with the members of the JSON object `more`, which replace members of the same name.
 pub fn with(mut object: Value, more: Value) -> Value {
     if let (Value::Object(object), Value::Object(more)) = (&mut object, more) {
         object.extend(more);
@@ -63,8 +63,8 @@ pub fn document(value: &Value, indented: bool) -> io::Result<String> {
     Ok(text + "\n")
 }
 
-/// Like [`safe`], but writes the JSON to `out` while it is made, so that the document of a large recording
-/// takes no memory.
+/// Like [`safe`], but writes the JSON to `out` while it is made, so that the JSON of a large recording is not held in
+/// memory.
 pub fn write_safe(
     value: &impl Serialize,
     formatter: impl Formatter,

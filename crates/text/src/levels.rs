@@ -30,8 +30,9 @@ impl Levels {
         }
     }
 
-    /// The line-drawing characters that join a node of a printed tree to its ancestors, at most `room` columns wide. If
-    /// the node is too deep for that, only the lines of the last levels are drawn.
+    /// The line-drawing characters that join a node of a printed tree to its ancestors. The lines of the levels above
+    /// the node take at most `room` columns, but at least two levels are drawn. If the node is deeper, only the last
+    /// levels are drawn, after a mark of 3 columns. The node's own level takes 3 columns more.
     pub fn joints(&self, room: usize, style: &Style) -> String {
         let [through, none, branch, end, cut] = if style.ascii {
             ["|  ", "   ", "|- ", "`- ", ".. "]

@@ -48,8 +48,8 @@ impl From<&str> for Span {
 enum Block {
     /// One line of a page. The line is not wrapped, however wide it is.
     Line(Vec<Span>),
-    /// A text that follows a lead (the words at the start of its first line). The text takes as many lines as it needs,
-    /// or is shortened to a given number of lines.
+    /// A text that follows a lead (the words at the start of its first line). The text takes as many lines as it
+    /// needs, or is shortened to the length of `most` full lines.
     Text {
         lead: Span,
         text: Vec<Span>,
@@ -67,8 +67,8 @@ enum Block {
         name: Span,
         items: Vec<Span>,
     },
-    /// A single line in which the name is shortened to the width that the rest of the line leaves, but is never shorter
-    /// than the name's least width.
+    /// A single line in which the name is shortened to the width that the rest of the line leaves, but to no less than
+    /// `least` columns.
     Named {
         before: Vec<Span>,
         name: Span,
@@ -87,11 +87,11 @@ enum Block {
 pub struct Bars {
     /// The lines of the block of bars, in the order of their times, the longest first.
     pub rows: Vec<BarRow>,
-    /// The time in ns that a full bar stands for.
+    /// The time in ns that is 100 % beside the bars. A full bar stands for the time of the first row.
     pub whole: u64,
-    /// The width in columns of the widest name in the block of bars.
+    /// The largest width in columns of the names in the block of bars. Longer names are shortened.
     pub name: usize,
-    /// The number of columns that a line of the block needs besides its name and its bar.
+    /// The number of columns that each line of the block keeps for everything but its name and its bar.
     pub beside: usize,
 }
 
@@ -108,7 +108,8 @@ pub struct BarRow {
 /// One line of a page as a renderer lays it out: its pieces of text with their colours.
 type Line = Vec<Span>;
 
-/// The largest number of lines of a sentence on a page; a longer sentence is shortened.
+/// The number of full lines to whose length a longer sentence is shortened. Because lines end between words, the
+/// shortened sentence may take one line more.
 const SENTENCE: usize = 3;
 
 /// The text that separates two items in one line of a page.
@@ -355,7 +356,7 @@ impl Block {
 }
 
 /// Divides a text into lines for a terminal, with the words `lead` before the text. If `most` is set, the text is
-/// shortened to that number of lines.
+/// shortened to the length of that many full lines.
 fn wrap(lead: &Span, text: &[Span], most: Option<usize>, style: &Style) -> Vec<Line> {
     let indent = lead.width();
     let room = style.width.saturating_sub(indent).max(20);

@@ -9,10 +9,10 @@ use crate::units;
 const CLOSE: u64 = 40;
 
 const SECOND: u64 = 1_000_000_000;
-/// A picture of at least this length of time in ns has ticks at one of the distances in `CLOCK`. A shorter picture has
-/// ticks at distances of 1, 2 or 5 times a power of ten.
+/// A picture of at least this length of time in ns has ticks at one of the distances in `CLOCK`, or, above 110 h, at a
+/// larger one. A shorter picture has ticks at distances of 1, 2 or 5 times a power of ten.
 const MINUTES: u64 = 90 * SECOND;
-/// The possible distances in s between the ticks of a picture that is longer than 90 s.
+/// The distances in s between ticks. A picture of at least `MINUTES` uses the first that gives at most 11 ticks.
 const CLOCK: [u64; 10] = [15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 36000];
 
 /// Writes the times below an HTML picture that covers `whole` ns.

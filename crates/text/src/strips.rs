@@ -15,8 +15,9 @@ pub fn shade(part: u64, whole: u64, ascii: bool) -> char {
     steps.get(at).copied().unwrap_or(' ')
 }
 
-/// Fits intervals to the columns of a strip (a line of characters that shows a value over time). The result is `(2, 1)`
-/// for two columns to each interval, or `(1, 3)` for three intervals to each column.
+/// Fits intervals to the columns of a strip (a line of characters that shows a value over time). Two columns for each
+/// interval are the result `(2, 1)`, and three intervals for each column are `(1, 3)`. An interval gets at most 4
+/// columns.
 pub fn fit(intervals: u64, room: u64) -> (u64, u64) {
     let intervals = intervals.max(1);
     match room / intervals {

@@ -217,7 +217,7 @@ impl<'a, R> Table<'a, R> {
         self
     }
 
-    /// Gives the column that was added last a key in CSV alone, so that JSON does not have this column.
+    /// Leaves the column that was added last out of JSON. CSV still has its key.
     #[must_use]
     pub fn csv_only(self) -> Table<'a, R> {
         self.with(|column| column.media = Media::Csv)

@@ -2,7 +2,7 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// A duration as a number of three digits and a unit, such as `1.23` and `ms`.
+/// A duration as a number and a unit, such as `1.23` and `s`, or `4:09` and `min`.
 #[derive(PartialEq, Eq)]
 struct Duration {
     figure: String,
@@ -57,12 +57,12 @@ impl std::fmt::Display for Duration {
     }
 }
 
-/// A duration in ns as text with three digits and a unit; `–` for 0.
+/// A duration in ns as text with a unit that fits: `999 ns`, `9.9 ms`, `1.23 s`, `4:09 min`, `1:59 h`; `–` for 0.
 pub fn time(ns: u64) -> String {
     Duration::of(ns).to_string()
 }
 
-/// Two durations in ns as text with one unit, the second at least as long as the first: `1.1 to 1.3 s`.
+/// Two durations in ns as text, the second at least as long as the first: `1.10 to 1.30 s`, `900 ms to 1.10 s`.
 pub fn range(least: u64, most: u64) -> String {
     let (low, high) = (Duration::of(least), Duration::of(most));
     match low {
@@ -76,7 +76,8 @@ pub fn range(least: u64, most: u64) -> String {
 /// reader takes a figure before wide bounds for more than it is.
 const WIDE: u64 = 3;
 
-/// A duration in ns and its bounds as text: `7.1 s (6.8 to 7.5)`. If the bounds are wide, only these: `0.7 to 7.2 s`.
+/// A duration in ns and its bounds as text: `7.10 s (6.80 to 7.50)`. If the upper bound is at least `WIDE` times the
+/// lower one, only the bounds: `1.00 to 3.00 s`.
 pub fn interval(ns: u64, least: u64, most: u64) -> String {
     if most / WIDE >= least && most > least {
         return range(least, most);
@@ -91,7 +92,7 @@ pub fn interval(ns: u64, least: u64, most: u64) -> String {
     format!("{value} ({})", range(least, most))
 }
 
-/// A time in ns since the start of the trace, as text in seconds.
+/// A time in ns since the start of the trace, as text in seconds with three decimals. Further digits are cut off.
 pub fn at(ns: u64) -> String {
     format!("{}.{:03}", ns / 1_000_000_000, ns / 1_000_000 % 1000)
 }
@@ -121,7 +122,7 @@ fn figure_and_unit(count: u64) -> (String, &'static str) {
     (self::count(whole), name)
 }
 
-/// Two numbers of bytes as text with one unit, the second at least as large as the first: `171 to 213 MiB`.
+/// Two numbers of bytes as text, the second at least as large as the first: `171 to 213 MiB`, `900 KiB to 1.1 MiB`.
 pub fn bytes_range(least: u64, most: u64) -> String {
     let ((low, low_unit), (high, unit)) = (figure_and_unit(least), figure_and_unit(most));
     if (&low, low_unit) == (&high, unit) {
@@ -177,7 +178,7 @@ pub fn share(part: u64, whole: u64) -> String {
     }
 }
 
-/// The date and time in UTC of a time in ns since 1970, as text, if the time is known.
+/// The date and time in UTC of a time in ns since 1970, as text; `time of day unknown` for `None`.
 pub fn date(unix_ns: Option<u64>) -> String {
     unix_ns.map_or_else(
         || "time of day unknown".into(),
@@ -295,7 +296,7 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
 }
 
 /// Shortens a text in the middle to at most `columns` columns. If the text ends with a path, the last part of the path
-/// is kept, because it distinguishes the files of one directory.
+/// is kept if it fits, because it distinguishes the files of one directory.
 pub fn shorten(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -325,7 +326,8 @@ pub fn shorten(text: &str, columns: usize) -> String {
     format!("{head}…{tail}")
 }
 
-/// The first words of a text that fit into `columns`.
+/// The first words of a text that fit into `columns`, with an ellipsis for the others. If not even one word fits, the
+/// text is shortened as by [`shorten`].
 pub fn clip(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();

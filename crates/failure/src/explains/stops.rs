@@ -46,8 +46,9 @@ impl Finder<'_> {
         }
     }
 
-    /// Whether a script killed a child with SIGKILL and then ended with the child's status. A script that enforces a
-    /// time limit does this. A script that only ends a service stops the service in an orderly way.
+    /// Whether SIGKILL killed a child of a script, and the script, as its text shows, ended with the child's status. A
+    /// script that enforces a time limit does this. A script that only ends a service stops the service in an orderly
+    /// way.
     pub(super) fn passes_on_a_kill(&self, ix: ProcessIx, shell: ProcessIx) -> bool {
         let (child, above) = (self.analysis.process(ix), self.analysis.process(shell));
         let is_killed = exit::killed_by(child.status) == Some(KILL);

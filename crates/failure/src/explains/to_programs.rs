@@ -8,7 +8,6 @@ use crate::finder::{Explains, Finder};
 use crate::passes::{asks_for_packages, code, is_question, passes_status, NEAR};
 
 impl Finder<'_> {
-    /// How the failure of a child explains the failure of a program of unknown kind.
     pub(super) fn to_a_program(&self, ix: ProcessIx, above: ProcessIx) -> Option<Explains> {
         let (child, program) = (self.analysis.process(ix), self.analysis.process(above));
         if self.is_failed_tidying(child, above) {

@@ -16,7 +16,6 @@ use tr_insight::processes::roles::runs_jobs;
 pub(crate) const OF_SHELLS: [u32; 4] = [1, 2, 126, 127];
 
 impl Finder<'_> {
-    /// How the failure of a shell's child explains the failure of the shell.
     pub(super) fn to_a_shell(&self, ix: ProcessIx, above: ProcessIx) -> Option<Explains> {
         let (child, shell) = (self.analysis.process(ix), self.analysis.process(above));
         let (last, gave_up) = (self.is_last(child, above), self.gave_up(child, above));
@@ -65,10 +64,10 @@ impl Finder<'_> {
         (counts && (is_same || !on_purpose)).then_some(Explains::Maybe)
     }
 
-    /// How the failure of a shell's last child explains the shell's failure, if the shell ended with an ordinary status,
-    /// such as 1. A shell can have such a status without a failed child. So the explanation may be uncertain: the script
-    /// may ignore the child's failure (`|| true`) and then fail by a builtin, and without `pipefail` only the last
-    /// command of a pipe decides the status.
+    /// How the failure of a shell's last child, or of a member of its last pipe, explains the shell's failure, if the
+    /// shell ended with an ordinary status, such as 1. A shell can have such a status without a failed child. So the
+    /// explanation may be uncertain: the script may ignore the child's failure (`|| true`) and then fail by a builtin,
+    /// and without `pipefail` only the last command of a pipe decides the status.
     fn with_a_common_status(&self, ix: ProcessIx, above: ProcessIx) -> Option<Explains> {
         let (child, shell) = (self.analysis.process(ix), self.analysis.process(above));
         let sets_pipefail = |word: &[u8]| words::contains(word, b"pipefail");
@@ -90,7 +89,7 @@ impl Finder<'_> {
         (!hides).then_some(Explains::Maybe)
     }
 
-    /// Whether a process ran at the same time as the last child of its shell, or wrote data that this last child read.
+    /// Whether a process is the last child of its shell, ran beside this child, or wrote data that this child read.
     fn has_run_beside_the_last(&self, ix: ProcessIx, shell: ProcessIx) -> bool {
         let Some(last) = self.analysis.process(shell).children.last() else {
             return false;
@@ -98,7 +97,7 @@ impl Finder<'_> {
         self.analysis.process(*last).start < self.analysis.process(ix).end || self.reads(*last, ix)
     }
 
-    /// Whether the command of a shell is only a check, such as `sh -c 'test -e x'`.
+    /// Whether a process is a shell whose only child is a check: `sh -c 'if grep -q x f; then exit 1; fi'`.
     pub(super) fn asks_only(&self, child: &Process) -> bool {
         let mut inside = child.children.iter().map(|ix| self.analysis.process(*ix));
         let first = inside.next();

@@ -10,7 +10,6 @@ use tr_insight::processes::exit;
 use tr_insight::processes::roles::{role, tool};
 
 impl Finder<'_> {
-    /// How the failure of a child explains the failure of a test runner.
     pub(super) fn to_a_test_runner(&self, ix: ProcessIx, runner: ProcessIx) -> Option<Explains> {
         let child = self.analysis.process(ix);
         if self.tests.is_failed.contains(&ix) {
@@ -41,7 +40,7 @@ impl Finder<'_> {
             && !self.is_the_only_failure(test, runner)
     }
 
-    /// Whether the process `ix` is the only child of a test runner that failed.
+    /// Whether the process `ix` is the only failed child of a test runner.
     fn is_the_only_failure(&self, ix: ProcessIx, runner: ProcessIx) -> bool {
         let children = self.analysis.process(runner).children.iter().take(NEAR);
         let mut others = children.filter(|other| **other != ix);

@@ -9,7 +9,6 @@ use crate::passes::{
 };
 
 impl Finder<'_> {
-    /// How the failure of a child explains the failure of a build tool.
     pub(super) fn to_a_build_tool(&self, ix: ProcessIx, above: ProcessIx) -> Option<Explains> {
         let (child, tool) = (self.analysis.process(ix), self.analysis.process(above));
         let (last, gave_up) = (self.is_last(child, above), self.gave_up(child, above));
@@ -58,8 +57,8 @@ impl Finder<'_> {
             || is_for_own_use())
     }
 
-    /// Whether make runs a process by `$(shell …)`. In this case, make uses the output of the process and ignores the
-    /// exit status.
+    /// Whether a make read the output of a process from a pipe, as for `$(shell …)`. The make then ignores the exit
+    /// status of the process.
     fn is_text(&self, ix: ProcessIx, above: ProcessIx) -> bool {
         family(self.analysis.process(above)) == Some(Family::Make) && self.reads(above, ix)
     }

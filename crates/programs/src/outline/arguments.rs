@@ -3,13 +3,13 @@
 
 use super::words::Word;
 
-/// The largest number of arguments of a process that are compared with the words of a command in a
-/// script. It bounds the time of the comparison.
+/// The largest number of arguments of a process that are compared with the words of a command in a script. This bounds
+/// the time of the comparison. If there are more words or arguments, only the first of each is compared.
 pub(super) const WORDS: usize = 256;
 
-/// Whether the words of a command in a script can expand to these arguments of a process. The
-/// arguments may begin with the name of an interpreter and its option, which the kernel adds for a
-/// script with `#!`.
+/// Whether the words of a command in a script can expand to these arguments of a process. The arguments may begin with
+/// the name of an interpreter and its option, which the kernel adds for a script with `#!`. If `is_cut` is set, the
+/// last argument may be incomplete, and further arguments may be missing.
 pub(super) fn are(words: &[Word], args: &[&[u8]], is_cut: bool) -> bool {
     if can_be(words, args, is_cut) {
         return true;
@@ -34,8 +34,7 @@ pub(super) fn are(words: &[Word], args: &[&[u8]], is_cut: bool) -> bool {
     })
 }
 
-/// Whether the words of a command in a script, after their expansion, can be exactly these
-/// arguments of a process.
+/// Like [`are`], but without an interpreter before the script.
 fn can_be(words: &[Word], args: &[&[u8]], is_cut: bool) -> bool {
     if words.len() > WORDS || args.len() > WORDS {
         let first = words.first();

@@ -18,7 +18,7 @@ pub(super) enum Builtin {
     Any,
 }
 
-/// The shell builtins that do not fail unless they are called wrongly, separated by spaces.
+/// The shell builtins that fail only after a wrong call, which is not considered; separated by spaces.
 const SUCCEED: &str =
     ": alias break continue declare disown echo exec exit export local printf pwd readonly return \
                        set shift shopt times trap true typeset umask unalias unset";
@@ -35,7 +35,7 @@ const OTHERS: &str = ". builtin command eval false source type wait";
 /// wait, separated by spaces.
 const CONTROL: &str = ". break builtin command continue eval exec exit return source trap wait";
 
-/// The shell builtins that never fail, whatever their arguments are, separated by spaces.
+/// The shell builtins that are assumed never to fail, whatever their arguments are; separated by spaces.
 const NEVER_FAIL: &str = ": disown echo printf pwd times true umask";
 
 /// The shell builtins that take assignments as arguments, such as `export x=1`, separated by
@@ -70,17 +70,14 @@ pub fn starts_nothing(name: &[u8]) -> bool {
     is_builtin(name) && !has(CONTROL, name)
 }
 
-/// Whether a shell builtin with this name takes assignments as arguments, as in `export x=1`.
 pub(super) fn assigns(name: &[u8]) -> bool {
     has(ASSIGN, name)
 }
 
-/// Whether a shell builtin with this name sets the variables that its arguments name.
 pub(super) fn sets_variables(name: &[u8]) -> bool {
     assigns(name) || has(READ, name)
 }
 
-/// The exit statuses with which the shell builtin with this name can fail.
 pub(super) fn of(name: &[u8], _arguments: &[Word]) -> Builtin {
     match name {
         b"false" => Builtin::False,
@@ -91,13 +88,11 @@ pub(super) fn of(name: &[u8], _arguments: &[Word]) -> Builtin {
     }
 }
 
-/// Whether a shell builtin with this name only tests a condition, as `[` does.
 pub(super) fn is_test(name: &[u8]) -> bool {
     has(TESTS, name)
 }
 
 impl Builtin {
-    /// Whether the shell builtin can fail with this exit status.
     pub(super) fn fails_with(self, status: u32) -> bool {
         match self {
             Builtin::Succeeds => false,

@@ -5,7 +5,8 @@ use super::tree::{Command, CommandIx, Link, Outline, Tree};
 use super::words::Word;
 use crate::words;
 
-/// Programs that copy, link or move files: their last argument is made from another argument. Separated by spaces.
+/// Programs that copy, link or move files: the file that their last argument names is made from a file that another
+/// argument names. Separated by spaces.
 const MOVE: &str = "cp install ln mv";
 
 /// The signals with which other processes end a shell, by their names and numbers, separated by
@@ -35,9 +36,9 @@ impl Outline {
         })
     }
 
-    /// Whether a command with this name may make the shell execute a program in its own process, without starting a new
-    /// one. A function that uses `exec` may do so. `eval` and `.` may do so, too, because the text that these two
-    /// commands run is not known.
+    /// Whether a command with this name may make the shell execute a program in its own process, without starting a
+    /// new one. A function that uses `exec` may do so. `eval` and `.` may do so, too, because the text that these two
+    /// commands run is not known. The name `exec` itself gives false: the caller handles that command.
     pub(super) fn may_exec(&self, name: &[u8]) -> bool {
         let mut names: Vec<&[u8]> = vec![name];
         let mut next = 0;
@@ -101,7 +102,7 @@ impl Outline {
                 }
             }
             Tree::Chain(all) => {
-                // For each command of the chain, the file to which a later command moves its output: `x` in
+                // For each command of the chain, the file to which a later command probably moves its output: `x` in
                 // `gen > x.new && mv x.new x`. The loop goes backward, so that the later commands are known.
                 let mut moved = vec![None; all.len()];
                 let mut later = None;
@@ -152,8 +153,7 @@ impl Outline {
         self.commands.get(ix)?.output.as_ref()
     }
 
-    /// The destination file, if this part of the script is a command that copies or moves files
-    /// (`mv x.new x`).
+    /// The last argument, if this part of the script is a command that copies or moves files (`mv x.new x`).
     fn moved_to(&self, tree: &Tree) -> Option<&Word> {
         let Tree::Simple(ix) = tree else {
             return None;
@@ -169,8 +169,8 @@ impl Outline {
 pub(super) struct Destination<'a> {
     /// The file to which the command's output is redirected, directly or through a pipe.
     pub(super) output: Option<&'a Word>,
-    /// The file to which a later command moves the output after this command has succeeded: `x` in `gen > x.new && mv
-    /// x.new x`. `None` if no later command moves the output.
+    /// The last argument of a command that copies or moves files, and that runs after this command has succeeded: `x`
+    /// in `gen > x.new && mv x.new x`. The output is assumed to end there. `None` if no such command follows.
     pub(super) moved: Option<&'a Word>,
 }
 

@@ -77,9 +77,9 @@ pub enum Ending {
 pub struct Course {
     pub ending: Ending,
     /// The children whose failures may be the reason why a statement ended the script. A child is in the list if it is
-    /// a background job, or if its command names the same file as the statement or as the test before the statement.
-    /// If there is no such child, the list has the last failed command whose success would have changed a variable
-    /// that the script tested.
+    /// a background job, if its command names the same file as the statement or as the test before the statement, or
+    /// if the statement or test contains its command (`$(…)`). If there is no such child, the list has, for each
+    /// variable that the script tested, the last failed command whose success would have changed the variable.
     pub linked: Vec<usize>,
     /// For each child process of the script's shell, the command that it was started for, if this
     /// is certain.

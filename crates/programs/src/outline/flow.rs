@@ -39,8 +39,9 @@ pub(super) struct Node {
     pub(super) command: Option<CommandIx>,
     /// The nodes of the graph that follow if the command of this node succeeds and if it fails.
     pub(super) ends: Ends,
-    /// The node that tested the condition under which this node's command runs. All paths to the command pass the node
-    /// of the condition. `None` if the command runs under no condition.
+    /// The node at which the paths continue after the test of the condition under which this node's command runs:
+    /// after the test's success (`if`, `&&`) or after its failure (`else`, `||`). All paths to the command pass this
+    /// node. `None` if the command runs under no condition, or if only the call of the function that contains it does.
     pub(super) guard: Option<NodeIx>,
     /// Whether the command of this node belongs to a trap of the shell.
     pub(super) is_of_trap: bool,
@@ -61,7 +62,7 @@ pub(super) enum What {
     Join(Vec<NodeIx>),
     /// At this node the shell starts one process and waits for it.
     Start(Member),
-    /// At this node the shell starts a process that it does not wait for, as in `<(…)`.
+    /// At this node the shell starts a process that it does not wait for, as for `&` and `<(…)`.
     Beside(Member),
     Pipe {
         members: Vec<Member>,
@@ -76,8 +77,8 @@ pub(super) enum What {
     Unset,
     /// At this node the shell sets variables. The exit status `$?` stays as it is.
     Assign,
-    /// At this node the shell's exit status becomes this number, as after `exit 4` or `return 4` in
-    /// the script.
+    /// At this node the shell's exit status becomes this number, as after `exit 4` or `return 4`, or 0 as after a
+    /// builtin that cannot fail.
     Status(u32),
     /// At this node `!` negates the shell's exit status: the status becomes 0 because the last command failed, or 1
     /// because the last command succeeded.
@@ -117,21 +118,20 @@ pub(super) struct Choice {
 pub(super) enum Member {
     /// The process executes a program. The first value is the script's command. The second value has the command's
     /// words after `$1` and the like were replaced by the arguments of the called function; `None` if nothing was
-    /// replaced.
+    /// replaced and no word such as `command` was removed from the beginning.
     Program(CommandIx, Option<Rc<Vec<Word>>>),
     /// The process that the script's shell starts is a subshell. It executes these commands of the
     /// script, with the given shell options.
     Forked(Rc<Tree>, Options),
 }
 
-/// The graph of all paths that a shell can take through a script.
 #[derive(Debug)]
 pub(super) struct Graph {
     pub(super) nodes: Vec<Node>,
 }
 
-/// Builds the graph of the paths through commands of a script that is executed with these shell
-/// options. Returns `None` if the graph would have too many nodes.
+/// Builds the graph of the paths through commands of a script that is executed with these shell options. Returns
+/// `None` if the graph would have too many nodes, or too many bytes of replaced words.
 pub(super) fn graph(outline: &Outline, tree: &Tree, options: Options) -> Option<Graph> {
     let mut builder = Builder {
         outline,
@@ -169,7 +169,6 @@ pub(super) fn graph(outline: &Outline, tree: &Tree, options: Options) -> Option<
     })
 }
 
-/// The names of all variables that a script sets.
 fn variables_set(outline: &Outline) -> HashSet<&[u8]> {
     let loops = outline.loops.iter();
     let mut set: HashSet<&[u8]> = loops.map(|known| known.variable.as_slice()).collect();
@@ -187,10 +186,8 @@ fn variables_set(outline: &Outline) -> HashSet<&[u8]> {
 /// A call of a shell function, while the body of the function is added to the script's graph.
 struct Call<'a> {
     name: &'a [u8],
-    /// The command of the script that calls the function.
     command: CommandIx,
-    /// The node of the condition under which the script calls the function; `None` if the script calls the function
-    /// under no condition.
+    /// The guard ([`Node::guard`]) of the command that calls the function.
     guard: Option<NodeIx>,
     arguments: Option<Vec<Word>>,
 }
@@ -304,8 +301,8 @@ impl<'a> Builder<'a> {
         built
     }
 
-    /// Adds commands to the script's graph that run only under the condition which was tested at
-    /// the node `guard`.
+    /// Adds commands to the script's graph that run only under a condition. The node `guard` is the one at which the
+    /// paths continue after the condition's test ([`Node::guard`]).
     fn guarded(&mut self, guard: NodeIx, tree: &'a Tree) -> Ends {
         let before = self.guard.replace(guard);
         let ends = self.build(tree, guard);
@@ -507,7 +504,6 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Whether a command of a script sets the shell option `-e`, as `set -e` does.
 fn sets_errexit(outline: &Outline) -> bool {
     outline.commands.iter().any(|command| {
         let Some((first, rest)) = command.words.split_first() else {
@@ -519,7 +515,8 @@ fn sets_errexit(outline: &Outline) -> bool {
     })
 }
 
-/// The simple command that a part of a script consists of, or with which it begins.
+/// The simple command that a part of a script consists of, or with which it begins. For `for` and `case`, it is the
+/// command that holds their words.
 pub(super) fn command_of(tree: &Tree) -> Option<CommandIx> {
     match tree {
         Tree::Simple(ix) => Some(*ix),

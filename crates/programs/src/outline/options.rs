@@ -8,7 +8,7 @@ pub enum Setting {
     #[default]
     Off,
     On,
-    /// The shell has the option set on some paths to this place of the script, but not on all.
+    /// The shell has the option set on some paths to this place of the script but not on all, or this is not known.
     Maybe,
 }
 
@@ -28,7 +28,7 @@ pub struct Options {
     pub errexit: Setting,
     /// Whether the shell ends at a variable that is not set (`set -u`).
     pub nounset: Setting,
-    /// `set -o pipefail`: a pipe of the script fails if any of its commands fails.
+    /// Whether a pipe fails if any of its commands fails (`set -o pipefail`).
     pub pipefail: Setting,
     /// Whether the commands at this place of the script are a condition (`if`, `&&`), where
     /// `set -e` has no effect.

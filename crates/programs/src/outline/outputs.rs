@@ -10,8 +10,8 @@ use crate::words::split_name;
 
 impl Outline {
     /// The files to which the script writes the output of the program with these arguments. The script can do so by a
-    /// redirection, through a pipe, or by a later command such as `mv`. If `is_cut` is set, the last arguments are
-    /// missing.
+    /// redirection, through a pipe, or by a later command such as `mv`. If `is_cut` is set, the last argument may be
+    /// incomplete, and further arguments may be missing.
     ///
     /// Variables in the names of these files are replaced if the program's own arguments show their values. A name
     /// that begins with another expansion is returned without the expansion: `x.txt` for `"$dir/x.txt"`. The result is
@@ -54,7 +54,7 @@ fn values<'a>(words: &'a [Word], args: &[&'a [u8]]) -> BTreeMap<&'a [u8], &'a [u
     values.collect()
 }
 
-/// The name of the variable, if a word of a script consists of nothing but its expansion.
+/// The name of the variable, if a text in a script is nothing but the expansion of this variable.
 fn variable(text: &[u8]) -> Option<&[u8]> {
     let (name, rest) = expansion(text.strip_prefix(b"$")?)?;
     rest.is_empty().then_some(name)
@@ -73,8 +73,8 @@ fn expansion(text: &[u8]) -> Option<(&[u8], &[u8])> {
     (!name.is_empty()).then_some((name, rest))
 }
 
-/// The name of the file that a word of a script stands for. If a variable in the word has no known
-/// value, only the part after its expansion is returned.
+/// The name of the file that a word of a script stands for. If a variable in the word has no known value, only the
+/// part after its expansion and a slash is returned; `None` if there is no such part.
 fn name(word: &Word, values: &BTreeMap<&[u8], &[u8]>) -> Option<Vec<u8>> {
     if let Some(name) = word.literal() {
         return Some(name.to_vec());

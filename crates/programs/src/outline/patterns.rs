@@ -41,7 +41,7 @@ fn fits_word(pattern: &Word, text: &[u8]) -> Option<bool> {
     (is_plain(&pattern.text) && !pattern.is_quoted).then(|| fits(&pattern.text, text))
 }
 
-/// Whether a text has no bytes that are special to the shell, except those of patterns.
+/// Whether a text has no bytes that are special to the shell, except those of patterns other than `[:…:]`.
 pub(super) fn is_plain(pattern: &[u8]) -> bool {
     let is_special = |byte: &u8| b"$`\\{}()~'\"".contains(byte);
     !pattern.iter().any(is_special) && !crate::words::contains(pattern, b"[:")

@@ -56,9 +56,9 @@ pub(super) fn values(text: &[u8]) -> Option<Vec<(usize, usize)>> {
     reader.is_whole.then_some(reader.values)
 }
 
-/// Reads a sourced file, and appends its commands, functions and traps to the outline of the script
-/// that sources it. Returns the body of the file. If parts of the file were not understood, the
-/// outline is left unchanged and `None` is returned.
+/// Reads a sourced file, and appends its commands, functions and traps to the outline of the script that sources it.
+/// Returns the body of the file. If parts of the file were not understood, or if there are too many traps, the outline
+/// is left unchanged and `None` is returned.
 pub(super) fn append(outline: &mut Outline, text: &[u8]) -> Option<Rc<Tree>> {
     let (commands, functions) = (outline.commands.len(), outline.functions.len());
     let mut reader = Reader {
@@ -90,7 +90,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Skips blanks and line ends in the script.
+    /// Skips blanks and line ends in the script, and reads the here-documents that begin after a line end.
     fn newlines(&mut self) {
         self.blanks();
         while self.peek() == Some(b'\n') {
@@ -298,7 +298,7 @@ impl Reader<'_> {
         Tree::Loop { until, arm }
     }
 
-    /// Reads the block `do … done` of a loop in the script.
+    /// Reads the body of a loop in the script: `do … done`, or `{ … }` as bash allows it.
     fn block(&mut self) -> Tree {
         self.separators();
         if self.keyword(b"{") {

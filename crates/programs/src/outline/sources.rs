@@ -202,7 +202,8 @@ impl Outline {
 
     /// Reads a script with the files that it executes in its own shell. `known` returns the recorded facts about a
     /// file, and `names` returns the names of the known files in a directory. A file is left out if the word after `.`
-    /// may name several known files, or if the reader does not understand a part of the file.
+    /// may name known files in several directories, if the text of the file was not recorded, or if the reader does
+    /// not understand a part of the file.
     pub fn with_sources<'t>(
         text: &[u8],
         script: Option<&[u8]>,

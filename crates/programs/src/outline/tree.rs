@@ -18,8 +18,8 @@ pub type CommandIx = usize;
 pub struct Outline {
     /// The text of the script that was read.
     pub text: Vec<u8>,
-    /// The simple commands of the script in the order of the text, including those of functions and
-    /// of `$(…)`.
+    /// The simple commands of the script in the order of the text, including those of functions and of `$(…)`. The
+    /// commands of traps follow, and then those of sourced files.
     pub commands: Vec<Command>,
     /// The commands that the shell executes for the script, as a tree of lists, pipes, loops and
     /// conditions.
@@ -63,16 +63,17 @@ pub struct SourcedFile {
 /// A simple command of a shell script: its assignments, words and redirections.
 #[derive(Clone, Debug, Default)]
 pub struct Command {
-    /// The line of the script on which the command begins; the first line is 1.
+    /// The line, from 1, on which the command begins in the script or in the sourced file that contains it.
     pub line: u32,
-    /// The byte range of the command in the script's text: its first byte, and the byte after its
-    /// last one.
+    /// The byte range of the command in the text of the script or sourced file: its first byte, and the byte after its
+    /// last one. A command in backquotes has the range of the backquotes, and a command of a trap that of the `trap`
+    /// command.
     pub span: (usize, usize),
     pub assignments: Vec<Assignment>,
     pub words: Vec<Word>,
-    /// The file to which a redirection sends the command's output.
+    /// The file to which a redirection sends the command's standard output.
     pub output: Option<Word>,
-    /// Whether the shell opens a file for the command's redirections, which can fail.
+    /// Whether the shell opens a file outside of `/dev` for the command's redirections, which can fail.
     pub opens: bool,
     /// Whether an expansion in the command's words ends the shell if a variable is not set
     /// (`${x:?}`).
@@ -136,8 +137,7 @@ pub enum Tree {
         until: bool,
         arm: Box<Arm>,
     },
-    /// A `for` loop of the script. The words over which it runs are stored as a command without a
-    /// name.
+    /// A `for` or `select` loop. The words over which it runs are stored as a command without a name.
     For {
         words: CommandIx,
         body: Box<Tree>,
@@ -145,7 +145,7 @@ pub enum Tree {
     Case {
         word: CommandIx,
         arms: Vec<CaseArm>,
-        /// Whether the `case` statement has a pattern such as `*`, which fits any word.
+        /// Whether the `case` statement has the pattern `*`, which fits any word.
         has_default: bool,
     },
     Subshell(Rc<Tree>),
@@ -227,7 +227,6 @@ pub struct StatusUsage {
 }
 
 impl StatusUsage {
-    /// The use of the exit status of a command in a condition.
     const CONDITION: StatusUsage = StatusUsage {
         is_used: true,
         is_condition: true,
@@ -247,7 +246,8 @@ pub struct Function {
     pub body: Rc<Tree>,
 }
 
-/// The commands that a shell script sets with `trap` for a signal or for its end.
+/// The commands that a shell script sets with `trap` for errors (`ERR`) or for the end of the shell (`EXIT`). Traps
+/// for signals are left out.
 #[derive(Clone, Debug, Default)]
 pub struct Trap {
     /// Whether the trap's commands run after each command that fails (`ERR`), and not at the end of
@@ -256,8 +256,8 @@ pub struct Trap {
     pub body: Rc<Tree>,
 }
 
-/// A condition of a shell script (after `if`, `elif` or `while`), and the commands that run if it
-/// succeeds.
+/// A condition of a shell script (after `if`, `elif`, `while` or `until`), and the commands that run if the condition
+/// succeeds or, after `until`, fails.
 #[derive(Clone, Debug, Default)]
 pub struct Arm {
     pub condition: Tree,

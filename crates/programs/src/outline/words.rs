@@ -28,7 +28,7 @@ pub struct Word {
     pub text: Vec<u8>,
     /// The number of bytes at the beginning of the word that no expansion changes.
     pub head: usize,
-    /// The number of bytes at the end of the word that no expansion changes.
+    /// The number of bytes after the last expansion of the word; 0 for a word without an expansion.
     pub tail: usize,
     pub expansion: Expansion,
     /// Whether a part of the word is quoted, so that it cannot be a keyword of the shell.

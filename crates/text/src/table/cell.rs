@@ -12,9 +12,9 @@ pub enum Cell {
     Unknown,
     /// A duration in ns, shown with a unit that fits.
     Time(u64),
-    /// The recorded part, in ns, of a duration that continues outside the trace, shown as `>1.0 s`.
+    /// The recorded part, in ns, of a duration that continues outside the trace, shown as `>1.00 s`.
     AtLeast(u64),
-    /// The known part of a wait, in ns, shown as `≥ 1.0 s`.
+    /// The known part of a wait, in ns, shown as `≥ 1.00 s`.
     WaitAtLeast(u64),
     /// A duration in ns, shown as a number of seconds with four digits after the point.
     Seconds(u64),
@@ -106,8 +106,8 @@ impl Cell {
         }
     }
 
-    /// The plain value of the cell in CSV and JSON. If a size in bytes is only a lower bound, CSV and JSON show it as
-    /// unknown.
+    /// The plain value of the cell in CSV and JSON. They show a share, a note and the lower bound of a size as
+    /// unknown, but the lower bound of a duration as if it were the duration.
     pub(super) fn plain(&self) -> Value {
         match self {
             Cell::Empty | Cell::Unknown | Cell::Note(_) => Value::Null,

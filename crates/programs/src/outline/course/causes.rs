@@ -14,8 +14,8 @@ use crate::table::utilities::{self, UtilityUse};
 /// The exit status that a shell has for a process which SIGPIPE killed (128 + 13).
 const PIPE: u32 = 128 + 13;
 
-/// The exit statuses that a shell also has after a builtin or an expansion that failed, or a program that could not be
-/// started.
+/// The exit statuses that a shell has not only after a statement such as `exit 2`: 0 after a success, 1 and 2 also
+/// after a builtin or an expansion that failed, and 126 and 127 after a program that could not be started.
 const OF_BUILTINS: [u32; 5] = [0, 1, 2, 126, 127];
 
 /// The name of the bash variable that holds the exit statuses of all commands of the last pipe.
@@ -26,11 +26,11 @@ pub(super) struct Causes<'a> {
     pub(super) status: u32,
     pub(super) found: BTreeSet<EndingCause>,
     pub(super) seen: HashSet<(StateIx, Search)>,
-    /// The possible ends of the script for which a cause was found. Each is a state of the comparison with the
-    /// recording.
+    /// The possible ends of the script for which a cause was found, or for which the search was stopped at its limit.
+    /// Each is a state of the comparison with the recording.
     pub(super) feasible: Vec<StateIx>,
-    /// The tests in the script whose success decided that a statement such as `exit 1` was
-    /// executed.
+    /// The tests in the script whose success decided that a statement such as `exit 1` was executed, and the
+    /// assignments (`n=$(count x)`) of unknown values that such tests use.
     pub(super) deciding: BTreeSet<CommandIx>,
     /// The states of the script from which the backward search still has to continue, each with the fact to search for.
     pub(super) queue: Vec<(StateIx, Search)>,
@@ -413,7 +413,6 @@ impl Causes<'_> {
         self.walk.outline.commands.get(ix?)
     }
 
-    /// Whether a command of the script executes a file in the script's own shell.
     pub(super) fn is_source(&self, command: Option<CommandIx>) -> bool {
         let command = self.command(command);
         let first = command.and_then(|command| command.words.first()?.literal());

@@ -17,11 +17,10 @@ const CHILDREN: usize = 2_048;
 const BACK: usize = 20_000;
 
 impl ScriptPart {
-    /// Compares the script with the recorded child processes of its shell, in the order of their
-    /// starts, and with the shell's exit status. `budget` is the number of steps that the
-    /// comparison may take, and is reduced. Returns `None` if no path through the script agrees
-    /// with the recording, if there are too many paths, or if parts of the script were not
-    /// understood.
+    /// Compares the script with the recorded child processes of its shell, in the order of their starts, and with the
+    /// shell's exit status. `budget` is the number of steps that the comparison may take, and is reduced. Returns
+    /// `None` if no path through the script agrees with the recording, if there are too many paths, if parts of the
+    /// script were not understood, or if `budget` is 0.
     pub fn course(
         &self,
         children: &[Child<'_>],
@@ -142,9 +141,10 @@ impl ScriptPart {
 }
 
 impl Course {
-    /// Decides between several failed children that the same command of the script started. If they had equal
-    /// arguments, the last one counts, because it was the last retry; no failure counts if a later retry succeeded.
-    /// Otherwise each failure counts, unless the script tolerates some of them.
+    /// Decides between several failed children that the same command of the script started. A failure does not count
+    /// if the same command with the same arguments succeeded later, unless this is so for all of them. If all had
+    /// equal arguments, the last one counts, because it was the last retry. Otherwise each failure counts if all had
+    /// the same exit status and the script tested nothing else; if not, one of them is the reason.
     fn of_one_command(&self, children: &[Child<'_>], selects: bool) -> Ending {
         let Ending::OneOf(places) = &self.ending else {
             return self.ending.clone();
@@ -152,7 +152,7 @@ impl Course {
         let command = |place: &usize| self.commands.get(*place).copied().flatten();
         let args = |place: &usize| children.get(*place).and_then(|child| child.args.as_ref());
         let status = |place: &usize| children.get(*place).and_then(|child| child.status);
-        // A failure was retried if the same command succeeded later.
+        // A failure was retried with success if the same command with the same arguments succeeded later.
         let is_retried = |place: &usize| {
             let mut later = place + 1..children.len();
             let is_known = command(place).is_some() && args(place).is_some();

@@ -29,7 +29,8 @@ pub(super) enum Search {
     /// that failure may be the reason why the script ended. If there was no such failure, the cause is the child
     /// process with this index, which a trap started. Without an index, the cause is then unclear.
     Earlier(Option<usize>),
-    /// Search for the test of the condition under which a statement was executed.
+    /// Search for the test of the condition under which a statement was executed. The node `after` is the one at which
+    /// the paths continue after this test ([`Node::guard`](super::super::flow::Node::guard)).
     Guard { after: NodeIx, otherwise: Otherwise },
     /// Search for the command whose success or failure a condition of the script tested.
     Tested(Otherwise),

@@ -241,9 +241,9 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether a command in this part of a script can be the program with these arguments. A
-    /// subshell executes its last command in its own process, so a recorded subshell can show that
-    /// program's arguments.
+    /// Whether a command in this part of a script can be the program with these arguments. A subshell executes its
+    /// last command in its own process, so a recorded subshell can show that program's arguments. The answer is also
+    /// yes if there are too many commands to compare.
     pub(super) fn runs(&self, tree: &Tree, args: &[&[u8]], is_cut: bool) -> bool {
         let mut places = Vec::new();
         self.outline.collect(tree, &mut places);

@@ -52,8 +52,8 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds a statement `case $? in 0) … ;; *) … ;; esac` to the script's graph. After a success of the command before
-    /// it, the paths lead to the branch for 0; after a failure, to the others. Returns `None` if `tree` is another kind
-    /// of statement.
+    /// it, the paths lead to the branch for 0 and to the branches before that one; after a failure, to all branches
+    /// but the one for 0. Returns `None` if `tree` is another kind of statement.
     pub(super) fn cases_of_status(&mut self, tree: &'a Tree, from: Ends) -> Option<Ends> {
         let Tree::Case {
             word,

@@ -50,7 +50,7 @@ impl<'a> Builder<'a> {
 
     /// Adds, to the script's graph, the commands that the shell runs to expand the words of a command, such as `$(…)`.
     /// Returns the node after these commands, and the nodes after the success and the failure of the last of these
-    /// commands; `None` in place of the latter if there is no such command.
+    /// commands for which the shell waits; `None` in place of the latter if there is no such command.
     pub(super) fn substitutions(&mut self, ix: CommandIx, from: NodeIx) -> (NodeIx, Option<Ends>) {
         let Some(command) = self.command(ix) else {
             return (from, None);
@@ -302,8 +302,8 @@ impl<'a> Builder<'a> {
         self.edge(body.failed, ends.failed);
     }
 
-    /// A command such as `. "$file"` executes one of several files in the script's own shell. Adds the commands of each
-    /// of these files as a possible path; `None` if none of the files is known.
+    /// A command such as `. "$file"` executes one of several files in the script's own shell. Adds the commands of
+    /// each of these files as a possible path; `None` if none of the files is known, or if calls are nested too deep.
     fn sourced(&mut self, ix: CommandIx, at: NodeIx) -> Option<Ends> {
         let mut bodies = self.outline.sourced(ix).peekable();
         bodies.peek()?;

@@ -98,7 +98,7 @@ impl Reader<'_> {
         draft.word
     }
 
-    /// Whether the word `[` or `[[` ends at the reader's position in the script.
+    /// Whether the word of the script whose first `[` was just read is `[` or `[[`.
     pub(super) fn is_at_the_end_of_a_test(&self) -> bool {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let rest = rest.strip_prefix(b"[").unwrap_or(rest);
