@@ -1,5 +1,6 @@
 //! Writes the output files of the subcommands that read a trace.
 
+use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -39,6 +40,12 @@ pub fn is_json(bytes: &[u8]) -> bool {
     matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'['))
 }
 
+/// Whether the user gives `-` as an output file, which means standard output.
+#[cfg(feature = "report")]
+pub fn is_stdout(output: &Path) -> bool {
+    output.as_os_str() == "-"
+}
+
 /// The endings of output file names, each with the word of `--format` that it stands for. An ending can be listed
 /// several times: the first word that is a format of the subcommand counts.
 const ENDINGS: [(&str, &str); 9] = [
@@ -58,6 +65,13 @@ pub fn formats_of(output: &Path) -> impl Iterator<Item = &'static str> + '_ {
     let name = output.to_str().unwrap_or_default();
     let known = ENDINGS.iter().filter(|(ending, _)| name.ends_with(ending));
     known.map(|(_, format)| *format)
+}
+
+/// Whether a word of `--format` stands for output for people, in contrast to output for programs such as JSON.
+pub fn is_for_people(format: &OsStr) -> bool {
+    ["text", "markdown", "html"]
+        .iter()
+        .any(|known| format == *known)
 }
 
 /// The format in which a subcommand writes its output: the `--format` that is given, or else the first of the
@@ -104,7 +118,7 @@ pub fn text(
     text: impl AsRef<[u8]>,
 ) -> std::process::ExitCode {
     let text = text.as_ref();
-    let Some(trace) = files.first().filter(|_| output.as_os_str() != "-") else {
+    let Some(trace) = files.first().filter(|_| !is_stdout(output)) else {
         return crate::open::print(text);
     };
     let written = whole(output, trace, (kind, false), force, |file| {

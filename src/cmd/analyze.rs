@@ -14,11 +14,10 @@ use tr_insight::recordings::ci::Ci;
 use tr_insight::recordings::untraced;
 use tr_insight::views::query::{By, Group, Sort};
 use tr_insight::Recording;
-use tr_report::reports::{ci_tracer, Ask, ReportKind, View};
+use tr_report::reports::{ci_tracer, Ask, ReportKind, TimelineUse, View};
 use tr_report::{ci, json, warnings};
 use tr_text::escape;
 
-use crate::analysis::Use;
 use crate::budget::Budget;
 use crate::errors::{self, Done};
 use crate::filters::Filters;
@@ -26,7 +25,7 @@ use crate::span::Span;
 use crate::style::Layout;
 use crate::subcommand::{Hint, Program, Subcommand};
 use crate::with::With;
-use crate::{analysis, args, open, parts};
+use crate::{analysis, args, open, output, parts};
 use std::path::Path;
 use tr_mcp::tool::takes::{FILE, TOP};
 use tr_mcp::tool::{AgentTool, Takes, TakesKind};
@@ -119,6 +118,11 @@ enum FormatArg {
 }
 
 impl Args {
+    fn is_for_people(&self) -> bool {
+        let word = self.format.to_possible_value();
+        word.is_some_and(|word| output::is_for_people(word.get_name().as_ref()))
+    }
+
     fn kinds(&self) -> Vec<ReportKind> {
         match (kinds(&self.report), self.format) {
             (kinds, _) if !kinds.is_empty() => kinds,
@@ -130,8 +134,7 @@ impl Args {
     fn ask(&self) -> Ask {
         let by_group = || (!self.group.is_empty()).then_some(By::Group);
         Ask {
-            top: self.top.unwrap_or(10),
-            limit: self.top,
+            top: self.top,
             sort: self.sort,
             by: match self.by {
                 Some(Grouping::By(by)) => Some(by),
@@ -153,19 +156,9 @@ impl Args {
 const ARGV: Takes = Takes("argv", TakesKind::Text, "regex on the command line");
 const PID: Takes = Takes("pid", TakesKind::Number, "this process and its descendants");
 const FAILED: Takes = Takes("failed", TakesKind::Switch, "failed ones alone");
-const SORT: Takes = Takes(
-    "sort",
-    TakesKind::Text,
-    "on-cpu, off-cpu, wall, run-queue, sleep, blocked, rss, start",
-);
+const SORT: Takes = Takes("sort", TakesKind::Word(&Sort::NAMES), "order of the rows");
 
 impl Subcommand for Args {
-    const EXAMPLES: &'static [(&'static str, &'static str)] = &[
-        ("tr analyze --top 20", "where the time went"),
-        ("tr analyze --by program --sort run-queue", ""),
-        ("tr analyze --report tree", "the process tree"),
-        ("tr analyze --report execs --failed", ""),
-    ];
     const HINTS: &'static [Hint] = &[
         Hint {
             wrong: "-g",
@@ -196,10 +189,11 @@ impl Subcommand for Args {
             takes: &[
                 FILE,
                 Takes("report", TakesKind::Report, "its name [top]"),
+                Takes("by", TakesKind::Word(&By::NAMES), "sum up"),
                 Takes(
-                    "by",
-                    TakesKind::Text,
-                    "sum up: process, thread, program, comm, cgroup, container, depth, step",
+                    "group",
+                    TakesKind::Texts,
+                    "NAME=argv:REGEX: a row of by=group",
                 ),
                 SORT,
                 TOP,
@@ -239,14 +233,9 @@ impl Subcommand for Args {
     ];
     const IS_LONG: bool = true;
 
-    fn budget(&self) -> Option<Budget> {
-        Some(self.budget)
-    }
-
     fn only_reads(&self) -> Option<Vec<&Path>> {
-        let parts = self.more.iter().map(PathBuf::as_path);
-        let trace = std::iter::once(self.file.as_path()).chain(parts);
-        Some(trace.chain(self.with.paths()).collect())
+        let parts = parts::paths(&self.file, &self.more);
+        Some(parts.chain(self.with.paths()).collect())
     }
 
     fn run(self, _: &Program) -> Done {
@@ -260,7 +249,6 @@ fn analyze(args: &Args) -> Done {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         let _ = pool.build_global();
     }
-    let span = args.span.ns();
     let trace = parts::opened(&args.file, &args.more)?;
     let name = parts::name(&args.file, &args.more);
     if let Some(why) = senseless(args, trace.meta()) {
@@ -268,12 +256,12 @@ fn analyze(args: &Args) -> Done {
     }
     args.span.check()?;
     let kinds = args.kinds();
-    let options = options(args, &kinds, &trace, span);
-    let most = kinds
+    let uses = kinds
         .iter()
-        .map(|kind| Use::from(kind.timeline_use()))
-        .max();
-    let allowance = analysis::Allowance::new(args.budget, most.unwrap_or(Use::Path));
+        .map(|kind| kind.timeline_use(args.is_for_people()));
+    let wanted = uses.flatten().max();
+    let options = options(args, &kinds, &trace, wanted.is_some());
+    let allowance = analysis::Allowance::new(args.budget, wanted.unwrap_or(TimelineUse::Path));
     let recording = analysis::analyze(&trace, &options, allowance);
     // The recording is not freed: the process ends with it, and to free a million processes one by one takes
     // longer than to leave that to the system.
@@ -287,25 +275,19 @@ fn analyze(args: &Args) -> Done {
 }
 
 /// The settings of the analysis that the requested reports of `tr analyze` need. They decide how much memory
-/// the analysis takes.
-fn options(
-    args: &Args,
-    kinds: &[ReportKind],
-    trace: &Trace,
-    span: (Option<u64>, Option<u64>),
-) -> Options {
+/// the analysis takes. `timeline` means that one of the reports uses the timeline of the threads' states.
+fn options(args: &Args, kinds: &[ReportKind], trace: &Trace, timeline: bool) -> Options {
     let has = |kind| kinds.contains(&kind);
     // A sampled stack of a wait does not have the reason of the wait. The report `flame` takes the reason from the
     // timeline.
     let reasons = has(ReportKind::Flame) && trace.meta().has(Extra::OffCpuStacks);
     let by_function = has(ReportKind::CriticalPath) && args.by == Some(Grouping::Function);
+    let (from, to) = args.span.ns();
     Options {
-        from: span.0,
-        to: span.1,
+        from,
+        to,
         cpu: args.cpu.map(CpuId),
-        timeline: reasons
-            || kinds.iter().any(|kind| kind.needs_timeline())
-            || has_first_screen(args, kinds),
+        timeline: reasons || timeline,
         samples: reasons || by_function,
         ..Options::default()
     }
@@ -314,8 +296,7 @@ fn options(
 /// Writes the requested reports of `tr analyze` about the processes that the filters choose.
 fn write(args: &Args, kinds: &[ReportKind], recording: &Recording, name: &str) -> Done {
     let filter = args.filters.filter_in(recording)?;
-    let for_people = matches!(args.format, FormatArg::Text | FormatArg::Markdown);
-    let chosen = if for_people && kinds.contains(&ReportKind::Top) {
+    let chosen = if args.is_for_people() && kinds.contains(&ReportKind::Top) {
         // If the filters choose no process, the report `top` says so by itself, so no line on standard error is
         // necessary.
         filter.apply(recording)
@@ -407,12 +388,6 @@ fn interval(text: &str) -> Result<Duration, String> {
         return Err("shorter than 1us".into());
     }
     Ok(interval)
-}
-
-/// Whether `tr analyze` prints its first screen (the report `top` as text), which has the critical path and
-/// the changes that would save time.
-fn has_first_screen(args: &Args, kinds: &[ReportKind]) -> bool {
-    matches!(args.format, FormatArg::Text | FormatArg::Markdown) && kinds.contains(&ReportKind::Top)
 }
 
 fn sorts() -> impl TypedValueParser<Value = Sort> {

@@ -15,9 +15,9 @@ use tr_compare::diff::{ends, explain, gate, html, json, markdown, text};
 use tr_format::reader::Trace;
 use tr_insight::recordings::identity;
 use tr_insight::Recording;
+use tr_report::reports::TimelineUse;
 use tr_text::escape;
 
-use crate::analysis::Use;
 use crate::budget::Budget;
 use crate::errors::{self, Done};
 use crate::style::Layout;
@@ -153,8 +153,7 @@ impl Args {
 
     /// The file that `tr diff` writes; `None` for standard output.
     fn page(&self) -> Option<&Path> {
-        let output = self.output.as_path();
-        (output.as_os_str() != "-").then_some(output)
+        Some(self.output.as_path()).filter(|output| !output::is_stdout(output))
     }
 
     /// The target of the link to a run on the page of `tr diff`: the run's own page, which this call writes,
@@ -184,8 +183,6 @@ impl Args {
 }
 
 impl Subcommand for Args {
-    const EXAMPLES: &'static [(&'static str, &'static str)] =
-        &[("tr diff main.bin pr.bin", "changes between two builds")];
     const TOOLS: &'static [AgentTool] = &[
         AgentTool {
             name: "diff",
@@ -202,10 +199,6 @@ impl Subcommand for Args {
 
     fn set_undecided(&mut self, why: Option<String>) {
         self.undecided = why;
-    }
-
-    fn budget(&self) -> Option<Budget> {
-        Some(self.budget)
     }
 
     fn only_reads(&self) -> Option<Vec<&Path>> {
@@ -232,7 +225,7 @@ fn compare(args: &Args) -> Done {
         samples: pages.is_some(),
         ..analysis::with_timeline()
     };
-    let allowance = analysis::Allowance::new(args.budget, Use::Schedule);
+    let allowance = analysis::Allowance::new(args.budget, TimelineUse::Simulation);
     let runs = analysis::analyze_several(&traces, &options, allowance, |at, recording| {
         let file = files.get(at).map_or(Path::new(""), |file| file.as_path());
         let mut run = Run::new(&file.to_string_lossy(), &recording);

@@ -17,10 +17,8 @@ use tr_export::perfetto::{detail, TrackOptions};
 use tr_export::{otlp, Format, Settings, Weight};
 use tr_format::meta::Extra;
 use tr_format::reader::Trace;
-use tr_report::reports::{Ask, View};
+use tr_report::reports::{Ask, TimelineUse, View};
 
-use crate::analysis::Use;
-use crate::budget::Budget;
 use crate::errors::{self, Done};
 use crate::filters::Filters;
 use crate::subcommand::{Hint, Program, Subcommand};
@@ -46,8 +44,6 @@ fn no_stacks(trace: &Trace, weight: Weight) -> Option<String> {
 }
 
 impl Subcommand for Args {
-    const EXAMPLES: &'static [(&'static str, &'static str)] =
-        &[("tr export --format perfetto -o build.pftrace", "")];
     const HINTS: &'static [Hint] = &[
         Hint {
             wrong: "chrome",
@@ -58,10 +54,6 @@ impl Subcommand for Args {
             advice: "speedscope was removed: use --format folded",
         },
     ];
-
-    fn budget(&self) -> Option<Budget> {
-        Some(self.budget)
-    }
 
     fn run(self, _: &Program) -> Done {
         export(&self)
@@ -143,7 +135,7 @@ fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
     let mut recording = analysis::analyze(
         &trace,
         &options,
-        analysis::Allowance::new(args.budget, Use::Path),
+        analysis::Allowance::new(args.budget, TimelineUse::Path),
     );
     if args.with.paths().next().is_some() && !(format.has_spans() || format == Format::Perfetto) {
         message!("{} has no steps: --with adds nothing to it", format.name());

@@ -8,10 +8,10 @@ use clap::ValueEnum;
 use tr_compare::pipeline::{graph as graph_of, Job, Pipeline};
 use tr_insight::recordings::ci_jobs::MOST;
 use tr_insight::recordings::identity;
+use tr_report::reports::TimelineUse;
 use tr_text::escape;
 use tr_text::style::Style;
 
-use crate::analysis::Use;
 use crate::budget::Budget;
 use crate::errors::{self, Done};
 use crate::subcommand::{Program, Subcommand};
@@ -77,11 +77,6 @@ enum FormatArg {
 }
 
 impl Args {
-    /// Whether `tr pipeline` writes to standard output alone, and so creates no file.
-    fn prints(&self) -> bool {
-        self.output.as_os_str() == "-"
-    }
-
     fn format(&self) -> FormatArg {
         output::format_for(self.format, &self.output, FormatArg::Text)
     }
@@ -125,22 +120,14 @@ pub(super) fn read<T>(
 }
 
 impl Subcommand for Args {
-    const EXAMPLES: &'static [(&'static str, &'static str)] = &[(
-        "tr pipeline build.bin test.bin",
-        "which job the pipeline waited for",
-    )];
     const IS_LONG: bool = true;
 
-    fn budget(&self) -> Option<Budget> {
-        Some(self.budget)
-    }
-
     fn only_reads(&self) -> Option<Vec<&Path>> {
-        self.prints().then(|| self.files())
+        output::is_stdout(&self.output).then(|| self.files())
     }
 
     fn is_paged(&self) -> bool {
-        self.prints()
+        output::is_stdout(&self.output)
     }
 
     fn run(self, _: &Program) -> Done {
@@ -180,7 +167,7 @@ fn pipeline(args: &Args) -> Result<Pipeline, ExitCode> {
         added.map_err(errors::refused)?;
         traces.push(trace);
     }
-    let allowance = analysis::Allowance::new(args.budget, Use::Times);
+    let allowance = analysis::Allowance::new(args.budget, TimelineUse::StepTimes);
     let options = analysis::with_timeline();
     let found = analysis::analyze_several(&traces, &options, allowance, |at, recording| {
         let file = args.files.get(at).map(PathBuf::as_path);

@@ -11,17 +11,17 @@ use tr_insight::Recording;
 use tr_placing::{File, ToolFile};
 use tr_predict::shards::{self, Plan, Tests};
 use tr_predict::{page, NoForecast, Predictor, Wanted};
+use tr_report::reports::TimelineUse;
 use tr_text::page::Page;
 use tr_text::style::Paint;
 
-use crate::analysis::Use;
 use crate::budget::Budget;
 use crate::errors::{self, Done};
 use crate::output::Force;
 use crate::style::Layout;
 use crate::subcommand::{Hint, Program, Subcommand};
 use crate::with::{self, With};
-use crate::{analysis, args, open, output};
+use crate::{analysis, args, open, output, parts};
 use tr_mcp::tool::takes::FILE;
 use tr_mcp::tool::{AgentTool, Takes, TakesKind};
 use tr_output::FileKind;
@@ -128,11 +128,6 @@ enum FormatArg {
 }
 
 impl Args {
-    /// Whether `tr predict` writes to standard output alone, and so creates no file.
-    fn prints(&self) -> bool {
-        self.output.as_os_str() == "-"
-    }
-
     fn format(&self) -> FormatArg {
         output::format_for(self.format, &self.output, FormatArg::Text)
     }
@@ -226,10 +221,6 @@ fn cached(text: &str) -> Result<(Regex, f64), String> {
 }
 
 impl Subcommand for Args {
-    const EXAMPLES: &'static [(&'static str, &'static str)] = &[(
-        "tr predict --cpus 16 --jobs 16",
-        "the time that it takes on another machine",
-    )];
     const HINTS: &'static [Hint] = &[Hint {
         wrong: "-j",
         advice: "--jobs N is the number of jobs",
@@ -266,20 +257,10 @@ impl Subcommand for Args {
     }];
     const IS_LONG: bool = true;
 
-    fn budget(&self) -> Option<Budget> {
-        Some(self.budget)
-    }
-
     fn only_reads(&self) -> Option<Vec<&Path>> {
-        if self.plan.is_some() || !self.prints() {
-            return None;
-        }
-        Some(
-            [self.file.as_path()]
-                .into_iter()
-                .chain(self.with.paths())
-                .collect(),
-        )
+        let prints = self.plan.is_none() && output::is_stdout(&self.output);
+        let files = parts::paths(&self.file, &[]).chain(self.with.paths());
+        prints.then(|| files.collect())
     }
 
     fn run(self, _: &Program) -> Done {
@@ -290,15 +271,11 @@ impl Subcommand for Args {
 fn forecast(args: &Args) -> Done {
     let trace = open::warned(&args.file)?;
     let files = args.with.files()?;
-    let allowance = analysis::Allowance::new(args.budget, Use::Schedule);
+    let allowance = analysis::Allowance::new(args.budget, TimelineUse::Simulation);
     let mut recording = analysis::analyze_whole(&trace, allowance);
     with::place(&files, &mut recording);
     let plan = plan(args, &recording, &files)?;
-    if args
-        .plan
-        .as_deref()
-        .is_some_and(|path| path.as_os_str() == "-")
-    {
+    if args.plan.as_deref().is_some_and(output::is_stdout) {
         return Ok(ExitCode::SUCCESS);
     }
     // If several tests share a process, their time cannot be forecast, but a plan can still divide them among machines.
@@ -350,7 +327,7 @@ fn forecast(args: &Args) -> Done {
 /// The remark after a plan of tests when `tr predict` gives no forecast of the time.
 const NO_FORECAST: &str = "no forecast of the time: a test without a process of its own cannot be left out of the simulation";
 
-/// Makes the plan that divides tests among machines, if `--plan` or `--shards` requests one. Writes and returns it.
+/// Makes, writes and returns the plan that divides tests among machines, if the user gives `--plan` (with `--shards`).
 fn plan(args: &Args, recording: &Recording, files: &[ToolFile]) -> Result<Option<Plan>, ExitCode> {
     let (Some(shards), Some(output)) = (args.shards, args.plan.as_deref()) else {
         return Ok(None);

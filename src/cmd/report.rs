@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use tr_analyze::Options;
 use tr_format::reader::Trace;
 use tr_insight::recordings::untraced;
+use tr_report::reports::TimelineUse;
 
-use crate::analysis::Use;
 use crate::budget::Budget;
 use crate::errors::{self, Done};
 use crate::span::Span;
@@ -46,16 +46,10 @@ pub struct Args {
 }
 
 impl Subcommand for Args {
-    const EXAMPLES: &'static [(&'static str, &'static str)] =
-        &[("tr report", "the analysis as an HTML page")];
     const HINTS: &'static [Hint] = &[Hint {
         wrong: "--stdio",
         advice: "tr analyze prints text",
     }];
-
-    fn budget(&self) -> Option<Budget> {
-        Some(self.budget)
-    }
 
     fn run(self, _: &Program) -> Done {
         write_page(&self)
@@ -90,7 +84,7 @@ pub fn page(
         samples: true,
         ..Options::default()
     };
-    let allowance = analysis::Allowance::new(budget, Use::Times);
+    let allowance = analysis::Allowance::new(budget, TimelineUse::StepTimes);
     let mut recording = analysis::analyze(trace, &options, allowance);
     with.add(&mut recording)?;
     span.check_in(&recording.analysis)?;
@@ -116,7 +110,7 @@ pub fn page(
 fn write_page(args: &Args) -> Done {
     let trace = parts::opened(&args.file, &args.more)?;
     let Page { html, contents } = page(&trace, &args.file, &args.span, &args.with, args.budget)?;
-    if args.output.as_os_str() == "-" {
+    if output::is_stdout(&args.output) {
         return Ok(open::print(html.as_bytes()));
     }
     let out = errors::shown(&args.output);
@@ -138,8 +132,8 @@ pub fn link(file: &Path) -> String {
     format!("file://{}", address(file))
 }
 
-/// A path with %-escapes, as a part of a URL. The beginning of a relative path is escaped so that it is never
-/// taken for a URL's scheme, such as `http:`.
+/// A path with %-escapes, as a part of a URL. Colons are escaped, too, so that the beginning of a relative path is
+/// never taken for a URL's scheme, such as `http:`.
 pub fn address(path: &Path) -> String {
     let mut out = String::new();
     for byte in path.as_os_str().as_encoded_bytes() {

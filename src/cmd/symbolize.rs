@@ -17,7 +17,6 @@ use tr_record::symbols::{self, Limit, Request};
 use tr_redact::Redactor;
 use tr_text::{escape, units};
 
-use crate::budget::Budget;
 use crate::copy::{self, Copying};
 use crate::errors::{self, Done};
 use crate::subcommand::{Program, Subcommand};
@@ -74,13 +73,7 @@ pub struct Args {
 }
 
 impl Subcommand for Args {
-    const EXAMPLES: &'static [(&'static str, &'static str)] =
-        &[("tr symbolize", "name the functions of stacks later")];
     const IS_STREAM: bool = true;
-
-    fn budget(&self) -> Option<Budget> {
-        Some(Budget::default())
-    }
 
     fn run(self, _: &Program) -> Done {
         name_functions(&self)
@@ -169,7 +162,7 @@ fn write(
 struct Unnamed {
     modules: BTreeMap<u32, Module>,
     frames: BTreeMap<u32, Place>,
-    /// The paths of files in which to search for the names of functions: files that the recording executed,
+    /// The paths of files in which to search for the names of functions: files that recorded processes executed,
     /// and files in the directories that the user names.
     paths: BTreeSet<PathBuf>,
     /// The working directory of COMMAND, from which relative paths in the trace start.

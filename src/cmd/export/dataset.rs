@@ -11,13 +11,14 @@ use tr_export::dataset;
 use tr_export::dataset::{trace, Place, Table};
 use tr_insight::recordings::ci_jobs;
 use tr_insight::views::query::Filter;
+use tr_report::reports::TimelineUse;
 use tr_text::units;
 
 use super::options::{has_date, min_or, refuse_part, Args};
-use crate::analysis::{self, Use};
+use crate::analysis;
 use crate::cmd::pipeline;
 use crate::errors::{self, Done};
-use crate::output::{whole, Force};
+use crate::output::{is_stdout, whole, Force};
 use crate::parts;
 use tr_output::FileKind;
 
@@ -27,7 +28,7 @@ const PARQUET: FileKind = FileKind {
     is: |bytes| bytes.starts_with(b"PAR1"),
 };
 
-/// The least wall time of a process for which the dataset has a row.
+/// The least wall time of a process for which the dataset has a row, unless the user gives `--min`.
 const LEAST: Duration = Duration::from_millis(100);
 
 /// Writes the rows of the recording as Parquet files of a dataset of many runs.
@@ -36,11 +37,8 @@ pub fn write(args: &Args) -> Done {
         args,
         "a dataset has whole runs: --from and --to are not for --format parquet",
     )?;
-    let Some(output) = args
-        .output
-        .as_deref()
-        .filter(|path| path.as_os_str() != "-")
-    else {
+    let output = args.output.as_deref();
+    let Some(output) = output.filter(|path| !is_stdout(path)) else {
         return Err(errors::refused("a dataset is a directory: -o DIRECTORY"));
     };
     let shown = errors::shown(output);
@@ -96,7 +94,7 @@ pub fn write_tables(args: &Args, directory: &Path) -> Done {
         timeline: true,
         ..Options::default()
     };
-    let allowance = analysis::Allowance::new(args.budget, Use::Path);
+    let allowance = analysis::Allowance::new(args.budget, TimelineUse::Path);
     let mut recording = analysis::analyze(&trace, &options, allowance);
     args.with.add(&mut recording)?;
     args.span.check_in(&recording.analysis)?;

@@ -31,8 +31,8 @@ impl<'a> ParallelismReport<'a> {
     pub fn new(view: &View<'a>) -> ParallelismReport<'a> {
         let groups = path::groups(view.analysis);
         let path = path::path_of(view).ok();
-        let longest = view.ask.top.max(1);
-        let found = parallelism::parallelism(view.analysis, &groups, path.as_ref(), longest);
+        let longest = view.ask.rows().max(1);
+        let found = parallelism::parallelism(view.analysis, &groups, path.as_ref(), longest, None);
         ParallelismReport {
             view: *view,
             groups,

@@ -94,7 +94,7 @@ impl Report for Top<'_> {
         let warnings = warnings::page(self.view.recording);
         let screen = SCREEN.saturating_sub(warnings.height(style));
         let path = self.path();
-        let advice = path.as_ref().map(|path| advise(&self.view, path));
+        let advice = path.as_ref().map(|path| advise(&self.view, path, None));
         let advice = advice.unwrap_or_default();
         let mut above = Page::new();
         header(&mut above, &self.view);
@@ -359,11 +359,11 @@ impl Top<'_> {
     /// Prints the first screen's table of processes or groups. Without `--top`, it has as many rows as fit
     /// into `room` lines, but not fewer than a minimum.
     fn table(&self, out: &mut Page, room: usize, steps: &Steps) {
-        let most = match self.view.ask.limit {
+        let most = match self.view.ask.top {
             Some(most) => most,
             // Rows that the user requested with `--by` need not fit on the screen.
-            None if self.view.ask.by.is_some() => self.view.ask.top,
-            None => room.clamp(LEAST_ROWS, self.view.ask.top.max(LEAST_ROWS)),
+            None if self.view.ask.by.is_some() => self.view.ask.rows(),
+            None => room.clamp(LEAST_ROWS, self.view.ask.rows()),
         };
         let (mut shown, all) = self.rows(most);
         self.name_by_steps(&mut shown, steps);
