@@ -1,7 +1,7 @@
 //! Reads the Chrome Trace Event format (JSON, an array or an object): clang's `-ftime-trace`, Bazel's profile, CMake's
 //! instrumentation, ninjatracing, rustc's self-profile through crox, Nx, node and many others write it.
 //!
-//! Complete, begin/end and async events are spans. The other events have no length; they are counted by name.
+//! Complete, begin/end and async events are spans. The other events have no length; they are counted by kind.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -28,8 +28,7 @@ const CUT: i64 = 2_000;
 struct Document {
     #[serde(rename = "traceEvents")]
     events: Option<Events>,
-    /// The time, in µs since 1970, from which the times in a `-ftime-trace` file of clang are
-    /// counted.
+    /// The time, in µs since 1970, from which the times in a `-ftime-trace` file of clang are counted.
     #[serde(rename = "beginningOfTime")]
     begin_us: Option<i64>,
     #[serde(rename = "otherData")]
@@ -228,8 +227,8 @@ impl<'de> Deserialize<'de> for Arguments {
     }
 }
 
-/// A span that was read from a trace file. `detail` is the argument that completes its name in a `-ftime-trace` file
-/// of clang.
+/// A span that was read from a trace file. `detail` is the argument that completes the span's name in a `-ftime-trace`
+/// file of clang.
 struct Read {
     span: Span,
     detail: Option<String>,
@@ -391,8 +390,7 @@ impl<'de> Deserialize<'de> for Events {
     }
 }
 
-/// An absolute path of a file without its `..` parts: `/a/x/../b` becomes `/a/b`. Any other text is
-/// returned unchanged.
+/// An absolute path of a file without its `..` parts: `/a/x/../b` becomes `/a/b`. Any other text is returned unchanged.
 fn resolved(detail: &str) -> String {
     if !detail.starts_with('/') || !detail.contains("/..") {
         return detail.to_owned();

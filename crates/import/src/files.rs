@@ -11,8 +11,7 @@ use crate::error::Error;
 use crate::limits::FILE;
 use crate::read;
 
-/// The largest number of entries that are examined in a directory that the user names and in all
-/// its subdirectories.
+/// The largest number of entries that are examined in a directory that the user names and in all its subdirectories.
 const ENTRIES: usize = 100_000;
 
 /// The largest number of levels of directories that are searched below a directory that the user names.
@@ -134,7 +133,7 @@ fn look(directory: &Path, room: &mut usize, files: &mut Files, below: &mut Vec<P
 }
 
 /// Whether a file is named like a file of a known tool. Only `cargo-timing.html` counts of cargo's timing pages: it
-/// has the same content as the latest page, whose name contains its time.
+/// has the content of the latest page, whose own name contains the time of the build.
 fn is_known(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     // BitBake names the files after its tasks, such as `do_compile`.
@@ -154,8 +153,8 @@ fn is_known(path: &Path) -> bool {
 }
 
 /// Opens and reads a file to import. `room` is the number of bytes that may still be read for all files together; the
-/// size of the file is subtracted from it. Returns `Ok(None)` for a file in an unknown format that was found in a
-/// directory, whose size is not subtracted.
+/// size of the file is subtracted from it. For a file in an unknown format that was found in a directory, the function
+/// returns `Ok(None)` and subtracts nothing.
 ///
 /// # Errors
 /// The file cannot be read, is larger than a limit, is damaged, or was named by the user and is of no known tool.
@@ -181,8 +180,8 @@ pub fn open(found: &ImportFile, room: &mut u64) -> Result<Option<ToolFile>, Erro
 }
 
 /// Adds an imported file to the files that were read. If it is one of many small files of one tool, each with a span
-/// or two, it is merged with the small files that were added just before it. The merged file is named after the
-/// parent of the directory that contains the small files.
+/// or two, it is merged with those that were added just before it, if their directories lie in the same directory. The
+/// merged file is named after that common directory, two levels above the small files.
 pub fn add(files: &mut Vec<ToolFile>, file: ToolFile) {
     let directory = |path: &[u8]| {
         let mut parts = path.rsplitn(3, |byte| *byte == b'/');

@@ -1,5 +1,5 @@
-//! Reads `.ninja_log`: for each output of a build, the times of the command that made it last, in ms since
-//! the beginning of that run of ninja.
+//! Reads `.ninja_log`: for each output of a build, the times of the latest command that made the output, in ms since
+//! the beginning of the run of ninja that ran this command.
 
 use std::collections::HashMap;
 
@@ -14,9 +14,8 @@ const FORMAT: &str = ".ninja_log";
 /// The bytes with which a `.ninja_log` begins.
 pub(crate) const MAGIC: &[u8] = b"# ninja log v";
 
-/// The number below which a file's time in `.ninja_log` is read as seconds since 1970, and not as
-/// nanoseconds. A decision: as nanoseconds these times would be at most 17 minutes after 1970, as
-/// seconds they reach 31,000 years.
+/// The number below which a file's time in `.ninja_log` is read as seconds since 1970, and not as nanoseconds. A
+/// decision: as nanoseconds these times would be at most 17 minutes after 1970, as seconds they reach 31,000 years.
 const SECONDS: i64 = 1_000_000_000_000;
 
 /// The fields of one line of a `.ninja_log`.
