@@ -34,7 +34,7 @@ pub const MARKER: &str = "runs";
 /// The version of the dataset's tables, which is stored in the metadata of each Parquet file.
 const VERSION: &str = "1";
 
-/// The value of the partition `repo` for runs outside of CI systems, which have no repository.
+/// The value of the partition `repo` for runs whose project is named neither by the user nor by a CI system.
 const LOCAL: &str = "local";
 
 /// The place of a run in a dataset: the directories and the id from which the paths of its files are made.

@@ -39,7 +39,7 @@ const STEPS: usize = 1_000;
 /// The largest number of rows of processes that a run has in a dataset.
 const PROCESSES: usize = 400;
 
-/// The greatest length in characters of a command line in a dataset.
+/// The greatest width in columns of a command line in a dataset.
 const COMMAND: usize = 200;
 
 /// The tables with the rows of one run, with [`super::MARKER`] last. The analysis must have a timeline; `chosen` are

@@ -1,6 +1,7 @@
-//! The tables of one recording ([`super::trace`]). The columns `from_ns`, `to_ns` and `at_ns` are points in time, in ns
-//! since the beginning of the recording. Other columns `*_ns` are lengths of time in ns. An unknown value is null.
-//! `process`, `thread` and `step` are numbers that join the tables of one recording and mean nothing in another.
+//! The tables of one recording ([`super::trace`]). The columns `from_ns`, `to_ns` and `at_ns` are points in time, in
+//! ns since the beginning of the recording, and `start_unix_ns` is one in ns since 1970. Other columns `*_ns` are
+//! lengths of time in ns. An unknown value is null. `process`, `thread` and `step` are numbers that join the tables of
+//! one recording and mean nothing in another.
 //!
 //! Columns are added, never renamed, and never get another meaning.
 

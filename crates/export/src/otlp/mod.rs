@@ -173,7 +173,8 @@ struct Spans<'a> {
     /// For each process in which a step with a span begins at an exec, the index of the first such step. The process
     /// and the step share a span.
     executions: HashMap<ProcessIx, StepIx>,
-    /// For each process, whether it is exported with a span of its own.
+    /// For each process, whether it matches the user's filters. It gets a span of its own if it does, unless the span
+    /// of the recording or of a step stands for it.
     chosen: Arena<ProcessIx, bool>,
     /// For each process, the innermost span that contains the process, and the process to which this span belongs: the
     /// contained process itself or an ancestor. `None` if no span contains the process.

@@ -2,8 +2,9 @@
 //! size for some 2.5 million events.
 //!
 //! Consecutive stays on a CPU and segments of the critical path that are shorter than the level of detail are merged
-//! until the merged piece is that long, or until a longer piece or a longer gap follows. A merged piece is shown as the
-//! state that most of its time had, and left out if gaps are more than that. Longer stays and segments are not changed.
+//! until the merged piece is that long, or until a longer piece or a longer gap follows. A merged piece is shown as
+//! the state that has most of its time; it is left out if the gaps in it take more time than this state. Longer stays
+//! and segments are not changed.
 
 use std::collections::BTreeMap;
 
