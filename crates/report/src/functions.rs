@@ -11,7 +11,7 @@ use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Sheet, Table};
 use tr_text::units;
 
-/// The number of functions in a table for people, unless `--top` is given.
+/// The largest number of functions in a table for people, unless `--top` is given.
 const ROWS: usize = 20;
 
 /// The groups, such as programs or processes, by which a table of functions divides its rows.

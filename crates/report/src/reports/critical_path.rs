@@ -33,7 +33,8 @@ use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Sheet, Table};
 use tr_text::units;
 
-/// The largest number of programs for which the report prints how much faster the build would be without their work.
+/// The largest number of programs of which the report prints how much faster the build would be without the program's
+/// work.
 const FREE: usize = 6;
 
 /// The longest time in nanoseconds before or after the critical path that the report does not mention, because a
@@ -284,7 +285,7 @@ impl<'a> PathReport<'a> {
     }
 
     /// The rows for the longest legs of the critical path (its parts in one step or program each). The short legs
-    /// between two of these longest legs share one row. `room` is the width in columns for a name.
+    /// between two of these longest legs share one row. `room` is the largest width in columns of a row's text.
     fn rows(&self, legs: &[NamedLeg], room: usize) -> Vec<LegRow> {
         let mut order: Vec<usize> = (0..legs.len()).collect();
         let length = |at: &usize| legs.get(*at).map(|row| row.leg.length());

@@ -20,8 +20,8 @@ use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Sheet, Table};
 use tr_text::units;
 
-/// The number of lines about failed connections in the report as text, unless `--top` is given. Equal failures share a
-/// line.
+/// The largest number of lines about failed connections in the report as text, unless `--top` is given. Equal failures
+/// share a line.
 const FAILED: usize = 5;
 
 pub struct Network<'a> {

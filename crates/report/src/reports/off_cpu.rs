@@ -36,7 +36,7 @@ const TIME: usize = 7;
 /// The width in columns of a row in the table of waits by group ([`OffCpu::by`]), without its columns for the
 /// reasons of waits.
 const ROW: usize = 42;
-/// The number of single waits, the longest ones, that the JSON lists unless `--top` is given.
+/// The largest number of single waits, the longest ones, that the JSON lists unless `--top` is given.
 const LONGEST: usize = 100;
 
 /// The report on the waits of the chosen processes (time off CPU). Their sums equal the times that other reports show.

@@ -32,10 +32,10 @@ use tr_text::table::{Cell, Sheet, Table, Title};
 use tr_text::units;
 use tr_text::words::{OTHER_WAITS, RUN_QUEUE, UNKNOWN};
 
-/// The number of lines of the report on steps as text, unless `--top` is given.
+/// The largest number of steps with a line of their own in the report as text, unless `--top` is given.
 const LINES: usize = 30;
 
-/// The number of slow tests about which the report on steps has a sentence each.
+/// The largest number of slow tests about which the report on steps has a sentence each.
 const SLOWEST: usize = 3;
 
 /// The largest number of delayed steps about which the report has a sentence each.
