@@ -14,10 +14,10 @@ use crate::truth::{Causes, ExecTruth, ProcessTruth, TaskTruth, Times, Truth};
 /// times inside the recorded span count.
 #[derive(Debug)]
 pub(crate) struct Accounts {
-    /// The truth about each simulated task that has ended, with the serial number of its process.
+    /// The truth about each simulated task that ended or lives at the end of the run, with its process's serial number.
     tasks: Vec<(u64, TaskTruth)>,
-    /// The truth about each simulated process that has ended, with its own and its parent's serial
-    /// number.
+    /// The truth about each simulated process that ended or lives at the end of the run, with its own and its
+    /// parent's serial number.
     processes: Vec<(u64, Option<u64>, ProcessTruth)>,
     /// The number of recorded tasks that are on simulated CPUs now. The number has been the same since
     /// `running_since`.
