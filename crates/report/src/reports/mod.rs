@@ -99,7 +99,7 @@ enum Source {
     Events,
 }
 
-/// The use that a report makes of the timeline of the threads' states. This use decides how much memory the report takes.
+/// A report's use of the timeline of the threads' states. This use decides how much memory the report takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimelineUse {
     /// The critical path and waits.
