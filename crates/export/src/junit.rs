@@ -17,12 +17,12 @@ use tr_placing::junit::cases::CaseSteps;
 use tr_text::escape::commands;
 use tr_text::units;
 
-/// The prefix of the names of all properties that `tr` adds to tests. A property in a JUnit report whose name already
-/// has this prefix is replaced.
+/// The prefix of the names of all properties that `tr` adds to tests. Properties of tests in a JUnit report whose
+/// names already have this prefix are removed.
 const OURS: &str = "tr.";
 
-/// Adds properties to the tests of a JUnit report. Returns the report, and the number of its tests that got
-/// figures.
+/// Adds properties to the tests of a JUnit report. Returns the report, and the number of its tests whose work in the
+/// recording is known.
 ///
 /// # Errors
 /// The file is no JUnit report, or is damaged, or is larger than a limit.
@@ -141,15 +141,14 @@ fn quote_after(open: Option<char>, part: &str) -> Option<char> {
     })
 }
 
-/// The properties that the export adds to one test of the JUnit report.
 struct Written {
     /// The properties for one test of the JUnit report, as XML.
     text: String,
-    /// Whether the properties include times, because the place of the test in the recording's time is proven.
+    /// Whether it is known what the threads of the test did. Otherwise the only property is the place.
     has_figures: bool,
 }
 
-/// The properties, as XML, that a test of the JUnit report gets if its place in the recording's time is proven.
+/// The properties, as XML, that a test of the JUnit report gets if it is known what its threads did.
 fn properties(step: &Step, at: StepIx, verdicts: &Verdicts) -> String {
     let mut all = vec![("place", place_words(step.place_error))];
     if let Some(figures) = verdicts.figures(at) {
@@ -174,8 +173,8 @@ fn properties(step: &Step, at: StepIx, verdicts: &Verdicts) -> String {
     all.map(|(name, value)| property(name, value)).collect()
 }
 
-/// The words for how exactly the place of a test in the recording's time is known. `error` is the largest error of the
-/// place in nanoseconds; `None` if the place is not known.
+/// The words for how exactly the place of a test in the recording's time is known. `error` is a bound of the place's
+/// error in nanoseconds; `None` if the place is not known.
 fn place_words(error: Option<u64>) -> String {
     match error {
         Some(0) => "exact".to_owned(),
@@ -184,7 +183,6 @@ fn place_words(error: Option<u64>) -> String {
     }
 }
 
-/// A property for a test of the JUnit report, as an XML element.
 fn property(name: &str, value: &str) -> String {
     let value = tr_text::escape::text(value.as_bytes());
     let value = quick_xml::escape::escape(&value);

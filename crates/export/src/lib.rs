@@ -38,8 +38,7 @@ named! {
     pub enum Weight {
         #[default]
         Cpu = "cpu", "CPU time";
-        /// A stack's weight is the wall time of its process, without the wall time of the process's
-        /// children.
+        /// A stack's weight is the wall time of its process, without the wall time of the process's children.
         Wall = "wall", "wall time, without that of children";
         /// A stack's weight is the time in which its process waited: in run queues, asleep and blocked.
         Waiting = "waiting", "time off CPU: run queue, sleep, blocked";
@@ -60,8 +59,8 @@ pub struct Settings<'a> {
     pub ids: &'a otlp::ids::Ids,
 }
 
-/// Writes an export of the chosen processes in a format such as Perfetto. `trace` is read once more for its
-/// scheduling events. The analysis must have a timeline if [`Format::needs_timeline`] says so.
+/// Writes an export of the chosen processes in a format such as Perfetto. The scheduling events for Perfetto are read
+/// from `trace`. The analysis must have a timeline if [`Format::needs_timeline`] says so.
 pub fn write(
     settings: Settings<'_>,
     view: &View<'_>,
@@ -80,8 +79,7 @@ pub fn write(
 }
 
 impl Format {
-    /// Whether an export in this format needs the analysis's timeline, because it includes the critical
-    /// path.
+    /// Whether an export in this format needs the analysis's timeline, because it includes the critical path.
     pub fn needs_timeline(self) -> bool {
         self == Format::Perfetto || self.is_otlp()
     }
@@ -91,8 +89,7 @@ impl Format {
         self == Format::Folded
     }
 
-    /// The kind of OTLP data (traces or metrics) that this format has; `None` if the format is not one of
-    /// OTLP.
+    /// The kind of OTLP data (traces or metrics) that this format has; `None` if the format is not one of OTLP.
     pub fn signal(self) -> Option<Signal> {
         match self {
             Format::Otlp | Format::OtlpJson => Some(Signal::Traces),
@@ -111,7 +108,7 @@ impl Format {
         self.signal() == Some(Signal::Traces)
     }
 
-    /// The encoding of an OTLP request in this format: Protobuf or JSON.
+    /// The encoding of an OTLP request in this format: JSON or Protobuf.
     pub fn encoding(self) -> Encoding {
         match self {
             Format::OtlpJson | Format::OtlpMetricsJson => Encoding::Json,

@@ -41,8 +41,8 @@ use tr_insight::steps::Steps;
 use tr_insight::views::view::View;
 use tr_text::{escape, units};
 
-/// The width in columns of a process's name on the critical path's track. The name is short, because the path has many
-/// pieces in one process, and the process's own track has its full arguments.
+/// The largest width in columns of a process's name on the critical path's track. The name is short, because the path
+/// has many pieces in one process, and the process's own track has its full arguments.
 const LEG_NAME: usize = 80;
 pub fn write(
     view: &View<'_>,
@@ -107,8 +107,8 @@ fn head(analysis: &Analysis, packets: &mut Packets<'_>) -> io::Result<()> {
     packets.put(None, Data::SystemInfo(info))
 }
 
-/// Writes the tracks that come from the analysis: programs, steps, the critical path, the machine's counters. Pieces
-/// shorter than `detail` ns are merged.
+/// Writes the tracks that come from the analysis: programs, steps, the critical path, the machine's counters. Steps
+/// shorter than `detail` ns are left out, and pieces of the critical path that are shorter are merged.
 fn tracks(view: &View<'_>, detail: u64, packets: &mut Packets<'_>) -> io::Result<()> {
     let analysis = view.analysis;
     for process in view.processes() {
@@ -204,7 +204,7 @@ fn leg(
 }
 
 /// Writes the machine's counters as tracks of the Perfetto trace: momentary values as they are, and totals of time as
-/// the share of the time since the previous sample.
+/// a percentage of the time since the previous sample. Numbers of events are left out.
 fn counters(analysis: &Analysis, packets: &mut Packets<'_>) -> io::Result<()> {
     for counter in Counter::ALL {
         let unit = match counter.unit() {

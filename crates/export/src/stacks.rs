@@ -98,8 +98,9 @@ fn own_wall(analysis: &Analysis, process: &Process) -> u64 {
     process.wall().saturating_sub(covered)
 }
 
-/// Writes a folded line for each stack: the frames separated by semicolons, a blank, and the weight in µs. The first
-/// frame can be a name from the trace, so hidden characters in the line are escaped as in a report.
+/// Writes a folded line for each stack: the frames separated by semicolons, a blank, and the weight in µs. Stacks of
+/// less than 0.5 µs are left out. Hidden characters and commands to a CI system in the line are escaped as in a
+/// report, because the first frame can be a name from the trace.
 pub fn folded(view: &View<'_>, weight: Weight, out: &mut dyn Write) -> io::Result<()> {
     for (names, ns) in stacks(view, weight) {
         if ns >= 500 {

@@ -78,8 +78,8 @@ impl Run {
     }
 }
 
-/// The paths of the shell script that BitBake runs for a task, without the pid at their end. The
-/// recipe `zlib-1.2.13-r0` works in `zlib/1.2.13-r0`, or since 2024 in `zlib/1.2.13`.
+/// The two places that the shell script of a BitBake task can have, as ends of its path, without the pid at the end
+/// of its name. The recipe `zlib-1.2.13-r0` works in `zlib/1.2.13-r0`, or since 2024 in `zlib/1.2.13`.
 fn scripts(recipe: &str, task: &str) -> Vec<String> {
     let mut parts = recipe.rsplitn(3, '-');
     let (revision, version, name) = (parts.next(), parts.next(), parts.next());

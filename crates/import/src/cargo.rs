@@ -90,7 +90,6 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Option<Timings>, Error> {
     }))
 }
 
-/// The version of the compiler in the table of cargo's timing page.
 fn rustc(page: &[u8]) -> Option<ToolVersion> {
     let at = page.windows(RUSTC.len()).position(|part| part == RUSTC)?;
     let rest = page.get(at + RUSTC.len()..)?;
@@ -98,7 +97,8 @@ fn rustc(page: &[u8]) -> Option<ToolVersion> {
     ToolVersion::read("rustc", std::str::from_utf8(cell).ok()?)
 }
 
-/// The nanoseconds of a time in seconds from a timing file of cargo; 0 if it is no valid time.
+/// The nanoseconds of a time in seconds from a timing file of cargo. A negative time becomes 0, and a time of more
+/// than 1e9 seconds becomes 1e9 seconds.
 pub(crate) fn ns(seconds: f64) -> i64 {
     // `as` gives the nearest possible number, and 0 for NaN.
     (seconds.clamp(0.0, 1e9) * 1e9) as i64

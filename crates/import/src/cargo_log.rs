@@ -80,8 +80,8 @@ impl Registered {
     }
 }
 
-/// Reads a log of `cargo -Zbuild-analysis`. Its last line may be incomplete, because cargo may
-/// still be writing it.
+/// Reads a log of `cargo -Zbuild-analysis`. A last line without a line feed is left out, because cargo may still be
+/// writing it.
 pub(crate) fn read(bytes: &[u8]) -> Result<Timings, Error> {
     let mut started: BTreeMap<u64, Unit> = BTreeMap::new();
     let (mut units, mut rustc) = (Vec::new(), None);

@@ -1,7 +1,7 @@
 //! Reads the Chrome Trace Event format (JSON, an array or an object): clang's `-ftime-trace`, Bazel's profile, CMake's
 //! instrumentation, ninjatracing, rustc's self-profile through crox, Nx, node and many others write it.
 //!
-//! Complete, begin/end and async events are spans. The other events have no length; they are counted by name.
+//! Complete, begin/end and async events are spans. The other events have no length; they are counted by kind.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -20,16 +20,15 @@ use crate::limits::RECORDS;
 
 const FORMAT: &str = "Chrome Trace Event format";
 
-/// The largest time in ns by which a span may end after the span around it because of rounding:
-/// clang cuts the beginning and the length to microseconds.
+/// The largest time in ns by which an inner span may end after the span around it because of rounding: clang cuts the
+/// beginning and the length of a span to microseconds.
 const CUT: i64 = 2_000;
 
 #[derive(Deserialize)]
 struct Document {
     #[serde(rename = "traceEvents")]
     events: Option<Events>,
-    /// The time, in µs since 1970, from which the times in a `-ftime-trace` file of clang are
-    /// counted.
+    /// The time, in µs since 1970, from which the times in a `-ftime-trace` file of clang are counted.
     #[serde(rename = "beginningOfTime")]
     begin_us: Option<i64>,
     #[serde(rename = "otherData")]
@@ -63,8 +62,8 @@ struct Event<'a> {
     out: Lenient<String>,
 }
 
-/// A JSON value that is read as `None` if it has an unexpected type, because tools write numbers as
-/// texts and texts as numbers.
+/// A field of an event that is `None` if its value cannot be read as `T`. A value of an unexpected type is no error,
+/// because tools write numbers as texts and texts as numbers.
 #[derive(Clone)]
 struct Lenient<T>(Option<T>);
 
@@ -81,8 +80,8 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Lenient<T> {
     }
 }
 
-/// The id of a process or thread in an event of a Chrome trace file, as a number or as a text with
-/// a number.
+/// The id of a process or thread in an event of a Chrome trace file. The file has it as a number or as a text with a
+/// number.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(try_from = "Value")]
 struct Id(u32);
@@ -99,7 +98,7 @@ impl TryFrom<Value> for Id {
     }
 }
 
-/// A time in nanoseconds, which an event of a Chrome trace file has in microseconds.
+/// A time in nanoseconds. An event of a Chrome trace file has it in microseconds.
 #[derive(Clone, Copy)]
 struct Nanoseconds(i64);
 
@@ -120,7 +119,7 @@ impl<'de> Deserialize<'de> for Nanoseconds {
     }
 }
 
-/// The id by which the begin and the end event of an asynchronous span belong together, as text.
+/// The id of an asynchronous span as text. The begin event and the end event of the span have the same id.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key(String);
 
@@ -228,8 +227,8 @@ impl<'de> Deserialize<'de> for Arguments {
     }
 }
 
-/// A span that was read from a trace file, and the argument that completes its name in clang's
-/// `-ftime-trace` file.
+/// A span that was read from a trace file. `detail` is the argument that completes the span's name in a `-ftime-trace`
+/// file of clang.
 struct Read {
     span: Span,
     detail: Option<String>,
@@ -252,8 +251,8 @@ enum Track {
     Identity(Option<u32>, Option<String>, String),
 }
 
-/// The spans that were read from a file's trace events, and the numbers of events that are no
-/// spans.
+/// The spans that were read from a file's trace events, the begin events whose end events were not read yet, and the
+/// numbers of ignored events by kind.
 #[derive(Default)]
 struct Events {
     spans: Vec<Read>,
@@ -310,7 +309,8 @@ impl Events {
     }
 
     fn push(&mut self, begun: Begun, to: i64) {
-        // Too many spans are not an error yet, because the rest of the file decides whether it belongs to a known tool.
+        // Too many spans are reported after the file was read to its end. Until then, the list is emptied, so that it
+        // stays small.
         if self.spans.len() >= RECORDS {
             self.spans.clear();
             self.too_many = true;
@@ -329,7 +329,8 @@ impl Events {
         });
     }
 
-    /// A sentence that says how many trace events of which kinds were not read; `None` if all events were read.
+    /// A sentence that says how many trace events of which kinds were not read; `None` if there were none. Events
+    /// with the names of processes and threads are not counted.
     fn note(&mut self) -> Option<String> {
         let open = self.open.values().map(Vec::len).sum::<usize>() as u64;
         if open > 0 {
@@ -389,8 +390,7 @@ impl<'de> Deserialize<'de> for Events {
     }
 }
 
-/// An absolute path of a file without its `..` parts: `/a/x/../b` becomes `/a/b`. Any other text is
-/// returned unchanged.
+/// An absolute path of a file without its `..` parts: `/a/x/../b` becomes `/a/b`. Any other text is returned unchanged.
 fn resolved(detail: &str) -> String {
     if !detail.starts_with('/') || !detail.contains("/..") {
         return detail.to_owned();
@@ -405,8 +405,8 @@ fn resolved(detail: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
-/// Reads a trace file in the Chrome format that contains a JSON object. Returns `None` for the file
-/// of another tool.
+/// Reads a trace file in the Chrome format that contains a JSON object. Returns `None` for the file of another tool,
+/// and for a file without spans.
 pub(crate) fn read_object(bytes: &[u8]) -> Result<Option<Spans>, Error> {
     if !encoding::contains(bytes, "\"traceEvents\"") {
         return Ok(None);
@@ -435,9 +435,9 @@ pub(crate) fn read_object(bytes: &[u8]) -> Result<Option<Spans>, Error> {
     }))
 }
 
-/// Reads a trace file in the Chrome format that contains a JSON array. Returns `None` for the file
-/// of another tool. The format allows that the end of the array is missing, because the program
-/// that wrote it was killed.
+/// Reads a trace file in the Chrome format that contains a JSON array. Returns `None` for the file of another tool,
+/// and for a file without spans. The format allows that the `]` at the end is missing, as in the file of a program
+/// that was killed.
 pub(crate) fn read_array(bytes: &[u8]) -> Result<Option<Spans>, Error> {
     if !encoding::contains(bytes, "\"ph\"") {
         return Ok(None);
@@ -505,9 +505,9 @@ fn spans(mut events: Events, is_compilation: bool) -> Result<Option<Spans>, Erro
     }))
 }
 
-/// The words of a span's name that the command line of the span's process may contain: the name itself if it has no
-/// spaces, and the paths in it. By these words, the span is assigned to a recorded process. Bazel's label `//a/b:c`
-/// becomes the path `a/b/c`.
+/// The words in a span's name that the command line of the span's process may contain: the name itself if it has no
+/// spaces, and each part of the name with a slash or a dot, such as a path. The span is placed on a recorded process
+/// whose command line contains one of these words. Bazel's label `//a/b:c` becomes the path `a/b/c`.
 pub(crate) fn own_words(name: &str) -> impl Iterator<Item = String> + '_ {
     let parts = name
         .split_whitespace()

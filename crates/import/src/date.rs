@@ -8,13 +8,11 @@ use tr_text::units;
 /// A second in nanoseconds, the unit of all times here.
 const SECOND: i64 = 1_000_000_000;
 
-/// The English names of the months as RFC 1123 abbreviates them.
 const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 
-/// Reads a date with a time of day in any of the known forms: ISO 8601, RFC 1123, or seconds or
-/// milliseconds since 1970.
+/// Reads a date with a time of day in any of the forms that the documentation of the module names.
 pub fn read(text: &str) -> Option<Date> {
     let text = text.trim();
     since_1970(text)
@@ -144,8 +142,9 @@ fn since_1970(text: &str) -> Option<Date> {
     }
 }
 
-/// The offset of a time zone from UTC in ns, from `Z`, `+01:00` or `-0700`. Returns `Some(None)`
-/// for an empty text, and `None` for anything else.
+/// The offset of a time zone from UTC in ns, from `Z`, `+01`, `+01:00` or `-0700`; zones east of UTC are positive.
+/// Returns `Some(None)` for an empty text, because the time then has no zone, and `None` for a text that is no
+/// offset.
 fn ahead(zone: &str) -> Option<Option<i64>> {
     let sign = match zone.chars().next() {
         None => return Some(None),

@@ -9,10 +9,10 @@ use encoding_rs::Encoding;
 use crate::error::Error;
 use crate::limits::FILE;
 
-/// The number of bytes at the beginning of a file in which an XML declaration is searched.
+/// The number of bytes after `<?xml` at the beginning of a file in which the end of the XML declaration is searched.
 const DECLARATION: usize = 200;
 
-/// The bytes with which a file begins that is compressed with gzip.
+/// The bytes with which a file that is compressed with gzip begins.
 const GZIP: &[u8] = &[0x1f, 0x8b];
 
 /// The content of a file after decompression, if it is compressed with gzip; the content of any

@@ -14,7 +14,7 @@ pub enum Error {
     Size {
         /// The size of the file to import, in bytes.
         found: u64,
-        /// The largest size of a file that is imported, in bytes.
+        /// The largest size in bytes that was allowed.
         limit: u64,
     },
     /// The file to import has too many records, such as spans or tests.

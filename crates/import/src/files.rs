@@ -11,11 +11,10 @@ use crate::error::Error;
 use crate::limits::FILE;
 use crate::read;
 
-/// The largest number of entries that are examined in a directory that the user names and in all
-/// its subdirectories.
+/// The largest number of entries that are examined in a directory that the user names and in all its subdirectories.
 const ENTRIES: usize = 100_000;
 
-/// The largest number of directories inside each other that are searched below a directory that the user names.
+/// The largest number of levels of directories that are searched below a directory that the user names.
 const DEPTH: usize = 16;
 
 /// A file of another tool that was found and is to be imported.
@@ -38,10 +37,10 @@ pub struct Files {
 /// The numbers of places in a directory that were not searched for files to import, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Skipped {
-    /// The number of symbolic links that were not followed although they have the name of a known
+    /// The number of symbolic links in the directory that were not followed although they have the name of a known
     /// tool's file or lead to a directory.
     pub links: u64,
-    /// The number of directories that were not searched because they are too deep.
+    /// The number of directories that were not searched because they are too deep below the one that the user named.
     pub deep: u64,
     /// The number of directories that were not searched because they cannot be read.
     pub closed: u64,
@@ -86,7 +85,7 @@ pub fn find(path: &Path) -> Result<Files, Error> {
         return Err(Error::NoFile);
     }
     std::fs::read_dir(path)?;
-    // The directory is searched level by level, so that the limit leaves out the most distant files.
+    // The directory is searched level by level, so that a directory with too many entries lacks its deepest files.
     let (mut level, mut room) = (vec![path.to_owned()], ENTRIES);
     for depth in 0.. {
         let mut below = Vec::new();
@@ -133,8 +132,8 @@ fn look(directory: &Path, room: &mut usize, files: &mut Files, below: &mut Vec<P
     }
 }
 
-/// Whether a file is named like a file of a known tool. Of cargo's timing pages only
-/// `cargo-timing.html` counts, which cargo links to the latest one.
+/// Whether a file is named like a file of a known tool. Only `cargo-timing.html` counts of cargo's timing pages: it
+/// has the content of the latest page, whose own name contains the time of the build.
 fn is_known(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     // BitBake names the files after its tasks, such as `do_compile`.
@@ -153,15 +152,15 @@ fn is_known(path: &Path) -> bool {
         || ends.iter().any(|end| name.ends_with(end.as_bytes()))
 }
 
-/// Opens and reads a file to import of at most `room` bytes, and subtracts its size from `room`.
-/// Returns `Ok(None)` for a file in an unknown format that was found in a directory.
+/// Opens and reads a file to import. `room` is the number of bytes that may still be read for all files together; the
+/// size of the file is subtracted from it. For a file in an unknown format that was found in a directory, the function
+/// returns `Ok(None)` and subtracts nothing.
 ///
 /// # Errors
 /// The file cannot be read, is larger than a limit, is damaged, or was named by the user and is of no known tool.
 pub fn open(found: &ImportFile, room: &mut u64) -> Result<Option<ToolFile>, Error> {
     let bytes = bytes(found, *room)?;
     let Some(file) = read(&bytes)? else {
-        // A file of an unknown tool does not count towards the limit.
         return if found.named {
             Err(Error::Unknown)
         } else {
@@ -180,8 +179,9 @@ pub fn open(found: &ImportFile, room: &mut u64) -> Result<Option<ToolFile>, Erro
     }))
 }
 
-/// Adds an imported file to the files that were read. Small files of one tool, each with a span or two, are merged into
-/// one file. The merged file is named after the directory two levels above the small files.
+/// Adds an imported file to the files that were read. If it is one of many small files of one tool, each with a span
+/// or two, it is merged with those that were added just before it, if their directories lie in the same directory. The
+/// merged file is named after that common directory, two levels above the small files.
 pub fn add(files: &mut Vec<ToolFile>, file: ToolFile) {
     let directory = |path: &[u8]| {
         let mut parts = path.rsplitn(3, |byte| *byte == b'/');

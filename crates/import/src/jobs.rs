@@ -73,7 +73,7 @@ fn time(job: &Value, key: &str) -> Option<u64> {
     u64::try_from(date.local.checked_sub(date.ahead?)?).ok()
 }
 
-/// Reads one CI job from its JSON; `None` if the job did not run.
+/// Reads one CI job from its JSON; `None` if the job has not started.
 fn ci_job(job: &Value) -> Result<Option<CiJob>, String> {
     let name = text_of(job, "name").ok_or("a job without `name`")?;
     let ended = time(job, "completed_at").or_else(|| time(job, "finished_at"));
@@ -103,8 +103,8 @@ fn ci_job(job: &Value) -> Result<Option<CiJob>, String> {
     }))
 }
 
-/// The names of the CI jobs that must end before this one: the JSON field `needs` is a list of
-/// names, of objects with a name, or of GitLab's GraphQL nodes.
+/// The names of the CI jobs that must end before this job begins: the JSON field `needs` is a list of names, of
+/// objects with a name, or of GitLab's GraphQL nodes. `None` if the field is missing.
 fn needs(job: &Value) -> Option<Vec<String>> {
     let needs = job.get("needs")?;
     let needs = needs.get("nodes").unwrap_or(needs).as_array()?;
@@ -116,7 +116,7 @@ fn needs(job: &Value) -> Option<Vec<String>> {
 }
 
 /// Sets the dependencies of each GitLab job that has no `needs`: such a job waits for all jobs of the earlier stages.
-/// The stages are ordered by the starts of their first jobs.
+/// A stage is earlier if its first job started before the first job of the other stage.
 fn by_stage(jobs: &mut [(CiJob, Option<&str>)]) {
     let mut first: BTreeMap<String, u64> = BTreeMap::new();
     for (job, stage) in jobs.iter() {

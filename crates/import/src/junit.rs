@@ -32,7 +32,7 @@ const STEPS: [&str; 2] = [" ... passed in ", " ... failed in "];
 
 /// An element of a JUnit report whose end was not read yet.
 enum Open {
-    /// A suite of a JUnit report whose end was not read yet, by its index in the list of suites.
+    /// A suite, by its index in the list of suites.
     Suite(usize),
     Case,
     Other,
@@ -64,7 +64,7 @@ struct Grouped {
     by_comma: (i64, i64),
 }
 
-/// Reads a JUnit report. Returns `None` for other XML.
+/// Reads a JUnit report. Returns `None` for other XML, and for text that is no XML.
 ///
 /// # Errors
 /// The report is damaged, or larger than a limit.
@@ -123,8 +123,8 @@ pub fn read(bytes: &[u8]) -> Result<Option<Report>, Error> {
     }
     parser.use_decimal_commas();
     let mut suites = parser.suites;
-    // Some writers cut off zeros: beside `0.251`, the length `0.3` stands for `0.300`. So all lengths get the same
-    // precision.
+    // Some writers cut off zeros: beside `0.251`, the length `0.3` stands for `0.300`. So all lengths of tests get
+    // one precision, and all lengths of suites get one.
     let cases = suites.iter_mut().flat_map(|suite| &mut suite.cases);
     share_digits(cases.map(|case| &mut case.attributes).collect());
     share_digits(
@@ -158,9 +158,9 @@ impl Parser {
         self.loose
     }
 
-    /// Examines the output of a test in a JUnit report. If the JUnit platform wrote it, the order of the tests in the
-    /// report is not the order in which they ran. If behave wrote it, the length of a test with several steps is the
-    /// sum of the steps' lengths.
+    /// Examines a CDATA section in a JUnit report, which has the output of a test. If the JUnit platform wrote the
+    /// output, the order of the tests in the report is not the order in which they ran. If behave wrote it, the
+    /// length of a test with several steps is the sum of the steps' lengths.
     fn text(&mut self, text: &str) {
         if text.trim_start().starts_with(PLATFORM) {
             for suite in &mut self.suites {
@@ -285,7 +285,7 @@ pub fn attributes(list: XmlAttributes<'_>) -> Result<Attributes, String> {
 fn with_length(mut list: XmlAttributes<'_>) -> Result<(Attributes, Option<Length>), String> {
     let mut read = Attributes::default();
     let mut known = None;
-    // The check for duplicate attributes would take quadratic time.
+    // A check for duplicate attributes would take quadratic time.
     for attribute in list.with_checks(false).take(ATTRIBUTES) {
         let attribute = attribute.map_err(|error| error.to_string())?;
         let value = attribute
@@ -307,13 +307,14 @@ fn with_length(mut list: XmlAttributes<'_>) -> Result<(Attributes, Option<Length
     Ok((read, known))
 }
 
-/// If all lengths in a JUnit report end with at least this number of zeros, the zeros are no chance but digits that
-/// were not measured. Go, for example, rounds to 10 ms and writes `0.300000`.
+/// If all lengths in a JUnit report end with at least this number of zeros, the zeros are not there by chance: these
+/// digits were not measured. Go, for example, rounds to 10 ms and writes `0.300000`.
 const ZEROS: u32 = 4;
 
-/// Sets the precision of the lengths in a JUnit report. The length with the most digits decides about all of them.
-/// Zeros with which all lengths end were not measured and do not count. gotestsum writes 2.01 s as `2.009000`, because
-/// the binary number is a little smaller and is cut.
+/// Sets the precision of the lengths in a JUnit report to that of the length with the most digits. Zeros with which
+/// all lengths end do not count as digits, because they were not measured. A length that is less than such a round
+/// number by one unit of the next digit counts as round, too: gotestsum writes 2.01 s as `2.009000`, because the
+/// binary number is a little smaller and is cut.
 fn share_digits(elements: Vec<&mut Attributes>) {
     let lengths = || elements.iter().filter(|element| element.length.is_some());
     let written = lengths().map(|element| element.digit).min().unwrap_or(0);
@@ -334,8 +335,8 @@ fn share_digits(elements: Vec<&mut Attributes>) {
 }
 
 /// If the lengths of a suite's tests add up to the suite's own length, the tests get the precision of the suite's
-/// length. For example, GoogleTest writes ms without the zeros at the end: in a suite of `1.001`, tests of `0.3`, `0.4`
-/// and `0.3` lasted 300, 400 and 300 ms.
+/// length. For example, GoogleTest writes ms without the zeros at the end: in a suite of `1.001`, tests of `0.3`,
+/// `0.4` and `0.3` lasted 300, 400 and 300 ms.
 fn share_digit_of_suite(suite: &mut Suite) {
     let digit = suite.attributes.digit;
     let cases = i64::try_from(suite.cases.len()).unwrap_or(i64::MAX);

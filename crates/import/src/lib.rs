@@ -25,14 +25,12 @@ pub use error::Error;
 pub use files::{add, bytes, find, open, Files, ImportFile, Skipped};
 pub use limits::{ALL, FILE};
 
-/// A function that reads the files of one or more tools to import. It returns `None` for a file in
-/// another format.
+/// A function that reads a file of one or more tools. It returns `None` for a file in another format.
 type Reader = fn(&[u8]) -> Result<Option<File>, Error>;
 
-/// The functions that read files to import, each with the bytes with which such files begin. A
-/// further format is a further row here. If a tool's spans have names, times and perhaps a pid, its
-/// function returns [`spans::Spans`](tr_placing::spans::Spans), which the crate `placing`
-/// places in a recording.
+/// The functions that read files to import, each with the bytes with which such files begin. The first function that
+/// does not return `None` decides. If a tool's spans have names, times and perhaps a pid, its function returns
+/// [`spans::Spans`](tr_placing::spans::Spans), which the crate `placing` places in a recording.
 const READERS: [(&[u8], Reader); 9] = [
     (ninja::MAGIC, |bytes| {
         ninja::read(bytes).map(File::Ninja).map(Some)

@@ -1,9 +1,10 @@
 //! How much is imported at most.
 
-/// The largest number of bytes that are imported from one file of another tool.
+/// The largest size in bytes of a file of another tool that is imported, both as it is stored and after
+/// decompression.
 pub const FILE: u64 = 64 << 20;
 
-/// The largest number of bytes that are imported from all files of other tools together.
+/// The largest sum of the sizes in bytes of all files of other tools that are imported together, as they are stored.
 pub const ALL: u64 = 512 << 20;
 
 /// The largest number of records, such as spans or tests, that are imported from one file.

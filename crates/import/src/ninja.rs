@@ -1,5 +1,5 @@
-//! Reads `.ninja_log`: for each output of a build, the times of the command that made it last, in ms since
-//! the beginning of that run of ninja.
+//! Reads `.ninja_log`: for each output of a build, the times of the latest command that made the output, in ms since
+//! the beginning of the run of ninja that ran this command.
 
 use std::collections::HashMap;
 
@@ -14,9 +14,8 @@ const FORMAT: &str = ".ninja_log";
 /// The bytes with which a `.ninja_log` begins.
 pub(crate) const MAGIC: &[u8] = b"# ninja log v";
 
-/// The number below which a file's time in `.ninja_log` is read as seconds since 1970, and not as
-/// nanoseconds. A decision: as nanoseconds these times would be at most 17 minutes after 1970, as
-/// seconds they reach 31,000 years.
+/// The number below which a file's time in `.ninja_log` is read as seconds since 1970, and not as nanoseconds. A
+/// decision: as nanoseconds these times would be at most 17 minutes after 1970, as seconds they reach 31,000 years.
 const SECONDS: i64 = 1_000_000_000_000;
 
 /// The fields of one line of a `.ninja_log`.
@@ -56,13 +55,12 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Reads the log in which ninja stores the times of commands (`.ninja_log`).
 pub(crate) fn read(bytes: &[u8]) -> Result<Log, Error> {
     let damaged = |line: usize, what: &str| Error::Damaged {
         format: FORMAT,
         what: format!("line {line}: {what}"),
     };
-    // The last line may be incomplete, because ninja may still be writing it.
+    // A last line without a line feed is left out, because ninja may still be writing it.
     let ends = bytes.iter().rposition(|byte| *byte == b'\n');
     let whole = bytes.get(..ends.unwrap_or(0)).unwrap_or_default();
     let mut lines = whole.split(|byte| *byte == b'\n').enumerate();
@@ -72,8 +70,8 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Log, Error> {
         return Err(damaged(1, "neither version 5, 6 nor 7"));
     }
     let mut last: HashMap<&[u8], (usize, Line)> = HashMap::new();
-    // ninja appends a line when a command ends, and the times in a run count from the beginning of the run. Within one
-    // run, the ends never decrease. So a line whose end is before that of the previous line begins a new run.
+    // ninja appends a line when a command ends, and its times count from the beginning of the run of ninja. Within
+    // one run, the ends never decrease. So a line whose end is before that of the previous line begins a new run.
     let (mut of_last_run, mut latest) = (0, 0);
     for (at, line) in lines.filter(|(_, line)| !line.is_empty()) {
         let wrong = || damaged(at + 1, "not start, end, time, output and hash");

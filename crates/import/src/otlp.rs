@@ -361,7 +361,7 @@ pub(crate) fn read_json(bytes: &[u8]) -> Result<Option<Spans>, Error> {
     Ok(Some(spans(all)))
 }
 
-/// Connects the spans of an OTLP file with their parents by the ids in them.
+/// Makes spans of the OTLP spans of a file, and finds each span's parent by its id.
 fn spans(all: Vec<Raw>) -> Spans {
     let ids: HashMap<String, usize> = all
         .iter()

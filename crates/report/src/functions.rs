@@ -11,14 +11,13 @@ use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Sheet, Table};
 use tr_text::units;
 
-/// The number of functions in a table for people, unless `--top` is given.
+/// The largest number of functions in a table for people, unless `--top` is given.
 const ROWS: usize = 20;
 
 /// The groups, such as programs or processes, by which a table of functions divides its rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FunctionGroups<'a> {
-    /// The kind of the groups, such as programs; `None` if the table of functions covers all samples
-    /// together.
+    /// The kind of the groups, such as programs; `None` if the table of functions covers all samples together.
     pub by: Option<By>,
     pub members: &'a [Members],
 }
@@ -104,8 +103,8 @@ pub fn sheet(functions: &Functions, groups: FunctionGroups<'_>, most: usize) -> 
     table(functions, groups, Doing::OnCpu, 0).sheet(functions.rows().iter().take(most))
 }
 
-/// The tables of functions for people: functions that ran on a CPU, and functions that waited. Each has
-/// `limit` rows.
+/// The tables of functions for people: functions that ran on a CPU, and functions that waited. Each has at most
+/// `limit` rows (without a limit, 20), and is left out if it has no samples.
 pub fn page(
     functions: &Functions,
     style: &Style,

@@ -96,9 +96,9 @@ struct SlotRow<'r> {
     total: u64,
 }
 
-/// The sheet for CSV with a row for each slot (range of durations) of each histogram: first the histograms of the CPUs,
-/// if there are any, then the histograms of groups of threads. The last slot has the durations that are only partly
-/// known.
+/// The sheet for CSV with a row for each slot (range of durations) of each histogram: first the histograms of the
+/// CPUs, if there are any, then the histograms of groups of threads. A last row of a histogram has the durations that
+/// are only partly known, if there are any.
 pub fn sheet<'r>(
     cpus: Option<&'r BTreeMap<CpuId, Hist>>,
     groups: impl Iterator<Item = &'r (Members, Hist)>,

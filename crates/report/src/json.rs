@@ -289,8 +289,9 @@ fn rows(view: &View<'_>) -> Option<(By, Value)> {
     Some((by, Top::new(view).json_rows()))
 }
 
-/// The processes that the JSON document lists, in the order of their start or of `--sort`. `--top` limits the number of
-/// processes. If the document has rows of groups (`has_rows`), `--top` limits the rows instead.
+/// The processes that the JSON document lists. With `--sort` or `--top`, they are sorted (by `--sort` or its default)
+/// and at most `--top` are listed; otherwise all are in the order of their start. If the document has rows of groups
+/// (`has_rows`), `--top` limits the rows and not the processes.
 fn processes(view: &View<'_>, has_rows: bool) -> Vec<ProcessIx> {
     let ask = view.ask;
     let most = if has_rows { usize::MAX } else { ask.most() };

@@ -1,5 +1,4 @@
-//! Writes, as sentences and in JSON, which size of CI runner (CPUs, memory, disk) would suffice for the recorded
-//! job.
+//! Writes, as sentences and in JSON, which size of CI runner (CPUs, memory, disk) would suffice for the recorded job.
 
 use std::cmp::Reverse;
 
@@ -12,8 +11,7 @@ use tr_insight::resources::size::{DiskNeed, MemoryNeed, RunnerSize};
 use tr_insight::views::view::View;
 use tr_text::units;
 
-/// The greatest width in columns of the name of the process with the most memory, in the sentences about a runner's
-/// size.
+/// The greatest width in columns of the name of a process in the sentences about a runner's size.
 const NAME: usize = 30;
 
 /// Sentences about the memory, CPUs and disk that a job needs, and about the size of runner that would suffice. There

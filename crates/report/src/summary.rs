@@ -59,8 +59,8 @@ pub struct Summary {
     /// verdict.
     blame: Option<&'static str>,
     advice: Vec<Advice>,
-    /// The text of the forecast for the case that all advised changes are made together; `None` if fewer than two
-    /// changes were simulated.
+    /// The text of the forecast for the case that all changes in `advice` are made together; `None` if fewer than two
+    /// of them were simulated.
     combined: Option<String>,
     /// The advice about the machine, such as about time that other tasks took from the build.
     machine: Vec<Advice>,

@@ -80,7 +80,7 @@ pub fn usage_lines(usage: Option<Usage>) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The resource usage of COMMAND as a JSON value, which every JSON document has.
+/// The resource usage of COMMAND as a JSON value; null if it is not known.
 pub fn usage_json(usage: Option<Usage>) -> Value {
     usage.map_or(Value::Null, |usage| {
         json!({

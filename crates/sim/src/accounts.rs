@@ -14,12 +14,12 @@ use crate::truth::{Causes, ExecTruth, ProcessTruth, TaskTruth, Times, Truth};
 /// times inside the recorded span count.
 #[derive(Debug)]
 pub(crate) struct Accounts {
-    /// The truth about each simulated task that has ended, with the serial number of its process.
+    /// The truth about each simulated task that ended or lives at the end of the run, with its process's serial number.
     tasks: Vec<(u64, TaskTruth)>,
-    /// The truth about each simulated process that has ended, with its own and its parent's serial
-    /// number.
+    /// The truth about each simulated process that ended or lives at the end of the run, with its own and its
+    /// parent's serial number.
     processes: Vec<(u64, Option<u64>, ProcessTruth)>,
-    /// The number of recorded tasks that are on simulated CPUs now. It has had this value since the time
+    /// The number of recorded tasks that are on simulated CPUs now. The number has been the same since
     /// `running_since`.
     running: usize,
     running_since: u64,
@@ -173,8 +173,8 @@ impl Machine {
         self.accounts.processes.push((at.serial, parent, truth));
     }
 
-    /// The truth about the simulated run so far, with which an analysis is compared. If the run has
-    /// not reached the end of the recorded span, the span ends now.
+    /// The truth about the simulated run so far, with which an analysis is compared. If the run has not reached the
+    /// end of the recorded span, each task counts as if it stayed in its present state until that end.
     pub fn into_truth(mut self) -> Truth {
         let end = self.end;
         self.count_running(end, 0);
@@ -248,8 +248,8 @@ impl Machine {
     }
 }
 
-/// Removes the programs of a simulated process that ended before the recorded span. A program that began before the
-/// span gets the start of the span as its own start.
+/// Removes those programs of a simulated process that ended before the recorded span. A program that began before the
+/// span and ended in it gets the start of the span as its own start.
 fn clip_execs(execs: &mut Vec<ExecTruth>, start: u64) {
     execs.retain(|exec| exec.end.0 >= start);
     for exec in execs {

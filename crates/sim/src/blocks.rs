@@ -41,9 +41,8 @@ pub enum Order {
     /// relies on watermarks: all events before a watermark's time must be earlier in the file. A random order breaks
     /// this rule.
     Any,
-    /// All blocks of one stream come after all blocks of another stream. Only a recording with a summary may have this
-    /// order. Without a summary, a reader relies on watermarks: all events before a watermark's time must be earlier in
-    /// the file. This order breaks that rule, like [`Order::Any`].
+    /// The blocks are ordered by stream: all blocks of one stream come before all blocks of the next stream. Only a
+    /// recording with a summary may have this order, for the same reason as with [`Order::Any`].
     ByStream,
 }
 

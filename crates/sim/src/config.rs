@@ -23,9 +23,9 @@ pub struct Kernel {
     /// In between, the task can be woken (then its switch-out has the state R and is no preemption), or preempted (then
     /// its switch-out has the state S and the preempt flag).
     pub window: u16,
-    /// The chance in 1/1000 that the switch-out of a sleeping task gets its time stamp only some time after its state
-    /// was read. If the task is woken in the meantime, the waking has the earlier time stamp, although the switch-out
-    /// still has the state S (`try_to_wake_up` traces before it waits for `on_cpu`).
+    /// The chance in 1/1000, for a sleep to which `window` applies, that the switch-out gets its time stamp only some
+    /// time after the task's state was read. If the task is woken in the meantime, the waking has the earlier time
+    /// stamp, although the switch-out still has the state S (`try_to_wake_up` traces before it waits for `on_cpu`).
     pub late_stamp: u16,
     /// The chance in 1/1000 that a woken task preempts the task that runs on its simulated CPU.
     pub preempt: u16,
@@ -72,11 +72,11 @@ pub struct Config {
     pub duration: u64,
     /// The time in ns after the end of the recorded span for which the simulation still records events.
     pub tail: u64,
-    /// The simulated recording's span ends after this number of recorded events, or after `duration` if that comes
-    /// first.
+    /// The number of recorded events, those before the span included, with which the simulated recording's span ends,
+    /// unless it has ended before.
     pub max_events: u64,
-    /// The simulated recording's span ends this many ns after COMMAND's end, or after `duration` if that comes first.
-    /// `None`: COMMAND's end does not end the span.
+    /// The time in ns from COMMAND's end to the end of the simulated recording's span. The span ends earlier if
+    /// `duration` is over earlier. `None`: COMMAND's end does not end the span.
     pub linger: Option<u64>,
     /// The resolution of the simulated clock in ns: all times are rounded down to a multiple of the resolution. With a
     /// resolution above 1, a cause and its effect can have the same time. The resolution is at most 1000, so that no

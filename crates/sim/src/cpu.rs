@@ -39,7 +39,7 @@ impl Timer {
 pub(crate) struct Cpu {
     /// The index in the table of tasks of the task that runs on the simulated CPU, or [`IDLE`].
     pub(crate) cur: u32,
-    /// The time of the simulated CPU's last action, in ns. No two actions have the same time.
+    /// The time of the simulated CPU's last action, in ns. Its next action is at least 1 ns later.
     pub(crate) last: u64,
     /// The time of the next action of the task that runs on the simulated CPU, in ns.
     pub(crate) op_at: u64,

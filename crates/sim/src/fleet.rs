@@ -16,7 +16,7 @@ use crate::recording::Recording;
 pub enum Plant {
     /// Nothing changes in the simulated series of builds.
     Quiet,
-    /// The change is in the code: a compilation needs three times the CPU time.
+    /// The change is in the code: one of the compilations needs three times the CPU time.
     Code,
     /// The change is in the load: other tasks use the CPUs of the simulated machine.
     Busy,
@@ -30,9 +30,9 @@ pub enum Plant {
     /// A test of the simulated build fails in every fourth run of the series, before the run number `since` as well as
     /// after it.
     Flaky,
-    /// All later runs of the simulated build are on other hosts, whose CPUs have a lower frequency.
+    /// From the run `since` on, the simulated build runs on other hosts, whose CPUs have a lower frequency.
     Slower,
-    /// For ten runs, COMMAND of the simulated build fails after its first steps.
+    /// For ten runs from the run `since` on, COMMAND of the simulated build fails after its first steps.
     Broken,
 }
 
@@ -80,8 +80,7 @@ pub const STEPS: [(&str, &str, &str); 7] = [
     ("t/units.sh", "/bin/sh", "sh -e t/units.sh"),
 ];
 
-/// The number of compilations (programs 1 to 4) in a simulated build, which can run at the same
-/// time.
+/// The number of compilations (programs 1 to 4) in a simulated build, none of which depends on another.
 const UNITS: u16 = 4;
 
 /// The number of runs for which COMMAND of a simulated build fails until it is repaired.
@@ -95,7 +94,8 @@ const INTERVAL: u64 = 6 * 3_600_000_000_000;
 
 /// The factors by which the durations of a simulated build differ from the usual ones.
 struct Pace {
-    /// The factor in thousandths by which all work takes longer or shorter on this simulated machine: 1000 is usual.
+    /// The factor in thousandths by which all work takes longer or shorter on this simulated machine: 1000 is usual,
+    /// and more is slower.
     speed: u64,
     /// The factor in tenths by which all work takes longer because the simulated repository is large: 10 is the
     /// smallest.

@@ -249,7 +249,8 @@ impl Machine {
         self.enqueue(on, now, slot);
     }
 
-    /// Makes the simulated process of COMMAND. A timer lets it begin at the start of the recording.
+    /// Makes the simulated process of COMMAND. A timer lets the process begin 1 µs after the start of the recorded
+    /// span.
     fn add_command(&mut self, now: u64) {
         let tgid = self.pids.take(now).unwrap_or(1);
         let process = self.new_process(tgid, now, None);

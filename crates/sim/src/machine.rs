@@ -188,7 +188,7 @@ impl Machine {
         slot != IDLE && self.tasks[slot].followed
     }
 
-    /// The simulated parent of `process`, which waits for the end of `process`; `None` if the parent is dead.
+    /// The simulated parent process that is told about the end of `process`; `None` if the parent is dead.
     pub(crate) fn living_parent(&self, process: u32) -> Option<u32> {
         let parent = self.processes[process].parent?;
         let at = &self.processes[parent.slot];
@@ -254,8 +254,7 @@ impl Machine {
         }
     }
 
-    /// The summary that stands at the end of the simulated run's trace. It must be requested after
-    /// the run.
+    /// The summary that stands at the end of the simulated run's trace. It is right only after the run.
     pub fn summary(&self) -> Summary {
         Summary {
             end: Ktime(self.end),

@@ -71,9 +71,9 @@ pub struct Question {
     pub code: Option<u8>,
 }
 
-/// Adds up to `most` DNS queries to a simulated recording, for processes whose fork and exit the recording shows. Some
-/// of the answers cannot be decoded. If a test also injects events that are written late, it must do so after this
-/// call.
+/// Adds up to `most` DNS queries, but at most 200, to a simulated recording, for processes whose fork and exit the
+/// recording shows. Some of the answers cannot be decoded. If a test also injects events that are written late, it
+/// must do so after this call. Returns the truth about the queries.
 pub fn ask(recording: &mut Recording, most: usize, seed: u64) -> Vec<Question> {
     let mut draw = Draw::new(seed ^ 0x0064_6e73);
     let lives = lives(recording);

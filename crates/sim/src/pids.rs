@@ -20,7 +20,7 @@ pub(crate) struct Pids {
 }
 
 impl Pids {
-    /// An allocator that gives out the task ids from `first` to `max` - 1.
+    /// An allocator whose first task id is `first`. All ids that it gives out are below `max`.
     pub(crate) fn new(first: u32, max: u32) -> Pids {
         let max = max.max(first + 2);
         let low = RESERVED.min(max / 8).max(1);

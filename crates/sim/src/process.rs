@@ -21,7 +21,7 @@ pub(crate) struct Process {
     pub(crate) serial: u64,
     /// The serial number and the tgid of the simulated process that forked this one.
     pub(crate) forked_by: Option<(u64, u32)>,
-    /// The parent of the simulated process, which waits for the end of it.
+    /// The simulated parent process, which is told when this process has ended.
     pub(crate) parent: Option<Ref>,
     pub(crate) children: Vec<u32>,
     pub(crate) zombies: Vec<u32>,

@@ -90,8 +90,8 @@ pub enum Op {
     Wait,
     /// The simulated task waits for all of its child processes.
     WaitAll,
-    /// The simulated task posts to a channel (adds 1 to its count, as to a semaphore), and wakes a task that waits for
-    /// the channel.
+    /// The simulated task posts to a channel: a task that waits for the channel is woken and gets the post; if none
+    /// waits, the channel's count increases by 1, as with a semaphore.
     Post(Chan),
     /// The simulated task takes one post (a unit of the channel's count, as of a semaphore). The task sleeps (state S)
     /// until there is one.

@@ -4,7 +4,7 @@ use crate::machine::{Machine, Turn};
 use crate::program::{ns, Op};
 use crate::task::{raw, Ref, Step, Wait};
 
-/// The largest number of jumps in a row that the program of a simulated task may do.
+/// The largest number of runs and jumps in a row that the program of a simulated task may do at once.
 const JUMPS: u32 = 1_000;
 
 impl Machine {

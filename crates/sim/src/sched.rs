@@ -53,7 +53,7 @@ impl Machine {
         self.replan(on);
     }
 
-    /// Preempts the current simulated task if another one waits for its CPU.
+    /// Preempts the current simulated task, or ends the idling of the CPU, if a task waits for the CPU.
     pub(crate) fn reschedule(&mut self, turn: Turn) {
         let cpu = &mut self.cpus[turn.cpu];
         cpu.resched_at = NEVER;
@@ -331,8 +331,9 @@ impl Machine {
         }
     }
 
-    /// Chooses the CPU for a woken simulated task by a simple form of the kernel's `select_task_rq`: mostly the task's
-    /// last CPU if that CPU is idle, otherwise another idle CPU, otherwise the task's last CPU.
+    /// Chooses the CPU for a woken simulated task by a simple form of the kernel's `select_task_rq`: the only CPU that
+    /// the task may use, or else the task's last CPU if that is idle, or else mostly another idle CPU, or else mostly
+    /// the task's last CPU. `here` is the CPU of the waker.
     pub(crate) fn choose_cpu(&mut self, slot: u32, here: usize) -> usize {
         let cpus = self.cpus.len();
         let task = &self.tasks[slot];

@@ -277,8 +277,8 @@ impl Machine {
         self.proceed(turn);
     }
 
-    /// Lets the current simulated task take one post (one unit of the count that a channel keeps, like a semaphore), or
-    /// wait for a post until the time `timeout`.
+    /// Lets the current simulated task take one post (one unit of the count that a channel keeps, like a semaphore),
+    /// or wait for a post until the time `timeout`. Without a `timeout` the wait has no limit.
     fn take(&mut self, turn: Turn, chan: Chan, timeout: Option<u64>) {
         let chan = self.channel(turn.cur, chan);
         let name = self.name(turn.cur);

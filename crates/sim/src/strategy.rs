@@ -323,7 +323,7 @@ pub fn cut_off(longest: u64) -> impl Strategy<Value = Case> {
     })
 }
 
-/// Draws a random test case with all kinds of injected faults at once.
+/// Draws a random test case with any combination of the kinds of injected faults.
 pub fn anything(longest: u64) -> impl Strategy<Value = Case> {
     let cut_off = option::of((0..=1000u16).prop_map(|at| CutOff { at }));
     let loss = prop_oneof![Just(Vec::new()), losses()];
@@ -355,8 +355,8 @@ pub fn anything(longest: u64) -> impl Strategy<Value = Case> {
     )
 }
 
-/// Draws random settings of a simulated run of `least` to `longest` ns on 2 to 64 CPUs, with
-/// realistic reuse of task ids. The world is chaos, a build, pipes or short processes.
+/// Draws random settings of a simulated run of `least` to `longest` ns on 2 to 64 CPUs, with realistic reuse of task
+/// ids. The world is chaos, a build, hackbench or short processes.
 fn long_run(least: u64, longest: u64) -> impl Strategy<Value = Config> {
     let cpus = prop_oneof![4 => 2..=4u16, 2 => 5..=16u16, 1 => 17..=64u16];
     let world =

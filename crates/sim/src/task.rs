@@ -203,7 +203,7 @@ pub(crate) struct Task {
     pub(crate) exit_code: u32,
     /// The time stamp of the simulated task's event `sched_process_exit`.
     pub(crate) exited: Option<u64>,
-    /// Whether the exit of the simulated task was recorded inside the span.
+    /// Whether the exit of the simulated task was recorded before the end of the span.
     pub(crate) exit_seen: bool,
     /// Whether the simulated task was the last living thread of its process when it began to exit.
     pub(crate) group_dead: bool,
@@ -294,5 +294,5 @@ impl Task {
     }
 }
 
-/// The value that stands for the end of a simulated recording's span as long as that end is not known.
+/// The span of a simulated recording ends at the latest at half of this time in ns.
 pub(crate) const OPEN: u64 = NEVER;

@@ -225,8 +225,7 @@ pub struct ProcessTruth {
     /// The number of involuntary switches of all threads of the simulated process in the recorded
     /// span.
     pub involuntary: u64,
-    /// The numbers of minor and major page faults of those threads of the simulated process that
-    /// exited.
+    /// The numbers of minor and major page faults of those threads of the simulated process whose exit was recorded.
     pub faults: (u64, u64),
     /// The largest resident set of the simulated process in bytes, if the exit of its last thread
     /// was recorded.

@@ -34,7 +34,7 @@ pub const MARKER: &str = "runs";
 /// The version of the dataset's tables, which is stored in the metadata of each Parquet file.
 const VERSION: &str = "1";
 
-/// The value of the partition `repo` for runs outside of CI systems, which have no repository.
+/// The value of the partition `repo` for runs whose project is named neither by the user nor by a CI system.
 const LOCAL: &str = "local";
 
 /// The place of a run in a dataset: the directories and the id from which the paths of its files are made.
@@ -80,11 +80,12 @@ impl Place {
     }
 }
 
-/// The greatest length in bytes of a directory name's part after `repo=`, with its escapes.
+/// The greatest length in bytes, with its escapes, of a text after `repo=` that is written whole. A longer text is cut
+/// to at most this length, and a hash of 16 digits follows.
 const LONGEST: usize = 150;
 
-/// The text that stands after `repo=` in the name of a directory, escaped as Hive does it: without separators, and
-/// without a first dot, by which readers would take the directory for hidden.
+/// The text that stands after `repo=` in the name of a directory. It is escaped as Hive does it: without separators,
+/// and without a dot at the beginning, because readers would take the directory for hidden.
 fn directory(value: &str) -> String {
     let mut out = String::new();
     for byte in value.bytes() {
@@ -124,12 +125,11 @@ pub fn columns() -> Vec<(&'static str, &'static [Column])> {
 /// The bytes of a Parquet file with the rows of one table.
 ///
 /// # Errors
-/// The table is too large.
+/// A column of the table is larger than a page of a Parquet file can be.
 pub fn file(table: &Table) -> io::Result<Vec<u8>> {
     parquet::file(table, &facts(table.name))
 }
 
-/// The metadata of a table's Parquet file as keys and values: the table's name and the version of the tables.
 fn facts(table: &str) -> [(&'static str, &str); 2] {
     [("tr.table", table), ("tr.version", VERSION)]
 }

@@ -45,7 +45,7 @@ struct Chunk {
 /// The bytes of a Parquet file with this table. `facts` are the keys and values of its metadata.
 ///
 /// # Errors
-/// The table is larger than a page can be.
+/// A column of the table is larger than a page can be: 2 GiB.
 pub fn file(table: &Table, facts: &[(&str, &str)]) -> io::Result<Vec<u8>> {
     let mut out = Vec::new();
     let mut writer = Writer::new(&mut out, table.columns)?;
@@ -123,8 +123,8 @@ fn number(size: usize) -> io::Result<i32> {
     i32::try_from(size).map_err(|_| io::Error::other("a table of more than 2 GiB"))
 }
 
-/// Appends the values of one column of a row group to the Parquet file, as a compressed page with its header.
-/// Returns the size in bytes of the header and the uncompressed page.
+/// Appends the values of one column of a row group to `out`, as a compressed page with its header. Returns the size in
+/// bytes of the header and the page before compression.
 fn page(out: &mut Vec<u8>, kind: ColumnType, values: &[Option<&Value>]) -> io::Result<usize> {
     let present: Vec<bool> = values.iter().map(Option::is_some).collect();
     let mut plain = Vec::new();

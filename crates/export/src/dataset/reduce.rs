@@ -39,7 +39,7 @@ const STEPS: usize = 1_000;
 /// The largest number of rows of processes that a run has in a dataset.
 const PROCESSES: usize = 400;
 
-/// The greatest length in characters of a command line in a dataset.
+/// The greatest width in columns of a command line in a dataset.
 const COMMAND: usize = 200;
 
 /// The tables with the rows of one run, with [`super::MARKER`] last. The analysis must have a timeline; `chosen` are
@@ -140,8 +140,8 @@ pub(super) fn is_incomplete(analysis: &Analysis) -> bool {
     analysis.summary.is_none() || quality.truncated.is_some() || !quality.lost.is_empty()
 }
 
-/// The time in ns for which the CI job waited for a runner. `None` if no script of the job has recorded when the wait
-/// began, or if the recorded time cannot be right.
+/// The time in ns from the beginning of the CI job's wait for a runner to the beginning of the recording. `None` if no
+/// script of the job has set when the wait began, or if the time that it has set cannot be right.
 fn queued(meta: &Metadata) -> Option<u64> {
     let queued = meta.ci.iter().find(|(name, _)| name == QUEUED_AT)?;
     let since: f64 = queued.1.parse().ok()?;
@@ -200,8 +200,8 @@ fn key(arguments: &[String]) -> String {
     hex(hash.finalize().iter().take(8))
 }
 
-/// The run's rows about steps, one for each kind and name, and the number of rows that the limit leaves out. Failed
-/// and long steps are kept.
+/// The run's rows about steps, one for each kind and name, and the number of rows that the limit leaves out. Rows with
+/// failed steps are kept before others, and rows with much wall time before rows with less.
 fn steps(recording: &Recording, path: Option<&CriticalPath>, run: &str) -> (Vec<Step>, u64) {
     let analysis = &recording.analysis;
     let sums = step_sums::sums(recording, path.map_or(&[][..], |path| &path.segments));

@@ -19,15 +19,12 @@ rows! {
         ci_run: Option<String>,
         /// The number of the attempt to run the job, by the CI system.
         attempt: Option<String>,
-        /// The name of the job in the CI system.
         job: Option<String>,
-        /// The commit that the run built.
         commit: Option<String>,
-        /// The branch that the run built.
         branch: Option<String>,
-        /// The command line of COMMAND, without the parts that differ between runs of the same build.
+        /// The command line of COMMAND, without the parts that differ between runs of the same build, and shortened.
         command: String,
-        /// A hash of the whole command line of COMMAND, by which equal commands are found.
+        /// A hash of that command line before it was shortened, by which equal commands are found.
         command_key: String,
         exit_code: Option<u64>,
         exit_signal: Option<u64>,
@@ -47,13 +44,13 @@ rows! {
         blocked_ns: Option<u64>,
         unknown_ns: u64,
         max_rss_bytes: Option<u64>,
-        /// An upper bound in bytes of the memory that all processes of the run used at once.
+        /// An upper bound in bytes of the memory that all processes of the run together used at any time.
         resident_peak_bytes: Option<u64>,
         /// The disk space in bytes that the run used at most: the free space at the start minus the least free
         /// space, of the file system that the run began in.
         disk_used_peak_bytes: Option<u64>,
-        /// The smallest number of CPUs that the run would not have exceeded for 90 % of its time if it had run without
-        /// other tasks on the machine.
+        /// The smallest number of CPUs that the run, simulated without other tasks on the machine, does not exceed for
+        /// 90 % of its time.
         cpus_p90: Option<u64>,
         /// The length of the run's critical path in ns. The columns `path_*_ns` divide it by kind of work or wait.
         path_ns: Option<u64>,
@@ -64,20 +61,22 @@ rows! {
         path_sleep_ns: Option<u64>,
         path_other_ns: Option<u64>,
         path_unknown_ns: Option<u64>,
-        /// Whether the recording of the run is incomplete: events were lost, or the trace is truncated.
+        /// Whether the recording of the run is incomplete: events were lost, or the trace is truncated or has no
+        /// summary.
         incomplete: bool,
         lost_events: Option<u64>,
-        /// The number of this run's steps that are missing in the dataset because of a limit. The column
-        /// `processes_left_out` has the number of missing processes.
+        /// The number of rows of the table `steps` that are missing for this run because of a limit. The column
+        /// `processes_left_out` has the number of missing rows of the table `processes`.
         steps_left_out: u64,
         processes_left_out: u64,
-        /// The URL of the run's page in the CI system. The columns `runner`, `label` and `image` have the machine or
-        /// agent, the kind of runner and its image, as the CI system names them.
+        /// The URL of the job's page in the CI system or, if it is not known, that of the run's page. The columns
+        /// `runner`, `label` and `image` have the machine or agent, the kind of runner and its image, as the CI system
+        /// names them.
         page: Option<String>,
         runner: Option<String>,
         label: Option<String>,
         image: Option<String>,
-        /// The time in ns for which the run's CI job waited for a runner, if it is known.
+        /// The time in ns for which the run's CI job waited for a runner; null if it is not known.
         queued_ns: Option<u64>,
     }
 }
@@ -105,11 +104,12 @@ rows! {
         spent_sleep_ns: Option<u64>,
         spent_other_ns: Option<u64>,
         spent_unknown_ns: Option<u64>,
-        /// The number of steps of this kind and name that failed or were slow while something delayed them; null
-        /// without scheduling events.
+        /// The number of steps of this kind and name that failed or were slow, and that something other than their own
+        /// work delayed; null without scheduling events.
         held_back: Option<u64>,
-        /// A text about one step of this kind and name: why the step failed or was slow. The step is the longest one
-        /// that something delayed or, if nothing delayed any, the longest one. Null if nothing stands out.
+        /// The verdict on one step of this kind and name: the part of its wall time that stands out, such as a wait
+        /// for CPUs. The step is the longest one that something delayed or, if nothing delayed any, the longest one.
+        /// Null if nothing stands out.
         verdict: Option<String>,
         verdict_ns: Option<u64>,
         /// The CPU time in ns on the critical paths of the steps of this kind and name, which are the chains of work

@@ -7,8 +7,7 @@ const BINARY: u8 = 8;
 const LIST: u8 = 9;
 const STRUCT: u8 = 12;
 
-/// Appends an unsigned number to the bytes as a varint of Thrift: seven bits in each byte, the lowest
-/// first.
+/// Appends an unsigned number to the bytes as a varint of Thrift: seven bits in each byte, the lowest first.
 pub fn varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);

@@ -24,7 +24,7 @@ use super::trace_rows::{
     Exec, Mark, OnCpu, Other, PathPart, Process, Recording as RecordingRow, Step, Thread, Wait,
 };
 
-/// The number of rows that are written to a Parquet file as one group. They are in memory at once.
+/// The number of rows that are written to a Parquet file as one group.
 const GROUP: usize = 50_000;
 
 /// The names of the tables that a recording is exported to. Each is also the name of a file.

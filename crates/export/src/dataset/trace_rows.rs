@@ -1,6 +1,7 @@
-//! The tables of one recording ([`super::trace`]). The columns `from_ns`, `to_ns` and `at_ns` are points in time, in ns
-//! since the beginning of the recording. Other columns `*_ns` are lengths of time in ns. An unknown value is null.
-//! `process`, `thread` and `step` are numbers that join the tables of one recording and mean nothing in another.
+//! The tables of one recording ([`super::trace`]). The columns `from_ns`, `to_ns` and `at_ns` are points in time, in
+//! ns since the beginning of the recording, and `start_unix_ns` is one in ns since 1970. Other columns `*_ns` are
+//! lengths of time in ns. An unknown value is null. `process`, `thread` and `step` are numbers that join the tables of
+//! one recording and mean nothing in another.
 //!
 //! Columns are added, never renamed, and never get another meaning.
 
@@ -18,7 +19,7 @@ rows! {
         wall_ns: u64,
         exit_code: Option<u64>,
         exit_signal: Option<u64>,
-        /// Whether the recording is incomplete: events were lost, or the trace is truncated.
+        /// Whether the recording is incomplete: events were lost, or the trace is truncated or has no summary.
         incomplete: bool,
     }
 }
@@ -50,13 +51,14 @@ rows! {
         path_ns: Option<u64>,
         max_rss_bytes: Option<u64>,
         container: Option<String>,
-        /// The number of the innermost step that contained the process when the process began; null if no step did.
+        /// The number of the innermost step that the process's main thread was in when the process began; null if
+        /// there was none.
         step: Option<u64>,
     }
 }
 
 rows! {
-    /// A program that a process executed, from its exec to the next one or to the process's exit.
+    /// A program that a process executed, from its exec to the next exec or to the process's end in the recording.
     Exec = "execs" {
         process: u64,
         from_ns: u64,
@@ -110,8 +112,8 @@ rows! {
         state: String,
         /// The class of the system call in which the thread waited, by the words of `tr dump`.
         call: Option<String>,
-        /// The event by which the wait provably ended: `timer`, `packet`, `child`, `task`, `block_io`, `signal` or
-        /// `unknown`; null for a wait for a CPU.
+        /// The event that is proven to have ended the wait: `timer`, `packet`, `child`, `task`, `block_io` or
+        /// `signal`; `unknown` if none is proven. Null for a wait for a CPU, and for a time of which nothing is known.
         ended_by: Option<String>,
         /// The number of the thread that ended this thread's wait or preempted it. The column `by_process` has the
         /// process of that thread.
@@ -159,8 +161,8 @@ rows! {
         run_queue_ns: Option<u64>,
         path_ns: u64,
         processes: u64,
-        /// The largest error in ns of the step's place in time, if the step is a span from another tool's file; null if
-        /// the place is not proven.
+        /// A bound in ns of the error of the step's place in time; 0 if the step was recorded and is no span from
+        /// another tool's file. Null if the place is not known.
         place_error_ns: Option<u64>,
         verdict: Option<String>,
         verdict_ns: Option<u64>,
@@ -168,14 +170,13 @@ rows! {
 }
 
 rows! {
-    /// A mark (the name of a moment, or of the begin or end of a span) that a program of the build wrote to the
-    /// recorder.
+    /// A mark that a program of the build wrote to the recorder: the name of a moment, or of the begin or end of a
+    /// span.
     Mark = "marks" {
         at_ns: u64,
         name: String,
         kind: Option<String>,
-        /// The meaning of the mark, which is a name that `tr mark` puts into the recording: `moment`, or `begin` or
-        /// `end` of a span.
+        /// Whether the mark names a `moment`, or the `begin` or the `end` of a span.
         point: String,
         result: Option<String>,
         pid: Option<u64>,

@@ -35,8 +35,8 @@ pub struct Answer {
     pub message: String,
 }
 
-/// Reads the body of a receiver's answer to an OTLP request, if the HTTP status was a success. Returns
-/// `None` if the receiver accepted everything and has no message.
+/// Reads the body of a receiver's answer to an OTLP request, whose HTTP status was a success. Returns `None` if the
+/// receiver accepted everything and has no message.
 ///
 /// # Errors
 /// The body is no answer of OTLP in the encoding of the request.

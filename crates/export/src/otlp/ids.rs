@@ -26,7 +26,8 @@ pub enum IdSource {
     /// recording was made. Without either, the ids are made from the identifier of the recording.
     #[default]
     Recording,
-    /// The ids come from the run of GitHub Actions in which the recording was made, even if it has a TRACEPARENT.
+    /// The ids come from the run of GitHub Actions in which the recording was made, even if the recording has a
+    /// TRACEPARENT.
     Github,
     /// The ids come from the GitLab pipeline in which the recording was made.
     Gitlab {

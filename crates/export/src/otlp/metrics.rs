@@ -81,7 +81,6 @@ struct Job {
     attributes: Vec<KeyValue>,
     /// The start of the recorded job in ns since 1970.
     start: u64,
-    /// The end of the recorded job in ns since 1970.
     end: u64,
 }
 

@@ -144,8 +144,7 @@ fn request<M: Message + Serialize>(
     }
 }
 
-/// The instrumentation scope of OTLP data, which names the program that the data comes from: `tr` and its
-/// version.
+/// The instrumentation scope of OTLP data, which names the program that the data comes from: `tr` and its version.
 fn scope() -> Scope {
     Scope {
         name: "tr".to_owned(),
@@ -171,9 +170,11 @@ struct Spans<'a> {
     view: View<'a>,
     ids: &'a Ids,
     judged: StepVerdicts<'a>,
-    /// For each process that is a build step by itself, the index of that step. The process and the step share a span.
+    /// For each process in which a step with a span begins at an exec, the index of the first such step. The process
+    /// and the step share a span.
     executions: HashMap<ProcessIx, StepIx>,
-    /// For each process, whether it is exported with a span of its own.
+    /// For each process, whether it matches the user's filters. It gets a span of its own if it does, unless the span
+    /// of the recording or of a step stands for it.
     chosen: Arena<ProcessIx, bool>,
     /// For each process, the innermost span that contains the process, and the process to which this span belongs: the
     /// contained process itself or an ancestor. `None` if no span contains the process.
@@ -236,7 +237,7 @@ impl<'a> Spans<'a> {
         spans
     }
 
-    /// All spans of the OTLP export: that of the recording, then those of steps, then those of processes.
+    /// All spans of the OTLP export: the span of the recording, then the spans of steps, then those of processes.
     fn all(&self) -> impl Iterator<Item = Span> + '_ {
         let steps = self.judged.steps.list().iter().enumerate();
         let steps = steps.filter(|(_, step)| long(&self.view, step));
@@ -432,7 +433,7 @@ impl<'a> Spans<'a> {
                 .ppid
                 .map(|pid| int("process.parent_pid", u64::from(pid.0))),
         );
-        // The start of a process that began before the recording is not known, unless it is COMMAND.
+        // The start of a process that began before the recording is not known. COMMAND begins with the recording.
         if process.start > self.view.analysis.start || Some(ix) == self.root {
             let time = tr_text::units::rfc3339(self.unix(process.start));
             facts.push(text("process.creation.time", &time));
@@ -501,7 +502,8 @@ fn times(times: &Times) -> impl Iterator<Item = KeyValue> {
     known.map(|(name, ns)| int(name, ns))
 }
 
-/// Marks an OTLP span as failed. The class of the error is the exit code, or the name of the signal.
+/// Marks an OTLP span as failed. The class of the error is the exit code, or the name of the signal that killed the
+/// process; `_OTHER` if there is neither.
 fn fail(span: &mut Span, status: Option<u32>, result: Option<&str>) {
     let class = match status.filter(|status| *status != 0) {
         None => "_OTHER".to_owned(),

@@ -8,8 +8,7 @@ use tr_format::event::{Comm, CpuId, Ktime, Tid};
 use super::packets::{id, text, Packets, NOT_RECORDED, PRIO};
 use crate::messages::*;
 
-/// The largest number of scheduling events of one CPU that are written to a Perfetto trace as one
-/// bundle.
+/// The largest number of scheduling events of one CPU that are written to a Perfetto trace as one bundle.
 pub const BUNDLE: usize = 4096;
 
 #[derive(Default)]
@@ -36,8 +35,8 @@ impl Cpu {
         });
     }
 
-    /// Adds a context switch to the CPU's bundle: `next` begins to run, and the task before it
-    /// leaves in the given state.
+    /// Adds a context switch to the CPU's bundle: `next` begins to run, and the previous task leaves the CPU in
+    /// `state`.
     pub fn switch(&mut self, time: Ktime, next: Tid, state: i64, comms: &HashMap<Tid, Comm>) {
         let comm = self.comm(next, comms);
         let compact = &mut self.compact;

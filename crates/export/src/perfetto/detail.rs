@@ -1,9 +1,10 @@
-//! Merges pieces of time that are shorter than a pixel, because Perfetto in a browser opens files up to some 200 MB. An
-//! exact export has this size for some 2.5 million events.
+//! Merges short pieces of time, because Perfetto in a browser opens files up to some 200 MB. An exact export has this
+//! size for some 2.5 million events.
 //!
-//! Stays on a CPU and segments of the critical path that are shorter than the level of detail are merged to pieces of
-//! at least its length. A merged piece is shown as the state that most of its time had. Longer stays and segments are
-//! not changed.
+//! Consecutive stays on a CPU and segments of the critical path that are shorter than the level of detail are merged
+//! until the merged piece is that long, or until a longer piece or a longer gap follows. A merged piece is shown as
+//! the state that has most of its time; it is left out if the gaps in it take more time than this state. Longer stays
+//! and segments are not changed.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use tr_analyze::model::{Analysis, Process};
 use tr_analyze::share;
 use tr_format::event::Ktime;
 
-/// The greatest size in bytes of a Perfetto export, unless the user gives a level of detail (`--detail`).
+/// The size in bytes that a Perfetto export should not exceed, unless the user gives a level of detail (`--detail`).
 pub const MOST: u64 = 200_000_000;
 /// The greatest number of bytes for each event of the recording in a Perfetto export with every detail.
 /// `EVENT_AND_PATH` is for recordings with a timeline, because most wake-ups then also cause a slice of the critical
@@ -25,7 +26,8 @@ const SLICE: u64 = 150;
 const PROCESS: u64 = 1_000;
 
 /// The level of detail for a Perfetto export: the length in ns below which pieces of time are merged. With this level
-/// the export takes about [`MOST`] bytes. The level is 0 for a recording with few events, so that nothing is merged.
+/// the export takes at most about [`MOST`] bytes. The level is 0 for a recording with few events, so that nothing is
+/// merged.
 pub fn of(analysis: &Analysis, events: u64) -> u64 {
     if whole(analysis, events) <= MOST {
         return 0;
@@ -77,7 +79,7 @@ impl<T: Ord + Clone> Merger<T> {
     }
 
     /// Adds the next piece of time. Returns the pieces that are complete now: the merged piece before the new one, if
-    /// there is one, and the new piece itself, if it is long enough.
+    /// it ends there, and the new piece itself, if it is long enough not to be merged.
     pub fn add(&mut self, (from, to, thing): Piece<T>) -> [Option<Piece<T>>; 2] {
         let long = to.since(from) >= self.detail;
         let apart = from.since(self.to) >= self.detail;
@@ -101,7 +103,7 @@ impl<T: Ord + Clone> Merger<T> {
             .values()
             .fold(0, |all: u64, ns| all.saturating_add(*ns));
         let gaps = self.to.since(self.from).saturating_sub(busy);
-        // If several states have the longest time within the merged piece, the first of these states is taken.
+        // If several states have the longest time within the merged piece, the smallest of them by `Ord` is taken.
         let most = sums.into_iter().rev().max_by_key(|(_, ns)| *ns);
         let most = most.filter(|(_, ns)| *ns >= gaps);
         most.map(|(thing, _)| (self.from, self.to, thing))

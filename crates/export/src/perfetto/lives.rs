@@ -25,11 +25,11 @@ pub struct Lives<'a> {
     cpus: BTreeMap<CpuId, Cpu>,
     comms: HashMap<Tid, Comm>,
     parents: HashMap<Tgid, Tgid>,
-    /// For each living task, its process; `None` unless wake-ups are drawn as arrows between the
-    /// tracks of threads.
+    /// For each task so far, by its tid, its process; `None` unless wake-ups are drawn as arrows between the tracks of
+    /// threads.
     flows: Option<HashMap<Tid, Tgid>>,
-    /// Whether wake-ups are exported. If they are, the stay on a CPU that follows a wake-up is not merged with other
-    /// stays, so that the wake-up leads to a stay of its own.
+    /// Whether all wake-ups are exported, and not only the first one of each new task. This needs the level of detail
+    /// 0: then stays on a CPU are not merged, and each wake-up leads to a stay of its own.
     wakings: bool,
 }
 

@@ -9,8 +9,8 @@ use tr_text::escape;
 
 use crate::messages::{self, *};
 
-/// The tid of the first made-up task. There is one made-up task for each CPU, and it stands for tasks which are not
-/// recorded. This tid is above the largest tid of the kernel (PID_MAX_LIMIT, include/linux/threads.h).
+/// The tid of the made-up task of CPU 0. There is one made-up task for each CPU, which stands for all tasks that are
+/// not recorded. This tid is above the largest tid of the kernel (PID_MAX_LIMIT, include/linux/threads.h).
 pub(super) const NOT_RECORDED: Tid = Tid((1 << 22) + 1);
 /// The priority that every task gets in a Perfetto trace: the kernel's default. Recordings do not have priorities.
 pub(super) const PRIO: i32 = 120;
@@ -25,8 +25,8 @@ const THREADS: u32 = 2;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TrackOptions {
     pub flows: bool,
-    /// The level of detail in ns: a shorter state of a thread is merged with others, and a shorter process has no
-    /// track; 0 shows everything.
+    /// The level of detail in ns: shorter stays on a CPU and pieces of the critical path are merged with others, and
+    /// shorter processes and steps have no slices; 0 shows everything.
     pub detail: u64,
 }
 

@@ -40,7 +40,7 @@ struct Stay {
     tid: Tid,
     /// The state in which the task left the CPU at the end of this stay, as the tracepoint sched_switch reports it.
     state: i64,
-    /// The index of this thread's [`Stays`], the iterator that returns the thread's next stay.
+    /// The index of this thread's [`Stays`] in the list of all, from which the thread's next stay is taken.
     place: usize,
 }
 
@@ -135,8 +135,8 @@ pub fn write(
     waits.cpu.flush(CpuId(0), packets)
 }
 
-/// Like [`write()`], but for recordings without a timeline. The switches come from the events themselves. After a loss
-/// of events, it is not known which task runs on a CPU.
+/// Writes the context switches and the counter of running tasks like [`write()`], but from the events themselves, for
+/// recordings without a timeline. After a loss of events, it is not known which task runs on a CPU.
 pub fn by_events(
     view: &View<'_>,
     trace: &Trace,
@@ -416,8 +416,8 @@ impl Running {
         *part = part.saturating_add(ns);
     }
 
-    /// The values of the counter of running tasks, each with the time in ns at which it begins. Only intervals in
-    /// which the value changes are included.
+    /// The values of the counter of running tasks, each with the number of the interval from which on it holds. Only
+    /// intervals in which the value changes are included.
     fn values(&self) -> Vec<(u64, f64)> {
         let mut values = vec![(0, 0.0)];
         let mut set = |at: u64, value: f64| match values.last_mut() {

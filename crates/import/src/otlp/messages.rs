@@ -61,7 +61,6 @@ pub struct Span {
     pub name: String,
     #[prost(int32, tag = "6")]
     pub kind: i32,
-    /// The beginning of the OTLP span in ns since 1970.
     #[prost(fixed64, tag = "7")]
     #[serde(serialize_with = "decimal")]
     pub start_time_unix_nano: u64,

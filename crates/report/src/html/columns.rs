@@ -18,8 +18,7 @@ macro_rules! columns {
     };
 }
 
-/// Replaces each number of a column by its difference from the number of the row before, because
-/// small numbers compress better.
+/// Replaces each number of a column by its difference from the previous number, because small numbers compress better.
 pub fn differences<'c>(column: impl IntoIterator<Item = &'c mut i64>) {
     let mut before = 0;
     for number in column {

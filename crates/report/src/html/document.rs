@@ -35,7 +35,8 @@ use tr_programs::tools::Role;
 use tr_text::strings::Strings;
 use tr_text::words::STATES;
 
-/// The largest size in bytes, before compression, that all texts of more than one line on a page may have together.
+/// The largest size in bytes, before compression, of all texts on a page that are longer than 120 bytes, together.
+/// Texts that have no room left are cut to 120 bytes.
 const TEXTS: usize = 8 << 20;
 
 #[derive(Serialize)]
@@ -50,9 +51,8 @@ pub struct Document {
     /// Two times in ns. The first one is the time in which tasks wanted all CPUs that the build could use, or more. The
     /// second one is the time in which the number of tasks that wanted a CPU is known. `None` without a critical path.
     work_for_all: Option<(u64, u64)>,
-    /// How the machine's CPU time divides between the build, other tasks and idle time, as text.
+    /// How the machine's CPU time divides between the build, other tasks, the hypervisor and idle time, as text.
     shares: Vec<String>,
-    /// How the machine's CPU time divides between the build, other tasks and idle time, in nanoseconds.
     cpu_time: Shares,
     warnings: Vec<String>,
     failures: FailureRows,
@@ -64,7 +64,7 @@ pub struct Document {
     anomalies: Vec<String>,
     clocks: Vec<String>,
     strings: Vec<String>,
-    /// Whether times of single processes are rounded to three digits.
+    /// Whether the times of single processes are rounded to the digits that the page prints.
     rounded: bool,
     processes: Processes,
     /// The names of the programs that are compilers. `linkers` has the names of the programs that are linkers.
@@ -86,7 +86,7 @@ pub struct Document {
     /// The names of the columns that show how a step's wall time was used, such as on a CPU or waiting for the disk.
     uses: Vec<&'static str>,
     connections: Connections,
-    /// The number of all connections of the recording, of which `connections` may have only a part.
+    /// The number of all TCP connections and DNS queries of the recording, of which `connections` may have only a part.
     connections_of: usize,
     counters: Counters,
     /// The names of the states of a thread.

@@ -1,5 +1,4 @@
-//! Makes the part of the HTML report above its views: the recording, its sums, what failed, the verdict and the
-//! advice.
+//! Makes the part of the HTML report above its views: the recording, its sums, what failed, the verdict and the advice.
 
 use tr_analyze::critical_path;
 use tr_analyze::model::{self, Analysis};
@@ -40,7 +39,7 @@ object! {
         date: String = units::date(analysis.meta.start_unix()),
         host: String = escape::raw(analysis.meta.host.as_bytes()),
         kernel: String = who::kernel(&analysis.meta),
-        // The number of CPUs that the build could use, and of all CPUs.
+        // The number of CPUs that the build could use (`cpus`), and of all CPUs of the machine (`online`).
         cpus: u64 = analysis.cpus_of_build(),
         online: usize = analysis.meta.cpus.len(),
         machine: String = escape::raw(analysis.meta.machine.as_bytes()),
@@ -101,14 +100,15 @@ object! {
     FailureRows(failures: &Failures) {
         told: Vec<FailureRow> = failures.reported.iter().take(FAILURES).map(FailureRow::new).collect(),
         more: usize = failures.reported.len().saturating_sub(FAILURES),
-        // The number of failures whose consequences are not recorded, and the first of these failures.
+        // The number of failures for which the recording does not show whether they had consequences, and some of
+        // these failures.
         unclear: usize = failures.unclear,
         beside: Vec<String> = failures.beside.iter().map(|failed| format!("{} {}", failed.name().short(), failed.ended().short())).collect(),
         command: bool = failures.command.is_some(),
         tolerated: usize = failures.tolerated,
         // The processes that failed without consequences, including processes that are not descendants of COMMAND.
         calm: Vec<u32> = failures.calm.iter().map(|ix| ix.0).collect(),
-        // The processes that failed because of another failure.
+        // The processes that certainly failed because of another failure.
         led: Vec<u32> = failures.led.iter().map(|ix| ix.0).collect(),
     }
 

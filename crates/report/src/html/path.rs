@@ -122,8 +122,8 @@ impl Path {
     }
 }
 
-/// Adds up the critical path's times, which are given by kind (such as network or page fault), to times by the state of
-/// the thread. Times are in ns.
+/// Adds up the critical path's times in ns, which are given by kind (such as network or page fault), to times by the
+/// state of the thread.
 fn states(spent: &ByKind) -> StateTimes {
     let mut times = [0u64; 5];
     for kind in TimeKind::ALL {

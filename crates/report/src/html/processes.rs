@@ -71,7 +71,7 @@ impl Tables {
 struct Around<'a> {
     /// The row, in the page's table of steps, of the innermost step that the process was in when it ended.
     step: Option<u32>,
-    /// Whether the label of the process says which step the process is in.
+    /// Whether the label of the process says which step the process is in, or the page has no step for it.
     says_step: bool,
     container: Option<&'a str>,
     digits: Digits,
@@ -86,7 +86,7 @@ impl Around<'_> {
 
 columns!(Processes(analysis: &Analysis, process: &Process, around: Around<'_>, strings: &mut Strings) {
     // The difference from the row before, because small numbers compress better. The label, the brief name, the
-    // arguments and the start are such differences, too.
+    // arguments and the start are such differences, too; rows without a brief name or arguments are skipped.
     pid: i64 = process.pid.0.into(),
     // The pid of the parent process. `None` if the row `parent` has this pid, or if the pid is not known.
     ppid: Option<u32> = process.ppid.filter(|ppid| parent_pid(analysis, process) != Some(*ppid)).map(|pid| pid.0),
@@ -128,7 +128,8 @@ columns!(Processes(analysis: &Analysis, process: &Process, around: Around<'_>, s
     threads: usize = process.threads.len(),
     execs: usize = process.execs.len(),
     step: Option<u32> = around.step,
-    // Whether the label says which step the process is in, so that a sentence need not name the step.
+    // Whether the label says which step the process is in, or there is no such step, so that a sentence need not name
+    // the step.
     says_step: u8 = around.says_step.into(),
     container: Option<u32> = around.container.map(|name| strings.add(name.to_owned())),
     // Whether the process has only one thread, and this thread has the same figures as the process. Such a thread has

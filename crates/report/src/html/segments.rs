@@ -41,8 +41,8 @@ pub struct Segments {
     /// asleep, in 255ths. The rest is unknown.
     pub shares: Vec<[u8; 4]>,
     /// For each piece of one stretch, its cause as a number. For a time on a CPU: the CPU's number plus 1, or 0 if
-    /// unknown. For a wait, the waker: 0 if unknown, 1 for an interrupt, 2 for a task that is not recorded, otherwise a
-    /// thread's index plus 3.
+    /// unknown. For any other time, what ended a wait, or woke or preempted a thread that waits for a CPU: 0 if
+    /// unknown, 1 for an interrupt, 2 for a task that is not recorded, otherwise a thread's index plus 3.
     pub by: Vec<u64>,
 }
 
@@ -69,8 +69,8 @@ object! {
     }
 }
 
-/// The number of stretches that are sampled from the threads' timelines to choose the length below which stretches are
-/// merged.
+/// The approximate number of stretches in a sample of threads. With this sample, the length below which stretches are
+/// merged is chosen.
 const SAMPLE: u64 = 1_000_000;
 
 /// A kind of pieces of a thread's timeline for the HTML report: its name; the thread's state as an index into
@@ -238,8 +238,8 @@ impl Piece {
     }
 }
 
-/// The number of parts that a thread's timeline has before merging: stretches between scheduling events, or samples in
-/// a recording without such events.
+/// The largest number of parts that a thread's timeline has before merging: stretches between scheduling events or, in
+/// a recording without such events, samples and the times between them.
 fn count(analysis: &Analysis, thread: ThreadIx) -> usize {
     match analysis.samples_of(thread) {
         [] => {
@@ -250,8 +250,8 @@ fn count(analysis: &Analysis, thread: ThreadIx) -> usize {
     }
 }
 
-/// Calls `take` with each part of a thread's timeline (a stretch, or a sample in a recording without scheduling
-/// events), in order and without gaps.
+/// Calls `take` with each part of a thread's timeline in order and without gaps. A part is a stretch or, in a
+/// recording without scheduling events, a sample or the unknown time between two samples.
 fn parts(analysis: &Analysis, thread: ThreadIx, mut take: impl FnMut(Piece)) {
     let samples = analysis.samples_of(thread);
     if samples.is_empty() {

@@ -23,8 +23,8 @@ use tr_text::strings::Strings;
 /// The limits for the data about sampled stacks in an HTML report. A sample takes 2 to 6 bytes in the file.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
-    /// The largest number of stack samples on a CPU in the HTML report. If a recording has more, several consecutive
-    /// samples of a thread are merged into one.
+    /// The largest number of stack samples on a CPU in the HTML report, apart from one more for each thread. If a
+    /// recording has more, several consecutive samples of a thread are merged into one.
     pub samples: usize,
     /// The largest number of sampled waits in the HTML report. If a recording has more, the shortest are left out.
     pub waits: usize,
@@ -89,8 +89,8 @@ pub struct Stacks {
     pub short: SampleSum,
     /// For each thread, the number of its stack samples.
     counts: Vec<u64>,
-    /// For each stack sample, the time since the previous sample of the same thread, in multiples of `unit`
-    /// nanoseconds.
+    /// For each stack sample, the time since the previous sample of the same thread, or for its first sample since the
+    /// start of the recording, in multiples of `unit` nanoseconds.
     since: Vec<u64>,
 }
 
@@ -105,7 +105,8 @@ object! {
         unit: u64 = stacks.unit,
         // The number of samples on a CPU that are merged into one.
         together: usize = stacks.together,
-        // The number and time of samples whose stacks are left out, and of short waits that are left out.
+        // The number and time of samples whose stacks are left out (`cut`), and of short waits that are left out
+        // (`short`).
         cut: [u64; 2] = [stacks.cut.samples, stacks.cut.ns],
         short: [u64; 2] = [stacks.short.samples, stacks.short.ns],
     }
@@ -142,8 +143,7 @@ impl Stacks {
         columns.varints(samples.map(|sample| sample.sum.ns));
     }
 
-    /// Computes, for each stack sample, the time since the previous sample of its thread, rounded down to multiples of
-    /// `unit` nanoseconds.
+    /// Computes `unit`, `counts` and `since`. Times are rounded down to multiples of `unit`.
     fn place(&mut self, analysis: &Analysis) {
         self.unit = (analysis.wall() >> 16).clamp(1, 100_000);
         self.counts = vec![0; analysis.threads.len()];

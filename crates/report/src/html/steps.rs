@@ -23,8 +23,8 @@ use tr_text::units;
 
 /// The largest number of steps in an HTML report.
 const STEPS: usize = 20_000;
-/// The largest number of time slices in which the HTML report shows how a step's wall time was used: for one step, and
-/// for all steps together.
+/// The largest number of time slices in which the HTML report shows how a step's wall time was used: for one step and,
+/// approximately, for all steps together.
 const FINENESS: Fineness = Fineness {
     of_step: 64,
     of_all: 4_000,
@@ -45,7 +45,7 @@ struct StepRow<'a> {
     /// The part of the step's wall time in ns in which none of the steps inside it was running; `None` if it
     /// contains no steps.
     unexplained: Option<u64>,
-    /// The verdict on the step: why it was slow or failed; `None` if nothing stands out.
+    /// The verdict on the step: the part of its wall time that stands out; `None` if nothing does.
     verdict: Option<&'a StepVerdict>,
     /// The rows of the steps that make a file which occurs in this step's command line.
     after: Vec<u32>,

@@ -18,8 +18,7 @@ use tr_text::units;
 /// The largest number of processes that the text of a piece of advice names.
 const NAMED: usize = 3;
 
-/// The largest number of pids that the JSON lists for a piece of advice. The JSON also has the number of
-/// all processes.
+/// The largest number of pids that the JSON lists for a piece of advice. The JSON also has the number of all processes.
 const PIDS: usize = 100;
 
 pub struct AdviceReport<'a> {
@@ -54,8 +53,8 @@ impl<'a> AdviceReport<'a> {
             .data("action", |advice| advice.action.clone())
     }
 
-    /// The evidence for a piece of advice as text: the time that it is about, and as many of the
-    /// responsible processes as fit into `room` columns.
+    /// The evidence for a piece of advice as text: the time that it is about, and as many of the responsible processes
+    /// as fit into `room` columns, but at least one.
     fn evidence(&self, advice: &Advice, room: usize) -> String {
         let analysis = self.view.analysis;
         let processes = advice.processes.iter().take(NAMED);

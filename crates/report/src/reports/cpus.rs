@@ -129,8 +129,8 @@ fn occupant((occupant, ns): &(Occupant, u64)) -> Value {
     }
 }
 
-/// A row of the table of CPUs: its name (empty for a single CPU), the length of the analyzed time in nanoseconds, and
-/// the CPU's times.
+/// A row of the table of CPUs: its name for people, which is empty in CSV and JSON, the length of the analyzed time in
+/// nanoseconds, and the CPU's times.
 type CpuRow = (String, u64, Cpu);
 
 impl Cpus {

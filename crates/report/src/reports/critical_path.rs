@@ -33,7 +33,7 @@ use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Sheet, Table};
 use tr_text::units;
 
-/// The largest number of programs for which the report prints how much faster the build would be without their
+/// The largest number of programs of which the report prints how much faster the build would be without the program's
 /// work.
 const FREE: usize = 6;
 
@@ -73,8 +73,8 @@ struct BeforeExec {
     waited: u64,
 }
 
-/// A sentence about the times before and after the critical path, in nanoseconds; a time of less than 2 % of the
-/// recording is left out. `None` if both times are left out.
+/// A sentence about the times before and after the critical path, in nanoseconds. A time that is shorter than
+/// [`AROUND`] or than 2 % of the recording is left out. `None` if both times are left out.
 fn outside(whole: u64, before: BeforeExec, after: u64) -> Option<String> {
     let much = |ns: u64| ns >= AROUND && ns.saturating_mul(50) >= whole;
     let of_it = if much(before.waited) {
@@ -285,7 +285,7 @@ impl<'a> PathReport<'a> {
     }
 
     /// The rows for the longest legs of the critical path (its parts in one step or program each). The short legs
-    /// between two of these longest legs share one row. `room` is the width in columns for a name.
+    /// between two of these longest legs share one row. `room` is the largest width in columns of a row's text.
     fn rows(&self, legs: &[NamedLeg], room: usize) -> Vec<LegRow> {
         let mut order: Vec<usize> = (0..legs.len()).collect();
         let length = |at: &usize| legs.get(*at).map(|row| row.leg.length());
@@ -374,8 +374,8 @@ impl<'a> PathReport<'a> {
         }
     }
 
-    /// The text for several short parts of the critical path that share one row: their number, and up to four names of
-    /// steps or programs, as many as fit into `room` columns.
+    /// The text for the short parts of the critical path that share one row: the name of a single one, or else their
+    /// number and up to four names of steps or programs, as many as fit into `room` columns.
     fn between(&self, legs: &[NamedLeg], room: usize) -> String {
         if let [row] = legs {
             return row.name.clone();
@@ -407,8 +407,8 @@ impl<'a> PathReport<'a> {
             .unwrap_or_else(|| format!("{} shorter steps", units::count(legs.len() as u64)))
     }
 
-    /// Prints how much faster the build would be if each of some programs took no time, and the lower bounds of
-    /// the wall time with more job slots or other numbers of CPUs.
+    /// Prints for each of some programs how much faster the build would be if this program alone took no time, and the
+    /// lower bounds of the wall time with more job slots or other numbers of CPUs.
     fn limits(&self, out: &mut Page, limits: &Limits, style: &Style) {
         let widest = |free: &Free| units::width(&self.groups.name(free.group));
         let room = limits.free.iter().map(widest).max().unwrap_or(0).min(24);

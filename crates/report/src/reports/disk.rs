@@ -44,8 +44,8 @@ struct DiskRow<'a> {
     synced: Vec<WaitSum<&'a [u8]>>,
 }
 
-/// Adds the columns with bytes and waits to the table of the report on disks. A column in which
-/// every row is 0 is hidden from people.
+/// Adds the columns with bytes and waits to the table of the report on disks. The columns about fsync, page faults,
+/// the critical path and major faults are hidden from people if all their rows are 0.
 fn figures<'a, R: 'a>(
     table: Table<'a, R>,
     of: fn(&R) -> &DiskSum,
@@ -206,8 +206,7 @@ impl<'a> Disk<'a> {
         figures(table, |row| &row.sum, any)
     }
 
-    /// Prints a table of waits of all processes or groups, by disk or by file, with the longest
-    /// waits first.
+    /// Prints a table of waits of all processes or groups, by disk or by file, with the longest waits first.
     fn waits<'r, T>(
         &'r self,
         out: &mut Page,

@@ -11,20 +11,18 @@ use tr_text::units;
 /// The largest number of failed processes and steps that get a line of their own. The failure that explains COMMAND's
 /// failure always gets a line.
 const FEW: usize = 4;
-/// The largest number of parents of the first failed process that the report names.
+/// The largest number of failed ancestors between a failure and COMMAND that a line names.
 const PARENTS: usize = 4;
 /// The greatest width in columns of a failed process's name, where several failures share a line.
 const NAME: usize = 30;
-/// The first word of a line about a failure.
 const LEAD: &str = "Failed";
-/// The space between the first word of a line and the failure's name.
 const GAP: &str = "   ";
 
 /// The width in columns of the first word of a line with the space after it.
 const LEAD_WIDTH: usize = LEAD.len() + GAP.len();
 
-/// Writes a line for each failure (of a process, a step or a test) that matters. If COMMAND failed, another line has
-/// the number of the other failures.
+/// Writes a line for each of the first failures (of a process, a step or a test) that matter. A last line has the
+/// number of the others and, if COMMAND failed, of the failures with unknown consequences or with none.
 pub(super) fn failed(out: &mut Page, view: &View<'_>, judged: &StepVerdicts<'_>, style: &Style) {
     let failures = Failures::new(view.recording, view.chosen, Some(judged));
     let shown = failures.reported.iter().enumerate();
@@ -85,7 +83,7 @@ pub(super) fn failed(out: &mut Page, view: &View<'_>, judged: &StepVerdicts<'_>,
     }
 }
 
-/// Whether two failures led to the same failures.
+/// Whether two failures led to the same failures of ancestors.
 fn is_same_chain(one: &[Failure], other: &[Failure]) -> bool {
     let key = |failed: &Failure| (failed.process, failed.perhaps);
     one.iter().map(key).eq(other.iter().map(key))
@@ -129,8 +127,8 @@ fn line(out: &mut Page, failure: &Failure, style: &Style) {
     }
 }
 
-/// The line that names the failed parents of the first failure, from the nearest one up to COMMAND. If the names do not
-/// fit into the line, they are shortened, or fewer parents are named.
+/// The line that names the failed ancestors of a failure, from the nearest one up to COMMAND. If the names do not fit
+/// into the line, they are shortened, or fewer ancestors are named.
 fn to_the_root(above: &[Failure], style: &Style) -> String {
     const ROOMS: [(usize, usize); 4] = [(30, PARENTS), (20, PARENTS), (12, PARENTS), (20, 2)];
     let room = style.width.saturating_sub(LEAD_WIDTH);

@@ -1,7 +1,6 @@
 //! The reports that show how long threads ran or waited at a time, as histograms: slices on a CPU (`histogram`), and
-//! waits for a CPU (`run-queue`).
-//! A slice goes from the switch-in to the switch-out. A wait for a CPU goes from the waking, the fork or the switch-out
-//! by preemption to the switch-in. A wait belongs to the CPU of this switch-in.
+//! waits for a CPU (`run-queue`). A slice goes from the switch-in to the switch-out. A wait for a CPU goes from the
+//! waking, the fork or the switch-out by preemption to the switch-in. A wait belongs to the CPU of this switch-in.
 
 use std::collections::BTreeMap;
 
@@ -24,8 +23,8 @@ use tr_text::style::{Paint, Style};
 use tr_text::table::{Sheet, Table};
 
 /// The report `histogram` on the lengths of slices on a CPU, or `run-queue` on the lengths of waits for a CPU. With
-/// `--by`, the report draws a histogram for each group. Otherwise it draws one histogram for all chosen threads, and
-/// lists the programs.
+/// `--by`, the report draws a histogram for each of the first groups; without it, the report lists the programs. The
+/// histogram of all chosen threads is left out by `histogram` with `--by`.
 pub struct Lengths<'a> {
     view: View<'a>,
     by: By,

@@ -31,8 +31,8 @@ fn key(counter: Counter) -> String {
     format!("{}{unit}", counter.name())
 }
 
-/// The machine's counters that the CSV of the report has in all versions, between the column `idle_ns` and
-/// the columns of newer counters.
+/// The machine's counters that are columns of the report's CSV, in the order of these columns. Newer counters are only
+/// in the JSON.
 const IN_CSV: [Counter; 18] = {
     use Counter::*;
     [

@@ -27,15 +27,15 @@ pub struct Memory<'a> {
     view: View<'a>,
     by: By,
     all: MemorySum,
-    /// The rows of the report on memory, one for each process or group. Those with the largest
-    /// resident sets come first.
+    /// The rows of the report on memory, one for each process or group: first those with processes that were killed,
+    /// then those with the longest waits for memory, then those with the largest resident sets.
     rows: Vec<(Members, MemorySum)>,
     killed: Vec<Killed>,
     samples: Vec<(u64, &'a Counters)>,
 }
 
-/// Adds the columns with resident sets and waits for memory to the table of the report on memory. A
-/// column without any value is hidden from people.
+/// Adds the columns with resident sets and waits for memory to the table of the report on memory. A column other than
+/// the peak is hidden from people if it is 0 or unknown in each row.
 fn figures<'a, R: 'a>(
     table: Table<'a, R>,
     of: fn(&R) -> &MemorySum,
@@ -88,7 +88,7 @@ impl<'a> Memory<'a> {
             })
             .filter(|(_, sum)| !sum.is_empty())
             .collect();
-        // Rows with waits for memory come first, because a wait says more than the size of a small process.
+        // A kill or a wait for memory says more than the size of a small process.
         rows.sort_by_key(|(_, sum)| Reverse((sum.killed, sum.waited_ms(), sum.peak)));
         let threads: Vec<ThreadIx> = view.threads().collect();
         let chosen = view.is_chosen();
@@ -133,8 +133,7 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Sentences about the memory of all recorded processes together, and about the limit and use
-    /// of their cgroup.
+    /// Sentences about the memory of all recorded processes together, and about the limit and use of their cgroup.
     fn sums(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let resident = Resident::of(self.view.analysis);

@@ -111,8 +111,7 @@ pub enum TimelineUse {
     Simulation,
 }
 
-/// The definition of a report: its subject in the help, the facts that it needs, and the function that makes
-/// it.
+/// The definition of a report: its subject in the help, the facts that it needs, and the function that makes it.
 struct About {
     topic: Topic,
     source: Source,
@@ -226,8 +225,8 @@ impl ReportKind {
         self.extra(false).and_then(|(_, option)| option)
     }
 
-    /// A text that explains to the reader why the recording lacks the facts of this report; `None` if the recording has
-    /// these facts.
+    /// A text that explains why the recording lacks the facts of this report, or why there is no timeline for it;
+    /// `None` if the report can be made.
     fn unknown(self, view: &View<'_>) -> Option<String> {
         let analysis = view.analysis;
         let meta = &analysis.meta;

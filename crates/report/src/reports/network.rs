@@ -20,7 +20,8 @@ use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Sheet, Table};
 use tr_text::units;
 
-/// The number of failed connections that the report on the network lists as text, unless `--top` is given.
+/// The largest number of lines about failed connections in the report as text, unless `--top` is given. Equal failures
+/// share a line.
 const FAILED: usize = 5;
 
 pub struct Network<'a> {
@@ -38,8 +39,9 @@ pub struct Network<'a> {
 /// A row of a table in the report on the network: a remote host or a process, and the sums over its connections.
 type NetworkRow<'r, K> = &'r (K, NetworkSum);
 
-/// Adds the columns with sums over connections to a table of the report on the network. A column without any value
-/// is hidden from people. `path` is whether the recording has a critical path.
+/// Adds the columns with sums over connections to a table of the report on the network. The columns about failures,
+/// connecting and the critical path are hidden from people if all their rows are 0. `path` is whether the recording
+/// has a critical path.
 fn sums<'a, K: 'a>(
     table: Table<'a, NetworkRow<'a, K>>,
     any: impl Fn(fn(&NetworkSum) -> u64) -> bool,
@@ -216,8 +218,8 @@ impl<'a> Network<'a> {
         out.more(rows.len(), most, "");
     }
 
-    /// A sentence about the waits for the network on the critical path: the remote hosts that caused them, and the
-    /// process that waited longest.
+    /// A sentence about the waits for the network on the critical path: the number of remote hosts that caused them,
+    /// and the process that waited longest.
     fn path_words(&self, ns: u64) -> String {
         let mut text = format!("Network waits on the critical path: {}", units::time(ns));
         let hosts = self.hosts.iter().filter(|(_, sum)| sum.path_wait > 0);
@@ -362,8 +364,8 @@ impl Report for Network<'_> {
             return out;
         }
         self.failures(&mut out, style);
-        // For a connection within this machine, the recorded process at the other end. The key is the address of that
-        // end.
+        // For each address to which a connection within this machine leads, the recorded process that has this
+        // address; `None` if it is not always the same process.
         let analysis = self.view.analysis;
         let mut peers: HashMap<Host, Option<ProcessIx>> = HashMap::new();
         for connection in &self.chosen {

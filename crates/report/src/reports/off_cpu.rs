@@ -36,11 +36,10 @@ const TIME: usize = 7;
 /// The width in columns of a row in the table of waits by group ([`OffCpu::by`]), without its columns for the
 /// reasons of waits.
 const ROW: usize = 42;
-/// The number of single waits, the longest ones, that the JSON lists; a larger `--top` replaces it.
+/// The largest number of single waits, the longest ones, that the JSON lists unless `--top` is given.
 const LONGEST: usize = 100;
 
-/// The report on the waits of the chosen processes (time off CPU). Their sums equal the times that other reports
-/// show.
+/// The report on the waits of the chosen processes (time off CPU). Their sums equal the times that other reports show.
 pub struct OffCpu<'a> {
     view: View<'a>,
     waits: OffCpuWaits,
@@ -54,7 +53,7 @@ impl<'a> OffCpu<'a> {
         }
     }
 
-    /// The table of the longest single waits. In text, a name has `room` columns.
+    /// The table of the longest single waits. In text, a name has at most `room` columns.
     fn table(&self, room: usize) -> Table<'_, &ThreadWait> {
         let analysis = self.view.analysis;
         let found = move |waited: &&ThreadWait| who::thread(analysis, waited.thread);
@@ -174,7 +173,8 @@ impl<'a> OffCpu<'a> {
     }
 
     /// The reasons of waits that get a column of their own in the table of groups, and the reasons that share the last
-    /// column. On a narrow terminal, only the reasons with the longest sums get a column of their own.
+    /// column. On a narrow terminal, only unknown reasons and the reasons with the longest sums get a column of their
+    /// own.
     fn columns(&self, style: &Style) -> (Vec<WaitReason>, Vec<WaitReason>) {
         let used = self.waits.sums.all.used().filter(|(_, sum)| sum.total > 0);
         let mut used: Vec<(WaitReason, u64)> =
@@ -258,7 +258,8 @@ impl Report for OffCpu<'_> {
     }
 }
 
-/// A task as a JSON object: the task's type, the tid if it is known, and the pid and the label if the task is recorded.
+/// The ender of a wait as a JSON object: its kind, such as a thread or an interrupt, its tid if it is known, and the
+/// pid and the label if it is a recorded task.
 fn actor_json(analysis: &Analysis, actor: Actor) -> Value {
     let (kind, tid, found) = match actor {
         Actor::Unknown => ("unknown", None, None),

@@ -32,10 +32,10 @@ use tr_text::table::{Cell, Sheet, Table, Title};
 use tr_text::units;
 use tr_text::words::{OTHER_WAITS, RUN_QUEUE, UNKNOWN};
 
-/// The number of lines of the report on steps as text, unless `--top` is given.
+/// The largest number of steps with a line of their own in the report as text, unless `--top` is given.
 const LINES: usize = 30;
 
-/// The number of slow tests about which the report on steps has a sentence each.
+/// The largest number of slow tests about which the report on steps has a sentence each.
 const SLOWEST: usize = 3;
 
 /// The largest number of delayed steps about which the report has a sentence each.
@@ -199,8 +199,8 @@ impl<'a> StepsReport<'a> {
         rows.map(|row| StepLine::of(row, String::new()))
     }
 
-    /// For each step, whether it has a line in the report's text. The first `most` steps by `--sort` have a line, and
-    /// so have the steps that contain them.
+    /// For each step, whether it has a line in the report's text. At most `most` steps have one: the first steps by
+    /// `--sort`, each with the steps that contain it.
     fn shown(&self, most: usize) -> Vec<bool> {
         let mut order: Vec<StepIx> = (0..self.kept.len())
             .filter(|at| self.is_kept(*at))
@@ -226,8 +226,8 @@ impl<'a> StepsReport<'a> {
         shown
     }
 
-    /// The lines of the report's text on steps, each step followed by the steps inside it. At most `most` steps have
-    /// a line, and a name has `room` columns.
+    /// The lines of the report's text on steps, each step followed by the steps inside it. At most `most` steps have a
+    /// line. The tree's lines before a name take at most `room` columns.
     fn lines(&self, most: usize, room: usize, style: &Style) -> Vec<StepLine<'_>> {
         let shown = self.shown(most);
         let is_shown = |at: &&StepIx| shown.get(**at) == Some(&true);
@@ -323,7 +323,8 @@ impl<'a> StepsReport<'a> {
         }
     }
 
-    /// Writes a sentence for each of the longest steps that failed or were slow while something delayed them.
+    /// Writes a sentence for each of the first [`HELD`] steps that failed or were slow while something delayed them:
+    /// the failed ones before the slow ones, and long ones before short ones.
     fn held(&self, out: &mut Page, style: &Style) {
         let reported = self.all().filter(|(at, ..)| self.is_kept(*at));
         let reported = reported
@@ -355,8 +356,8 @@ impl<'a> StepsReport<'a> {
         }
     }
 
-    /// If the build used a test runner that runs all tests in one process, prints how this runner can make each test a
-    /// step of the recording.
+    /// If the build used a test runner that runs all tests in one process, and no step has the result of a test yet,
+    /// prints how this runner can make each test a step of the recording.
     fn each_test(&self, out: &mut Page) {
         let all = || self.all().map(|(_, step, _)| step);
         if all().any(|step| step.result.is_some()) {
@@ -552,8 +553,8 @@ fn step(of: fn(&Step) -> Value) -> impl Fn(&StepLine<'_>) -> Option<Value> {
     move |line| line.step.map(|(_, step, _)| of(step))
 }
 
-/// Turns a function that returns a sum of a step's times, in ns, into one for the lines of the report on steps.
-/// Lines of steps without processes of their own have no value.
+/// Turns a function that returns a sum over a step's processes or threads into one for the lines of the report on
+/// steps. A line has no value if it stands for several steps, or if it is not known what the step's threads did.
 fn work(of: fn(&StepTimes) -> u64) -> impl Fn(&StepLine<'_>) -> Option<u64> {
     move |line| {
         let own = line.step.filter(|(_, step, _)| step.has_work);

@@ -17,7 +17,7 @@ use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Sheet, Table};
 use tr_text::units;
 
-/// The number of rows of the report on system calls in text, unless `--top` is given.
+/// The largest number of rows of the report on system calls in text, besides the total, unless `--top` is given.
 const ROWS: usize = 20;
 
 pub struct SystemCalls<'a> {

@@ -38,7 +38,7 @@ use tr_text::table::{Cell, Sheet, Table, Title};
 use tr_text::words::{BLOCKED, ON_CPU, RUN_QUEUE, SLEEP, SLEEP_OR_BLOCKED, UNKNOWN};
 use tr_text::{escape, units};
 
-/// The number of lines of the first screen of `tr analyze`, which fits on a small terminal.
+/// The number of lines that the first screen of `tr analyze` should not exceed, so that it fits on a small terminal.
 const SCREEN: usize = 30;
 /// The usual number of rows of the first screen's table. The table has more rows if the bars leave room, and never
 /// fewer than `LEAST_ROWS`.
@@ -283,8 +283,7 @@ fn with_course(name: &str, course: String) -> String {
     }
 }
 
-/// Prints the facts about the trace on the first screen: its file, date, kernel and size, and how it was
-/// recorded.
+/// Prints the facts about the trace on the first screen: its file, date, kernel and size, and how it was recorded.
 fn trace(out: &mut Page, view: &View) {
     let analysis = view.analysis;
     let meta = &analysis.meta;

@@ -26,7 +26,7 @@ use tr_text::table::{Cell, Sheet, Table};
 use tr_text::units;
 use tr_text::words::UNKNOWN;
 
-/// The number of lines of the tree of processes as text, unless `--top` is given.
+/// The largest number of lines of the tree of processes as text, unless `--top` is given.
 const LINES: usize = 40;
 /// The divisor that decides which of several small siblings in the tree of processes get a line of their own: those
 /// with at least a twentieth of the whole tree's weight.

@@ -43,8 +43,8 @@ impl CutOff {
     }
 }
 
-/// Keeps the events of a ring that were written before the time `flushed`, and a random number of those that were
-/// written between the times `flushed` and `point`.
+/// Keeps the events of a ring that were written before the time `flushed`, and of those that were written between the
+/// times `flushed` and `point` a random number of the first ones.
 fn keep<E>(ring: &mut Vec<Written<E>>, flushed: u64, point: u64, draw: &mut Draw) {
     let sure = ring.partition_point(|written| written.at < flushed);
     let most = ring.partition_point(|written| written.at < point);

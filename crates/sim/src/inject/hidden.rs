@@ -7,8 +7,8 @@ use super::injected::Injected;
 use crate::draw::Draw;
 use crate::recording::Recording;
 
-/// Leaves some pairs of switches out of a simulated recording: the switch-out of one task and the
-/// switch-in of another. All wakings stay.
+/// Leaves some switches out of a simulated recording. A switch is the switch-out of one task and the switch-in of
+/// another. All wakings stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hidden {
     /// The share of switches that are left out of the simulated recording, in 1/1000.

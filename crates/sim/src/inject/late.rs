@@ -72,8 +72,7 @@ impl Late {
 /// between the time stamp of another event and its write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inversions {
-    /// The share of the simulated recording's events that are swapped with their neighbours, in
-    /// 1/1000.
+    /// The chance in 1/1000 that an event of the simulated recording is swapped with the event before it in the ring.
     pub per_mille: u16,
 }
 
