@@ -175,6 +175,33 @@ fn named(text: &str) -> String {
     out
 }
 
+/// The word by which the user can call this program again: the name by which it was called or, if the shell would run
+/// another program of this name, the path by which it was called.
+#[cfg(feature = "record")]
+pub fn word() -> String {
+    let typed = std::env::args_os().next().unwrap_or_default();
+    if !typed.as_encoded_bytes().contains(&b'/') || is_on_path() {
+        return TR.to_string();
+    }
+    tr_text::escape::command([typed.as_encoded_bytes()])
+}
+
+/// Whether a shell that looks for this program's name in the directories of `PATH` finds this program.
+#[cfg(feature = "record")]
+fn is_on_path() -> bool {
+    use std::os::unix::fs::MetadataExt;
+
+    let file = |path: &std::path::Path| {
+        let file = std::fs::metadata(path).ok().filter(|file| file.is_file());
+        file.map(|file| (file.dev(), file.ino()))
+    };
+    let directories = std::env::var_os("PATH").unwrap_or_default();
+    let found =
+        std::env::split_paths(&directories).find_map(|directory| file(&directory.join(TR.name())));
+    let own = std::env::current_exe().ok().and_then(|path| file(&path));
+    own.is_some() && own == found
+}
+
 /// The absolute path of this program, quoted for a shell, for command lines that the user can copy. A bare `tr`
 /// would not do: sudo would run the system's `tr`.
 #[cfg(feature = "record")]

@@ -604,3 +604,29 @@ fn marks_outside_of_a_recording_do_nothing() {
         );
     }
 }
+
+/// The closing line of a recording names a command that the user can type: the path of the program, if the shell would
+/// run another program of its name.
+#[test]
+fn the_next_command_runs_this_program() {
+    let dir = tempfile::tempdir().unwrap();
+    let next = |path: &Path| {
+        let out = Command::new(TR)
+            .args(["record", "--method", "ptrace", "-o"])
+            .arg(dir.path().join("x.bin"))
+            .args(["--", "/bin/true"])
+            .env("PATH", path)
+            .output()
+            .unwrap();
+        let said = String::from_utf8(out.stderr).unwrap();
+        let next = said.split("next: ").nth(1);
+        next.unwrap_or_else(|| panic!("{said}")).to_owned()
+    };
+    let elsewhere = next(Path::new("/usr/bin:/bin"));
+    assert!(
+        elsewhere.starts_with(&format!("{TR} analyze ")),
+        "{elsewhere}"
+    );
+    let found = next(Path::new(TR).parent().unwrap());
+    assert!(found.starts_with("tr analyze "), "{found}");
+}

@@ -8,8 +8,8 @@ use super::finder::Finder;
 use super::passes::fails;
 use tr_insight::processes::label;
 
-/// Two limits that bound the search. From the server upward, at most `BETWEEN` processes may lie between it and git's
-/// client. From the client downward, `NEAR` of its children and `BETWEEN` children of each of them are examined.
+/// Two limits that bound the search: at most `BETWEEN` processes lie between git's client and its server, and from the
+/// client downward, at most `NEAR` processes of each generation are examined.
 const BETWEEN: usize = 2;
 const NEAR: usize = 16;
 
@@ -29,13 +29,20 @@ impl Finder<'_> {
         if !is_client(process) {
             return None;
         }
-        let children = process.children.iter().take(NEAR);
-        let inside = children.clone().flat_map(|ix| {
-            let child = self.analysis.process(*ix);
-            child.children.iter().take(BETWEEN)
-        });
-        let mut all = children.chain(inside).copied();
-        all.find(|ix| is_server(self.analysis.process(*ix)))
+        let mut level: Vec<ProcessIx> = process.children.iter().take(NEAR).copied().collect();
+        for _ in 0..=BETWEEN {
+            let server = level
+                .iter()
+                .find(|ix| is_server(self.analysis.process(**ix)));
+            if server.is_some() {
+                return server.copied();
+            }
+            let below = level
+                .iter()
+                .flat_map(|ix| &self.analysis.process(*ix).children);
+            level = below.take(NEAR).copied().collect();
+        }
+        None
     }
 }
 

@@ -152,17 +152,19 @@ fn ahead(zone: &str) -> Option<Option<i64>> {
         Some('-') => -1,
         Some(_) => 1,
     };
-    let digits: String = zone
-        .chars()
-        .skip(1)
-        .filter(|letter| *letter != ':')
-        .collect();
-    let (hours, minutes) = digits.split_at_checked(2)?;
-    let hours: i64 = hours.parse().ok()?;
-    let minutes: i64 = if minutes.is_empty() {
+    let mut rest = zone.chars();
+    rest.next();
+    let (hours, minutes) = rest.as_str().split_at_checked(2)?;
+    let minutes = minutes.strip_prefix(':').unwrap_or(minutes);
+    let number = |digits: &str| -> Option<i64> {
+        let is_number = digits.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_digit());
+        digits.parse().ok().filter(|_| is_number)
+    };
+    let hours = number(hours)?;
+    let minutes = if minutes.is_empty() {
         0
     } else {
-        minutes.parse().ok()?
+        number(minutes)?
     };
     let valid = (0..=14).contains(&hours) && (0..60).contains(&minutes);
     valid.then_some(Some(sign * (hours * 60 + minutes) * 60 * SECOND))
@@ -188,6 +190,7 @@ mod tests {
             ("1970-01-01T00:00:00Z", Some(0)),
             ("2000-02-29T12:00:00+00:00", Some(951_825_600)),
             ("2026-11-23T05:54:06Z", Some(1_795_413_246)),
+            ("2026-11-23 06:54:06+1:00", None),
             ("2026-11-23 06:54:06+0100", Some(1_795_413_246)),
             ("2026-11-22T23:54:06-06", Some(1_795_413_246)),
             ("2026-11-23T05:54:06", Some(1_795_413_246)),

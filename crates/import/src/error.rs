@@ -26,7 +26,7 @@ pub enum Error {
         limit: usize,
     },
     /// The file to import is in no known format.
-    #[error("neither JUnit XML, nor the Chrome Trace Event format, OTLP, a .ninja_log or cargo's --timings")]
+    #[error("neither JUnit XML, nor the Chrome Trace Event format, OTLP, a .ninja_log, cargo's --timings or BitBake's buildstats")]
     Unknown,
     #[error("{format}: {what}")]
     Damaged {

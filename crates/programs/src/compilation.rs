@@ -23,7 +23,7 @@ const VALUED: &str = "-A -B -D -F -G -I -J -L -MF -MJ -MQ -MT -T -U -Xarch_devic
 /// syntax, lists dependencies or prints facts, or it runs one internal pass (`-cc1`). Separated by spaces.
 const NO_COMPILATION: &str =
     "-E -M -MM -### -cc1 -cc1as -dumpversion -dumpmachine -dumpfullversion -dumpspecs \
-                              -fsyntax-only -print-search-dirs -v -V --help --preprocess --version";
+                              -fsyntax-only -print-search-dirs -V --help --preprocess --version";
 
 /// The file-name extensions of C and C++ headers. A compiler driver can also compile a header by
 /// itself.

@@ -12,14 +12,13 @@ use tr_insight::recordings::warnings;
 use tr_record::doctor::knows;
 use tr_record::{Config, Error, Follow, Notice, Report, Target};
 use tr_redact::Redactor;
-use tr_text::called::TR;
 use tr_text::units::{bytes, count, plural};
 
 use super::again::{arguments, record_again};
 use super::line;
 use super::options::Args;
 use super::refusal::shown;
-use crate::called::program;
+use crate::called::{self, program};
 use crate::{errors, pattern};
 
 /// The function that the recorder calls when the recording has begun. It prints the notes about the beginning.
@@ -323,7 +322,7 @@ fn tell_cost(args: &Args, report: &Report) {
             });
             let names =
                 pattern.unwrap_or_else(|| tr_text::escape::command([name.as_os_str().as_bytes()]));
-            format!(" · next: {TR} analyze {names}")
+            format!(" · next: {} analyze {names}", called::word())
         }
         _ => String::new(),
     };

@@ -6,7 +6,7 @@ use tr_text::called::TR;
 
 use super::again::{arguments, record_again};
 use super::options::Args;
-use crate::called::program;
+use crate::called::{self, program};
 use crate::errors;
 
 /// The text of an error for standard error, with special characters escaped, because it can contain a path
@@ -65,7 +65,10 @@ pub fn explain(args: &Args, redactor: &Redactor, error: &Error, runs: bool) {
     if runs {
         eprintln!("    the command runs untraced");
     } else if refused && !args.command.is_empty() {
-        eprintln!("    to run the command without tracing: {TR} record --best-effort{again}");
+        eprintln!(
+            "    to run the command without tracing: {} record --best-effort{again}",
+            called::word()
+        );
     }
 }
 

@@ -433,8 +433,10 @@ impl<'a> Spans<'a> {
                 .ppid
                 .map(|pid| int("process.parent_pid", u64::from(pid.0))),
         );
-        // The start of a process that began before the recording is not known. COMMAND begins with the recording.
-        if process.start > self.view.analysis.start || Some(ix) == self.root {
+        // The start of a process that began before the analyzed span is not known. COMMAND begins with the recording.
+        let analysis = self.view.analysis;
+        let is_whole = analysis.start == analysis.meta.start;
+        if process.start > analysis.start || is_whole && Some(ix) == self.root {
             let time = tr_text::units::rfc3339(self.unix(process.start));
             facts.push(text("process.creation.time", &time));
         }

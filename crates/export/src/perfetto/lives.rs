@@ -182,6 +182,9 @@ impl<'a> Lives<'a> {
             LifeKind::Final(last) => {
                 self.comms.remove(&last.tid);
                 self.parents.remove(&Tgid(last.tid.0));
+                if let Some(processes) = &mut self.flows {
+                    processes.remove(&last.tid);
+                }
                 Ok(())
             }
             _ => Ok(()),

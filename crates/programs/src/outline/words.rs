@@ -106,9 +106,10 @@ impl Word {
         })
     }
 
-    /// Whether the script's word contains `$?`, the exit status of the command before it.
+    /// Whether the script's word contains `$?` or `${?}`, the exit status of the command before it.
     pub fn has_status(&self) -> bool {
-        self.expansion != Expansion::None && contains(&self.text, b"$?")
+        let has = |status| contains(&self.text, status);
+        self.expansion != Expansion::None && (has(b"$?") || has(b"${?}"))
     }
 
     /// Whether the shell can expand the script's word to exactly this argument.

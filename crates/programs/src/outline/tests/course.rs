@@ -142,6 +142,7 @@ fn a_tested_failure_that_leads_to_the_exit_is_the_end() {
         ),
         ("a\nexit 4", &[("a", 1)], 4, "2: exit 4"),
         ("a\nrc=$?\nb\nexit $rc", &[("a", 7), ("b", 0)], 7, "a"),
+        ("a\nrc=${?}\nb\nexit $rc", &[("a", 7), ("b", 0)], 7, "a"),
         (
             "a\nif [ $? -ne 0 ]; then exit 2; fi\nb",
             &[("a", 7)],
