@@ -82,7 +82,7 @@ impl Diff {
         all.filter(move |change| change.kind == kind && !change.through)
     }
 
-    /// The sentence that no process and no figure differs between the builds; `None` if something differs.
+    /// The sentence that no figure differs, and no process by enough to be shown; `None` if there is a difference.
     pub(super) fn unchanged(&self) -> Option<String> {
         let differs = |(_, judged): &(Figure, Difference)| judged.difference() != 0;
         let same = self.changes.is_empty() && !self.whole.iter().any(differs);
