@@ -10,8 +10,8 @@ use tr_text::escape::html;
 use tr_text::pictures;
 use tr_text::units;
 
-/// The number of programs that have a colour of their own in the timelines of `tr diff`. All other programs share one
-/// further colour.
+/// The number of colours for single programs in the timelines of `tr diff`. All other programs share one further
+/// colour.
 const COLORS: usize = 8;
 /// A divisor of the time axis: a bar shorter than one five-hundredth of the axis (two pixels of a page) is merged with
 /// its short neighbours in a lane, and left out of the row of the critical path.

@@ -98,7 +98,7 @@ impl Figures {
 
 /// The number of keys by which a process is matched with processes of other runs. They are hashes of the arguments
 /// with whole paths, of the arguments with two parts of each path, of the arguments with file names only, and of the
-/// facts that the label shows: [`Proc::keys`] has them in this order.
+/// facts that the label shows. This order is the layout of [`Proc::keys`].
 pub const WAYS: usize = 4;
 
 /// A process in one of the compared runs, with its keys for matching and its figures.
