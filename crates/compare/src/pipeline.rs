@@ -69,7 +69,7 @@ pub struct Job {
     /// The job's name from the CI system, or else the name of the recording's file; perhaps numbered (`test #2`).
     pub name: String,
     /// The start of the CI job in ns since 1970: by the CI system's clock if the CI system reports it, otherwise the
-    /// start of the job's recording.
+    /// start of the job's recording. A graph of the user may move it to the end of a needed job, together with `end`.
     pub start: u64,
     /// The end of the CI job in ns since 1970: by the CI system's clock if the CI system reports it, otherwise the end
     /// of the job's recording.

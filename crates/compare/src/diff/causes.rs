@@ -81,7 +81,8 @@ impl Doubt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
     pub cause: DifferenceCause,
-    /// The part of the wall time's difference that has this cause, in ns; positive if the new build is slower.
+    /// The part of the wall time's difference that has this cause, in ns; positive if this part is longer in the new
+    /// build.
     pub ns: i128,
     /// For waits: whether they are about as many as before and move about as many bytes, so that only their lengths
     /// differ. For waits for memory: whether the processes use about as much memory as before. False for other causes.
@@ -246,10 +247,10 @@ impl Causes {
         parts.find(|(it, _)| *it == part).map(|(_, judged)| judged)
     }
 
-    /// Finds the causes of the difference. A cause is a part of the wall time that differs beyond the spread of the
-    /// runs and is large enough. If the wall time differs, the first list has the causes that changed in its
-    /// direction, and the second list has causes in the build's own time that changed in the opposite direction.
-    /// Otherwise the first list has all causes.
+    /// Finds the causes of the difference. A cause is a part of the wall time whose difference is large enough and not
+    /// known to be within the spread of the runs. If the wall time differs, the first list has the causes that changed
+    /// in its direction, and the second list has causes in the build's own time that changed in the opposite
+    /// direction. Otherwise the first list has all causes.
     fn shares(&self, sides: Sides<'_>, wall: &Difference) -> (Vec<Share>, Vec<Share>) {
         let differs = wall.verdict != SpreadVerdict::Inside;
         let known = wall.verdict != SpreadVerdict::Unknown;
@@ -331,9 +332,9 @@ impl Causes {
     }
 
     /// Whether two builds do about equal work, so that their CPU time does not explain the difference `alone`: the
-    /// difference in ns between the times that the two builds would take with CPUs for themselves. The work is about
-    /// equal if the CPU time is known, and its difference is less than `alone`, or less than a twentieth of the CPU
-    /// time, or in the other direction.
+    /// difference in ns between the times that the two builds would take with CPUs for themselves. The CPU time must
+    /// be known, and its difference must be one of three: smaller than `alone`, smaller than a twentieth of the CPU
+    /// time, or in the other direction than `alone`.
     fn is_equal_work(&self, alone: i128) -> bool {
         self.work.as_ref().is_some_and(|work| {
             let more = work.difference();

@@ -75,8 +75,8 @@ impl Diff {
             .map(|(_, judged)| judged)
     }
 
-    /// The differences of processes that are of one kind (slower, faster, new or gone). Processes that only wait
-    /// for their children are left out.
+    /// The differences of processes that are of one kind (slower, faster, new or gone). Processes that mostly wait for
+    /// their children are left out.
     pub(super) fn of_kind(&self, kind: ChangeKind) -> impl Iterator<Item = &Change> {
         let all = self.changes.iter();
         all.filter(move |change| change.kind == kind && !change.through)

@@ -120,7 +120,7 @@ fn against(diff: &Diff) -> Option<String> {
     })
 }
 
-/// The conclusion for wall times without a difference beyond the spread. Other figures with one are mentioned.
+/// The conclusion if the wall times differ by no more than the spread. It mentions the figures that differ by more.
 fn same_wall(diff: &Diff, wall: &Difference, inside: Option<String>) -> String {
     let but = besides(diff);
     let but = if but.is_empty() {

@@ -30,7 +30,7 @@ pub struct PartialRun<'d> {
 /// The reason why the times of a run are not those of a whole build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunDefect<'d> {
-    /// The build failed: the raw `wait` status of its command.
+    /// The build failed. `status` is the raw `wait` status of its command.
     Failed {
         file: &'d str,
         status: u32,

@@ -223,7 +223,7 @@ impl<'a> Axis<'a> {
     }
 }
 
-/// The SVG of the strip at the lower edge of a timeline's bar that shows how its time divides into states.
+/// The SVG of the strip at the lower edge of a timeline's bar. It divides the bar's width by the time in each state.
 fn strip(states: &[u64; 5], height: usize) -> String {
     let whole = states.iter().fold(0u64, |sum, ns| sum.saturating_add(*ns));
     let mut out = String::new();

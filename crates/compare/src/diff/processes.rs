@@ -64,8 +64,9 @@ impl Change {
         self.known(figure).unwrap_or(0)
     }
 
-    /// Whether the comparison shows this process: its wall time or CPU time differs by at least `least` ns and by more
-    /// than the spread of the runs. For a process that only one side has, the spread does not matter.
+    /// Whether the comparison shows this process: its wall time or CPU time differs by at least `least` ns, and the
+    /// difference is not known to be within the spread of the runs. For a process that only one side has, the spread
+    /// does not matter.
     fn is_shown(&self, least: u64) -> bool {
         let large =
             |figure: &Figure| self.value(*figure).unsigned_abs() >= u128::from(least.max(1));

@@ -173,8 +173,8 @@ impl Difference {
         self.verdict != SpreadVerdict::Inside && size > 0 && size * 20 >= u128::from(whole)
     }
 
-    /// Whether the difference of the medians is at least a twentieth of the larger one, and not known to be within the
-    /// spread of the runs.
+    /// Whether the difference of the medians is at least a twentieth of the larger median, and not known to be within
+    /// the spread of the runs.
     pub fn is_noticeable(&self) -> bool {
         self.is_noticeable_in(self.most())
     }
