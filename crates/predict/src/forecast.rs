@@ -22,7 +22,8 @@ pub struct Wanted {
     pub jobs: Option<u64>,
     /// The quota of CPU time (cgroup) for the forecast run, in thousandths of a CPU.
     pub quota: Option<u64>,
-    /// The programs that the forecast assumes to be faster, each with the factor.
+    /// The programs that the forecast assumes to be faster, each with the factor by which its CPU time becomes
+    /// shorter.
     pub faster: Vec<(String, f64)>,
     /// Regular expressions for command lines. Executions that match one are left out of the forecast, together with
     /// their descendants.

@@ -270,9 +270,9 @@ impl Predictor {
     }
 
     /// The simulated time in ns of a changed run whose tasks wait as long for tasks outside of the run as in the
-    /// recording; `None` if they use little of the CPUs, or if not only the work changes. Such equal waits are likely,
-    /// because a woken task has to wait for the end of another task's time slice, however little work the woken task
-    /// has.
+    /// recording. Such equal waits are likely, because a woken task has to wait for the end of another task's time
+    /// slice, however little work the woken task has. `None` if the tasks outside use little of the CPUs, or if not
+    /// only the work changes.
     fn kept_waits(&self, machine: Machine) -> Option<u64> {
         let same = machine.cpus == self.recorded_cpus && machine.jobs.is_none();
         let is_kept = self.is_beside() && same && machine.quota.is_none() && self.has_other_work();

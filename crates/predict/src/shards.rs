@@ -30,8 +30,8 @@ use windows::{Place, Work};
 /// A recorded or reported test, which is the smallest unit that a plan assigns to one of several machines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Test {
-    /// The name with which a test runner can run this test alone, as far as it is known: a node id of pytest, or a name
-    /// in Go's package.
+    /// The name with which a test runner can run this test alone, as far as it is known: a node id of pytest, or the
+    /// name of a test in a Go package.
     pub id: String,
     /// The class that the report of the runner gives for the test: a package, a module or a file.
     pub class: String,

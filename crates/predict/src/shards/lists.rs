@@ -142,7 +142,8 @@ fn document(value: &Value) -> Result<String, Unlisted> {
     json::document(value, true).map_err(|error| Unlisted::Document(error.to_string()))
 }
 
-/// The name of a Go test as the pattern of `go test -run` needs it; an error if the test is none of a Go package.
+/// The name of a Go test as the pattern of `go test -run` needs it; an error if the test does not belong to a Go
+/// package.
 fn go_name(test: &Test) -> Result<&str, Unlisted> {
     let begins = ["Test", "Example", "Fuzz"]
         .iter()

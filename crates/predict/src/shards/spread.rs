@@ -100,8 +100,8 @@ pub fn by_cost(costs: &[u64], shards: u64) -> Vec<u64> {
 
 /// Assigns units (tests, or files of tests) to machines, the costliest unit first. A machine cannot get a unit if the
 /// machine's cost so far is higher than the cost of the cheapest machine plus the cost of the unit. Of the other
-/// machines, the unit goes to the one on which tests of its function have cost the least so far; if several are equal,
-/// tests of its file or class.
+/// machines, the unit goes to the one on which tests of its function have cost the least so far; if several machines
+/// are equal, the cost of tests of its file or class decides.
 fn by_kind(costs: &[u64], kinds: &[TestKind<'_>], shards: u64) -> Vec<u64> {
     let mut loads: Vec<Part<'_>> = (0..shards).map(|_| Part::default()).collect();
     let mut parts = vec![0; costs.len()];
