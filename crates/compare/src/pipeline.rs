@@ -22,9 +22,9 @@ use tr_text::page::Page;
 use tr_text::phrase::Phrase;
 use tr_text::{escape, units};
 
-/// The difference in ns that is assumed between the clocks of two machines with network time, unless a recording proves
-/// a larger one. A guess, above the tens of milliseconds of NTP on the internet: with less, a job would seem to start
-/// before a job that it needs.
+/// The difference in ns that is assumed between the clocks of two machines with network time, unless the recordings or
+/// the graph of jobs prove a larger one. A guess, above the tens of milliseconds of NTP on the internet: with less, a
+/// job would seem to start before the end of a job that it needs.
 const CLOCKS: u64 = 100_000_000;
 /// The largest number of steps that are shown for each job of the pipeline.
 const SHOWN: usize = 3;
@@ -44,9 +44,9 @@ struct Gain {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepOnPath {
     kind: &'static str,
-    /// The name that the job's steps of this kind share, without the parts that differ between runs.
+    /// The name that these steps share, without the parts that differ between runs.
     name: Phrase,
-    /// The time in ns that all steps of this kind and name have on the critical path of their job.
+    /// The sum in ns of the times that these steps have on the critical path of their job.
     ns: u64,
 }
 
@@ -66,27 +66,29 @@ fn steps_on_path(recording: &Recording) -> Vec<StepOnPath> {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Job {
-    /// The name of the CI job: the one that the CI system uses, or else the name of the recording's file.
+    /// The job's name from the CI system, or else the name of the recording's file; perhaps numbered (`test #2`).
     pub name: String,
     /// The start of the CI job in ns since 1970: by the CI system's clock if the CI system reports it, otherwise the
-    /// start of the job's recording.
+    /// start of the job's recording. A graph of the user may move it to the end of a needed job, together with `end`.
     pub start: u64,
     /// The end of the CI job in ns since 1970: by the CI system's clock if the CI system reports it, otherwise the end
     /// of the job's recording.
     pub end: u64,
-    /// Whether the CI job failed: its COMMAND did, or the CI system says so.
+    /// Whether the CI job failed: COMMAND of one of its recordings did, or the CI system says so.
     pub failed: bool,
-    /// The steps on the critical path of this CI job, the longest first; empty if the job was not recorded.
+    /// The steps on the critical path of this CI job, the longest first; empty if the job was not recorded. Steps that
+    /// take nearly the whole job are left out.
     pub steps: Vec<StepOnPath>,
-    /// The largest amount in ns by which the clock of the job's machine was set while the job was recorded.
+    /// The amount in ns by which the clock of the job's machine was set during the recording, all in all; of several
+    /// recordings of the job, the largest such amount. 0 if the amount is not known.
     pub set: u64,
-    /// The start and the end of the recording of this CI job, in ns since 1970; `None` if the job was not recorded and
-    /// only the CI system knows it.
+    /// The start of the first recording of this CI job and the end of the last one, in ns since 1970; `None` if the
+    /// job was not recorded and only the CI system knows it.
     pub recorded: Option<(u64, u64)>,
     /// The time in ns for which this CI job waited for a runner; 0 if the CI system does not report it.
     pub queued: u64,
-    /// The largest possible difference in ns between the CI system's times of this job and the times of its recording;
-    /// 0 if the CI system's times are not known.
+    /// The time in ns by which the recording reaches beyond the times that the CI system reports for this job, and at
+    /// least the second to which the CI system rounds; 0 if the CI system's times are not known.
     pub apart: u64,
     /// The name of the CI job without the number that was added to it because an earlier job has the same name; `None`
     /// if no number was added.
@@ -99,7 +101,7 @@ pub struct Job {
     saved: Option<Saving>,
 }
 
-/// The time in ns by which changes to one job would shorten the pipeline.
+/// The times in ns by which two different changes to one job would shorten the pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Saving {
     /// The time in ns by which the pipeline would be shorter if the job waited for no other job.
@@ -109,8 +111,8 @@ struct Saving {
 }
 
 impl Job {
-    /// The job of a recording whose analysis has a timeline; `None` if the recording does not have the time of day at
-    /// which it began.
+    /// Makes the job of a recording; `None` if the recording does not have the time of day at which it began. The
+    /// analysis must have a timeline if the job's steps are to be known.
     pub fn of(recording: &Recording, file: &str) -> Option<Job> {
         let analysis = &recording.analysis;
         let meta = &analysis.meta;
@@ -124,7 +126,8 @@ impl Job {
             0 => 0,
             clock => clock.abs_diff(start.saturating_add(passed)),
         };
-        // A step that takes nearly the whole job, such as `make`, says no more than the job itself.
+        // A step with nine tenths of the job's time or more, such as `make`, says no more than the job itself. Such
+        // steps are left out, unless the job has no other step.
         let mut steps = steps_on_path(recording);
         if steps.iter().any(|step| step.ns < length / 10 * 9) {
             steps.retain(|step| step.ns < length / 10 * 9);
@@ -207,33 +210,33 @@ pub fn graph(text: &str) -> Result<Graph, String> {
 #[derive(Debug)]
 pub struct Pipeline {
     jobs: Vec<Job>,
-    /// Whether a graph tells which job needs which. Without a graph, the needs are only guessed from the times of the
-    /// jobs.
+    /// Whether a graph, of the user or of the CI system, tells which job needs which. Without a graph, the needs are
+    /// only guessed from the times of the jobs.
     given: bool,
     /// Whether the times of all jobs of the pipeline come from the CI system, and so from a single clock.
     by_ci_clock: bool,
-    /// The amount in ns by which a time of a job may be wrong. For times by the CI system's clock, this amount is an
-    /// upper limit. For times by the clocks of the jobs' machines, this amount is assumed to be `CLOCKS`, unless the
-    /// graph of jobs, or a clock that was set during a recording, proves a larger error.
+    /// The amount in ns by which a time of a job may be wrong: the largest of `CLOCKS`, `apart_at_least` and the
+    /// values `set` and `apart` of the jobs. Only for times by the CI system's clock is this amount an upper limit:
+    /// the clocks of the jobs' machines may differ by more.
     uncertain: u64,
     /// The least amount in ns by which the clocks of the jobs' machines differ, because a job began before the end of
-    /// one that it needs.
+    /// one that it needs; 0 if no job did.
     apart_at_least: u64,
     /// The start of the first job of the CI run's pipeline, in ns since 1970.
     start: u64,
     /// The length of the pipeline in ns, from the start of its first job to the end of its last one.
     length: u64,
-    /// The warnings that the graph of CI jobs does not fit the recordings: jobs that only the graph has or only the
-    /// recordings have.
+    /// The warnings that the user's graph of CI jobs does not fit the jobs: names that only one of the two has, or a
+    /// job that began before the end of a job that it needs.
     warnings: Vec<String>,
 }
 
 impl Pipeline {
-    /// Makes a pipeline of at least one job. The given graph of jobs takes precedence over the needs that the CI
+    /// Makes a pipeline of at least one job. The user's `graph` of jobs takes precedence over the needs that the CI
     /// system reports.
     ///
     /// # Errors
-    /// An error is the description of a cycle in the graph.
+    /// A text that names a cycle in the user's graph.
     pub fn new(
         jobs: Vec<Job>,
         graph: Option<&Graph>,
@@ -279,14 +282,15 @@ impl Pipeline {
         Ok(pipeline)
     }
 
-    /// The index of the job for which the given job waited last: of all jobs that it needs, the one that ended last.
+    /// The index of the job for which the given job waited last: of all jobs that it needs, the one that ended last;
+    /// `None` if it needs no job.
     fn before(&self, job: &Job) -> Option<usize> {
         let needs = job.needs.iter().copied();
         needs.max_by_key(|need| (self.jobs.get(*need).map(|job| job.end), *need))
     }
 
-    /// The time in ns that passed before the given job began, since the last job that it waited for ended. If it waited
-    /// for no job, the time is counted from the pipeline's start.
+    /// The time in ns from the end of the last job that the given job waited for to the given job's own start. If it
+    /// waited for no job, the time is counted from the pipeline's start.
     fn wait(&self, job: &Job) -> u64 {
         let last = self.before(job).and_then(|at| self.jobs.get(at));
         job.start
@@ -300,7 +304,7 @@ impl Pipeline {
     }
 
     /// The length in ns that the pipeline would have with up to two changes: the job with the index `alone` needs no
-    /// other job, and the job with the index `gone` takes no time.
+    /// other job, and the job with the index `gone` takes no time. Each job keeps its own wait, also the job `alone`.
     fn without(&self, alone: Option<usize>, gone: Option<usize>) -> u64 {
         let mut ends: Vec<u64> = Vec::with_capacity(self.jobs.len());
         for (at, job) in self.jobs.iter().enumerate() {
@@ -313,8 +317,8 @@ impl Pipeline {
         ends.into_iter().max().unwrap_or(0)
     }
 
-    /// Finds the chain of jobs that set the pipeline's time, from its last job backwards. For each job of the chain,
-    /// stores how much time changes to this job would save.
+    /// Finds the chain of jobs that set the pipeline's time, backwards from the job that ended last. For each job of
+    /// the chain, stores how much time changes to this job would save.
     fn find_path(&mut self) {
         let all = self.without(None, None);
         let jobs = self.jobs.iter().enumerate();
@@ -337,8 +341,8 @@ impl Pipeline {
         self.jobs.iter().filter(|job| job.saved.is_some())
     }
 
-    /// A line of text with the number of jobs, the length of the pipeline, and the clocks from which this length is
-    /// known.
+    /// A line of text with the number of jobs, the length of the pipeline, and the clocks by which this length is
+    /// measured.
     fn sum(&self) -> String {
         let jobs = units::plural(self.jobs.len() as u64, "job", "jobs");
         let doubt = units::time(self.uncertain);
@@ -428,8 +432,8 @@ impl Pipeline {
         out
     }
 
-    /// The changes to single jobs by which the pipeline would be shortened most. Savings below the uncertainty of the
-    /// clocks are left out.
+    /// The changes to single jobs that would shorten the pipeline most, the largest saving first. Savings that are not
+    /// larger than the uncertainty of the times are left out.
     fn gains(&self) -> Vec<Gain> {
         let mut gains: Vec<Gain> = Vec::new();
         for job in &self.jobs {
@@ -453,7 +457,7 @@ impl Pipeline {
         gains
     }
 
-    /// The pipeline of CI jobs as JSON. Times are in ns from the pipeline's start.
+    /// The pipeline of CI jobs as JSON. The start and the end of a job are in ns from the pipeline's start.
     pub fn json(&self) -> Value {
         let jobs = self.jobs.iter().map(|job| {
             let steps = job.steps.iter().take(10);
@@ -489,8 +493,8 @@ impl Pipeline {
     }
 }
 
-/// Adds numbers to the names of CI jobs that share a name. Such jobs are attempts of one job, or jobs of a matrix,
-/// which are one job with several sets of values.
+/// Adds a number to the name of each CI job, such as ` #2`, if an earlier job has this name. Such jobs are attempts of
+/// one job, or jobs of a matrix, which are one job with several sets of values.
 fn number(jobs: &mut [Job]) {
     let mut seen: BTreeMap<String, u64> = BTreeMap::new();
     for job in jobs {
@@ -503,8 +507,8 @@ fn number(jobs: &mut [Job]) {
     }
 }
 
-/// The indices of the jobs for which the job with the index `at` may have waited, guessed from the times: all jobs that
-/// had ended when this job began.
+/// The indices of the jobs for which the job with the index `at` may have waited, guessed from the times: all earlier
+/// jobs in the list that ended at most `CLOCKS` ns after this job began.
 fn guessed(jobs: &[Job], at: usize) -> Vec<usize> {
     let Some(job) = jobs.get(at) else {
         return Vec::new();

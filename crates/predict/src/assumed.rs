@@ -1,4 +1,4 @@
-//! Writes the assumptions of a forecast as sentences for its page.
+//! Writes the assumptions of a forecast as sentences.
 
 use super::predictor::{Predictor, COLD};
 
@@ -28,8 +28,7 @@ impl Predictor {
         }
     }
 
-    /// The sentence about the assumed number of jobs of the build tools; `None` if no tool's jobs
-    /// are known.
+    /// The sentence about the assumed number of jobs of the build tools; `None` if no tool's jobs are known.
     fn jobs(&self) -> Option<String> {
         if self.tools.jobs.is_empty() {
             return None;
@@ -61,8 +60,7 @@ impl Predictor {
         })
     }
 
-    /// The sentences about those assumptions of a forecast that apply to any number of CPUs and
-    /// jobs.
+    /// The sentences about those assumptions of a forecast that apply to any number of jobs.
     pub(super) fn assumed_of_all(&self) -> Vec<String> {
         let mut assumed = vec![self.others()];
         if self.other_load.is_some() {
@@ -98,8 +96,8 @@ impl Predictor {
         assumed
     }
 
-    /// The sentence that says which waits (for disks, for the network) and which work the forecast
-    /// assumes to be as recorded, and which as the user requested.
+    /// The sentence that says which waits (for disks, for the network) and which work the forecast assumes to be as
+    /// recorded, and which as the user requested.
     fn waits(&self) -> String {
         let mut same = Vec::new();
         let mut other = Vec::new();

@@ -21,8 +21,7 @@ fn factor(by: f64) -> u64 {
     (1000.0 / by.max(0.001)).round().clamp(0.0, 1_000_000.0) as u64
 }
 
-/// The changes with which a forecast simulates the recorded run: work that is left out or becomes
-/// faster.
+/// The changes with which a forecast simulates the recorded run: work or waits that are left out or become shorter.
 #[derive(Default)]
 pub(super) struct ChangeSet {
     pub list: Vec<Change>,
@@ -59,8 +58,7 @@ impl ChangeSet {
         }
     }
 
-    /// Divides the recorded tests among the machines of a forecast: each machine leaves out the
-    /// tests of the others.
+    /// Divides the recorded tests among the machines of a forecast: each machine leaves out the tests of the others.
     fn split(&mut self, facts: &BuildFacts<'_>, shards: u64) -> Result<(), NoForecast> {
         let tests = tests(facts);
         if tests.len() < 2 {
@@ -81,8 +79,8 @@ impl ChangeSet {
     }
 }
 
-/// The recorded tests that have a process of their own and contain no other test, each with its
-/// cost in ns and its executed programs.
+/// The recorded tests that have a process of their own and contain no other test, each with its cost in ns and the
+/// executions of its process.
 fn tests(facts: &BuildFacts<'_>) -> Vec<(u64, Vec<Group>)> {
     let steps = Steps::new(facts.analysis, &facts.recording.imports.spans);
     let costs = Costs::new(facts.recording, facts.path, &steps);
@@ -106,8 +104,8 @@ fn tests(facts: &BuildFacts<'_>) -> Vec<(u64, Vec<Group>)> {
         let process = facts.analysis.process(ix);
         let at = processes.get(&ix).copied();
         // The cost of a process is the recorded cost of its test's step, if the step covers the whole process. A step
-        // that began later than the process does not cover the process, which then ran several tests. In that case, the
-        // cost is estimated from the life of the process.
+        // that began later than the process does not cover the process, which then ran several tests. In that case,
+        // the cost is estimated from the life of the process and its descendants.
         let whole = at.filter(|at| {
             steps
                 .list()
@@ -226,8 +224,8 @@ fn matching(facts: &BuildFacts<'_>, regex: &Regex, option: &str) -> Result<Vec<G
     }
 }
 
-/// Picks `count` of these executions, spread evenly over the list. A forecast assumes that a cache
-/// answers the picked ones.
+/// Picks `count` of these executions, spread evenly over the list. A forecast assumes that a cache answers the picked
+/// ones.
 fn spread(of: &[Group], count: usize) -> Vec<Group> {
     let all = of.iter().enumerate();
     let chosen = all.filter(|(at, _)| (at + 1) * count / of.len() > at * count / of.len());

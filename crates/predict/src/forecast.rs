@@ -22,13 +22,14 @@ pub struct Wanted {
     pub jobs: Option<u64>,
     /// The quota of CPU time (cgroup) for the forecast run, in thousandths of a CPU.
     pub quota: Option<u64>,
-    /// The programs that the forecast assumes to be faster, each with the factor.
+    /// The programs that the forecast assumes to be faster, each with the factor by which its CPU time becomes
+    /// shorter.
     pub faster: Vec<(String, f64)>,
     /// Regular expressions for command lines. Executions that match one are left out of the forecast, together with
     /// their descendants.
     pub without: Vec<Regex>,
-    /// Regular expressions of command lines, each with the share of the matching executions that a
-    /// cache answers in the forecast, so that they are left out.
+    /// Regular expressions of command lines, each with the share of the matching executions that a cache answers in
+    /// the forecast, so that they are left out.
     pub cached: Vec<(Regex, f64)>,
     /// The factor by which waits for disks become shorter in the forecast.
     pub disk: Option<f64>,
@@ -44,8 +45,7 @@ pub struct Wanted {
     pub price: Option<f64>,
 }
 
-/// The time that a forecast gives for a run: the likely time with its lower and its upper bound,
-/// all in ns.
+/// The time that a forecast gives for a run: the likely time with its lower and its upper bound, all in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
     pub low: u64,
@@ -70,7 +70,7 @@ impl Interval {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct ProgramOnPath {
     pub name: Phrase,
-    /// The length of this part of the critical path in ns.
+    /// The time in ns that the processes with this name have on the critical path together.
     pub ns: u64,
 }
 
@@ -88,10 +88,10 @@ pub struct Row {
     pub cpus: u64,
     pub jobs: Option<u64>,
     pub wall: Interval,
-    /// An upper bound in bytes of the memory of all processes together on the row's machine; `None`
-    /// if a process's memory was not recorded.
+    /// An upper bound in bytes of the memory of all processes together on the row's machine; `None` if a process's
+    /// memory was not recorded.
     pub memory: Option<u64>,
-    /// The price of the row's machine for the forecast time, if the user gives the price of a CPU.
+    /// The price of all machines together for the forecast time, if the user gives the price of a CPU.
     pub cost: Option<f64>,
     pub decides: String,
 }
@@ -110,10 +110,10 @@ pub struct Forecast {
     pub jobs: Option<u64>,
     /// The number of machines among which the forecast divides the tests.
     pub shards: Option<u64>,
-    /// The CPU time of the whole forecast run in ns.
+    /// The CPU time of the forecast run in ns; if the tests are divided among machines, that of the slowest one.
     pub on_cpu: u64,
-    /// An upper bound in bytes of the memory of all processes of the forecast run together; `None`
-    /// if a process's memory was not recorded.
+    /// An upper bound in bytes of the memory of all processes of the forecast run together, on the slowest machine of
+    /// a division of the tests; `None` if a process's memory was not recorded.
     pub memory: Option<u64>,
     pub path: Vec<ProgramOnPath>,
     pub knee: Option<Knee>,
@@ -123,44 +123,42 @@ pub struct Forecast {
     pub table: Vec<Row>,
     /// The assumptions of the forecast, and the effects that it does not include, as sentences.
     pub assumed: Vec<String>,
-    /// The reasons why the forecast is doubtful, as sentences: for example, the recorded run failed
-    /// or is incomplete.
+    /// The reasons why the forecast is doubtful, as sentences: for example, the recorded run failed or is incomplete.
     pub warnings: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
 pub enum NoForecast {
     Path(NoPath),
-    /// The recording has only the total times of tasks, which cannot be simulated. If no change
-    /// shortens the work, the run takes at least its CPU time divided by the number of CPUs.
+    /// The recording has only the total times of tasks, which cannot be simulated. `at_best` is the run's CPU time in
+    /// ns, divided by the number of CPUs (or by a lower quota); `None` if a change shortens the work.
     Totals {
         at_best: Option<u64>,
         cpus: u64,
     },
-    /// A program name or a regular expression of the user matches nothing in the recording. The
-    /// text names the option and its value.
+    /// A program name or a regular expression of the user matches nothing in the recording. The text names the option
+    /// and its value.
     NoMatch(String),
-    /// A regular expression of the user matches the recorded command itself, so that nothing would
-    /// be left to forecast. The text names the option and its value.
+    /// A regular expression of the user matches the recorded command itself, so that nothing would be left to
+    /// forecast. The text names the option and its value.
     Nothing(String),
-    /// The user requests a number of jobs, but the recording has no build tool whose jobs are
-    /// known.
+    /// The user requests a number of jobs, but the recording has no build tool whose jobs are known.
     NoJobs,
-    /// The user wants to divide the tests among machines, but the recording does not have two tests
-    /// with a process each.
+    /// The user wants to divide the tests among machines, but the recording does not have two tests with a process
+    /// each.
     NoTests,
 }
 
-/// The largest number of CPUs in a forecast's table and in the search for the number of CPUs that
-/// suffices. It bounds the work.
+/// The largest number of CPUs in a forecast's table and in the search for the number of CPUs that suffices. It bounds
+/// the work.
 pub const MOST_CPUS: u64 = 64;
 /// The largest number of parts of the critical path that a forecast prints.
 const PARTS: usize = 6;
 /// The largest width of the recorded command in a forecast's warning, in columns.
 const COMMAND: usize = 60;
 
-/// The error for a recording with only totals. It has the lower bound that the totals allow, the
-/// CPU time divided evenly among the CPUs, unless requested changes could reduce it.
+/// The error for a recording with only totals. It has the lower bound that the totals allow, the CPU time divided
+/// evenly among the CPUs, unless requested changes could reduce it.
 pub(crate) fn totals(analysis: &Analysis, wanted: &Wanted) -> NoForecast {
     let cpus = wanted
         .cpus
@@ -208,7 +206,7 @@ pub(crate) fn warnings(recording: &Recording) -> Vec<String> {
     said
 }
 
-/// The parts of a simulated critical path, longest first. Processes that get the same name are summed up into one part.
+/// The longest parts of a simulated critical path, the longest first. Processes that get the same name are one part.
 pub(crate) fn parts(analysis: &Analysis, done: &Done) -> Vec<ProgramOnPath> {
     type Key<'a> = (Identity, bool, Option<&'a Called>);
     let mut sums: HashMap<Key<'_>, (&Process, u64)> = HashMap::new();

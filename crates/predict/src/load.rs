@@ -28,14 +28,14 @@ pub(crate) struct Load {
     pub others: u64,
     /// Whether the kernel gives the run as a whole one share of the CPUs, however many of its tasks run at once.
     pub grouped: bool,
-    /// The time in ns that the recorded run takes in a simulation on the recorded machine, with the recorded other
-    /// tasks on its CPUs.
+    /// The time in ns that the recorded run takes in a simulation on the recorded machine, beside the other tasks of
+    /// this load.
     pub replayed: u64,
 }
 
 /// Finds a load of other tasks with which the simulated run takes as long as the recorded one. Returns a second such
 /// load if the recording does not show how the kernel divides the CPUs. `same` is the recorded machine, and `none` is
-/// that machine without other tasks.
+/// the load without other tasks.
 pub(crate) fn loads(
     facts: &BuildFacts<'_>,
     schedule: &Schedule,
@@ -87,28 +87,27 @@ enum Division {
     Groups,
 }
 
-/// The smallest load of other tasks (in thousandths of a task that never sleeps) for which forecasts have a note on how
-/// the kernel divides the CPUs. A guess: less than a quarter of a task hardly matters.
+/// The smallest load of other tasks (in thousandths of a task that never sleeps) for which forecasts take into account
+/// how the kernel divides the CPUs. A guess: less than a quarter of a task hardly matters.
 pub(crate) const BESIDE: u64 = 250;
 /// A recording shows how the kernel divides the CPUs only if it shows the division for at least a fifth (1/`SHOWN`) of
 /// the recorded time. A guess: a shorter time consists of only a few time slices.
 const SHOWN: u64 = 5;
-/// The kernel may divide the CPUs in two ways: among tasks, or among groups of tasks. A recording shows the way only if
-/// one way gives the run at least an eighth (1/`DIFFER`) less CPU time than the other way. Measured for four tasks
-/// beside two loops on two CPUs: the four tasks got 1.28 to 1.36 CPUs if the kernel divided the CPUs among tasks, and
-/// from 1.0 to 1.08 CPUs if it divided them among groups.
+/// The kernel may divide the CPUs in two ways: among tasks, or among groups of tasks. A recording shows the way only
+/// if one way gives the run less CPU time than the other way by more than an eighth (1/`DIFFER`). Measured for four
+/// tasks beside two loops on two CPUs: the four tasks got 1.28 to 1.36 CPUs if the kernel divided the CPUs among
+/// tasks, and from 1.0 to 1.08 CPUs if it divided them among groups.
 const DIFFER: u64 = 8;
-/// If a process outside of the run was seen in the first and in the last quarter (1/`ENDS`) of the recorded time, it
-/// counts as present all the time. A guess: a short process, such as a compiler of another build, ends before the last
-/// quarter.
+/// If a process outside of the run was seen in the first and in the last quarter (1/`ENDS`) of the time in which such
+/// processes were seen, it counts as present all the time. A guess: a short process, such as a compiler of another
+/// build, ends before the last quarter.
 const ENDS: u64 = 4;
 /// A process outside of the run counts as busy if it has at least a quarter (1/`PART`) of the CPU time of the busiest
 /// such process. A guess: two programs that never sleep can get unequal CPU times, because one of them may stay on a
 /// CPU that no task of the run wants.
 const PART: u64 = 4;
 
-/// The CPU time in ns of a process outside of the run, with the first and the last time at which it
-/// had a CPU.
+/// The CPU time in ns of a process outside of the run, with the first and the last time at which it had a CPU.
 #[derive(Clone, Copy, Debug)]
 struct Busy {
     ns: u64,
@@ -117,9 +116,9 @@ struct Busy {
 }
 
 /// The number of processes outside of the run that used CPUs during all of the run, in thousandths: two such processes
-/// are 2,000. The number is increased in proportion to the CPU time of the other processes outside of the run. `None`
-/// if these other processes had more than a quarter of the CPU time, or if it is not known which processes had half of
-/// the CPU time.
+/// are 2,000. The number is increased in proportion to the CPU time of the other known processes outside of the run.
+/// `None` if these others had more than a quarter of the CPU time of all known ones, or if the counted processes had
+/// less than half of all CPU time outside of the run.
 fn busy_processes(outside: &Outside) -> Option<u64> {
     let mut busy: BTreeMap<Tgid, Busy> = BTreeMap::new();
     let mut all = 0u64;
@@ -173,8 +172,7 @@ fn busy_processes(outside: &Outside) -> Option<u64> {
     is_most.then(|| share((busy.len() as u64).saturating_mul(1000), named, sum))
 }
 
-/// The pid that stands for several processes outside of the run whose CPU time the recording has
-/// only as a sum.
+/// The pid that stands for several processes outside of the run whose CPU time the recording has only as a sum.
 const SEVERAL: Tgid = Tgid(0);
 
 /// Whether the counted number of busy processes outside of the run agrees with the load that explains the recorded
@@ -201,9 +199,9 @@ struct Level {
     ns: u64,
 }
 
-/// How the kernel divided the CPUs between the recorded run and a load of `others` thousandths of a
-/// task that never sleeps. Returns `None` if the recording does not show it, because too few tasks
-/// of the run wanted a CPU at once, or because a quota or a CPU mask limited the run.
+/// How the kernel divided the CPUs between the recorded run and a load of `others` thousandths of a task that never
+/// sleeps. Returns `None` if the recording does not show it, for example because too few tasks of the run wanted a CPU
+/// at once, or because a quota or a CPU mask limited the run.
 fn division(facts: &BuildFacts<'_>, others: u64) -> Option<Division> {
     let throttled = withheld(facts.analysis).throttled_ns.unwrap_or(0);
     if throttled > 0 || facts.analysis.machine.limited_to.is_some() {
@@ -233,8 +231,7 @@ fn division(facts: &BuildFacts<'_>, others: u64) -> Option<Division> {
     divided.filter(|_| used >= cpus)
 }
 
-/// Like [`division`], but from the levels of the run's demand for CPUs. `wall` is the recorded time
-/// in ns.
+/// Like [`division`], but from the levels of the run's demand for CPUs. `wall` is the recorded time in ns.
 fn divided(levels: &[Level], cpus: u64, others: u64, wall: u64) -> Option<Division> {
     let cpus = cpus.saturating_mul(1000);
     let (mut for_tasks, mut for_groups) = (0u64, 0u64);
@@ -277,9 +274,9 @@ fn divided(levels: &[Level], cpus: u64, others: u64, wall: u64) -> Option<Divisi
     })
 }
 
-/// The largest possible number of tasks outside of the run that never sleep, in thousandths of a
-/// task, judged by their CPU time. It is at most twice the number of CPUs. If the run waited for
-/// CPUs although others had little CPU time, a limit or a delay of the scheduler was the reason.
+/// The largest possible number of tasks outside of the run that never sleep, in thousandths of a task, judged by their
+/// CPU time: twice the number that gets this CPU time beside as many tasks of the run as there are CPUs. If the run
+/// waited for CPUs although others had little CPU time, a limit or a delay of the scheduler was the reason.
 fn most_others(analysis: &Analysis, recorded: u64) -> Option<u64> {
     // If the run was limited to some of the CPUs, the tasks outside of the run may have been on the other CPUs.
     if analysis.machine.limited_to.is_some() {
@@ -293,8 +290,8 @@ fn most_others(analysis: &Analysis, recorded: u64) -> Option<u64> {
     Some(had.saturating_mul(2).saturating_mul(cpus) / left)
 }
 
-/// The number of tasks outside of the run, in thousandths of a task, with which the simulation of
-/// the recorded run takes as long as the recorded run did.
+/// The number of tasks outside of the run, in thousandths of a task, with which the simulation of the recorded run
+/// takes as long as the recorded run did.
 fn fitted(schedule: &Schedule, same: Machine, most: u64, recorded: u64, alone: u64) -> u64 {
     // If the recorded time is longer than the simulated one by at most a fiftieth, no other tasks are assumed. Such a
     // difference may come from time slices and from the choice of a CPU, which are not simulated.
@@ -361,8 +358,8 @@ mod tests {
         assert_eq!(shown(&[(1, 900, 92), (2, 100, 97)]), Some(Division::Groups));
     }
 
-    /// A predictor for tests, from the simulated recording of a build that runs `jobs` jobs at once
-    /// beside two tasks that never sleep.
+    /// A predictor for tests, from the simulated recording of a build that runs `jobs` jobs at once beside two tasks
+    /// that never sleep.
     fn beside_two(jobs: u32, wanted: Wanted) -> Predictor {
         let mut world = tr_sim::scenario::make(jobs, 16);
         let spin = u16::try_from(world.programs.len()).unwrap();
@@ -385,8 +382,8 @@ mod tests {
         Predictor::new(&analysis.into(), wanted).unwrap()
     }
 
-    /// The CPU use outside of a run, for tests. Each item has the id of a process that had one CPU,
-    /// and the time in ms.
+    /// The CPU use outside of a run, for tests. Each item has the id of a process that had one CPU, and the time in
+    /// ms.
     fn outside(slices: &[(u32, u64)]) -> Outside {
         let mut outside = Outside::default();
         let mut at = 0;

@@ -1,5 +1,5 @@
-//! Writes a forecast as an HTML page that shows the recorded schedule of processes beside simulated
-//! ones, for many numbers of CPUs and jobs.
+//! Writes a forecast as an HTML page that shows the recorded schedule of processes beside simulated ones, for many
+//! numbers of CPUs and jobs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,11 +16,9 @@ use tr_insight::processes::{label, who};
 use tr_report::html;
 use tr_text::{escape, json, units};
 
-/// The largest number of processes that the forecast's page draws, so that 64 schedules fit into
-/// it.
+/// The largest number of processes that the forecast's page draws, so that 64 schedules fit into it.
 const DRAWN: usize = 120;
-/// The unit of the times of bars in the forecast's page, in ns. It is part of the layout of the
-/// page's data.
+/// The unit of the times of bars in the forecast's page, in ns. It is part of the layout of the page's data.
 const UNIT: u64 = 1000;
 /// The forecast's page draws a process that starts other processes only if the process does much work itself: it was on
 /// a CPU for at least a tenth (1/`WORKS`) of its wall time, or has at least a tenth of the run's CPU time. A guess: a
@@ -51,15 +49,13 @@ pub fn page(
     ))
 }
 
-/// The data of a forecast's page: the recorded schedule and the simulated ones that it can show.
-/// The lengths of runs are in ns; the beginning and the end of each bar are in units of `unit` ns
-/// since the run's beginning.
+/// The data of a forecast's page: the recorded schedule and the simulated ones that it can show. The lengths of runs
+/// are in ns; the beginning and the end of each bar are in units of `unit` ns since the run's beginning.
 #[derive(Serialize)]
 struct Schedules {
     command: String,
     recorded: Recorded,
-    /// The number of CPUs and the number of jobs for which the forecast's page shows the schedule
-    /// first.
+    /// The number of CPUs and the number of jobs for which the forecast's page shows the schedule first.
     start: (u64, Option<u64>),
     unit: u64,
     names: Vec<String>,
@@ -68,8 +64,7 @@ struct Schedules {
     programs: Vec<String>,
     processes: usize,
     assumed: Vec<String>,
-    /// The sentence that the forecast's page shows beside a simulated run whose time interval is
-    /// too wide to be useful.
+    /// The sentence that the page shows beside a simulated run whose time interval is too wide to be useful.
     wide: String,
     runs: Vec<Run>,
 }
@@ -84,13 +79,12 @@ struct Recorded {
 #[derive(Serialize)]
 struct Run {
     cpus: u64,
-    /// The number of jobs that run at once in this simulated run; `None` for as many as in the
-    /// recording.
+    /// The number of jobs that run at once in this simulated run; `None` for as many as in the recording.
     jobs: Option<u64>,
     /// The length of this simulated run at best, likely and at worst, in ns.
     wall: [u64; 3],
-    /// Whether the time interval of this simulated run is too wide to be useful, because of the
-    /// other tasks beside the recorded run.
+    /// Whether the time interval of this simulated run is too wide to be useful, because of the other tasks beside the
+    /// recorded run.
     wide: bool,
     /// The share of the CPUs that this simulated run uses, in percent.
     used: u64,
@@ -137,8 +131,8 @@ impl Schedules {
     }
 }
 
-/// The processes of the recorded run that the forecast's page draws, in the order of their starts. A process is only
-/// drawn if it starts no others or uses CPU time itself. Of these processes, the longest ones are drawn.
+/// The processes of the recorded run that the forecast's page draws, in the order of their starts: the `most` longest
+/// of those that start no others or do much work themselves ([`WORKS`]).
 fn drawn(predictor: &Predictor, analysis: &Analysis, most: usize) -> Vec<ProcessIx> {
     let on_cpu = |ix: &ProcessIx| analysis.process(*ix).times.on_cpu;
     let work = predictor.own.iter().map(on_cpu);
@@ -158,8 +152,7 @@ fn drawn(predictor: &Predictor, analysis: &Analysis, most: usize) -> Vec<Process
     all
 }
 
-/// The pairs of a number of CPUs and a number of jobs for which the forecast's page has a simulated
-/// schedule.
+/// The pairs of a number of CPUs and a number of jobs for which the forecast's page has a simulated schedule.
 fn grid(predictor: &Predictor, chosen: u64, wanted: Option<u64>) -> Vec<(u64, Option<u64>)> {
     let more = [chosen, predictor.recorded_cpus];
     let cpus: BTreeSet<u64> = powers().chain(more).collect();

@@ -31,7 +31,7 @@ pub struct Predictor {
     pub(crate) recorded: u64,
     pub(crate) recorded_cpus: u64,
     /// For each machine among which tests are divided, three sets of changes: for the best case, the likely case and
-    /// the worst case.
+    /// the worst case. Without such a division there is one machine.
     pub(crate) variants: Vec<[Changes; 3]>,
     /// The number of recorded tests that the forecast divides among machines.
     pub(crate) tests: usize,
@@ -41,15 +41,14 @@ pub struct Predictor {
     /// Another load of tasks outside of the run that explains the recorded time equally well. It is
     /// set if the recording does not show how the kernel divides the CPUs.
     pub(crate) other_load: Option<Load>,
-    /// The part of the recorded time that the run lost to tasks outside of it, in thousandths.
+    /// The time lost to tasks outside of the run (recorded time minus `alone`), in thousandths of the recorded time.
     pub(crate) taken: u64,
-    /// The mean number of the run's tasks that were on CPUs at once in the recording, in
-    /// thousandths.
+    /// The mean number of the run's tasks that were on CPUs at once in the recording, in thousandths.
     pub(crate) occupancy: u64,
     /// The time in the recording at which the run, and so its critical path, begins.
     pub(crate) from: Ktime,
     pub(crate) own: BTreeSet<ProcessIx>,
-    /// The names of build tools that start as many jobs as there are CPUs.
+    /// The names of build tools that start as many jobs as there are CPUs, and whose jobs the recording does not show.
     pub(crate) follow: BTreeSet<String>,
     /// The largest number of the run's tasks that were on CPUs at once in the recording. It can be
     /// lower than the number of CPUs, because the run may have been allowed fewer.
@@ -57,13 +56,12 @@ pub struct Predictor {
     pub(crate) one_cpu: bool,
     /// The time in ns for which a CPU quota throttled the recorded run.
     pub(crate) throttled: u64,
-    /// Whether a server process, such as that of a compiler cache, works for the run and also for
-    /// other tasks.
+    /// Whether a server process, such as that of a compiler cache, works for the run and also for other tasks.
     pub(crate) shared: bool,
 }
 
-/// A forecast is too wide to be useful if its upper bound is more than this many times its lower bound, because other
-/// tasks use the CPUs. A guess: such forecasts are printed with the note that they say little.
+/// A forecast of a run beside other tasks is too wide to be useful if its upper bound is more than this many times its
+/// lower bound. A guess: such forecasts are printed with the note that they say little.
 const WIDE: u64 = 3;
 
 /// The sentence which says that the recording does not allow a narrow forecast, because other tasks used the CPUs
@@ -78,8 +76,7 @@ impl Predictor {
     /// Prepares forecasts of a recorded run from its whole recording.
     ///
     /// # Errors
-    /// The recording has no scheduling events or no critical path, or nothing in it matches what
-    /// the user requests.
+    /// The recording has no scheduling events or no critical path, or nothing in it matches what the user requests.
     pub fn new(recording: &Recording, wanted: Wanted) -> Result<Predictor, NoForecast> {
         let analysis = &recording.analysis;
         if analysis.basis() != Basis::Events {
@@ -90,8 +87,7 @@ impl Predictor {
         Predictor::by(&facts.ok_or(NoForecast::Path(NoPath::NoTimeline))?, wanted)
     }
 
-    /// Like [`Predictor::new`], but reuses facts about the recording that have already been
-    /// computed.
+    /// Like [`Predictor::new`], but reuses facts about the recording that have already been computed.
     fn by(facts: &BuildFacts<'_>, wanted: Wanted) -> Result<Predictor, NoForecast> {
         let (analysis, path) = (facts.analysis, facts.path);
         let tools = depends::tools(facts);
@@ -146,14 +142,13 @@ impl Predictor {
         })
     }
 
-    /// Whether the simulation can divide all tests of a plan among machines, because each test has
-    /// a process of its own.
+    /// Whether the simulation divides all tests of a plan among machines: as many tests as the plan has are processes
+    /// of their own.
     pub fn leaves_out(&self, plan: &shards::Plan) -> bool {
         self.tests == plan.tests.list.len()
     }
 
-    /// Whether the recording has build tools whose jobs are known, so that the number of jobs can
-    /// be changed in a forecast.
+    /// Whether the recording has build tools whose jobs are known, so that a forecast can change the number of jobs.
     pub fn has_jobs(&self) -> bool {
         !self.tools.jobs.is_empty()
     }
@@ -190,8 +185,8 @@ impl Predictor {
         limits.any(|limit| limit.follows && cpus > limit.jobs)
     }
 
-    /// The forecast time of the run on this number of CPUs with this number of jobs at once, and
-    /// the simulated run from which it results.
+    /// The forecast time of the run on this number of CPUs with this number of jobs at once (`None`: as in the
+    /// recording), and the simulated run from which it results.
     pub fn interval(&self, cpus: u64, jobs: Option<u64>) -> (Interval, Done) {
         let (interval, done) = self.interval_beside(self.load, cpus, jobs);
         let is_changed = self.is_changed(self.machine(cpus, jobs));
@@ -258,8 +253,8 @@ impl Predictor {
         size::most_at_once(held.collect::<Option<Vec<HeldMemory>>>()?)
     }
 
-    /// The simulated time in ns without tasks outside of the run, if such tasks may take no time from the run, so that
-    /// this time is a lower bound. There are two such cases: with a quota, the run's cgroup has a CPU share of its own;
+    /// The simulated time in ns without tasks outside of the run, as a lower bound for cases in which such tasks may
+    /// take no time from the run. There are two such cases: with a quota, the run's cgroup has a CPU share of its own;
     /// in a short run, the run's tasks may end within their first time slices. `None` in other cases.
     fn without_others(&self, machine: Machine) -> Option<u64> {
         if machine.others == 0 {
@@ -276,7 +271,8 @@ impl Predictor {
 
     /// The simulated time in ns of a changed run whose tasks wait as long for tasks outside of the run as in the
     /// recording. Such equal waits are likely, because a woken task has to wait for the end of another task's time
-    /// slice, however little work the woken task has.
+    /// slice, however little work the woken task has. `None` if the tasks outside use little of the CPUs, or if not
+    /// only the work changes.
     fn kept_waits(&self, machine: Machine) -> Option<u64> {
         let same = machine.cpus == self.recorded_cpus && machine.jobs.is_none();
         let is_kept = self.is_beside() && same && machine.quota.is_none() && self.has_other_work();
@@ -291,14 +287,13 @@ impl Predictor {
         })
     }
 
-    /// Whether tasks outside of the run use so much of the CPUs that it matters how the kernel
-    /// divides them.
+    /// Whether tasks outside of the run use so much of the CPUs that it matters how the kernel divides them.
     pub(crate) fn is_beside(&self) -> bool {
         self.load.others >= BESIDE
     }
 
-    /// Whether the user requests a forecast for a run that differs from the recorded one in its
-    /// work, its order or its CPUs.
+    /// Whether the user requests a forecast for a run that differs from the recorded one in its work, its order or its
+    /// CPUs. A quota alone does not count.
     fn is_changed(&self, machine: Machine) -> bool {
         let wanted = &self.wanted;
         let other_order = wanted.longest_first || wanted.shards.is_some() || machine.jobs.is_some();
@@ -315,10 +310,10 @@ impl Predictor {
         other_work || wanted.disk.is_some() || wanted.network.is_some()
     }
 
-    /// The fraction by which a simulated time is multiplied to get the forecast time. The fraction is the recorded time
-    /// divided by the simulated time of the same run: the simulation lacks some waits that also occur on other
-    /// machines, for example waits for a CPU while another CPU is idle. On one CPU there are no such waits, but there
-    /// the run is assumed to take at least as long as on two CPUs.
+    /// The fraction by which a simulated time is multiplied to get the forecast time: the recorded time divided by the
+    /// simulated time of the same run, within the limits of [`MOST_OFF`]. The simulation lacks some waits that also
+    /// occur on other machines, for example waits for a CPU while another CPU is idle. On one CPU there are no such
+    /// waits, but there the run is assumed to take at least as long as on two CPUs.
     fn fit(&self, load: Load, machine: Machine, done: &Done) -> (u64, u64) {
         if !self.is_fitted(load, machine) {
             return (1, 1);
@@ -336,21 +331,21 @@ impl Predictor {
     }
 
     /// Whether a simulated time on this machine is multiplied by the ratio of the recorded time to the time of its
-    /// simulation. The time on a machine with a quota is not multiplied, because the waits for a quota are already
-    /// simulated.
+    /// simulation. Times with a quota are not, because the waits for a quota are already simulated, and neither are
+    /// times without other tasks or from a recording on one CPU.
     fn is_fitted(&self, load: Load, machine: Machine) -> bool {
         let changed = self.wanted.alone || machine.quota.is_some();
         !changed && self.recorded_cpus > 1 && load.replayed > 0
     }
 
-    /// The recorded time in ns without the time for which a CPU quota throttled the run, because
-    /// the recorded run is simulated without a quota.
+    /// The recorded time in ns without the time for which a CPU quota throttled the run, because the recorded run is
+    /// simulated without a quota.
     fn without_quota(&self, load: Load) -> u64 {
         unthrottled(self.recorded, self.throttled, load.replayed)
     }
 
-    /// The forecast time in ns if the whole difference between the recorded run and its simulation
-    /// also occurs in the forecast run.
+    /// The forecast time in ns if the whole difference between the recorded run and its simulation also occurs in the
+    /// forecast run; `None` if the forecast takes no such difference into account.
     fn unexplained(&self, load: Load, machine: Machine, done: &Done) -> Option<u64> {
         let on_one = self.recorded_cpus == 1 && machine.cpus == 1 && self.off().is_some();
         let all = self.is_fitted(load, machine) && machine.cpus > 1 || on_one;
@@ -364,8 +359,8 @@ impl Predictor {
         let replayed = self.load.replayed;
         let recorded = self.without_quota(self.load);
         let nearest = bounded(recorded, replayed);
-        // A forecast without other tasks, or with a quota, is not multiplied by the difference between recording and
-        // simulation.
+        // A forecast without other tasks, or with a quota, is not multiplied by the ratio of the recorded time to the
+        // simulated time.
         let is_without = self.wanted.alone || self.wanted.quota.is_some();
         let forecast = match self.recorded_cpus {
             1 => replayed,
@@ -388,14 +383,13 @@ impl Predictor {
         Some(wide_sentence(&what))
     }
 
-    /// Whether a forecast's interval is too wide to be useful because of other tasks beside the
-    /// run.
+    /// Whether a forecast's interval is too wide to be useful because of other tasks beside the run.
     pub(crate) fn is_wide(&self, wall: &Interval) -> bool {
         self.is_beside() && wall.low.saturating_mul(WIDE) < wall.high
     }
 
-    /// A sentence which says by how much the simulation of the recorded run differs from the
-    /// recording; `None` if the difference is small.
+    /// A sentence which says by how much the simulation of the recorded run differs from the recording; `None` if the
+    /// difference is small.
     fn off_words(&self) -> Option<String> {
         let (recorded, forecast) = self.off()?;
         let [recorded, forecast] = [recorded, forecast].map(units::time);
@@ -457,9 +451,9 @@ impl Predictor {
         self.schedule.trace(machine, changes, Effect::Likely)
     }
 
-    /// A lower bound of the run's time in ns, for build tools that start as many jobs as there are CPUs. The additional
-    /// jobs of these tools are not simulated. The lower bound assumes that the additional jobs divide all of the work
-    /// evenly.
+    /// A lower bound of the run's time in ns. The additional jobs of build tools that start as many jobs as there are
+    /// CPUs are not simulated. The lower bound assumes that these jobs divide all of the work evenly; without such
+    /// tools, it is `ns`.
     fn followed(&self, ns: u64, cpus: u64, jobs: Option<u64>, done: &Done) -> u64 {
         if jobs.is_some() || !self.follows(cpus) {
             return ns;
@@ -468,8 +462,8 @@ impl Predictor {
         divided.max(done.on_cpu / cpus.max(1)).min(ns)
     }
 
-    /// Whether build tools would start more jobs on `cpus` CPUs than in the recording, because they
-    /// start as many as there are CPUs.
+    /// Whether build tools would start more jobs on `cpus` CPUs than in the recording, because they start as many as
+    /// there are CPUs.
     pub(crate) fn follows(&self, cpus: u64) -> bool {
         !self.follow.is_empty() && cpus > self.used
     }
@@ -480,8 +474,8 @@ impl Predictor {
         let off = load.replayed.abs_diff(self.recorded).saturating_mul(1000);
         let off = (off / self.recorded.max(1)).min(MOST_OFF);
         let own = if self.wanted.alone {
-            // This forecast is for a run without other tasks. `off` is the difference between the recorded and the
-            // simulated time beside other tasks, so `off` is not added to the error.
+            // This forecast, and so its simulated time, is for a run without other tasks. The recorded time may be
+            // beside other tasks, so `off` does not show an error of the simulation and is not added.
             BASE
         } else {
             BASE + off / 2
@@ -556,15 +550,15 @@ impl Predictor {
         }
     }
 
-    /// The price of a run that takes `ns` on `cpus` CPUs, summed over all machines among which the
-    /// tests are divided; `None` if the user gives no price.
+    /// The price of a run that takes `ns` on `cpus` CPUs, summed over all machines among which the tests are divided;
+    /// `None` if the user gives no price.
     pub(crate) fn cost(&self, ns: u64, cpus: u64) -> Option<f64> {
         let one = ns as f64 / 60e9 * cpus as f64 * self.wanted.price?;
         Some(self.wanted.shards.unwrap_or(1) as f64 * one)
     }
 
-    /// Finds the number of CPUs beyond which further CPUs save less than a fiftieth of the run's
-    /// time; `None` if even the largest number examined is not enough.
+    /// Finds the smallest number of CPUs on which the run takes at most a fiftieth longer than on [`MOST_CPUS`] CPUs;
+    /// `None` if no smaller number is enough.
     fn knee(&self, analysis: &Analysis) -> Option<Knee> {
         let done = |cpus| {
             let machine = self.machine(cpus, self.wanted.jobs);
@@ -596,12 +590,11 @@ impl Predictor {
 /// other tasks use them. A guess: the limit is some dozens of time slices. One recorded build took only 60 ms, because
 /// a cache answered most of its compilations, and this build got the CPUs at once.
 const SHORT: u64 = 100_000_000;
-/// The smallest error that every forecast is assumed to have, in thousandths of its time. A guess;
-/// `predict.py` compares the intervals with real runs.
+/// The smallest error that every forecast is assumed to have, in thousandths of its time. A guess; `predict.py`
+/// compares the intervals with real runs.
 const BASE: u64 = 50;
-/// The largest difference between a recorded run and its simulation that forecasts take into
-/// account, in thousandths. A guess: a run that differs by more is forecast as if it differed by
-/// this much.
+/// The largest difference between a recorded run and its simulation that likely times take into account, in
+/// thousandths. A guess: a run that differs by more is forecast as if it differed by this much.
 const MOST_OFF: u64 = 300;
 /// The extra CPU time of large processes, in thousandths of their work, if other tasks use the CPU's caches while they
 /// wait: least, likely and most. In 118 real runs, compilations that shared a CPU took 5 to 25 % more CPU time, and
@@ -610,13 +603,11 @@ pub(crate) const COLD: (u64, u64, u64) = (0, 90, 250);
 /// The number of simulated runs with randomly changed lengths of work, which show how much of a forecast depends on
 /// chance. A guess: each further run makes the forecast slower.
 const SHAKEN: u64 = 6;
-/// The largest effect on a run's time, in thousandths, of tasks that share caches and cores. A
-/// guess.
+/// The largest effect on a run's time, in thousandths, of tasks that share caches and cores. A guess.
 const SHARED: u64 = 100;
-/// The largest additional CPU time in ns of a process that starts on another CPU than its parent's.
-/// The constant `MOST_MOVED` limits the sum in a run, in thousandths. Measured: hello-configure has
-/// 4,280 processes and took 13 % longer on two CPUs than on one: 0.25 ms for each process;
-/// zlib-configure with 121 processes took 18 % longer.
+/// The largest additional CPU time in ns of a process that starts on another CPU than its parent's. `MOST_MOVED`
+/// limits the sum in a run, in thousandths. Measured: hello-configure has 4,280 processes and took 13 % longer on two
+/// CPUs than on one: 0.25 ms for each process; zlib-configure with 121 processes took 18 % longer.
 const MOVED: u64 = 250_000;
 const MOST_MOVED: u64 = 250;
 /// The error of a forecast, in thousandths of its time, that is assumed if a server process (such as sccache's) works
@@ -631,8 +622,7 @@ fn unthrottled(recorded: u64, throttled: u64, replayed: u64) -> u64 {
     less.max(replayed.min(recorded))
 }
 
-/// The recorded time in ns, limited to at most [`MOST_OFF`] thousandths above or below the
-/// simulated time.
+/// The recorded time in ns, limited to the simulated time multiplied or divided by 1.3 ([`MOST_OFF`]).
 fn bounded(recorded: u64, replayed: u64) -> u64 {
     let longer = (1000 + MOST_OFF, 1000);
     let least = Done::times(replayed, (longer.1, longer.0));
@@ -648,8 +638,7 @@ fn used(facts: &BuildFacts<'_>, path: &CriticalPath) -> u64 {
     running.max().unwrap_or(1) as u64
 }
 
-/// Whether all CPU time of the recorded run was on one CPU, apart from the small part that
-/// [`STRAY`] allows.
+/// Whether all CPU time of the recorded run was on one CPU, apart from the small part that [`STRAY`] allows.
 fn is_on_one_cpu(facts: &BuildFacts<'_>) -> bool {
     let by_cpu = facts.on_cpus(|_| true);
     let all = by_cpu.values().copied().fold(0, u64::saturating_add);

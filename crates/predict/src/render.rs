@@ -11,17 +11,15 @@ use tr_text::style::Paint;
 use tr_text::table::{Cell, Table};
 use tr_text::units;
 
-/// The numbers of CPUs for which a forecast has table rows: the powers of two from 1 to
-/// [`MOST_CPUS`].
+/// The numbers of CPUs for which a forecast has table rows: the powers of two from 1 to [`MOST_CPUS`].
 pub(super) fn powers() -> impl Iterator<Item = u64> {
     (0..)
         .map(|exponent| 1u64 << exponent)
         .take_while(|cpus| *cpus <= MOST_CPUS)
 }
 
-/// The rows of a forecast's table, for 1 to [`MOST_CPUS`] CPUs. If the number of jobs can be
-/// changed and the user requests none, there are rows for several numbers of jobs, up to twice the
-/// CPUs.
+/// The rows of a forecast's table, for the numbers of CPUs by [`powers`]. If the number of jobs can be changed and the
+/// user requests none, there are rows for several numbers of jobs, up to twice the CPUs.
 pub(super) fn table(predictor: &Predictor, analysis: &Analysis) -> Vec<Row> {
     let all = powers().flat_map(|cpus| {
         // If the number of jobs is above twice the number of CPUs, more jobs only help jobs that wait. So the table has
@@ -54,8 +52,7 @@ pub(super) fn table(predictor: &Predictor, analysis: &Analysis) -> Vec<Row> {
         .collect()
 }
 
-/// The row of a forecast's table with the lowest price. Among equally cheap rows it is the fastest
-/// one.
+/// The row of a forecast's table with the lowest price. Among equally cheap rows it is the fastest one.
 pub(super) fn cheapest(rows: &[Row]) -> Option<Row> {
     let costs = rows.iter().filter_map(|row| Some((row.cost?, row)));
     let least = costs.min_by(|(a, row), (b, other)| {
@@ -65,8 +62,7 @@ pub(super) fn cheapest(rows: &[Row]) -> Option<Row> {
 }
 
 impl Row {
-    /// The sentence about a row of a forecast's table: its machine, its time and its price; `None`
-    /// without a price.
+    /// The sentence about a row of a forecast's table: its machine, its time and its price; `None` without a price.
     fn costs(&self) -> Option<String> {
         let jobs = self.jobs.map(|jobs| format!(" with {jobs} jobs"));
         Some(format!(

@@ -1,5 +1,4 @@
-//! Plans which test runs on which of several machines (shards), so that each machine has equally
-//! much to do.
+//! Plans which test runs on which of several machines (shards), so that each machine has equally much to do.
 
 mod cost;
 mod ids;
@@ -28,12 +27,11 @@ pub use lists::{Format, Unlisted};
 pub(super) use spread::by_cost;
 use windows::{Place, Work};
 
-/// A recorded or reported test, which is the smallest unit that a plan assigns to one of several
-/// machines.
+/// A recorded or reported test, which is the smallest unit that a plan assigns to one of several machines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Test {
-    /// The name with which a test runner can run this test alone, as far as it is known: a node id of pytest, or a name
-    /// in Go's package.
+    /// The name with which a test runner can run this test alone, as far as it is known: a node id of pytest, or the
+    /// name of a test in a Go package.
     pub id: String,
     /// The class that the report of the runner gives for the test: a package, a module or a file.
     pub class: String,
@@ -64,8 +62,7 @@ pub struct Tests {
 pub struct Plan {
     pub tests: Tests,
     pub format: Format,
-    /// The names and the costs of the units that the plan divides among machines: tests, or files
-    /// of tests.
+    /// The names and the costs of the units that the plan divides among machines: tests, or files of tests.
     units: Vec<(String, Cost)>,
     /// For each unit of the plan (a test or a file of tests), the number of the machine on which the unit runs, counted
     /// from 0.
@@ -73,20 +70,18 @@ pub struct Plan {
     pub shards: u64,
 }
 
-/// The sums of the costs of the tests that a plan assigns to one machine.
+/// The sums of the costs of the units (tests, or files of tests) that a plan assigns to one machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
     pub count: u64,
     pub cost: u64,
-    /// The CPU time in ns of the machine's tests or files of tests, as far as their CPU time is
-    /// known.
+    /// The CPU time in ns of the machine's tests or files of tests, as far as their CPU time is known.
     pub on_cpu: u64,
 }
 
 impl Tests {
-    /// The tests of the given JUnit reports, or else the tests that the recording has as build
-    /// steps and that contain no other test. The result is empty for a recording without a critical
-    /// path.
+    /// The tests of the given JUnit reports; without reports, the tests that the recording has as build steps and that
+    /// contain no other test. The result is empty for a recording without a critical path.
     pub fn new(recording: &Recording, reports: &[&Report]) -> Tests {
         let analysis = &recording.analysis;
         let Ok(path) = critical_path::of(analysis) else {
@@ -103,7 +98,7 @@ impl Tests {
         tests
     }
 
-    /// Gives tests whose length is not known the median cost of the other tests.
+    /// Gives tests whose length is not known the median cost of the other tests, or 1 ns if there are none.
     fn fill(&mut self) {
         let known = self
             .list
@@ -119,15 +114,14 @@ impl Tests {
         }
     }
 
-    /// The number of tests whose cost is known from this source (the recording, a report or the
-    /// median).
+    /// The number of tests whose cost is known from this source (the recording, a report or the median).
     pub fn count(&self, source: Source) -> u64 {
         let tests = self.list.iter();
         tests.filter(|test| test.cost.source == source).count() as u64
     }
 
-    /// The files of tests with their costs. The error value is the number of tests whose file is
-    /// not known.
+    /// The files of tests with their costs: the cost of the whole file or the sum of its tests, whichever is larger.
+    /// The error value is the number of tests whose file is not known.
     fn by_file(&self) -> Result<Vec<File>, usize> {
         let mut files: BTreeMap<&str, Cost> = BTreeMap::new();
         let mut nameless = 0;
@@ -193,8 +187,8 @@ impl Cost {
     }
 }
 
-/// The tests of a report while they are collected. The costs of tests with the same id in the same
-/// class and file are added, because they are several runs of one test.
+/// The tests of a report while they are collected. The costs of tests with the same id in the same class and file are
+/// added, because they are several runs of one test.
 #[derive(Default)]
 struct Merged {
     list: Vec<Test>,
@@ -241,16 +235,16 @@ fn of_steps(costs: &Costs<'_>) -> Tests {
     }
 }
 
-/// The tests of the runner's JUnit reports, with their costs. A test inside another one, such as
-/// Go's `TestA/x`, runs together with the outer one and is not listed.
+/// The tests of the runner's JUnit reports, with their costs. A test inside another one, such as Go's `TestA/x`, runs
+/// together with the outer one and is not listed.
 fn of_reports(costs: &Costs<'_>, reports: &[&Report]) -> Tests {
     let suites = || reports.iter().flat_map(|report| &report.suites);
     let mut cases = CaseSteps::new(costs.steps, suites());
     let nodes = ids::Nodes::new(costs.steps);
     let mut tests = Merged::default();
     let mut files: BTreeMap<String, Cost> = BTreeMap::new();
-    // `tested` is the span of time in which the tests of all reports ran. Each runner process does some work before its
-    // first test. `before_tests` is the longest such work, in ns.
+    // `tested` is the span of time in which the tests of all reports ran. Each runner process does some work before
+    // its first test. `before_tests` is the largest sum, in ns, of such work of the processes of one report.
     let mut tested: Option<(u64, u64)> = None;
     let mut before_tests = 0;
     for report in reports {
@@ -336,8 +330,7 @@ fn only_file(suite: &Suite) -> Option<String> {
         .then_some(file)
 }
 
-/// The cost of a test from its recorded work, or else from the given estimate, which is based on
-/// its reported length.
+/// The cost of a test from its recorded work, or else from the given estimate, which is based on its reported length.
 fn of_case(costs: &Costs<'_>, at: Option<StepIx>, estimate: Option<Cost>) -> Cost {
     let recorded = at.and_then(|at| costs.recorded(at));
     recorded.or(estimate).unwrap_or(Cost {
@@ -352,14 +345,13 @@ fn of_case(costs: &Costs<'_>, at: Option<StepIx>, estimate: Option<Cost>) -> Cos
 struct PlacedSuite<'a> {
     suite: &'a Suite,
     at: Option<StepIx>,
-    /// The CPU time and waits of the build while this suite of tests ran, divided into tests and
-    /// the rest.
+    /// The CPU time and waits of the build while this suite of tests ran, divided into tests and the rest.
     work: Option<Work>,
 }
 
 impl PlacedSuite<'_> {
-    /// The cost of a whole suite of tests: from its recorded step, else from the build's work while
-    /// it ran, else from its length in the report.
+    /// The cost of a whole suite of tests: from its recorded step, else from the build's work while it ran, else from
+    /// its length in the report.
     fn cost(&self, costs: &Costs<'_>, at_once: u64) -> Option<Cost> {
         let length = self.suite.attributes.length.map(i64::unsigned_abs);
         let recorded = self.at.and_then(|at| costs.recorded(at));
@@ -377,8 +369,8 @@ impl PlacedSuite<'_> {
 }
 
 impl Plan {
-    /// Divides tests among machines so that all machines have nearly the same cost, and each machine has an equal part
-    /// of the tests that are alike.
+    /// Divides tests among machines so that all machines have nearly the same cost. If the format allows it, each
+    /// machine also has an equal part of the tests that are alike.
     ///
     /// # Errors
     /// There are fewer than two tests, or the format lists files and the files of some tests are not known.
@@ -411,7 +403,7 @@ impl Plan {
         })
     }
 
-    /// The sums of the costs of the tests that the plan assigns to each machine.
+    /// For each machine, the sums of the costs of the units that the plan assigns to it.
     pub fn sums(&self) -> Vec<Sums> {
         let mut sums = vec![Sums::default(); usize::try_from(self.shards).unwrap_or(0)];
         for ((_, cost), part) in self.units.iter().zip(&self.parts) {
@@ -483,7 +475,7 @@ impl Plan {
         let longest = self.units.iter().max_by_key(|(_, cost)| cost.ns);
         if let Some((name, cost)) = longest.filter(|(_, cost)| cost.ns > all / self.shards) {
             // The machine with the costliest test needs `cost` ns. If the other machines share all other tests evenly,
-            // they need only `others` ns.
+            // each of them needs only `others` ns.
             let others = (all - cost.ns) / (self.shards - 1).max(1);
             let (cost, apart) = (units::time(cost.ns), units::time(cost.ns - others));
             let words =

@@ -14,8 +14,7 @@ use tr_text::phrase::Phrase;
 /// A slot: one process of the build, to which the corresponding processes of several runs are matched.
 #[derive(Clone, Debug)]
 pub struct Slot {
-    /// The index of the slot of this process's parent; `None` for a root. A slot is one process of the build, matched
-    /// across all runs.
+    /// The index of the slot of this process's parent in the first run that has the process; `None` for a root.
     pub parent: Option<usize>,
     /// The name of the program of this slot's process (one process matched across all runs), from the last run that has
     /// the process.
@@ -51,8 +50,8 @@ impl Slot {
     }
 }
 
-/// Matches the processes of all runs with each other, and returns a slot for each process of the build. Parents come
-/// before their children, unless a later run has another tree of processes.
+/// Matches the processes of all runs with each other, and returns a slot for each process of the build. The slot of a
+/// process comes after the slot of its parent ([`Slot::parent`]).
 pub fn align(runs: &[&Run]) -> Vec<Slot> {
     let mut slots: Vec<Slot> = Vec::new();
     for (number, run) in runs.iter().enumerate() {
@@ -165,7 +164,7 @@ fn find(slots: &[Slot], run: &Run) -> Vec<Option<usize>> {
             anywhere.entry((way, key)).or_default().push_back(place);
         }
     }
-    // Parents are matched before their children, because the match of a child is searched below that of its parent.
+    // Parents come first, because the match of a child is searched among the children of its parent's match.
     let generations = generations(search.processes);
     for generation in &generations {
         for way in 0..WAYS {
@@ -174,8 +173,8 @@ fn find(slots: &[Slot], run: &Run) -> Vec<Option<usize>> {
                 else {
                     continue;
                 };
-                // The parent of this process has no match so far. So there is no match among whose children this
-                // process could be searched.
+                // If the parent of this process has no match so far, there is no match whose children could be
+                // searched for this process.
                 let Some(parent) = search.place_of_parent(process) else {
                     continue;
                 };
@@ -200,8 +199,8 @@ fn find(slots: &[Slot], run: &Run) -> Vec<Option<usize>> {
     search.found
 }
 
-/// Matches the process of a program that has only one process in this run, and only one in the earlier runs. Its
-/// arguments and its parent may differ. For example, the only `make` now runs under a wrapper.
+/// Matches the only process of a program in this run with the only one in the earlier runs, if neither has a match.
+/// Their arguments and parents may differ. For example, the only `make` now runs under a wrapper.
 fn only_one(search: &mut Search<'_>, slots: &[Slot]) {
     fn single<'a>(
         all: impl Iterator<Item = &'a ProgramName>,
@@ -222,9 +221,9 @@ fn only_one(search: &mut Search<'_>, slots: &[Slot]) {
     }
 }
 
-/// Matches the children of one parent that run the same program, in the order of their start. Their number in this run
-/// must equal their number in the earlier runs, and none of these processes may have a match so far. The arguments of
-/// two matched processes may differ (`sleep 1` and `sleep 2`; COMMAND itself).
+/// Matches the children of one parent that run the same program, in the order of their start. There must be as many of
+/// them in this run as in the earlier runs, and none of them may have a match so far. The arguments of two matched
+/// processes may differ (`sleep 1` and `sleep 2`; COMMAND itself).
 fn all_of_program(
     search: &mut Search<'_>,
     there: &HashMap<(Option<usize>, &ProgramName), Vec<usize>>,

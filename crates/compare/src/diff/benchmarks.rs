@@ -78,7 +78,7 @@ impl Measured {
     }
 }
 
-/// A figure of the whole build or of one of its steps, and the name of the chart in which the service shows it.
+/// A figure of the whole build or of one of its steps, with the command line or the step as its name.
 struct Row {
     name: String,
     measure: Measure,

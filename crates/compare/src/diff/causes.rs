@@ -25,8 +25,8 @@ named! {
     pub enum DifferenceCause {
         /// The build's own tasks need more CPU time than before, or less.
         Work = "work", "CPU time of its own";
-        /// The build's own tasks need as much CPU time as before, but a larger or a smaller part of their work runs at
-        /// the same time.
+        /// The CPU time of the build's own tasks does not explain the difference, but a larger or a smaller part of
+        /// their work runs at the same time.
         Order = "order", "work that runs one after the other";
         Others = "others", "other tasks";
         Quota = "quota", "the CPU quota";
@@ -46,11 +46,11 @@ named! {
 #[serde(rename_all = "snake_case")]
 pub enum Whose {
     Build,
-    /// The difference is due to the runner: other tasks on its CPUs, its disk or its network.
+    /// The difference is due to the runner, for example to other tasks on its CPUs, or to its disk or network.
     Machine,
     Both,
-    /// The difference cannot be attributed to a party: either the build needs more CPU time for a reason that may not
-    /// be its own work ([`Doubt`]), or the build waits longer for tasks that may be its own servers.
+    /// The difference cannot be attributed to a party. For example, the CPU time differs for a reason that may not be
+    /// the build's own work ([`Doubt`]), or the build waits longer for tasks that may be its own servers.
     Unclear,
 }
 
@@ -81,10 +81,11 @@ impl Doubt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
     pub cause: DifferenceCause,
-    /// The part of the wall time's difference that has this cause, in ns; positive if the new build is slower.
+    /// The part of the wall time's difference that has this cause, in ns; positive if this part is longer in the new
+    /// build.
     pub ns: i128,
-    /// For waits: whether the build waits as often as before, so that only the lengths of the waits differ. For waits
-    /// for memory: whether the build's processes use no more memory than before. False for other causes.
+    /// For waits: whether they are about as many as before and move about as many bytes, so that only their lengths
+    /// differ. For waits for memory: whether the processes use about as much memory as before. False for other causes.
     pub as_many: bool,
     /// The party to which this part of the difference is attributed: `Build`, `Machine` or `Unclear`.
     pub whose: Whose,
@@ -96,14 +97,15 @@ pub struct Causes {
     /// For each part of the wall time, its difference between the base and the new runs; empty if too few runs know
     /// their parts.
     pub parts: Vec<(WallPart, Difference)>,
-    /// The difference of the simulated time that each build would take if it had its CPUs for itself.
+    /// The difference of the simulated time that each build would take with its CPUs for itself; `None` if too few
+    /// runs know it.
     pub alone: Option<Difference>,
     /// The difference of the CPU time of all tasks of the builds, without time that a hypervisor took; `None` if too
     /// few runs know it.
     pub work: Option<Difference>,
     /// The causes of the difference of the wall time, the cause with the largest part first.
     pub shares: Vec<Share>,
-    /// Parts of the build's own time that changed in the other direction than the wall time, the largest first. For
+    /// Causes in the build's own time that changed in the other direction than the wall time, the largest first. For
     /// example, the build itself became slower, but the wall time fell because other tasks used the CPUs less.
     pub against: Vec<Share>,
     /// The names of tasks outside of the build that had a CPU while the build waited for it. With each name: how this
@@ -116,16 +118,16 @@ pub struct Causes {
     pub cpus: Option<Doubt>,
 }
 
-/// Three limits for the size of a cause, each as the divisor of a time: a part of the difference below a limit is no
-/// cause, because no reader would act on such a part. `OF_DIFFERENCE`: a fifth of the wall time's difference. `OF_OWN`:
-/// a twentieth of the time that the build takes on CPUs of its own (for CPU time without a known spread it is a fifth).
-/// `OF_WALL`, for wall times that do not differ: a twentieth of the wall time. The divisors are guesses; `diff.py`
-/// plants differences and judges the rule that uses the divisors.
+/// Three limits, each as the divisor of a time. A part of the difference below both `OF_DIFFERENCE` and `OF_OWN` is no
+/// cause, because no reader would act on it: a fifth of the wall time's difference, and a twentieth of the time that
+/// the build takes on CPUs of its own (for CPU time without a known spread, a fifth). `OF_WALL`: lost CPU time below a
+/// twentieth of the wall time raises no doubt. The divisors are guesses; `diff.py` plants differences and judges the
+/// rule that uses them.
 const OF_DIFFERENCE: u128 = 5;
 const OF_OWN: u128 = 20;
 const OF_WALL: u128 = 20;
-/// The most CPU time that equal work takes when other tasks share cores and caches with it, as a ratio: 7/5. With this
-/// limit, `diff.py` never attributes to the build a growth of CPU time that two spinning tasks cause.
+/// The most CPU time of equal work when other tasks share cores and caches with it, as a multiple of its CPU time
+/// alone: 7/5. Measured by `diff.py`: with this limit, no growth by two spinning tasks is attributed to the build.
 const SHARED: Ratio = Ratio {
     factor: 7,
     divisor: 5,
@@ -135,11 +137,11 @@ const MODELS: Ratio = Ratio {
     factor: 2,
     divisor: 1,
 };
-/// The least difference between the two sides in the CPU time that tasks outside of the build have, in thousandths of
-/// the time of all CPUs: a tenth. A guess; `diff.py` judges the rule that uses this number on planted differences.
+/// The least difference between the sides in the CPU time of tasks outside of the build, in thousandths of the time of
+/// all CPUs, that can change the build's CPU time: a tenth. A guess; `diff.py` judges it on planted differences.
 const MORE: i128 = 100;
 
-/// A fraction of two integers, for limits on how much larger one side of a comparison may be.
+/// A fraction of two integers, as a limit for the ratio of the larger to the smaller side of a comparison.
 #[derive(Clone, Copy, Debug)]
 struct Ratio {
     factor: u128,
@@ -189,7 +191,7 @@ pub fn set_aside(base: &mut [Run], new: &mut [Run]) -> Vec<String> {
     said
 }
 
-/// The time that tasks outside of the build had on the machine's CPUs, in thousandths of the time of all CPUs.
+/// The CPU time of tasks outside of the build, in thousandths of the time of all CPUs of the machine.
 fn others(run: &Run) -> Option<u64> {
     let others = run.machine.load(Load::Others)?;
     let all = run
@@ -245,9 +247,10 @@ impl Causes {
         parts.find(|(it, _)| *it == part).map(|(_, judged)| judged)
     }
 
-    /// Finds the causes of the difference. A cause is a part of the wall time that differs beyond the spread of the
-    /// runs and is large enough. If the wall time differs, the first list has the causes that changed in its direction,
-    /// and the second list has parts of the build's own time that changed in the opposite direction.
+    /// Finds the causes of the difference. A cause is a part of the wall time whose difference is large enough and not
+    /// known to be within the spread of the runs. If the wall time differs, the first list has the causes that changed
+    /// in its direction, and the second list has causes in the build's own time that changed in the opposite
+    /// direction. Otherwise the first list has all causes.
     fn shares(&self, sides: Sides<'_>, wall: &Difference) -> (Vec<Share>, Vec<Share>) {
         let differs = wall.verdict != SpreadVerdict::Inside;
         let known = wall.verdict != SpreadVerdict::Unknown;
@@ -260,17 +263,17 @@ impl Causes {
             // difference.
             let of_wall = differs && size >= least && is_with(share);
             let of_own = match share.cause {
-                // Other tasks, a quota or a hypervisor only lengthen the wall time. If it does not differ, they explain
-                // nothing.
+                // Other tasks, a quota or a hypervisor lengthen only the wall time, and not the build's own time. So
+                // they are causes only by `of_wall`.
                 DifferenceCause::Others | DifferenceCause::Quota | DifferenceCause::Hypervisor => {
                     false
                 }
-                // If there is a doubt, something other than the build's work may explain the CPU time, and so the wall
-                // time. Then the CPU time is a cause only if the wall times do not differ.
+                // If there is a doubt, something other than the build's work may explain the CPU time. Then a CPU time
+                // of any size counts if the wall times do not differ; if they differ, it counts only by `of_wall`.
                 DifferenceCause::Work if self.doubt.is_some() => !differs,
                 _ if known => size * OF_OWN >= u128::from(alone),
-                // The spread of the runs is not known, so a small growth of CPU time may be due to shared caches. A
-                // growth by more than shared caches can cause is due to the build itself.
+                // The spread of the runs is not known, so a small difference of CPU time may be due to shared caches.
+                // So only a difference of at least a fifth of the build's own time counts.
                 DifferenceCause::Work => size * OF_DIFFERENCE >= u128::from(alone),
                 _ => false,
             };
@@ -291,8 +294,9 @@ impl Causes {
         all.into_iter().partition(is_with)
     }
 
-    /// The part of the wall time's difference that is due to the build's own work: to the amount of its CPU time, or to
-    /// how much of the work runs at once. `waited` is the part in ns that is due to waits and to other tasks.
+    /// The part of the wall time's difference that is due to the build's own work: to the amount of its CPU time, or
+    /// to how much of the work runs at once. `waited` is the part in ns of waits for anything but a CPU, of the time
+    /// around COMMAND, and of unknown time.
     fn run(&self, sides: Sides<'_>, waited: i128) -> Option<Share> {
         let run = sides.judge(|run| Some(run.parts.as_ref()?.times.sum(WallPart::is_run)))?;
         let differs = |judged: &&Difference| judged.is_noticeable();
@@ -318,8 +322,8 @@ impl Causes {
             if let Some(most) = by.max_by_key(|ns| ns.abs()) {
                 return Some(share(DifferenceCause::Work, most));
             }
-            // The build became longer with less CPU time, or shorter with more. So the cause is another order of the
-            // work, and not the amount of work.
+            // No time along the path is known to have changed in the direction of the CPU time. So the cause is
+            // another order of the work, and not the amount of work.
         }
         let against = |alone: &i128| run.is_some_and(|run| !with(alone, run));
         alone
@@ -328,9 +332,9 @@ impl Causes {
     }
 
     /// Whether two builds do about equal work, so that their CPU time does not explain the difference `alone`: the
-    /// difference in ns between the times that the two builds would take with CPUs for themselves. The work is about
-    /// equal if the CPU time is known, and its difference is less than `alone`, or less than a twentieth of the CPU
-    /// time, or in the other direction.
+    /// difference in ns between the times that the two builds would take with CPUs for themselves. The CPU time must
+    /// be known, and its difference must be one of three: smaller than `alone`, smaller than a twentieth of the CPU
+    /// time, or in the other direction than `alone`.
     fn is_equal_work(&self, alone: i128) -> bool {
         self.work.as_ref().is_some_and(|work| {
             let more = work.difference();
@@ -376,9 +380,9 @@ impl Causes {
         })
     }
 
-    /// Whether tasks outside of the build can explain the change of the build's CPU time. They can if their time and
-    /// the build's both grew or both fell, and the build's CPU time changed by no more than shared cores and caches can
-    /// cause.
+    /// Whether tasks outside of the build, a quota or a hypervisor can explain the change of the build's CPU time.
+    /// They can if their time and the build's both grew or both fell, and the build's CPU time changed by no more than
+    /// shared cores and caches can cause.
     fn beside(&self, sides: Sides<'_>, changed: i128) -> bool {
         let Some(work) = self.work.as_ref() else {
             return false;
@@ -417,8 +421,7 @@ impl Causes {
         }
     }
 
-    /// Whether the base and the new runs were recorded on different CPU models, and the models can cause the difference
-    /// of the CPU time.
+    /// Whether the two sides have no CPU model in common, and the models can cause the difference of the CPU time.
     fn model(&self, sides: Sides<'_>, changed: i128) -> bool {
         let known = sides.runs().all(|run| !run.cpu.is_empty());
         let one = |run: &Run| sides.new.iter().any(|other| other.cpu == run.cpu);
@@ -426,7 +429,7 @@ impl Causes {
         apart && self.is_alike(MODELS, changed)
     }
 
-    /// The party to which the whole difference between the builds is attributed; `None` if no cause stands out.
+    /// The party to which the whole difference between the builds is attributed; `None` if no cause was found.
     pub fn whose(&self) -> Option<Whose> {
         self.whose_of(&self.shares.iter().collect::<Vec<_>>())
     }

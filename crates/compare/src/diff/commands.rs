@@ -4,7 +4,7 @@ use super::run::Run;
 use super::Diff;
 use tr_text::units;
 
-/// The width in columns to which each command line is shortened in a warning.
+/// The largest width in columns of a command line in a warning. Longer command lines are shortened.
 const SHOWN: usize = 60;
 
 /// The command lines of the runs on one side of a comparison as text; several if the runs are of different

@@ -75,14 +75,14 @@ impl Diff {
             .map(|(_, judged)| judged)
     }
 
-    /// The differences of processes that are of one kind (slower, faster, new or gone). Processes that only wait
-    /// for their children are left out.
+    /// The differences of processes that are of one kind (slower, faster, new or gone). Processes that mostly wait for
+    /// their children are left out.
     pub(super) fn of_kind(&self, kind: ChangeKind) -> impl Iterator<Item = &Change> {
         let all = self.changes.iter();
         all.filter(move |change| change.kind == kind && !change.through)
     }
 
-    /// The sentence that no process and no figure differs between the builds; `None` if something differs.
+    /// The sentence that no figure differs, and no process by enough to be shown; `None` if there is a difference.
     pub(super) fn unchanged(&self) -> Option<String> {
         let differs = |(_, judged): &(Figure, Difference)| judged.difference() != 0;
         let same = self.changes.is_empty() && !self.whole.iter().any(differs);

@@ -105,8 +105,8 @@ pub(super) fn sentence(diff: &Diff) -> Phrase {
     })
 }
 
-/// A clause which says that the build's own time changed in the opposite direction of the wall time, with the causes;
-/// `None` if the build's own time did not change so. The wall time alone would hide a slower build on a quieter
+/// A clause which says that the build's own time changed in the opposite direction of the wall time, with the largest
+/// cause; `None` without such a change beyond the spread. The wall time alone would hide a slower build on a quieter
 /// machine.
 fn against(diff: &Diff) -> Option<String> {
     let (alone, first) = (diff.causes.alone.as_ref()?, diff.causes.against.first()?);
@@ -120,7 +120,7 @@ fn against(diff: &Diff) -> Option<String> {
     })
 }
 
-/// The conclusion for two builds whose wall times do not differ. It mentions other figures that do differ.
+/// The conclusion if the wall times differ by no more than the spread. It mentions the figures that differ by more.
 fn same_wall(diff: &Diff, wall: &Difference, inside: Option<String>) -> String {
     let but = besides(diff);
     let but = if but.is_empty() {
@@ -251,8 +251,8 @@ fn doubt_of(diff: &Diff, share: &Share) -> String {
     doubt.map_or(String::new(), Doubt::words)
 }
 
-/// A clause about the process whose wall time changed most. COMMAND itself is left out, because its time is that
-/// of the whole run.
+/// A clause about the process whose wall time grew most (`kind` is `Slower`) or fell most. COMMAND itself is left out,
+/// because its time is that of the whole run, and so are processes that mostly wait for their children.
 fn most(diff: &Diff, kind: ChangeKind) -> Phrase {
     let several = diff.matched > 1;
     let only = match kind {
@@ -278,7 +278,7 @@ fn most(diff: &Diff, kind: ChangeKind) -> Phrase {
 }
 
 /// The sentence that explains the difference between two builds: the causes, each with its part of the difference, and
-/// the builds' CPU time. `None` if the wall times do not differ or no cause is known.
+/// the builds' CPU time. `None` if the wall times do not differ, or if no cause or no CPU time is known.
 pub(super) fn explanation(diff: &Diff) -> Option<String> {
     let wall = diff.whole(Figure::Wall)?;
     if ends::defect(diff).is_some() || wall.verdict == SpreadVerdict::Inside {
@@ -338,8 +338,8 @@ fn words_of(diff: &Diff, share: &Share) -> String {
     format!("{} {by}{details}", share.cause.title())
 }
 
-/// Names the tasks outside of the build that explain most of a difference. `ns` is the difference between the two sides
-/// in the time for which such tasks had CPUs. Each name has its part of the difference.
+/// Names up to three tasks outside of the build, each with its part of the difference: at least a tenth. `ns` is the
+/// difference between the two sides in the time for which such tasks had CPUs.
 fn others(diff: &Diff, ns: i128) -> Vec<String> {
     const SHOWN: usize = 3;
     let names = diff.causes.names.iter();

@@ -23,15 +23,15 @@ fn least(demand: Demand, least_ns: u64) -> u64 {
     }
 }
 
-/// Whether a demand of the builds (such as bytes read) differs by a twentieth or more, and by the least
-/// amount that is shown. For demands that are times, this amount is `least_ns`.
+/// Whether a demand of the builds (such as bytes read) differs by a twentieth or more, by the least amount that is
+/// shown, and beyond the spread. For demands that are times, this amount is `least_ns`.
 pub fn differs(demand: Demand, judged: &Difference, least_ns: u64) -> bool {
     let size = judged.difference().unsigned_abs();
     size >= u128::from(least(demand, least_ns)) && judged.is_noticeable()
 }
 
-/// The demands of the builds on disks, the network and memory that differ between the sides. Demands
-/// that are times have to differ by `least` ns or more.
+/// The demands of the builds on disks, the network and memory that differ between the sides. Demands that are times
+/// have to differ by `least` ns or more.
 pub fn changes(sides: Sides<'_>, least: u64) -> Vec<(Demand, Difference)> {
     let all = Demand::ALL.into_iter().filter_map(|demand| {
         let judged = sides.judge(|run| run.demands.get(&demand).copied())?;

@@ -30,7 +30,7 @@ pub struct PartialRun<'d> {
 /// The reason why the times of a run are not those of a whole build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunDefect<'d> {
-    /// The build failed: the raw `wait` status of its command.
+    /// The build failed. `status` is the raw `wait` status of its command.
     Failed {
         file: &'d str,
         status: u32,
@@ -49,7 +49,7 @@ pub struct FailedBuilds {
     pub statuses: Vec<u32>,
 }
 
-/// The sides of a comparison whose builds failed, the new side first. At least one failed.
+/// The sides of a comparison with failed builds, the new side first; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure(pub Vec<FailedBuilds>);
 
@@ -74,8 +74,8 @@ impl Run {
         })
     }
 
-    /// Whether the build of this run failed: COMMAND ended with a status other than 0. A run whose end is unknown
-    /// has not failed.
+    /// Whether the build of this run failed: COMMAND ended with a status other than 0. A run whose end is unknown has
+    /// not failed.
     pub fn failed(&self) -> bool {
         exit::failed(self.status)
     }
@@ -92,8 +92,8 @@ impl Run {
     }
 }
 
-/// Divides the runs of the base into those to compare and those to leave out. The failed runs are left out if any
-/// other run did not fail.
+/// Divides the runs of the base into those to compare and those to leave out. The failed runs are left out if at least
+/// one run of the base did not fail.
 pub(super) fn sorted_out(base: Vec<Run>) -> (Vec<Run>, Vec<Run>) {
     if base.iter().all(Run::failed) {
         return (base, Vec::new());
@@ -112,8 +112,8 @@ fn failed_builds(side: BuildSide, runs: &[Run]) -> Option<FailedBuilds> {
     })
 }
 
-/// The first partial recording of a comparison, first among the new ones; `None` if all recordings are whole. The times
-/// of a partial recording are only lower bounds.
+/// The first partial recording of a comparison; the new recordings are searched before those of the base. `None` if
+/// all recordings are whole. The times of a partial recording are only lower bounds.
 fn partial(diff: &Diff) -> Option<(BuildSide, PartialRun<'_>)> {
     let sides = [(BuildSide::New, &diff.new), (BuildSide::Base, &diff.base)];
     let mut found = sides

@@ -31,8 +31,8 @@ pub(super) fn stack_warnings(diff: &Diff) -> Vec<String> {
     said
 }
 
-/// The function with the largest growth of CPU time in a program that became slower, to name it as an
-/// explanation.
+/// The function whose own CPU time grew most in a program, to explain the growth of the program's CPU time; `None` if
+/// the program's CPU time did not grow.
 pub(super) fn grown<'a>(diff: &'a Diff, program: &ProgramChange) -> Option<&'a FunctionChange> {
     let mut all = diff.functions.iter().flatten();
     all.find(|function| {
@@ -47,7 +47,7 @@ pub(super) fn grown<'a>(diff: &'a Diff, program: &ProgramChange) -> Option<&'a F
 /// runs. flamegraph.pl and inferno read this form, and difffolded.pl writes it.
 ///
 /// # Errors
-/// The name of the file of a run that has no stacks.
+/// A text with the file name of a run that has no stacks.
 pub fn folded(diff: &Diff) -> Result<String, String> {
     let mut runs = diff.runs();
     let Some(stacks) = ProfilePair::new([&diff.base, &diff.new]) else {

@@ -37,8 +37,7 @@ struct Graph<'a> {
     periods: [u64; 2],
 }
 
-/// Adds the differential flame graph to the page of `tr diff`, if both sides of the comparison have stack
-/// samples.
+/// Adds the differential flame graph to the page of `tr diff`, if all runs of both sides have stacks.
 pub(super) fn flame_card(diff: &Diff, out: &mut String) {
     let sides = [&diff.base, &diff.new];
     let Some(both) = ProfilePair::new(sides.map(Vec::as_slice)) else {

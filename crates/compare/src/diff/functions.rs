@@ -27,8 +27,8 @@ pub struct SampledDifference {
     /// The function's time in the base and in the new runs in ns, as the number of its samples times the sampling
     /// interval.
     pub time: Difference,
-    /// The largest difference in ns between a function's times in the base and in the new runs that the randomness of
-    /// sampling can explain.
+    /// Three standard deviations of the difference in ns between the function's times in the base and in the new runs:
+    /// the randomness of sampling may explain a difference up to this one.
     pub noise: u64,
 }
 
@@ -36,7 +36,7 @@ impl SampledDifference {
     /// Makes a comparison of two sampled times. `periods` are the sampling intervals of both sides in ns, which
     /// determine how much of the difference may be chance.
     pub fn new(time: Difference, periods: [u64; 2]) -> SampledDifference {
-        // A time of n samples with the period p is n × p, and it varies by √n × p.
+        // A time of n samples with the period p is n × p, and its standard deviation is √n × p.
         let [base, new] = periods.map(|period| period as f64);
         let variance = time.base as f64 * base + time.new as f64 * new;
         SampledDifference {

@@ -1,7 +1,7 @@
-//! The gate of `--fail-over`, which decides whether a build has become too slow. The gate judges the build's own time,
-//! which is the time that the build takes on CPUs that it has for itself. Other tasks lengthen and scatter the wall
-//! time, so that the growth of a slower build can be hidden in the spread of the wall times. The gate only reports the
-//! growth of the wall time.
+//! The gate of `--fail-over`, which decides whether a build has become too slow. In place of the wall time, the gate
+//! judges the build's own time, if it can: the time that the build takes on CPUs that it has for itself. Other tasks
+//! lengthen and scatter the wall time, so that the growth of a slower build can be hidden in the spread of the wall
+//! times. The gate then only reports the growth of the wall time.
 
 use super::causes::{DifferenceCause, Doubt, Share, Whose};
 use super::run::{Figure, Run};
@@ -21,8 +21,8 @@ pub struct Gate {
     /// Whether the growth of the figure that the gate judges is no larger than differences between runs of the same
     /// build.
     inside: bool,
-    /// The growth in percent of the figure that the gate judges, without the part that is attributed to the runner (the
-    /// CI machine); `None` if no part of the growth is attributed to the runner.
+    /// The growth in percent of the figure that the gate judges, without the part that is attributed to the runner
+    /// (the CI machine); `None` unless the growth is attributed both to the build and to the runner.
     pub(super) own: Option<f64>,
     /// Whether the whole growth of the figure that the gate judges is attributed to the runner (the CI machine), so
     /// that the build passes.

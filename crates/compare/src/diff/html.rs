@@ -103,7 +103,7 @@ fn runs(runs: &[Run], middle: Option<&Run>) -> String {
     shown.collect::<Vec<_>>().join(" · ")
 }
 
-/// The name of a run's recording in HTML, as a link to the run's page if its address is known.
+/// The name of a run's recording in HTML, as a link to the run's report or recording if the address is known.
 fn linked(run: &Run) -> String {
     let name = html(&run.file);
     match &run.link {

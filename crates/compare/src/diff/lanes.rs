@@ -10,11 +10,11 @@ use tr_text::escape::html;
 use tr_text::pictures;
 use tr_text::units;
 
-/// The number of colours by which programs are distinguished in the timelines of `tr diff`. The last colour is for all
-/// other programs.
+/// The number of colours for single programs in the timelines of `tr diff`. All other programs share one further
+/// colour.
 const COLORS: usize = 8;
 /// A divisor of the time axis: a bar shorter than one five-hundredth of the axis (two pixels of a page) is merged with
-/// its short neighbours.
+/// its short neighbours in a lane, and left out of the row of the critical path.
 const SHORT: u64 = 500;
 /// A divisor of the time axis: a bar has a name only if it is at least one fortieth as long as the axis, because a
 /// shorter bar of the page has too little room for a name.
@@ -67,8 +67,8 @@ pub(super) struct Axis<'a> {
 }
 
 impl<'a> Axis<'a> {
-    /// Makes the axis of both runs' timelines, as long as the longer run. The programs whose bars have the longest time
-    /// in sum get colours of their own.
+    /// Makes the axis of both runs' timelines, which ends with the last bar of both runs. The programs whose bars have
+    /// the longest time in sum get colours of their own.
     pub fn new(runs: [&'a Run; 2]) -> Axis<'a> {
         let bars = || {
             let runs = runs.into_iter();
@@ -90,7 +90,7 @@ impl<'a> Axis<'a> {
         }
     }
 
-    /// Writes the legend of the programs' colours. All programs without a colour of their own stand at its end.
+    /// Writes the legend of the programs' colours, with one entry at its end for all other programs.
     pub fn legend(&self, out: &mut String) {
         let mut programs: Vec<(usize, &ProgramName)> = self
             .ranks
@@ -120,7 +120,7 @@ impl<'a> Axis<'a> {
         ns.saturating_mul(SHORT) < self.whole
     }
 
-    /// Draws a bar of a timeline with its process's name, which is cut at the end of the bar.
+    /// Draws a bar of a timeline with its process's name, which is cut at the end of the bar. A short bar has no name.
     fn bar(&self, out: &mut String, bar: &Drawn<'_>, top: usize, height: usize) {
         let length = bar.to.saturating_sub(bar.from);
         let rank = self.ranks.get(&bar.first.program);
@@ -148,7 +148,7 @@ impl<'a> Axis<'a> {
         );
     }
 
-    /// Draws the critical path of a compared run as a single row of bars.
+    /// Draws the critical path of a compared run as a single row of bars, without the short ones.
     pub fn path(&self, out: &mut String, name: &str, run: &Run) {
         let _ = write!(
             out,
@@ -181,8 +181,8 @@ impl<'a> Axis<'a> {
         left_out
     }
 
-    /// Distributes bars, which are in the order of their beginning, among lanes in which they do not
-    /// overlap. Returns the lanes, and the number of bars for which there was none.
+    /// Distributes bars, which are in the order of their beginning, among lanes in which they do not overlap, and
+    /// merges short neighbours. Returns the lanes, and the number of bars for which there was none.
     fn pack<'b>(&self, bars: &'b [Bar]) -> (Vec<Vec<Drawn<'b>>>, usize) {
         let mut lanes: Vec<Vec<Drawn<'b>>> = Vec::new();
         let mut left_out = 0;
@@ -223,7 +223,7 @@ impl<'a> Axis<'a> {
     }
 }
 
-/// The SVG of the strip at the lower edge of a timeline's bar that shows how its time divides into states.
+/// The SVG of the strip at the lower edge of a timeline's bar. It divides the bar's width by the time in each state.
 fn strip(states: &[u64; 5], height: usize) -> String {
     let whole = states.iter().fold(0u64, |sum, ns| sum.saturating_add(*ns));
     let mut out = String::new();

@@ -18,7 +18,7 @@ pub struct CallChange {
 }
 
 /// The figures of the machine's load, such as the CPU time of other tasks, that differ between the sides by at least a
-/// twentieth of the wall time.
+/// twentieth of the wall time and beyond the spread.
 pub fn loads_of(sides: Sides<'_>) -> Vec<(Load, Difference)> {
     let wall = sides.judge(|run| run.figures.get(Figure::Wall));
     let wall = wall.map_or(u64::MAX, |wall| wall.most());

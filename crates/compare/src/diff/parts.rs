@@ -1,8 +1,8 @@
 //! Divides a run's wall time into parts, along its critical path.
 //!
 //! The segments of the path add up to the time from COMMAND's exec to its end. Each wait for a CPU on the path is
-//! divided by the tasks that had this CPU during the wait. So the time that other tasks took is a separate part. The
-//! run is also simulated with CPUs for itself, where other tasks take no time.
+//! divided among the tasks that had this CPU during the wait. So the time that other tasks took is a separate part.
+//! The run is also simulated with CPUs for itself, where other tasks take no time.
 
 use std::collections::BTreeMap;
 
@@ -24,14 +24,14 @@ use tr_programs::program_name::ProgramName;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
     pub times: PartTimes,
-    /// For each part of the wall time, the number of waits on the critical path that belong to it.
+    /// For each part of the wall time except waits for a CPU, the number of the critical path's segments in it.
     pub waits: BTreeMap<WallPart, u64>,
-    /// The number of waits for the network on the critical path that may be for servers on this machine.
+    /// The time in ns of the waits for the network on the critical path that may be for servers on this machine.
     pub near: u64,
     /// The names of the tasks outside of the build that had CPUs for which the critical path waited. With each name:
     /// the time in ns for which the path waited for these tasks.
     pub names: BTreeMap<String, u64>,
-    /// The simulated time in ns that the run would take if it had its CPUs for itself.
+    /// The simulated time in ns that the run would take with its CPUs for itself; never more than it took.
     pub alone: u64,
     /// The number of CPUs that the run would not exceed during 90 % of its time, if no other tasks used the CPUs; from
     /// a simulation. `None` for a recording without COMMAND.
@@ -98,7 +98,7 @@ impl Parts {
         Some(parts)
     }
 
-    /// The number of waits on the critical path that belong to one part of the wall time.
+    /// The number of segments of the critical path in one part of the wall time; 0 for waits for a CPU.
     pub fn waits(&self, part: WallPart) -> u64 {
         self.waits.get(&part).copied().unwrap_or(0)
     }

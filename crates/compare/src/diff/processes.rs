@@ -38,7 +38,7 @@ pub(super) struct Change {
     pub new: BTreeMap<Figure, u64>,
     /// For each figure of the process that both sides know, the difference between its values on the two sides.
     pub judged: BTreeMap<Figure, Difference>,
-    /// Whether the process only waits for its children, so that the difference of its wall time comes from them.
+    /// Whether the process mostly waits for its children, so that the difference of its wall time comes from them.
     pub through: bool,
 }
 
@@ -46,8 +46,8 @@ pub(super) struct Change {
 const TIMES: [Figure; 2] = [Figure::Wall, Figure::OnCpu];
 
 impl Change {
-    /// The difference in one of the process's figures between the base and the new runs, new minus base. A side without
-    /// the process counts as 0; `None` if a side that has the process does not know the figure.
+    /// The difference in one of the process's figures, in ns or bytes: the new runs minus the base. A side without the
+    /// process counts as 0; `None` if a side that has the process does not know the figure.
     pub fn known(&self, figure: Figure) -> Option<i128> {
         let of = |side: &BTreeMap<Figure, u64>| {
             if side.is_empty() {
@@ -64,8 +64,9 @@ impl Change {
         self.known(figure).unwrap_or(0)
     }
 
-    /// Whether the comparison shows this process: its wall time or CPU time differs by at least `least` ns and by more
-    /// than the spread of the runs. For a process that only one side has, the spread does not matter.
+    /// Whether the comparison shows this process: its wall time or CPU time differs by at least `least` ns, and the
+    /// difference is not known to be within the spread of the runs. For a process that only one side has, the spread
+    /// does not matter.
     fn is_shown(&self, least: u64) -> bool {
         let large =
             |figure: &Figure| self.value(*figure).unsigned_abs() >= u128::from(least.max(1));
@@ -143,9 +144,9 @@ fn change(slot: &Slot, above: Vec<ProgramName>, base: usize) -> Change {
     change
 }
 
-/// Marks the differences of processes that only wait for their children. Two conditions must be true of the difference
-/// of such a process's wall time: at least four fifths come from its children, and less than a fifth from its own CPU
-/// time.
+/// Marks the differences of processes that mostly wait for their children. Two conditions must be true of the
+/// difference of such a process's wall time: its children's wall times differ in the same direction by at least four
+/// fifths of it, and the process's own CPU time differs by less than a fifth of it.
 fn mark_waiting(slots: &[Slot], all: &mut [Change]) {
     let mut below = vec![0i128; slots.len()];
     for (slot, change) in slots.iter().zip(&*all) {
@@ -162,8 +163,8 @@ fn mark_waiting(slots: &[Slot], all: &mut [Change]) {
     }
 }
 
-/// The CPU time in ns that the new build has more because some processes exist in only one of the builds: that of new
-/// processes minus that of vanished ones.
+/// The CPU time in ns that the new build has more because of processes that only one side has: that of new processes
+/// minus that of vanished ones. Each process counts with the median of its runs.
 pub(super) fn unmatched(slots: &[Slot], base: usize) -> i128 {
     let of = |slot: &Slot| {
         let (base, new) = slot.sides(base);

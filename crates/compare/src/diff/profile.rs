@@ -137,7 +137,7 @@ pub struct Profile {
     /// For each node of the tree of functions, the time in ns in which its function was the innermost one of the
     /// stack.
     own: Vec<u64>,
-    /// The number and the time of all stack samples of the run, including those that are left out.
+    /// The number and the time of all samples on a CPU in the run, including those that are left out.
     pub all: SampleSum,
     /// The part of the sampled time in ns whose stacks are left out because the tree of functions is full.
     pub left_out: u64,
@@ -191,8 +191,8 @@ impl Profile {
         }
     }
 
-    /// The sampled CPU times of each function in each program of the run. A function that occurs several times in a
-    /// stack is counted once.
+    /// The sampled CPU times of each function in each program of the run. A sample counts once in the total of a
+    /// function that occurs several times in its stack.
     pub fn functions(&self) -> BTreeMap<(ProgramName, Name), FunctionTimes> {
         let mut sums: BTreeMap<(ProgramName, Name), FunctionTimes> = BTreeMap::new();
         let nodes = &self.tree.nodes;

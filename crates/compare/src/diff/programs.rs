@@ -32,8 +32,8 @@ struct ProgramSum {
     path: Option<u64>,
 }
 
-/// The programs that differ between the sides, with the largest difference first. In each slot (a process matched
-/// across all runs), the first `base` runs are those of the base.
+/// The programs that differ between the sides, with the largest difference of CPU time or of time on the critical path
+/// first. In each slot (a process matched across all runs), the first `base` runs are those of the base.
 pub(super) fn changes(slots: &[Slot], base: usize, ask: &Ask) -> Vec<ProgramChange> {
     let runs = slots.first().map_or(0, |slot| slot.runs.len());
     let none = (0..runs).map(|run| {
@@ -41,7 +41,7 @@ pub(super) fn changes(slots: &[Slot], base: usize, ask: &Ask) -> Vec<ProgramChan
         ProgramSum {
             processes: 0,
             on_cpu: Some(0),
-            // The run has a critical path if any of its processes has a time on it.
+            // The run has a critical path if the time on it is known for any of its processes.
             path: slots.iter().find_map(path).map(|_| 0),
         }
     });

@@ -61,8 +61,8 @@ impl Figures {
         self.0.get(figure as usize).copied().flatten()
     }
 
-    /// The CPU time in ns of the recording or process, if at most a twentieth of it is unknown. With more unknown time,
-    /// the known CPU time says too little.
+    /// The CPU time in ns of the recording or process, if its unknown time is at most a twentieth of this CPU time.
+    /// With more unknown time, the known CPU time says too little.
     pub(super) fn sure_on_cpu(&self) -> Option<u64> {
         let unknown = self.get(Figure::Unknown).unwrap_or(0);
         let on_cpu = self.get(Figure::OnCpu);
@@ -96,9 +96,9 @@ impl Figures {
     }
 }
 
-/// The number of keys by which a process is matched with processes of other runs. The layout of [`Proc::keys`] begins
-/// with the most specific key. The keys are made of the arguments with whole paths, of the arguments with two parts of
-/// each path, of the arguments with file names only, and of the facts that the label shows.
+/// The number of keys by which a process is matched with processes of other runs. They are hashes of the arguments
+/// with whole paths, of the arguments with two parts of each path, of the arguments with file names only, and of the
+/// facts that the label shows. This order is the layout of [`Proc::keys`].
 pub const WAYS: usize = 4;
 
 /// A process in one of the compared runs, with its keys for matching and its figures.
@@ -107,7 +107,7 @@ pub struct Proc {
     /// The index of this process's parent in the list of the run's processes. A parent comes before its children.
     pub parent: Option<usize>,
     /// The hashes by which this process is matched with processes of other runs, the most specific one first. Two
-    /// processes with an equal hash count as the same process of the build.
+    /// processes can match if their hashes with the same index are equal.
     pub keys: [u64; WAYS],
     pub program: ProgramName,
     pub label: Phrase,
@@ -283,9 +283,9 @@ impl Run {
     }
 }
 
-/// Picks one run of the base and one new run for the pictures. Their wall times must be nearest to the medians of their
-/// sides. Several runs can be equally near, as both of two runs are. Then the pair is taken whose difference is most
-/// similar to the difference of the medians, and has its sign.
+/// Picks one run of the base and one new run for the pictures: those whose wall times are nearest to the medians of
+/// their sides. Several runs can be equally near, as both of two runs are. Then the pair is taken whose difference has
+/// the sign of the difference of the medians and is nearest to that difference.
 pub(super) fn middle<'a>(base: &'a [Run], new: &'a [Run]) -> Option<(&'a Run, &'a Run)> {
     let wall = |run: &Run| run.figures.get(Figure::Wall).unwrap_or(0);
     let median = |runs: &[Run]| {
@@ -318,7 +318,7 @@ pub(super) fn middle<'a>(base: &'a [Run], new: &'a [Run]) -> Option<(&'a Run, &'
 }
 
 /// A run's processes as bars over time. A process is left out if it mostly waited for others, for example make or a
-/// compiler's driver: it has children, and was on a CPU for less than a tenth of its time.
+/// compiler's driver: it has children, and its CPU time is less than a tenth of its wall time.
 fn timeline(analysis: &Analysis) -> Vec<Bar> {
     let since = |time: Ktime| time.since(analysis.start);
     let worked = analysis.processes.iter().filter(|process| {

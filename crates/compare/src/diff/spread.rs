@@ -38,7 +38,7 @@ impl SpreadVerdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Statistic {
-    /// There is no method, because one run is compared with one or two.
+    /// There is no method, because one run is compared with one or two, or a side has no run.
     None,
     /// The difference of the medians is compared with a multiple of the larger of the two sides' ranges (maximum minus
     /// minimum).
@@ -116,7 +116,7 @@ pub struct Difference {
 }
 
 /// The largest number of runs, base and new together, for which the p value of the rank test is computed exactly. With
-/// more runs a normal approximation is used.
+/// more runs a normal approximation is used, unless one side has a single run.
 const EXACT: usize = 40;
 /// The significance level of the rank test: a difference with a larger p value is within the spread of the runs. A
 /// guess, which is the usual convention: one in twenty pairs of equal builds counts as different.
@@ -173,8 +173,8 @@ impl Difference {
         self.verdict != SpreadVerdict::Inside && size > 0 && size * 20 >= u128::from(whole)
     }
 
-    /// Whether the difference of the medians is at least a twentieth of the larger one, and not known to be within the
-    /// spread of the runs.
+    /// Whether the difference of the medians is at least a twentieth of the larger median, and not known to be within
+    /// the spread of the runs.
     pub fn is_noticeable(&self) -> bool {
         self.is_noticeable_in(self.most())
     }
@@ -185,7 +185,7 @@ impl Difference {
     }
 }
 
-/// The median of a list of values: the middle one, or the mean of the two middle ones; `None` for an empty list.
+/// The median of a list: the middle value, or the mean of the two middle ones, rounded down; `None` for an empty list.
 pub fn median(values: &[u64]) -> Option<u64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
@@ -284,8 +284,8 @@ fn exact_p(ranks: &[usize], few: usize, far: f64) -> f64 {
     extreme / row.iter().sum::<f64>()
 }
 
-/// The probability that a standard normal variable is larger than the argument: Abramowitz and Stegun 26.2.17, error
-/// below 7.5e-8.
+/// The probability that a standard normal variable is larger than `z`, which must not be negative: Abramowitz and
+/// Stegun 26.2.17, error below 7.5e-8.
 fn upper_tail(z: f64) -> f64 {
     let t = 1.0 / (1.0 + 0.231_641_9 * z);
     let series = [
@@ -310,8 +310,8 @@ pub(super) fn signed(difference: i128, show: impl Fn(u64) -> String) -> String {
     }
 }
 
-/// The difference between the medians of two sides in percent of the base, as text such as `+2.5 %`; empty if there is
-/// none.
+/// The difference between the medians of two sides in percent of the base, as text such as `+2.5 %`; empty if the
+/// difference or the base is 0.
 pub(super) fn percent(judged: &Difference) -> String {
     if judged.base == 0 || judged.difference() == 0 {
         return String::new();

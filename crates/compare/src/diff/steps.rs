@@ -30,10 +30,10 @@ pub struct StepChange {
     /// together.
     pub failed: PerSide<u64>,
     /// The part of the wall time, such as waits for the disk, that grew most for all steps of this kind and name
-    /// together, and by how much; `None` if none grew.
+    /// together, and by how much; `None` if the steps are not slower or no part explains half of their growth.
     pub more: Option<(WallPart, Difference)>,
-    /// The reason, with evidence, why a step of this kind and name failed or was slow in the new runs, if something
-    /// delayed it.
+    /// The reason, with evidence, why a step of this kind and name failed or was slow in the first of the new runs in
+    /// which something delayed such a step; `None` without such a run.
     pub held: Option<String>,
 }
 
@@ -49,8 +49,8 @@ fn fails_now(failed: PerSide<u64>) -> bool {
     failed.base == 0 && failed.new > 0
 }
 
-/// The steps that differ between the base and the new runs: first those that fail only in the new runs,
-/// then the others with the largest difference of wall time first. A run without a step counts as one in
+/// The steps that differ between the base and the new runs: first those that fail only in the new runs, then the
+/// others; in both groups, the largest difference of wall time comes first. A run without a step counts as one in
 /// which the step took 0 ns.
 pub fn changes(sides: Sides<'_>, ask: &Ask) -> Vec<StepChange> {
     let mut keys: Vec<&Key> = sides.runs().flat_map(|run| run.steps.keys()).collect();
@@ -98,8 +98,8 @@ fn change(sides: Sides<'_>, key: &Key, ask: &Ask) -> Option<StepChange> {
         };
         Some((median(sides.new)? - median(sides.base)?, part))
     };
-    // The part of the wall time that grew most. It is shown only if it grew by at least half of the growth of the wall
-    // time.
+    // The part of the wall time that grew most. It is shown only if its growth is at least half of the growth of the
+    // wall time.
     let parts = WallPart::ALL.into_iter().filter(|_| is_slower);
     let more = parts.filter_map(grown).max().filter(|(ns, part)| {
         *part != WallPart::Unknown && ns.saturating_mul(2) >= wall.difference()

@@ -30,13 +30,13 @@ pub(super) struct Frame {
     pub shown: usize,
     /// The number of rows that the table would have without a limit.
     pub all: usize,
-    /// Whether the table is folded in a comment on a pull request, so that its rows are only shown on demand.
+    /// Whether the table is always folded in a comment on a pull request, however few rows it has.
     pub folded: bool,
     pub note: Option<&'static str>,
 }
 
 impl Frame {
-    /// The title of a table, with the number of rows that are shown and of all rows.
+    /// The title of a table, with the numbers of shown and of all rows. A table of figures has no such numbers.
     pub fn counted(&self) -> Title {
         match self.noun {
             None => self.title.into(),
@@ -51,7 +51,7 @@ impl Frame {
 
 /// An output to which the tables of a comparison are written: text, Markdown or an HTML page.
 pub(super) trait Medium {
-    /// The width, in columns of text, of a table column with words instead of figures.
+    /// The largest width, in columns of text, to which words in the table of functions are shortened.
     fn room(&self) -> usize {
         usize::MAX
     }
@@ -97,8 +97,8 @@ fn count(both: PerSide<u64>) -> Cell {
     }
 }
 
-/// The text for a step in the table of steps: whether it fails now or was delayed, and which part of its wall time grew
-/// most.
+/// The text for a step in the table of failed or slower steps: whether it fails now or was delayed, and which part of
+/// its wall time grew most.
 fn verdict_of(step: &StepChange) -> String {
     let more = step.more.as_ref().map(|(part, it)| {
         let more = signed(it.difference(), units::time);
@@ -148,8 +148,7 @@ fn show<R>(
     }
 }
 
-/// Writes all tables of differences between the builds to the output, beginning with the parts of the wall
-/// time.
+/// Writes all tables of differences between the builds to the output, beginning with the parts of the wall time.
 pub(super) fn show_changes(diff: &Diff, to: &mut impl Medium) {
     show_parts(diff, to);
     show_rest(diff, to);
@@ -166,8 +165,7 @@ pub(super) fn show_rest(diff: &Diff, to: &mut impl Medium) {
     show_programs(diff, to);
 }
 
-/// Writes the tables with the machine's load and with the builds' use of disks, network and memory to the
-/// output.
+/// Writes the tables with the machine's load, the builds' use of disks, network and memory, and the system calls.
 pub(super) fn show_machine(diff: &Diff, to: &mut impl Medium) {
     type LoadRow<'a> = &'a (Load, Difference);
     let table = Table::new("", |(load, _): &LoadRow<'_>| load.title().to_owned())
@@ -213,8 +211,8 @@ fn show_figures(diff: &Diff, to: &mut impl Medium) {
     );
 }
 
-/// Writes the table of the parts of the wall time that differ between the builds. A last row has the rest, so that all
-/// rows add up to the difference of the wall time.
+/// Writes the table of the parts of the wall time that differ between the builds. The row `the rest` makes the rows up
+/// to it add up to the difference of the wall time. Below it is the build's own time.
 pub(super) fn show_parts(diff: &Diff, to: &mut impl Medium) {
     type PartRow = (&'static str, Option<Difference>, i128);
     let Some(wall) = diff.whole(Figure::Wall) else {
@@ -223,7 +221,7 @@ pub(super) fn show_parts(diff: &Diff, to: &mut impl Medium) {
     let parts = diff.causes.parts.iter();
     let parts = parts.map(|(part, it)| (part.title(), Some(*it), it.difference()));
     let all: u128 = parts.clone().map(|(.., by)| by.unsigned_abs()).sum();
-    // A part with less than a hundredth of all differences is not worth a row.
+    // A part with less than a hundredth of the sum of all differences is not worth a row.
     let parts: Vec<PartRow> = parts
         .filter(|(.., by)| by.unsigned_abs() * 100 >= all)
         .collect();

@@ -14,8 +14,7 @@ struct Terminal<'a> {
 }
 
 impl Medium for Terminal<'_> {
-    /// The width of a table column with words. It is chosen so that two such columns fit beside the figures
-    /// and a function's name.
+    /// The largest width of a column with words. Two such columns fit beside the figures and a function's name.
     fn room(&self) -> usize {
         (self.style.width.saturating_sub(60) / 2).clamp(8, 40)
     }

@@ -5,8 +5,7 @@ use super::{commands, conclusion, explain, methods};
 use super::{end_words, spread, Diff, Run};
 use tr_text::units;
 
-/// Warnings about whatever makes the comparison of the builds unfair, such as lost events or
-/// different machines.
+/// Warnings about whatever makes the comparison of the builds unfair, such as lost events or different machines.
 pub(super) fn warnings(diff: &Diff) -> Vec<String> {
     let mut said = Vec::new();
     let runs = || diff.runs();
@@ -67,8 +66,8 @@ pub(super) fn warnings(diff: &Diff) -> Vec<String> {
     said
 }
 
-/// A sentence with the numbers of runs in the comparison, and the rule by which a difference counts
-/// as larger than their spread.
+/// A sentence with the numbers of runs in the comparison, and the rule by which a difference counts as larger than
+/// their spread.
 pub(super) fn statistic(diff: &Diff) -> String {
     let runs = |n: usize| units::plural(n as u64, "run", "runs");
     let sides = format!("{} against {}", runs(diff.new.len()), runs(diff.base.len()));

@@ -20,7 +20,7 @@ impl Job {
         }
     }
 
-    /// Merges the facts of another recording into this job, which was recorded several times.
+    /// Merges another recording of this CI job into this one.
     fn add(&mut self, other: Job) {
         self.steps.extend(other.steps);
         self.steps.sort_by_key(|step| std::cmp::Reverse(step.ns));
@@ -34,8 +34,9 @@ impl Job {
 }
 
 /// Gives each recorded job the times that the CI system reports, and adds jobs that were not recorded. A recording
-/// belongs to the job with its name, or else to the only job during which it was made. A second recording in a job is
-/// added to the first. Also returns the graph of jobs, if the CI system reports which job needs which.
+/// belongs to the CI job with its name, or, if no job has this name, to the only job during which it was made. A
+/// second recording in a job is added to the first. Also returns the graph of jobs, if the CI system reports which job
+/// needs which.
 pub(super) fn place(recordings: Vec<Job>, ci_jobs: &[CiJob]) -> (Vec<Job>, Option<Graph>) {
     let mut left: Vec<&CiJob> = ci_jobs.iter().collect();
     let mut names: BTreeMap<&str, String> = BTreeMap::new();

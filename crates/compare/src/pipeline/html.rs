@@ -16,8 +16,7 @@ const ROW: usize = 26;
 const BAR: usize = 18;
 /// The number of different colours for the jobs on the chain that sets the pipeline's time.
 const COLORS: usize = 8;
-/// The least width of a job's bar, in percent of the time axis, for which the job's name is written into the
-/// bar.
+/// A width in percent of the time axis: a job's name is written into its bar only if the bar is wider.
 const NAMED: f64 = 18.0;
 
 /// A job of the pipeline, and the number of the row in which the page draws it.
@@ -70,7 +69,7 @@ impl Pipeline {
 
     fn picture(&self, out: &mut String) {
         out.push_str("<section class=\"card\"><h2>Jobs over wall time <small>coloured: on the path; hollow: waits from the end of the last job that it needs</small></h2>\n<p class=\"legend\">");
-        // The legend only explains what the picture shows.
+        // The legend explains only those signs that the picture has.
         let is_beside = self.jobs.iter().any(|job| job.saved.is_none());
         let waits = self.jobs.iter().any(|job| self.wait(job) > 0);
         // The entry of the legend for jobs on the path shows up to three of their colours.
@@ -112,8 +111,8 @@ impl Pipeline {
         out.push_str("</section>\n");
     }
 
-    /// Draws the row of a job on the page of a pipeline: the wait before it, its bar, the uncertainty of its
-    /// clock, and its name.
+    /// Draws the row of a job on the page of a pipeline: the wait before it, its bar with the uncertainty of both
+    /// ends, and its name.
     fn row(&self, out: &mut String, top: usize, job: &Job, rank: Option<usize>) {
         let top = top + (ROW - BAR) / 2;
         let from = job.start.saturating_sub(self.start);
@@ -162,8 +161,7 @@ impl Pipeline {
         out.push_str("</g>\n");
     }
 
-    /// Draws a line from the end of a job on the page of a pipeline to the beginning of the job that waited
-    /// for it.
+    /// Draws an angled line from the end of one job to the start of the job that waited for it.
     fn arrow(&self, out: &mut String, before: JobRow<'_>, after: JobRow<'_>) {
         let place = |time: u64| self.percent(time.saturating_sub(self.start));
         let middle = |at: usize| at * ROW + ROW / 2;
@@ -230,7 +228,8 @@ fn named(job: &&Job) -> String {
     job.name.clone() + &job.notes()
 }
 
-/// Writes the name of a job into its bar on the page of a pipeline, or beside the bar if there is more room.
+/// Writes the name of a job into its bar on the page of a pipeline. If the bar is too narrow, the name stands to the
+/// right of a bar that ends in the first 60 % of the time axis, and to the left of any other.
 fn name(out: &mut String, job: &Job, x: f64, width: f64, y: usize) {
     let (at, shift, anchor) = match (width > NAMED, x + width < 60.0) {
         (true, _) => (x, 4, "start"),

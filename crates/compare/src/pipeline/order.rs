@@ -10,9 +10,9 @@ use tr_text::units;
 /// The largest number of names of CI jobs that one warning lists.
 const NAMED: usize = 5;
 
-/// The name that a job has in the graph of jobs, without the number of the attempt. The CI system adds the values of a
-/// matrix to a job's name (`test (slow)`). They are cut off, unless the graph names the job with these values: a job
-/// that needs `test` needs the jobs with all values.
+/// The name that a job has in the graph of jobs: its own name, with or without the added number, if the graph has it.
+/// Otherwise the values of a matrix are cut off, which the CI system adds to a job's name (`test (slow)`): a job that
+/// needs `test` needs the jobs with all values.
 fn plain<'a>(job: &'a Job, graph: &Graph) -> &'a str {
     let one = job.shared_name();
     let known = [job.name.as_str(), one]
@@ -22,8 +22,8 @@ fn plain<'a>(job: &'a Job, graph: &Graph) -> &'a str {
     job.unwrap_or_default()
 }
 
-/// For each name of a job in the graph, the indices of the jobs that have this name. Several attempts of a job share a
-/// name, and so do the jobs of a matrix (one job with several sets of values).
+/// For each name of a job, its own and the one by `plain`, the indices of the jobs that have this name. Several
+/// attempts of a job share a name, and so do the jobs of a matrix (one job with several sets of values).
 fn by_name<'a>(jobs: &'a [Job], graph: &Graph) -> BTreeMap<&'a str, Vec<usize>> {
     let mut all: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (at, job) in jobs.iter().enumerate() {
@@ -35,7 +35,7 @@ fn by_name<'a>(jobs: &'a [Job], graph: &Graph) -> BTreeMap<&'a str, Vec<usize>> 
     all
 }
 
-/// Warnings about CI jobs that the graph of jobs names and no recording has, and about recorded jobs that the
+/// Warnings about names in the graph of jobs that no job of the pipeline has, and about jobs of the pipeline that the
 /// graph does not name.
 pub(super) fn strangers(jobs: &[Job], graph: &Graph) -> Vec<String> {
     let there = by_name(jobs, graph);
@@ -76,8 +76,8 @@ pub(super) fn strangers(jobs: &[Job], graph: &Graph) -> Vec<String> {
     said
 }
 
-/// For each recorded CI job, the indices of the jobs that it needs by the graph of jobs, even if they began later
-/// by their clocks.
+/// For each job, the indices of the jobs that it needs by the user's graph of jobs. By the clocks of the machines, a
+/// needed job may have begun later than the job itself.
 ///
 /// # Errors
 /// A text that names a cycle in the graph.
@@ -102,8 +102,8 @@ pub(super) fn given(jobs: &[Job], graph: &Graph) -> Result<Vec<Vec<usize>>, Stri
         .collect())
 }
 
-/// For each recorded CI job, the indices of the jobs that it needs by the graph of jobs. The list of jobs is ordered by
-/// time. A needed job that comes later in this list than the job itself is left out.
+/// For each job, the indices of the jobs that it needs by the graph of jobs. The list of jobs is ordered by time. A
+/// needed job that comes later in this list than the job itself is left out.
 pub(super) fn earlier(jobs: &[Job], graph: &Graph) -> Vec<Vec<usize>> {
     let there = by_name(jobs, graph);
     let needs = (0..jobs.len()).map(|at| {
@@ -114,8 +114,8 @@ pub(super) fn earlier(jobs: &[Job], graph: &Graph) -> Vec<Vec<usize>> {
     needs.collect()
 }
 
-/// The indices of the jobs that the job with the index `at` needs by the graph of CI jobs. In place of a needed
-/// job that was not recorded stand the jobs which that job needs.
+/// The indices of the jobs that the job with the index `at` needs by the graph of CI jobs. A needed job that is not in
+/// the list is replaced by the jobs that it needs itself.
 fn needed(
     jobs: &[Job],
     at: usize,
@@ -155,11 +155,11 @@ fn begun(jobs: &[Job], at: usize, all: &[usize]) -> Vec<usize> {
         .collect()
 }
 
-/// Sorts jobs so that each one comes after all jobs that it needs, and returns their indices. Otherwise, the
-/// order stays as it is.
+/// Sorts jobs so that each one comes after all jobs that it needs, and returns their indices. Of the jobs that can
+/// come next, the one with the smallest index does.
 ///
 /// # Errors
-/// The indices of a cycle, which begins and ends with the same one.
+/// The indices of the jobs in a cycle; the first index is repeated at the end.
 fn sorted(needs: &[&[usize]]) -> Result<Vec<usize>, Vec<usize>> {
     let mut users = vec![Vec::new(); needs.len()];
     for (at, needs) in needs.iter().enumerate() {
@@ -205,14 +205,14 @@ fn sorted(needs: &[&[usize]]) -> Result<Vec<usize>, Vec<usize>> {
 }
 
 /// Sorts jobs so that each one comes after the jobs that it needs. By the clocks of their machines, a job may begin
-/// before the end of a needed job. Then the job is moved to that end. The clocks must differ by at least the time by
-/// which the two jobs overlapped. Returns the largest such time in ns, and a sentence about it; `None` if no job was
+/// before the end of a needed job. Then the job is moved to that end. The clocks must differ by at least the time from
+/// the job's start to that end. Returns the largest such time in ns, and a sentence about it; `None` if no job was
 /// moved.
 pub(super) fn follow(jobs: &mut Vec<Job>) -> Option<(u64, String)> {
     let needs: Vec<&[usize]> = jobs.iter().map(|job| job.needs.as_slice()).collect();
     let order = sorted(&needs).unwrap_or_else(|_| {
-        // The jobs need each other in a cycle, which can happen with the jobs of a matrix. So only needs of jobs that
-        // come earlier in the list are kept.
+        // The jobs need each other in a cycle, which can happen with the jobs of a matrix. So each job keeps only
+        // those needed jobs that come earlier than itself in the list.
         for (at, job) in jobs.iter_mut().enumerate() {
             job.needs.retain(|need| *need < at);
         }

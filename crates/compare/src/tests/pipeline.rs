@@ -5,7 +5,7 @@ use tr_text::style::Style;
 
 const S: u64 = 1_000_000_000;
 
-/// A job that runs from one second of the pipeline to another.
+/// A recorded job that runs from one second of the pipeline to another; the pipeline starts 1,000 s after 1970.
 fn job(name: &str, from: u64, to: u64) -> Job {
     Job {
         name: name.to_owned(),
@@ -24,8 +24,8 @@ fn pipeline(jobs: Vec<Job>, graph: Option<&Graph>, of_ci: &[CiJob]) -> Pipeline 
 /// build ==========
 /// lint  ===
 /// unit            __========
-/// e2e             ____==================
-/// deploy                                _==
+/// e2e             ____================
+/// deploy                              _==
 fn jobs() -> Vec<Job> {
     vec![
         job("deploy", 31, 33),
@@ -60,8 +60,8 @@ fn the_path_goes_through_the_job_that_ended_last() {
                 .unwrap()
                 .clone()
         };
-        // If `e2e` ran at the same time as `build`, `e2e` would end at 20 s instead of 30 s. The job `unit` also ends
-        // at 20 s, so the pipeline cannot become shorter by more than 10 s.
+        // If `e2e` waited for no job, it would end at 20 s instead of 30 s. The job `unit` also ends at 20 s, so the
+        // pipeline cannot become shorter by more than 10 s.
         assert_eq!(of("e2e")["saved_without_waiting_ns"], 10 * S);
         assert_eq!(of("e2e")["saved_without_it_ns"], 10 * S);
         // Without a graph, only the times show which jobs a job may have waited for. By the times, `unit` and `e2e` may
@@ -116,7 +116,7 @@ fn the_graph_has_the_order_and_not_the_clocks() {
     for text in [drawn.page().text(&Style::PLAIN), drawn.html()] {
         assert!(text.contains(said), "{text}");
     }
-    // A difference that is usual for clocks set by network time is not reported.
+    // There is no warning about a difference that is usual for clocks set by network time.
     let mut near = jobs();
     near[0].start = 1_022 * S + S - CLOCKS;
     near[0].end = 1_030 * S;
@@ -231,7 +231,7 @@ fn ci_job(name: &str, from: u64, to: u64, needs: &[&str]) -> CiJob {
 
 #[test]
 fn the_ci_system_adds_jobs_times_and_needs() {
-    // The clock of the machine that ran the job `test` is 2 s ahead of the CI system's clock.
+    // The machine of the CI job `test`, whose recording is called `x86`, has a clock 2 s ahead of the CI system's.
     let jobs = vec![job("build", 3, 10), job("x86", 25, 32)];
     let all = [
         ci_job("build (ubuntu)", 0, 11, &[]),

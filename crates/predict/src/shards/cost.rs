@@ -1,5 +1,5 @@
-//! Determines the cost of a test: its CPU time and its own waits, but not the waits for a CPU that
-//! other tasks caused.
+//! Determines the cost of a test: its CPU time and its own waits, but not its waits for a CPU, because other tasks may
+//! have caused them.
 
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::kinds::TimeKind;
@@ -21,26 +21,25 @@ use tr_programs::program_name::ProgramName;
 pub enum Source {
     /// The cost of the test is known from the recording, which has its CPU time and its waits.
     Recording,
-    /// Only the length of the test is known, from a runner's report. Its cost is estimated from the build in that time:
-    /// the CPU time, and the waits on the critical path, except those for a CPU.
+    /// Only the length of the test is known, from a runner's report. Its cost is estimated from the build at that
+    /// time: the CPU time, and the waits on the critical path, except those for a CPU.
     Report,
     /// No length of the test is known. The median of the other tests' costs is taken.
     Median,
 }
 
-/// The cost of a test or of a file of tests: the time in ns that it takes on a machine of its own.
+/// The cost of a test or of a file of tests in ns: its CPU time and its waits, except those for a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
     pub ns: u64,
-    /// The CPU time in ns of all tasks of the test or of the file of tests, if the recording proves
-    /// it.
+    /// The CPU time in ns of all tasks of the test or of the file of tests, if the recording proves it.
     pub on_cpu: Option<u64>,
     pub wall: u64,
     pub source: Source,
 }
 
-/// A sum that grows over the time of a recording, such as the CPU time used so far. Its rate of
-/// growth changes at certain times.
+/// A sum that grows over the time of a recording, such as the CPU time used so far. Its rate of growth changes at
+/// certain times.
 #[derive(Default)]
 struct Growing(Vec<(Ktime, u64, u64)>);
 
@@ -119,24 +118,24 @@ impl<'a> Costs<'a> {
         })
     }
 
-    /// The CPU time that the recorded build has used up to a time plus the waits on its critical
-    /// path up to that time, except waits for a CPU, in ns.
+    /// The CPU time that the recorded build has used up to a time plus the waits on its critical path up to that time,
+    /// except waits for a CPU, in ns.
     pub fn used(&self, time: Ktime) -> u64 {
         self.on_cpu
             .until(time)
             .saturating_add(self.waits.until(time))
     }
 
-    /// The CPU time and the waits of the recorded build outside of this span of time, in ns.
+    /// The CPU time and the waits (except those for a CPU) of the recorded build outside of this span of time, in ns.
     pub fn used_outside(&self, span: (u64, u64)) -> u64 {
         let (from, to) = span;
         let inside = self.used(Ktime(to)).saturating_sub(self.used(Ktime(from)));
         self.used(self.span.1).saturating_sub(inside)
     }
 
-    /// The estimated cost of a test whose length in ns is known from a report, but whose place in
-    /// the recording is not proven. `at_once` is the mean number of tests that run at once, in
-    /// thousandths.
+    /// The estimated cost of a test whose length in ns is known from a report, but whose place in the recording is not
+    /// proven: the work of the build during the step `at` (or the whole run), in proportion to this length. `at_once`
+    /// is the mean number of tests that run at once, in thousandths.
     pub fn reported(&self, length: u64, at: Option<StepIx>, at_once: u64) -> Cost {
         let place = at.and_then(|at| self.steps.list().get(at));
         let (from, to) = place.map_or(self.span, |step| (step.from, step.to));

@@ -1,5 +1,4 @@
-//! Finds the names by which test runners can be asked to run certain tests, from the names in JUnit
-//! reports.
+//! Finds the names by which test runners can be asked to run certain tests, from the names in JUnit reports.
 
 use std::collections::HashMap;
 
@@ -8,8 +7,7 @@ use tr_placing::junit::cases::dotted;
 use tr_placing::junit::{Case, Suite};
 use tr_programs::steps::StepKind;
 
-/// The file-name extensions of test files. If a name in a JUnit report ends with one of them, it is
-/// a path.
+/// The file-name extensions of test files. If a name in a JUnit report ends with one of them, it is a path.
 const SUFFIXES: [&str; 10] = [
     ".js", ".ts", ".jsx", ".tsx", ".mjs", ".mts", ".cjs", ".cts", ".py", ".rb",
 ];
@@ -19,8 +17,8 @@ pub fn is_path(name: &str) -> bool {
     SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
 }
 
-/// The file in which a test of a JUnit report is: the report names it, or the name of the test's
-/// class or suite is a path, or pytest's class name contains the module.
+/// The file in which a test of a JUnit report is: the report names it, or the name of the test's class or suite is a
+/// path, or pytest's class name contains the module.
 pub fn file(suite: &Suite, case: &Case) -> Option<String> {
     let own = case
         .attributes
@@ -39,9 +37,8 @@ pub fn file(suite: &Suite, case: &Case) -> Option<String> {
     own.or_else(path).cloned().or_else(module)
 }
 
-/// The file of the module in pytest's name of a class, and the classes in that module:
-/// `tests.test_a.TestB` gives `tests/test_a.py` and `TestB`. The module is the last part that is
-/// named like a test file by pytest's defaults.
+/// The file of the module in pytest's name of a class, and the classes in that module: `tests.test_a.TestB` gives
+/// `tests/test_a.py` and `TestB`. The module is the last part that is named like a test file by pytest's defaults.
 fn module(class: &str) -> Option<(String, Vec<&str>)> {
     let parts: Vec<&str> = class.split('.').collect();
     let is_module = |part: &&str| part.starts_with("test_") || part.ends_with("_test");
@@ -61,8 +58,8 @@ fn module_by_case(class: &str) -> Option<(String, Vec<&str>)> {
     (!path.is_empty()).then(|| (format!("{path}.py"), classes.to_vec()))
 }
 
-/// The node ids of pytest that occur as marks in a recording, found by the names that JUnit reports
-/// use for the tests. pytest makes the node ids, and puts `::` between their parts.
+/// The node ids of pytest that occur as marks in a recording, found by the names that JUnit reports use for the tests.
+/// pytest makes the node ids, and puts `::` between their parts.
 pub struct Nodes(HashMap<String, String>);
 
 impl Nodes {
@@ -77,8 +74,8 @@ impl Nodes {
         )
     }
 
-    /// The name by which a test runner can run this test of a JUnit report alone: a node id for
-    /// pytest, the test's own name for other runners.
+    /// The name by which a test runner can run this test of a JUnit report alone: a node id for pytest, the test's own
+    /// name for other runners.
     pub fn id(&self, suite: &Suite, case: &Case) -> String {
         let (class, name) = (&case.attributes.class, &case.attributes.name);
         let marked = self.0.get(&dotted(&format!("{class}.{name}")));

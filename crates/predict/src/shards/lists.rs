@@ -1,5 +1,4 @@
-//! Writes a plan of tests for several machines as the file that a test runner, or a line of shell
-//! before it, reads.
+//! Writes a plan of tests for several machines as the file that a test runner, or a line of shell before it, reads.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
@@ -27,8 +26,8 @@ impl Format {
     }
 
     /// Whether the plan may spread similar tests (of the same function, file or class) evenly over the machines. For
-    /// Go the plan does not: each machine compiles the package of each of its tests. So spreading a package over the
-    /// machines costs more than it brings.
+    /// Go it may not: each machine compiles the package of each of its tests, so spreading a package over the machines
+    /// costs more than it brings. For files it may not either, because the tests of one file stay together.
     pub fn can_be_alike(self) -> bool {
         !matches!(self, Format::Files | Format::Go)
     }
@@ -39,8 +38,7 @@ impl Format {
 pub enum Unlisted {
     /// The format lists files, but the files of this number of tests are not known.
     NoFile(usize),
-    /// There are fewer than two tests to divide, or fewer than two files of tests if the value is
-    /// true.
+    /// There are fewer than two tests to divide, or fewer than two files of tests if the value is true.
     TooFew(bool),
     /// The name of a test contains a control character. The value is the name.
     Control(String),
@@ -81,8 +79,7 @@ impl Plan {
     /// The text of the plan in its format.
     ///
     /// # Errors
-    /// The name of a test cannot be written in the format, or the format lists files and the file of a test is not
-    /// known.
+    /// The name of a test or a file cannot be written in the format, or the plan cannot be written as JSON.
     pub fn text(&self) -> Result<String, Unlisted> {
         match self.format {
             Format::Json => document(&self.json()),
@@ -112,7 +109,7 @@ impl Plan {
     }
 
     /// The plan as lines, each with the number of a machine and the name of a test or file. The lines are grouped by
-    /// machine; within a machine they have the order of the runner's report.
+    /// machine; within a machine, tests have the order of the report or recording, and files are sorted by name.
     fn lines(&self) -> Result<String, Unlisted> {
         let mut out = String::new();
         for part in 0..self.shards {
@@ -124,8 +121,8 @@ impl Plan {
         Ok(out)
     }
 
-    /// The plan for Go: a line for each machine and package, with a pattern for `go test -run` that
-    /// matches the names of its tests.
+    /// The plan for Go: a line for each machine and package, with a pattern for `go test -run` that matches the names
+    /// of its tests.
     fn go(&self) -> Result<String, Unlisted> {
         let mut packages: BTreeMap<(u64, &str), Vec<&str>> = BTreeMap::new();
         for (test, part) in self.tests.list.iter().zip(&self.parts) {
@@ -145,7 +142,8 @@ fn document(value: &Value) -> Result<String, Unlisted> {
     json::document(value, true).map_err(|error| Unlisted::Document(error.to_string()))
 }
 
-/// The name of a Go test as the pattern of `go test -run` needs it.
+/// The name of a Go test as the pattern of `go test -run` needs it; an error if the test does not belong to a Go
+/// package.
 fn go_name(test: &Test) -> Result<&str, Unlisted> {
     let begins = ["Test", "Example", "Fuzz"]
         .iter()

@@ -1,10 +1,10 @@
-//! Estimates the time that a test runner itself takes for each test and for each file, from the
-//! gaps in its JUnit report.
+//! Estimates the time that a test runner itself takes for each test and for each file, from the gaps in its JUnit
+//! report.
 
 use tr_placing::junit::{Attributes, Report, Suite};
 
-/// The mean time in ns that a test runner takes for each test of a suite in addition to the
-/// reported length of the test.
+/// The mean time in ns that a test runner takes for each test of a suite in addition to the reported length of the
+/// test; 0 if the suite has no length.
 pub fn between_tests(suite: &Suite) -> u64 {
     let own = suite
         .attributes
@@ -14,7 +14,7 @@ pub fn between_tests(suite: &Suite) -> u64 {
     mean(own, suite.cases.len())
 }
 
-/// The mean time in ns between consecutive suites of a JUnit report.
+/// The mean time in ns between consecutive suites of a JUnit report; 0 if a suite has no time or no length.
 pub fn between_suites(report: &Report) -> u64 {
     let span = |attributes: &Attributes| {
         let from = attributes.at?.local;

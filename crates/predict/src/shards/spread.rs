@@ -34,7 +34,7 @@ impl<'a> TestKind<'a> {
     }
 }
 
-/// The units (tests, or files of tests) that are assigned to one machine so far.
+/// The costs of the units (tests, or files of tests) that are assigned to one machine so far.
 #[derive(Default)]
 struct Part<'a> {
     cost: u64,
@@ -99,8 +99,9 @@ pub fn by_cost(costs: &[u64], shards: u64) -> Vec<u64> {
 }
 
 /// Assigns units (tests, or files of tests) to machines, the costliest unit first. A machine cannot get a unit if the
-/// machine's cost so far is higher than the cost of the cheapest machine plus the cost of the unit. Among the other
-/// machines, the unit goes to the one on which units of the same kind have cost the least so far.
+/// machine's cost so far is higher than the cost of the cheapest machine plus the cost of the unit. Of the other
+/// machines, the unit goes to the one on which tests of its function have cost the least so far; if several machines
+/// are equal, the cost of tests of its file or class decides.
 fn by_kind(costs: &[u64], kinds: &[TestKind<'_>], shards: u64) -> Vec<u64> {
     let mut loads: Vec<Part<'_>> = (0..shards).map(|_| Part::default()).collect();
     let mut parts = vec![0; costs.len()];

@@ -242,8 +242,8 @@ fn beside(spinners: u16) -> Recording {
     tr_analyze::analyze(&trace, &options).into()
 }
 
-/// The cost of the whole simulated build, once from the recording and once as estimated from a test
-/// report. During the build, `spinners` other tasks use CPUs all the time.
+/// The cost of the whole simulated build, once from the recording and once as estimated from a test report. During the
+/// build, `spinners` other tasks use CPUs all the time.
 fn costs(spinners: u16) -> [Cost; 2] {
     let recording = beside(spinners);
     let path = critical_path::of(&recording.analysis).unwrap();

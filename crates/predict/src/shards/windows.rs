@@ -1,10 +1,9 @@
-//! Finds the time in which each suite of a JUnit report ran, and the work of the recorded build in
-//! that time.
+//! Finds the time in which each suite of a JUnit report ran, and the work of the recorded build in that time.
 //!
-//! A suite's length contains the waits for a CPU that other tasks caused, and the build is not
-//! equally busy at all times. The work of the build while the suite ran is therefore taken as the
-//! cost of the suite. The times in many reports are whole seconds (jest-junit). If the suites ran
-//! one after the other, their lengths narrow these times further.
+//! A suite's length contains the waits for a CPU that other tasks caused, and the build is not equally busy at all
+//! times. The work of the build while the suite ran is therefore taken as the cost of the suite. The times in many
+//! reports are whole seconds (jest-junit). If the suites ran one after the other, their lengths narrow these times
+//! further.
 
 use tr_analyze::share;
 use tr_format::event::Ktime;
@@ -38,22 +37,21 @@ pub struct Work {
 /// The work of the recorded build for all suites of a JUnit report, and the work of the runner before and between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Works {
-    /// The work of each suite, in the order of the report; `None` for suites whose time is not
-    /// known.
+    /// The work of each suite, in the order of the report; `None` for suites whose time is not known.
     pub list: Vec<Option<Work>>,
-    /// The work (CPU time and waits) in ns that the runner does between suites, divided by the number of suites.
+    /// The runner's work (CPU time and waits) in ns between suites, divided by the number of suites with a known time.
     pub between: u64,
-    /// The work (CPU time and waits) in ns that all first suites of the runner's processes together have in addition to
-    /// the work of later suites. This additional work is the start of the processes.
+    /// The work (CPU time and waits) in ns that all first suites of the runner's processes together have in addition
+    /// to the median work of later suites. This additional work is the start of the processes.
     pub start: u64,
-    /// The time of the first suite's beginning and of the last suite's end; `None` if the times of
-    /// the suites are not known.
+    /// The time of the first suite's beginning and of the last suite's end; `None` if the times of the suites are not
+    /// known.
     pub span: Option<(u64, u64)>,
 }
 
 impl Place {
-    /// The time of a suite of tests whose beginning is at `from` in the recording; `None` if the
-    /// report does not give its time and length.
+    /// The time of a suite of tests whose beginning is at `from` in the recording; `None` if the report does not give
+    /// its time and length.
     pub fn new(suite: &Suite, from: Ktime) -> Option<Place> {
         let length = u64::try_from(suite.attributes.length?).ok()?;
         Some(Place {
@@ -142,10 +140,10 @@ fn divided(windows: &[(u64, u64)], until: impl Fn(u64) -> u64) -> Vec<u64> {
 /// The work (CPU time and waits in ns) of the recorded build for each suite of a report, in the order of the report.
 /// `places` has the time at which each suite ran. `until` returns the work of the build up to a time in ns.
 ///
-/// The first suite of each runner process contains the start of this process, which loads the
-/// runner's modules and compilers. Each machine that runs tests has such a start, so it is not part
-/// of the suite's own cost. If a first suite has more work outside of its tests than every later
-/// suite, that work is replaced by the median of the later suites.
+/// The first suite of each runner process contains the start of this process, which loads the runner's modules and
+/// compilers. Each machine that runs tests has such a start, so it is not part of the suite's own cost. Suites that
+/// began before any suite ended are taken for first suites. If one of them has more work outside of its tests than
+/// every later suite, that work is replaced by the median of the later suites.
 pub fn works(places: &[Option<Place>], until: impl Fn(u64) -> u64) -> Works {
     let mut known: Vec<(Place, usize)> = (0..)
         .zip(places)
@@ -222,8 +220,8 @@ mod tests {
         }
     }
 
-    /// The suites run as `0 AAAA 1.2 BBBB 1.7 C 1.8 … 2 DDDD 3.1` in seconds, but the clock of the
-    /// report has whole seconds.
+    /// The suites run as `0 AAAA 1.2 BBBB 1.7 C 1.8 … 2 DDDD 3.1` in seconds, but the clock of the report has whole
+    /// seconds.
     #[test]
     fn lengths_bound_the_times_of_suites_that_follow_each_other() {
         let places = [

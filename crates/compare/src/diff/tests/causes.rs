@@ -27,8 +27,8 @@ struct Made {
     near: bool,
 }
 
-/// A build with 2 s of work, 300 ms of waits for its own tasks and 100 ms of sleep on its critical path. `parts`
-/// replaces or adds parts.
+/// A build with 2 s of work, 300 ms of waits for CPUs that its own tasks had, and 100 ms of sleep on its critical
+/// path. `parts` replaces or adds parts.
 fn made(parts: &[(WallPart, u64)]) -> Made {
     let mut all = vec![
         (WallPart::Work, 2000),
@@ -126,7 +126,7 @@ fn fails(diff: &Diff) -> Option<bool> {
 
 #[test]
 fn others_on_the_new_side_are_the_runner() {
-    // The same work takes 11 % more CPU time if other tasks share cores and caches with it.
+    // In the second case, the same work takes 11 % more CPU time, because other tasks share cores and caches with it.
     let base = made(&[]);
     for work in [3500, 3885] {
         let new = made(&[
@@ -365,7 +365,7 @@ fn each_part_is_a_cause() {
         (WallPart::Outside, DifferenceCause::Outside),
     ] {
         let whose = match part {
-            // The waits for memory count as the build's, because its use of memory is not known.
+            // The build's sleeps are its own, and so are its waits for memory if its use of memory is not known.
             WallPart::Memory | WallPart::Sleep | WallPart::Other => Whose::Build,
             // The tasks outside of the recording may belong to the build.
             WallPart::Outside => Whose::Unclear,
