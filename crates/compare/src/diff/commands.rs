@@ -10,8 +10,12 @@ const SHOWN: usize = 60;
 /// The command lines of the runs on one side of a comparison as text; several if the runs are of different
 /// commands.
 pub(super) fn command(runs: &[Run]) -> String {
-    let mut all: Vec<&str> = runs.iter().map(|run| run.command.as_str()).collect();
-    all.dedup();
+    let mut all: Vec<&str> = Vec::new();
+    for run in runs {
+        if !all.contains(&run.command.as_str()) {
+            all.push(&run.command);
+        }
+    }
     match all.as_slice() {
         [""] => "the recording".into(),
         [one] => (*one).to_owned(),
