@@ -146,7 +146,8 @@ pub fn find<'a>(rows: &'a [Row], name: &OsStr) -> Option<&'a Row> {
     rows.iter().find(has)
 }
 
-/// A subcommand that is built into the program, in a form that does not depend on the type of its arguments.
+/// A subcommand that was compiled into the program: its Cargo feature is on, or it needs none. The struct does not
+/// depend on the type of the subcommand's arguments, so that one table can hold all subcommands.
 pub struct Built {
     pub hints: &'static [Hint],
     #[cfg_attr(

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::{json, Map, Value};
 use tr_analyze::model::Quality;
 use tr_format::event::Ktime;
-use tr_format::meta::{Hardware, Known, Metadata};
+use tr_format::meta::{CommandLimit, Hardware, Known, Metadata};
 use tr_format::reader::{End, Unknown};
 use tr_format::scripts::RecordedScript;
 use tr_insight::processes::{exit, who};
@@ -14,6 +14,7 @@ use tr_insight::recordings::warnings;
 use tr_insight::recordings::warnings::CUT;
 use tr_report::status::Exit;
 use tr_report::untraced::{usage_json, usage_lines};
+use tr_text::called::TR;
 use tr_text::{escape, units};
 
 use crate::budget::Budget;
@@ -166,6 +167,13 @@ fn document(contents: &Contents) -> Value {
         })).collect::<Vec<_>>(),
         "truncated": contents.end != End::Complete,
         "max_size": full_json(contents),
+        "ended_by_limit": contents.summary.as_ref().and_then(|summary| summary.ended).map(|ended| json!({
+            "option": match ended.limit {
+                CommandLimit::Timeout => "timeout",
+                CommandLimit::Stall => "stall",
+            },
+            "ns": ended.ns,
+        })),
         "cost": contents.cost().map(|cost| json!({
             "recorder_ns": cost.recorder_ns, "bpf_ns": cost.bpf_ns, "setup_ns": cost.setup_ns,
         })),
@@ -298,6 +306,12 @@ fn full(contents: &Contents) -> Option<String> {
     exit::full(&contents.meta, summary, summary.end)
 }
 
+/// The sentence of `tr info` for a COMMAND that the recorder ended, because it had reached a limit.
+fn ended(contents: &Contents) -> Option<String> {
+    let ended = contents.summary.as_ref()?.ended?;
+    Some(format!("ended by {TR} at {}", exit::limit(ended)))
+}
+
 /// The JSON about a recording that ended at its size limit: the limit, and how COMMAND ended after that (exit status,
 /// times); null if no limit was reached.
 fn full_json(contents: &Contents) -> Value {
@@ -369,9 +383,10 @@ fn file(lines: &mut Lines, contents: &Contents) {
     lines.say(
         "end",
         match &contents.end {
-            End::Complete => match full(contents) {
-                Some(full) => format!("complete, but {full}"),
-                None => "complete".into(),
+            End::Complete => match (full(contents), ended(contents)) {
+                (Some(full), _) => format!("complete, but {full}"),
+                (None, Some(ended)) => format!("complete; the command was {ended}"),
+                (None, None) => "complete".into(),
             },
             _ if contents.under_way => "not yet: the recording is under way".into(),
             End::Truncated { frame, offset, why } => {

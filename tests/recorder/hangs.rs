@@ -170,7 +170,18 @@ fn fifo() -> Result<(), Failed> {
     let script = format!("rm -f {fifo}; mkfifo {fifo}; cat {fifo} | sort; echo not reached");
     let said = hang("fifo", &["--stall", "2s"], &script)?;
     let end = format!("opens the FIFO {fifo}, which no process has open for writing");
-    ends_with(&said, &end)
+    ends_with(&said, &end)?;
+    // The recording says itself why the command ended.
+    let trace = scratch("fifo.bin");
+    let summary = text(&tr(&["summary"], &trace)?);
+    let summary = summary.split_whitespace().collect::<Vec<_>>().join(" ");
+    let limit = "ended by tr at its limit of ";
+    ensure(summary.contains(limit), || summary.clone())?;
+    let info = text(&tr(&["info"], &trace)?);
+    let without = " without activity (--stall)";
+    ensure(info.contains(limit) && info.contains(without), || {
+        info.clone()
+    })
 }
 
 /// Two processes each hold one semaphore and wait for the semaphore of the other process.

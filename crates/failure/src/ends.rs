@@ -10,7 +10,7 @@ use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::own::Own;
 use tr_analyze::status::{self, Purpose, KILL};
 use tr_analyze::stopped::{sender, Sender, TimeOut};
-use tr_format::meta::Extra;
+use tr_format::meta::{EndedByLimit, Extra};
 
 use super::passes::{is_unstarted, program_start, NEAR};
 use super::scripts;
@@ -18,6 +18,7 @@ use tr_insight::processes::timeout::timed_out;
 use tr_insight::processes::{exit, label};
 use tr_insight::resources::memory::limit;
 use tr_insight::views::query;
+use tr_text::called::TR;
 use tr_text::phrase::Phrase;
 use tr_text::{escape, units};
 
@@ -77,6 +78,8 @@ pub enum FailureEnd {
         /// The label of the program for which the process was waiting, as for [`FailureEnd::Stopped`].
         awaited: Option<Phrase>,
     },
+    /// The recorder ended the failed process, because COMMAND had reached a limit that the user had set.
+    EndedByLimit(EndedByLimit),
     /// The kernel killed the failed process for lack of memory. The sizes are in bytes.
     OutOfMemory {
         container: Option<String>,
@@ -116,6 +119,9 @@ impl FailureEnd {
             FailureEnd::TimedOut { status, awaited } => {
                 let status = exit::signal_or_code(*status);
                 while_waiting(&format!("timed out ({status})"), awaited)
+            }
+            FailureEnd::EndedByLimit(limit) => {
+                format!("ended by {TR} at {}", exit::limit(*limit)).into()
             }
             FailureEnd::OutOfMemory {
                 container,
@@ -226,6 +232,16 @@ impl<'a> ProcessEnds<'a> {
         timed_out(process) || stop.is_some_and(|stop| stop.time_out != TimeOut::No)
     }
 
+    /// The limit by which the recorder ended a process, if a signal of the recorder can have ended it: the recorder ends
+    /// COMMAND and its descendants last of all, by SIGTERM and SIGKILL.
+    fn ended_by_limit(&self, analysis: &Analysis, process: &Process) -> Option<EndedByLimit> {
+        let ended = analysis.summary.as_ref()?.ended?;
+        let signal = process.status.and_then(status::ended_by)?;
+        let is_late = process.end.since(analysis.meta.start) >= ended.ns;
+        let is_sent = signal == KILL || status::is_for(signal, Purpose::Order);
+        (is_late && is_sent).then_some(ended)
+    }
+
     pub(super) fn end(&self, analysis: &Analysis, ix: ProcessIx) -> FailureEnd {
         let process = analysis.process(ix);
         let status = process.status.unwrap_or(0);
@@ -237,6 +253,9 @@ impl<'a> ProcessEnds<'a> {
                     status,
                     awaited: None,
                 };
+            }
+            if let Some(limit) = self.ended_by_limit(analysis, process) {
+                return FailureEnd::EndedByLimit(limit);
             }
             return if timed_out(process) {
                 FailureEnd::TimedOut {

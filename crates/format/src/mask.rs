@@ -8,7 +8,9 @@ use std::ops::Deref;
 
 use crate::event::{Clock, CpuId, Ktime, Tgid};
 use crate::ids::Argv;
-use crate::meta::{EndReason, Full, Machine, Metadata, Missing, Origin, Scope, StateName, Usage};
+use crate::meta::{
+    EndReason, EndedByLimit, Full, Machine, Metadata, Missing, Origin, Scope, StateName, Usage,
+};
 use crate::scripts::RecordedScript;
 use crate::tally::Suspend;
 use crate::{Error, Fault};
@@ -187,7 +189,7 @@ macro_rules! no_text {
 
 no_text! {
     bool, u32, u64, (u32, u64),
-    Clock, CpuId, EndReason, Full, Ktime, Machine, Origin, Suspend, Tgid, Usage
+    Clock, CpuId, EndReason, EndedByLimit, Full, Ktime, Machine, Origin, Suspend, Tgid, Usage
 }
 
 #[cfg(test)]

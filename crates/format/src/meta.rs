@@ -409,6 +409,8 @@ pub struct Summary {
     pub scripts: Vec<RecordedScript>,
     /// The number of shell scripts that exceed a limit of the format, and so are missing from `scripts`.
     pub scripts_left_out: u64,
+    /// The limit by which the recorder ended COMMAND; `None` if COMMAND reached no limit.
+    pub ended: Option<EndedByLimit>,
 }
 
 impl Summary {
@@ -424,6 +426,26 @@ impl Summary {
         let left_out = scripts::bound(&mut self.scripts);
         self.scripts_left_out = self.scripts_left_out.saturating_add(left_out);
     }
+}
+
+/// The end of a COMMAND that reached a limit which the user had set: the recorder sent SIGTERM to its processes, and
+/// SIGKILL some time later.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct EndedByLimit {
+    /// The limit that COMMAND reached.
+    pub limit: CommandLimit,
+    /// The time in ns for which COMMAND may run, or for which no process of COMMAND was active.
+    pub ns: u64,
+}
+
+/// A limit that the user sets on COMMAND.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum CommandLimit {
+    /// The limit on COMMAND's running time (`--timeout`).
+    #[default]
+    Timeout,
+    /// The limit on the time in which no process of COMMAND is active (`--stall`).
+    Stall,
 }
 
 /// The facts about a recording that ended because the trace file reached a limit of size.

@@ -158,6 +158,7 @@ impl Section for Summary {
         let mut left_out = Some(self.scripts_left_out).filter(|count| *count > 0);
         fields.rare((17, "scripts"), &mut scripts)?;
         fields.rare((18, "scripts_left_out"), &mut left_out)?;
+        fields.rare((19, "ended"), &mut self.ended)?;
         self.scripts = scripts.unwrap_or_default();
         self.scripts_left_out = left_out.unwrap_or(0);
         Ok(())

@@ -31,8 +31,8 @@ const TEXT: usize = 60;
 /// The name of the program that a command line runs, and the further words of the process's label.
 struct Description {
     program: ProgramName,
-    /// The words that follow the program's name in the label of a process; empty if only the
-    /// program's name was requested.
+    /// The words that follow the program's name in the label of a process, such as the URL in `git clone URL`. A verb
+    /// such as `clone` belongs to the name. Empty if only the program's name was requested.
     what: Vec<String>,
 }
 

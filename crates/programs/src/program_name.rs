@@ -102,8 +102,8 @@ impl ProgramName {
             .or_else(|| configures().then_some(Role::Configure))
     }
 
-    /// The uses in scripts of the program, if it is a small utility program. A program that is called with a verb, such
-    /// as `git clone`, is no utility program and has no uses.
+    /// The purposes for which scripts use the program, if it is a small utility program such as `grep`; empty for all
+    /// other programs. A name with a verb (`git clone`) has no uses, even if the name without the verb has some.
     pub fn uses(&self) -> &'static [UtilityUse] {
         if self.verb.is_none() {
             utilities::uses(&self.name)

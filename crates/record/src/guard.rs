@@ -8,7 +8,9 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use self::activity::Activity;
-use crate::hang::{GuardSettings, Hang, HangLimit};
+use tr_format::meta::{CommandLimit, EndedByLimit};
+
+use crate::hang::{GuardSettings, Hang};
 use crate::proc::{self, Id};
 
 /// The interval at which the guard examines COMMAND's processes. It is shorter if a limit is short.
@@ -40,7 +42,7 @@ pub struct Guard {
 /// The progress of ending COMMAND after it has reached a limit: which limit, when the ending began, and when
 /// SIGKILL was sent.
 struct End {
-    limit: HangLimit,
+    by: EndedByLimit,
     since: Instant,
     killed: Option<Instant>,
 }
@@ -70,8 +72,8 @@ impl Guard {
     }
 
     /// The limit because of which the guard ends or has ended COMMAND; `None` if no limit was reached.
-    pub fn limit(&self) -> Option<HangLimit> {
-        self.end.as_ref().map(|end| end.limit)
+    pub fn limit(&self) -> Option<EndedByLimit> {
+        self.end.as_ref().map(|end| end.by)
     }
 
     /// Whether the guard is ending COMMAND's processes and some of them still live. False when `LAST_WAIT` has passed
@@ -113,17 +115,18 @@ impl Guard {
         let quiet = self.activity.quiet();
         let reached = |limit: Option<Duration>, time| limit.filter(|limit| time >= *limit);
         if let Some(timeout) = reached(self.settings.timeout, now - self.start) {
-            self.begin_end(HangLimit::Timeout, timeout);
+            self.begin_end(CommandLimit::Timeout, timeout);
         } else if reached(self.settings.stall, quiet).is_some() {
-            self.begin_end(HangLimit::Stall, quiet);
+            self.begin_end(CommandLimit::Stall, quiet);
         }
     }
 
-    fn begin_end(&mut self, limit: HangLimit, length: Duration) {
+    fn begin_end(&mut self, limit: CommandLimit, length: Duration) {
+        let ns = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
+        let ended = EndedByLimit { limit, ns };
         let processes = waits::processes(&self.own, &self.activity);
         let hang = Hang {
-            limit,
-            length,
+            ended,
             kill_after: self.settings.kill_after,
             root: self.root.unsigned_abs(),
             processes,
@@ -134,7 +137,7 @@ impl Guard {
         send(&self.own, libc::SIGCONT);
         let now = Instant::now();
         self.end = Some(End {
-            limit,
+            by: ended,
             since: now,
             killed: None,
         });

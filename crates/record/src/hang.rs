@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tr_format::event::{Argv, Comm};
+use tr_format::meta::EndedByLimit;
 
 /// The settings for the guard, which ends a COMMAND that hangs.
 #[derive(Clone)]
@@ -26,19 +27,11 @@ impl std::fmt::Debug for GuardSettings {
     }
 }
 
-/// Which limit a hanging COMMAND has reached: the limit on its running time, or the limit on its time without activity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HangLimit {
-    Timeout,
-    Stall,
-}
-
 /// A COMMAND that hangs and is about to be ended.
 #[derive(Clone, Debug)]
 pub struct Hang {
-    pub limit: HangLimit,
-    /// The time that COMMAND may run (`--timeout`), or the time since a process of COMMAND was last active.
-    pub length: Duration,
+    /// The limit that COMMAND has reached.
+    pub ended: EndedByLimit,
     pub kill_after: Duration,
     /// The process id of COMMAND.
     pub root: u32,

@@ -84,7 +84,8 @@ enum Sent {
 pub struct CutArguments {
     /// The number of execs whose arguments are longer than `--argv-limit`.
     pub limit: u64,
-    /// The number of execs whose arguments did not fit into the ring of the BPF programs.
+    /// The number of execs whose arguments are cut to their first bytes, because the ring of the BPF programs had no
+    /// room for all of them.
     pub no_room: u64,
     /// The number of execs whose arguments could not be read from the process's memory.
     pub unreadable: u64,

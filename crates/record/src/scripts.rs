@@ -230,7 +230,8 @@ impl Scripts {
         let is_full = self.known.len() as u64 >= limits::SCRIPTS;
         let hash = self.hasher.hash_one(path);
         if known.is_none() && (is_full || self.left_out.contains(&hash)) {
-            // A file that a script may execute by `. FILE` need not exist, so it does not count as left out.
+            // There is no room for this file, so it is not looked for. A file that a script may execute by `. FILE` is
+            // not counted as left out then, because it may not exist.
             if !wanted.is_sourced {
                 self.leave_out(hash);
             }

@@ -7,7 +7,7 @@ use nix::errno::Errno;
 use tr_format::event::{Clock, Ktime, LifeEvent, LifeKind, Stream};
 use tr_format::mask::Masked;
 use tr_format::meta::{
-    CommandEnd, Cost, EndReason, Extra, Full, Metadata, Method, Missing, Summary,
+    CommandEnd, Cost, EndReason, EndedByLimit, Extra, Full, Metadata, Method, Missing, Summary,
 };
 use tr_output::{Destination, Settings as OutputSettings, Target};
 
@@ -17,7 +17,6 @@ use crate::config::{Config, Follow};
 use crate::endings::Endings;
 use crate::error::Error;
 use crate::guard::Guard;
-use crate::hang::HangLimit;
 use crate::identity::Identity;
 use crate::last_events::{write_events, Waiting};
 use crate::machine::Sampler;
@@ -56,7 +55,7 @@ pub struct Report {
     /// The error of COMMAND's exec, if COMMAND could not be executed.
     pub not_executed: Option<Errno>,
     /// The limit of `--timeout` or `--stall` that has ended COMMAND; `None` if none has.
-    pub limit: Option<HangLimit>,
+    pub limit: Option<EndedByLimit>,
     /// How many events were written, lost and masked.
     pub tally: Tally,
     /// The error of the write that cut the trace file short, if a write failed.
@@ -572,6 +571,7 @@ impl Session {
             reason,
             cost: self.part.before.cost(cpu, last.kernel_ns),
             machine: Some(machine),
+            ended: command.guard.as_ref().and_then(Guard::limit),
             ..Summary::default()
         };
         let start = self.part.meta.start;
@@ -581,6 +581,7 @@ impl Session {
             command.wait();
             summary.status = command.status();
             summary.full = Some(command.after_limit(limit));
+            summary.ended = command.guard.as_ref().and_then(Guard::limit);
         }
         let full = summary.full;
         let mut written = events.finish(config, summary, &command.waiting());

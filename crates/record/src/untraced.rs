@@ -3,13 +3,12 @@
 
 use nix::errno::Errno;
 use tr_format::mask::Masked;
-use tr_format::meta::{Metadata, Summary};
+use tr_format::meta::{EndedByLimit, Metadata, Summary};
 
 use crate::command::Program;
 use crate::config::Config;
 use crate::error::Error;
 use crate::guard::Guard;
-use crate::hang::HangLimit;
 use crate::network::Connections;
 use crate::output::{Output, Tally};
 use crate::signals::Signals;
@@ -29,7 +28,7 @@ pub struct Untraced {
     /// The time from COMMAND's start to COMMAND's end, in ns.
     pub duration: u64,
     /// The limit of `--timeout` or `--stall` that has ended COMMAND; `None` if none has.
-    pub limit: Option<HangLimit>,
+    pub limit: Option<EndedByLimit>,
     /// The reason why no trace of the untraced run could be written; `None` if the trace was written.
     pub output_error: Option<Error>,
 }
@@ -83,17 +82,19 @@ pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> 
     let waited = signals.forward_until_end(command, None, guard.as_mut());
     let waited = waited.map_err(Error::Lost)?;
     let end = host::now();
+    let limit = guard.and_then(|guard| guard.limit());
     let summary = Summary {
         end,
         end_clock: host::clock(),
         status: Some(waited.status),
+        ended: limit,
         usage: Some(waited.usage),
         ..Summary::default()
     };
     Ok(Untraced {
         status: waited.status,
         not_executed: waited.not_executed,
-        limit: guard.and_then(|guard| guard.limit()),
+        limit,
         duration: end.since(meta.start),
         output_error: output.and_then(|output| finish(output, summary)).err(),
     })

@@ -314,7 +314,8 @@ impl<'a> Options<'a> {
         self.read().any(counts)
     }
 
-    /// Whether the last word of the present command is a secret according to the table of programs.
+    /// Whether, according to the table of programs, the word at the end of the present command is a secret. The answer
+    /// is only valid after all words of the command have been read.
     pub fn last_is_secret(&self) -> bool {
         let place = |place: &Place| matches!(place, Place::Last);
         let last = |active: &Active| active.words.1 > 0 && active.rule.places.iter().any(place);

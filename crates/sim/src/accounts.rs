@@ -61,8 +61,9 @@ impl Machine {
         times
     }
 
-    /// Adds to the accounts the time for which the simulated CPU `c` has run the task `prev`, until
-    /// `stamp`.
+    /// Adds the time that the simulated CPU `c` has spent since its last switch, until `stamp`, to one of two sums over
+    /// all CPUs: the idle time if `prev` is [`IDLE`], or the time of others if `prev` is a task that is not recorded.
+    /// The time of a recorded task is counted where its state changes.
     #[inline]
     pub(crate) fn count_cpu(&mut self, c: usize, prev: u32, stamp: u64) {
         let length = self.clip(self.cpus[c].since, stamp);

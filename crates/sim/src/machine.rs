@@ -271,6 +271,7 @@ impl Machine {
             full: None,
             scripts: Vec::new(),
             scripts_left_out: 0,
+            ended: None,
         }
     }
 

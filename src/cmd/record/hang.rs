@@ -6,12 +6,13 @@ use std::sync::{mpsc, Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tr_analyze::{Analysis, Options};
+use tr_format::meta::CommandLimit;
 use tr_format::stack::Doing;
 use tr_insight::functions::frames;
 use tr_insight::processes::label;
 use tr_insight::resources::calls;
 use tr_programs::command_line;
-use tr_record::hang::{Hang, HangLimit, HangWait, HungProcess};
+use tr_record::hang::{Hang, HangWait, HungProcess};
 use tr_redact::Redactor;
 use tr_text::called::TR;
 use tr_text::{escape, units};
@@ -124,10 +125,10 @@ fn name(process: &HungProcess, redactor: &Redactor) -> String {
 fn report(hang: &Hang, redactor: &Redactor) -> Vec<String> {
     let root = hang.process(hang.root);
     let command = root.map_or("COMMAND".into(), |root| name(root, redactor));
-    let length = time(hang.length);
-    let first = match hang.limit {
-        HangLimit::Timeout => format!("{TR}: {command} has reached its limit of {length}:"),
-        HangLimit::Stall => format!("{TR}: nothing of {command} has run for {length}:"),
+    let length = units::time(hang.ended.ns);
+    let first = match hang.ended.limit {
+        CommandLimit::Timeout => format!("{TR}: {command} has reached its limit of {length}:"),
+        CommandLimit::Stall => format!("{TR}: nothing of {command} has run for {length}:"),
     };
     let processes = hang.in_order();
     let mut lines = vec![first];

@@ -87,7 +87,8 @@ impl Schedule {
         })
     }
 
-    /// Whether the simulated run has processes that need more memory than the caches of a single CPU have.
+    /// Whether a process of the recorded run, which is simulated here, worked with more memory than the caches of a CPU
+    /// hold. Only then does the simulated time depend on the caches.
     pub fn has_large(&self) -> bool {
         self.threads.large
     }

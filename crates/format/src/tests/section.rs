@@ -3,8 +3,8 @@
 use super::*;
 use crate::event::{Clock, CpuId, Ktime, Tgid};
 use crate::meta::{
-    CommandEnd, Cost, EndReason, Extra, Full, Known, Machine, Method, Missing, Options, Origin,
-    RecordingFacts, Scope, StateName, Usage,
+    CommandEnd, CommandLimit, Cost, EndReason, EndedByLimit, Extra, Full, Known, Machine, Method,
+    Missing, Options, Origin, RecordingFacts, Scope, StateName, Usage,
 };
 use crate::scripts::RecordedScript;
 use crate::tally::{Suspend, Tally};
@@ -114,6 +114,10 @@ fn everything_comes_back() {
             text: Some(b"exit 41\xff".to_vec()),
         }],
         scripts_left_out: 42,
+        ended: Some(EndedByLimit {
+            limit: CommandLimit::Stall,
+            ns: 43,
+        }),
     };
     let body = put_section(Masked::trusted(value.clone())).unwrap();
     assert_eq!(take_section::<Summary>(&body).unwrap(), (value, 0));

@@ -6,7 +6,7 @@ use tr_analyze::status::{has_core, name};
 use tr_analyze::critical_path;
 use tr_analyze::model::Analysis;
 use tr_format::event::Ktime;
-use tr_format::meta::{CommandEnd, EndReason, Metadata, Summary};
+use tr_format::meta::{CommandEnd, CommandLimit, EndReason, EndedByLimit, Metadata, Summary};
 
 use tr_text::units;
 
@@ -60,8 +60,8 @@ pub fn wall(analysis: &Analysis) -> String {
     }
 }
 
-/// How COMMAND ended after the recording, if the recording ended first because it had reached its limit of size;
-/// otherwise `None`.
+/// The time at which COMMAND ended, and the resources that it used, if COMMAND ran on after the recording had ended at
+/// its limit of size. `None` if the recording did not end so, or if COMMAND's end is not known.
 fn command_after(analysis: &Analysis) -> Option<CommandEnd> {
     analysis.summary.as_ref()?.full?.command
 }
@@ -88,6 +88,15 @@ pub fn full(meta: &Metadata, summary: &Summary, end: Ktime) -> Option<String> {
         );
     }
     Some(text)
+}
+
+/// The words for the limit by which the recorder ended COMMAND, such as `its limit of 10 min (--timeout)`.
+pub fn limit(ended: EndedByLimit) -> String {
+    let time = units::time(ended.ns);
+    match ended.limit {
+        CommandLimit::Timeout => format!("its limit of {time} (--timeout)"),
+        CommandLimit::Stall => format!("its limit of {time} without activity (--stall)"),
+    }
 }
 
 /// Whether the recording ended while COMMAND still ran, so that the figures describe only a part of COMMAND's run.

@@ -15,8 +15,9 @@ const CUT: char = '…';
 const SIMILAR: usize = 30;
 
 impl Steps {
-    /// The full name of the steps that a user means by `name`, which is a step's name or title, or a shortened name.
-    /// `None` if no step's name fits, or if several names fit the shortened name.
+    /// The text by which the steps that a user means are found: `name` itself if it is a step's name or title, whole or
+    /// as it is printed. Otherwise, if `name` was shortened by `…`, the only printed name of a step that it fits. `None`
+    /// if no name fits, or several do.
     pub fn whole_name<'a>(&'a self, name: &'a str) -> Option<&'a str> {
         if self.are_named(name).contains(&true) {
             return Some(name);

@@ -33,7 +33,8 @@ pub(super) struct Threads {
     pub wakings: usize,
     /// For each timer that a thread of the run set before other work, the time in ns from setting it to its end.
     pub timers: Vec<u64>,
-    /// Whether the simulated run has processes that need more memory than the caches of a single CPU have.
+    /// Whether a process of the recorded run, which is simulated here, worked with more memory than the caches of a CPU
+    /// hold. Only then does the simulated time depend on the caches.
     pub large: bool,
 }
 
