@@ -145,7 +145,7 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
 
     let mut withheld = WithheldTime::new(facts, simulation.own_as_restricted());
     let rated = rated(facts, candidates, &simulation, &withheld)?;
-    let mut distinct = distinct(facts, rated.enough);
+    let mut distinct = distinct(facts, rated.enough, rated.silenced.as_ref());
 
     withheld.add_polled(facts, &sleeps.polled, sleeps.superfluous.ns);
     let measurement = clocks::measurement(facts);

@@ -75,7 +75,10 @@ pub(super) fn rated(
         if withheld.silences(&candidate) {
             let most = rated.silenced.as_ref().map_or(0, |jobs| jobs.gain);
             if at_most > most {
+                let jobs = candidate.evidence.iter();
+                let jobs = jobs.filter_map(|group| facts.execution(*group));
                 rated.silenced = Some(Silenced {
+                    processes: jobs.map(|execution| execution.process).collect(),
                     action: candidate.action,
                     gain: at_most,
                 });
@@ -182,6 +185,8 @@ impl Gains<'_> {
 /// The change to another number of jobs that would save time, but is not advised because other tasks or a quota have
 /// the CPUs.
 pub(super) struct Silenced {
+    /// The jobs that the change would run at once. Each of them runs alone only because the others wait for it.
+    pub processes: BTreeSet<ProcessIx>,
     pub action: String,
     /// The largest time in nanoseconds that the change saves if the build has its CPUs for itself.
     pub gain: u64,
@@ -238,8 +243,13 @@ impl Distinct {
     }
 }
 
-/// Removes proposed changes whose part of the critical path a more specific change already explains.
-pub(super) fn distinct(facts: &BuildFacts<'_>, mut rated: Vec<RatedCandidate>) -> Distinct {
+/// Removes proposed changes whose part of the critical path a more specific change already explains, be it one that is
+/// not shown (`silenced`).
+pub(super) fn distinct(
+    facts: &BuildFacts<'_>,
+    mut rated: Vec<RatedCandidate>,
+    silenced: Option<&Silenced>,
+) -> Distinct {
     rated.sort_by_key(|rated| {
         let kind = rated.candidate.kind;
         let mut worth = rated.gain.twice_the_middle();
@@ -251,7 +261,8 @@ pub(super) fn distinct(facts: &BuildFacts<'_>, mut rated: Vec<RatedCandidate>) -
         (kind.is_generic(), std::cmp::Reverse(worth), kind)
     });
     let mut kept: Vec<(AdviceKind, Vec<bool>)> = Vec::new();
-    let mut explained: BTreeSet<ProcessIx> = BTreeSet::new();
+    let silenced = silenced.map(|silenced| silenced.processes.clone());
+    let mut explained: BTreeSet<ProcessIx> = silenced.unwrap_or_default();
     let mut advice = Vec::new();
     for rated in rated {
         let kind = rated.candidate.kind;
