@@ -46,8 +46,8 @@ fn test_times(facts: &BuildFacts<'_>) -> BTreeMap<ProcessIx, TestTimes> {
     times
 }
 
-/// The least number of tests of which the slowest one can get advice. A guess: among two tests, the slower one is no
-/// exception.
+/// The least number of tests of which the slowest one can get advice, and of tests in threads that can get advice to
+/// run at once. A guess: among two tests, the slower one is no exception.
 const MANY: usize = 3;
 /// How many times longer the slowest test must be than the median of all tests. A guess: below this factor, the slowest
 /// test is no exception among the others.
