@@ -70,8 +70,7 @@ pub fn tools(facts: &BuildFacts<'_>) -> Tools {
     })
 }
 
-/// The names of the build tools in a recording that start as many workers as there are CPUs, but whose jobs the
-/// recording does not show.
+/// The names of the build tools in a recording that choose the number of their workers by the number of CPUs.
 pub fn follow(facts: &BuildFacts<'_>) -> BTreeSet<String> {
     let name = |(group, execution): (_, &Execution)| {
         let jobs = execution.program.tool()?.jobs?;

@@ -77,8 +77,6 @@ pub struct BuildFacts<'a> {
     pub own: Own,
     pub executions: Vec<Execution>,
     of: Vec<Vec<Group>>,
-    /// For each segment of the critical path, the number (group) of the execution to which the segment belongs, and the
-    /// reason for the wait if the segment is a wait.
     segments: Vec<(Option<Group>, Reason)>,
     pub parallelism: Parallelism,
     /// The length of the critical path in nanoseconds.
@@ -391,7 +389,6 @@ impl<'a> BuildFacts<'a> {
         sums
     }
 
-    /// The execution during which the parent process forked the process of the given execution (`group`).
     pub fn owner(&self, group: Group) -> Option<Group> {
         self.execution(group)?.owner
     }

@@ -55,8 +55,8 @@ impl<'f> BuildJobs<'f> {
     }
 
     /// The jobs of a build tool or of a test runner that ran one after the other, although the tool may run several at
-    /// once. The reason may be the tool's configuration, a lock that tests share, or that each job needs the result of
-    /// the previous one.
+    /// once; of several such tools, the one that could save most. The reason may be the tool's configuration, a lock
+    /// that tests share, or that each job needs the result of the previous one.
     pub fn one_by_one(&self, facts: &BuildFacts<'_>) -> Option<OneByOne<'f>> {
         let rows = self.started.iter();
         let rows = rows.filter_map(|started| OneByOne::of(facts, started));

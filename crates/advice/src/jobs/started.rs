@@ -34,8 +34,8 @@ pub(crate) type NamedJob<'f> = (&'f ProgramName, Job);
 /// The jobs that one execution of a program started.
 pub(crate) struct StartedJobs<'f> {
     pub owner: Group,
-    /// The process that started the jobs: that of the owner or, for one of several loops that a shell script runs at the
-    /// same time, the copy of the shell that runs this loop.
+    /// The process that started the jobs: that of the owner or, for one of several loops that a shell script runs at
+    /// the same time, the copy of the shell that runs this loop.
     pub process: ProcessIx,
     pub limit: Limit,
     /// The jobs, ordered by the number of the execution (`group`) with which each job begins.

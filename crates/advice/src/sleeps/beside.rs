@@ -97,7 +97,7 @@ const LOOPS: u64 = 10;
 
 /// Sleeps of one process that are not on the build's critical path, and the executions that slept.
 struct Beside {
-    /// The execution of a program that decided on the longest of the process's sleeps.
+    /// The execution of a program that decided on the first of the process's sleeps that was found.
     by: Group,
     /// The executions that slept: those of the process itself, and those of sleep(1) that it started.
     groups: BTreeSet<Group>,
@@ -207,8 +207,7 @@ pub(super) fn with_sleeps_beside(
 #[derive(Default)]
 struct FoundSleeps {
     by_sleeper: BTreeMap<ProcessIx, Beside>,
-    /// The executions in which a thread sleeps again and again while other threads of its process work, as threads of a
-    /// runtime do.
+    /// The executions in which a thread slept while other threads of its process worked, as threads of a runtime do.
     ticks: BTreeSet<Group>,
 }
 

@@ -45,8 +45,8 @@ named! {
         Order = "order", "the order of commands";
         /// The recorded command gave itself a lower priority or fewer CPUs, and this was not judged.
         Limit = "limit", "the command's own limit";
-        /// The build's work on its CPUs, if nothing else is left to judge: the recording does not show whether a program
-        /// needs all of its work.
+        /// The build's work on its CPUs, if nothing else is left to judge: the recording does not show whether a
+        /// program needs all of its work.
         Work = "work", "the work itself";
     }
 }
@@ -58,7 +58,6 @@ pub struct OpenPoint {
     /// The time in nanoseconds of the unjudged part of the build: the length of waits on the critical path, or the
     /// most that another number or order of jobs may save.
     pub ns: u64,
-    /// The words that describe the part of the build's time that no rule has judged.
     pub(super) text: String,
 }
 
@@ -78,7 +77,7 @@ pub struct BuildVerdict {
     /// The time in nanoseconds of waits for a CPU while no known task had the CPU: an idle CPU began late, or the
     /// waiting task was moved to it late.
     pub nobody: u64,
-    /// The programs outside of the build that used most of the CPU time while the critical path waited for a CPU, each
+    /// The programs outside of the build that used much of the CPU time while the critical path waited for a CPU, each
     /// with its time in nanoseconds.
     pub names: Vec<(String, u64)>,
     /// The time in nanoseconds that the critical path lost because of a CPU quota.
@@ -217,12 +216,10 @@ impl BuildVerdict {
         self.wall / 50
     }
 
-    /// Whether changes of the build itself are advised.
     fn has_changes(&self) -> bool {
         self.changes > 0
     }
 
-    /// The words for the time that the advised changes save.
     fn saved(&self) -> String {
         format!("the changes below save up to {}", units::time(self.changes))
     }
@@ -247,7 +244,7 @@ impl BuildVerdict {
         self.open.iter().any(|point| point.kind == kind)
     }
 
-    /// The words of the verdict for the build's own part of its time, if the machine did not hold the build back much.
+    /// The words of the verdict for the build's own part of its time, if the verdict blames only the build's code.
     fn own(&self) -> String {
         let alone = units::time(self.alone);
         let nothing = |words| if self.open.is_empty() { words } else { "" };
@@ -319,7 +316,7 @@ pub(super) struct CpuOwners {
     pub others: u64,
     /// The part of the waits for a CPU in nanoseconds during which no known task had the CPU.
     pub nobody: u64,
-    /// The programs that had most of the CPU time while the critical path waited for a CPU, each with its time in
+    /// The programs that had much of the CPU time while the critical path waited for a CPU, each with its time in
     /// nanoseconds.
     pub names: Vec<(String, u64)>,
 }
