@@ -374,9 +374,9 @@ pub(super) struct Row {
     /// CPUs does not count.
     mostly_wait: bool,
     groups: Vec<Group>,
-    /// All jobs that ran one after the other, except the longest one.
+    /// The executions of all these jobs, except the longest one.
     others: Vec<Group>,
-    /// The jobs that ran one after the other. The proposed change runs all of them at once.
+    /// The jobs, of which the proposed change runs more at once.
     jobs: Jobs,
 }
 

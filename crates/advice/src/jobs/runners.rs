@@ -124,7 +124,7 @@ fn at_once_least(time: u64, cpus: u64, tests: TestTimes, each: u64) -> u64 {
         .min(time)
 }
 
-/// Advice on test runners that run all their tests in one process, one after the other.
+/// Advice on test runners (pytest and rspec) that run all their tests in one process, one after the other.
 fn in_one_process(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let times = test_times(facts);
     let candidate = |(group, execution): (Group, &crate::facts::Execution)| {

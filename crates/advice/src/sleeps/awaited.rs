@@ -18,7 +18,7 @@ use crate::sleeps::polls::awaited_work;
 use crate::sleeps::started_servers::{started_servers, StartedServer};
 
 /// The longest time in nanoseconds from the moment when a thread wakes another thread, in order to give it work, to the
-/// moment when the first thread begins to sleep until this work is done. A guess: in between, the first thread only
+/// moment when the waking thread begins to sleep until this work is done. A guess: in between, the waking thread only
 /// takes a lock and reads a clock.
 const ASKED: u64 = 1_000_000;
 /// The naps of a program count as waits for the ends of its children ([`waits_for_children`]) only if, on average,

@@ -225,8 +225,9 @@ fn has_time_outs(facts: &BuildFacts<'_>, slept: &[Nap]) -> bool {
     sum(waits).saturating_mul(2) > sum(slept)
 }
 
-/// Whether the other processes of the recording neither run nor sleep for more than a moment during the given sleeps,
-/// which are sorted by time. If more threads live during the sleeps than the search may examine, the answer is no.
+/// Whether, during the given sleeps, which are sorted by time, the other processes of the recording run, wait for a CPU
+/// or sleep for next to no time ([`NEXT_TO_NOTHING`]). If more threads live during the sleeps than the search may
+/// examine, the answer is no.
 fn nothing_runs(facts: &BuildFacts<'_>, slept: &[Nap]) -> bool {
     let analysis = facts.analysis;
     let (Some(first), Some(last), Some(timeline)) =

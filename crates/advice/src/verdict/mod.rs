@@ -55,8 +55,9 @@ named! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenPoint {
     pub kind: OpenKind,
-    /// The time in nanoseconds of the unjudged part of the build: the length of waits on the critical path, or the
-    /// most that another number or order of jobs may save.
+    /// The time in nanoseconds of the unjudged part, by its kind: the length of the waits or of the measurement on the
+    /// critical path, the most that another number or order of jobs or leaving out sleeps may save, how long many jobs
+    /// wanted CPUs, or the CPU time of all work.
     pub ns: u64,
     pub(super) text: String,
 }
@@ -68,7 +69,8 @@ pub struct BuildVerdict {
     pub blame: Blame,
     /// The length of the build's critical path in nanoseconds.
     pub wall: u64,
-    /// The time in nanoseconds that the build takes if no other tasks use its CPUs.
+    /// The time in nanoseconds that the build takes if no other tasks use its CPUs and no CPU quota holds it back: the
+    /// likely time, and its lower and upper bound (`alone_at_least`, `alone_at_most`).
     pub alone: u64,
     pub alone_at_least: u64,
     pub alone_at_most: u64,
@@ -84,7 +86,7 @@ pub struct BuildVerdict {
     pub quota: u64,
     /// The container that the CPU quota belongs to; `None` if the quota belongs to the cgroup of the recorded command.
     pub quota_of: Option<String>,
-    /// The CPU time in nanoseconds that the hypervisor took from the machine; 0 if this time is short.
+    /// The most time in nanoseconds that the build lost to the hypervisor, at most the stolen time per CPU; 0 if short.
     pub stolen: u64,
     /// The most time in nanoseconds that all advised changes save together.
     pub changes: u64,
@@ -112,7 +114,6 @@ pub(super) struct Mostly {
     /// The words for the cause of most of a build's waiting, or the name of the task that ended the waits if that task
     /// is not recorded.
     pub name: String,
-    /// The time in nanoseconds that the build waited for the cause of most of its waiting.
     pub ns: u64,
     pub outside: bool,
     /// The kind of the open point (a part of the build that no rule has judged) that covers the waits for this cause;

@@ -155,7 +155,6 @@ fn sleeping(
     Some((WaitTask::Sleeper(facts.execution_name(group)), name))
 }
 
-/// A task that is not recorded, with its name for people.
 fn outsider(outsider: &Outsider) -> (WaitTask, String) {
     let comm = outsider.comm;
     (WaitTask::Outsider(comm), who::comm(&comm))
@@ -163,7 +162,6 @@ fn outsider(outsider: &Outsider) -> (WaitTask, String) {
 
 /// The waits of one kind that belong to one task and that no rule of advice has judged.
 struct Wait {
-    /// The name of the task for people, if there is a task.
     name: Option<String>,
     /// The length in nanoseconds of all waits of this kind and task together.
     ns: u64,
