@@ -14,7 +14,8 @@ use tr_text::phrase::Phrase;
 /// A program (such as `taskset`) that restricts the whole build to some of the machine's CPUs.
 pub(super) struct Affinity {
     group: Group,
-    /// The number of CPUs that the build ran on.
+    /// The number of CPUs that the restricted part of the build ran on. CPUs with very little of its CPU time
+    /// ([`STRAY`]) do not count.
     cpus: u64,
     /// The simulated time in nanoseconds that the build takes on the CPUs that it restricted itself to, if no other
     /// tasks use these CPUs.
@@ -25,9 +26,9 @@ pub(super) struct Affinity {
 }
 
 impl Affinity {
-    /// Finds the program (such as `taskset`) that restricts the build to some CPUs, if the limit of this program
-    /// applies to nearly all of the build's work. `own` is the time in nanoseconds that the build takes if it has all
-    /// CPUs of the machine for itself.
+    /// Finds the program (such as `taskset`) that restricts the build to some CPUs, if this program leaves the build
+    /// fewer CPUs than the machine has, and nearly all of the build's work is below it. `own` is the time in
+    /// nanoseconds that the build takes if it has all CPUs of the machine for itself.
     pub fn of(facts: &BuildFacts<'_>, schedule: &Schedule, own: u64) -> Option<Affinity> {
         let mut all = facts.all();
         let (group, execution) = all.find(|(_, execution)| execution.program.pins())?;

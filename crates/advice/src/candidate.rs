@@ -20,7 +20,7 @@ pub const MOST: usize = 7;
 pub(super) const WORTH: u64 = 20_000_000;
 
 named! {
-    /// The kind of an advice. More specific kinds of advice come first.
+    /// The kind of an advice. If two changes gain the same, the one whose kind is listed earlier comes first.
     pub enum AdviceKind {
         Link = "link", "A linker decides";
         Configure = "configure", "A configuration decides";
@@ -75,8 +75,8 @@ pub struct Advice {
 }
 
 impl Advice {
-    /// The time that the advised change saves, in words. The words `at_most` stand before a time that is only an upper
-    /// bound.
+    /// The time that the advised change saves, in words. If no least time is known, the text `at_most` (such as `up
+    /// to`) stands before the time.
     pub fn saves(&self, at_most: &str) -> String {
         match self.at_least {
             0 => format!("{at_most} {}", units::time(self.gain)),
@@ -91,11 +91,11 @@ impl Advice {
 pub(super) enum CpuDemand {
     /// After the change, the build runs as many jobs at once as before, or fewer.
     Same,
-    /// The change runs more jobs at once, but the jobs wait for most of their time. They need little CPU time even if
-    /// other tasks use the CPUs.
+    /// The change runs more jobs at once, but the jobs wait for most of their time. They need so little CPU time that
+    /// the change also helps if other tasks use the CPUs.
     Little,
-    /// The change runs more jobs at once, and each of them wants a CPU. In the recorded build, nothing limited the
-    /// number of jobs.
+    /// The change runs more jobs at once, and each of them wants a CPU. The change gives no build tool another number
+    /// of jobs.
     More,
     /// The change is to give a build tool another number of jobs (such as `-j8`), and each of these jobs wants a CPU.
     Number,

@@ -1,4 +1,4 @@
-//! Finds the parts of a build that end at a set time by the clock. Such parts take as long on free CPUs as on busy
+//! Finds the program of a build that measures for a set time. Such a program takes as long on free CPUs as on busy
 //! ones.
 
 use tr_analyze::critical_path::TimeKind;
@@ -16,8 +16,8 @@ pub(super) struct Measurement {
     pub queued: u64,
 }
 
-/// The execution that measures for a set time, if one takes a tenth of the critical path. If there are several, the
-/// longest one.
+/// The execution that measures for a set time, if it takes at least a tenth of the critical path. If there are several,
+/// the one with the most time on the path.
 pub(super) fn measurement(facts: &BuildFacts<'_>) -> Option<Measurement> {
     let all = facts.all().map(|(group, _)| Measurement {
         group,

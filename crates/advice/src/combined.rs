@@ -6,7 +6,7 @@ use crate::rating::DistinctAdvice;
 use crate::simulation::Simulation;
 use tr_text::units;
 
-/// The forecast for several advised changes together, because their gains do not add up. The times are in nanoseconds.
+/// The forecast for several advised changes together, because their gains do not add up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Combined {
     /// The number of advised changes that the forecast combines. The combined changes are the first ones in the list of

@@ -18,8 +18,9 @@ use crate::facts::{BuildFacts, Execution};
 
 /// The options and redirections after which a command line names a file that the command makes.
 const OUTPUT: &[&str] = &["-o", "-MF", "--output", ">", ">>", "--out-dir"];
-/// If at most this many jobs name a file that no job makes, the jobs still count as connected by the file. A guess:
-/// with a larger number, headers that only a few jobs share would connect these jobs.
+/// A job counts as probably connected with the earlier jobs that name the same file, if fewer than this many earlier
+/// jobs name it. A file that at least this many tests make is scratch. A guess: with a larger number, headers that only
+/// a few jobs share would connect these jobs.
 const RARE: usize = 3;
 
 /// A thing that a job makes or needs.
@@ -69,8 +70,7 @@ pub fn tools(facts: &BuildFacts<'_>) -> Tools {
     })
 }
 
-/// The names of the build tools in a recording that start as many workers as there are CPUs, but whose jobs the
-/// recording does not show.
+/// The names of the build tools in a recording that choose the number of their workers by the number of CPUs.
 pub fn follow(facts: &BuildFacts<'_>) -> BTreeSet<String> {
     let name = |(group, execution): (_, &Execution)| {
         let jobs = execution.program.tool()?.jobs?;
@@ -80,15 +80,16 @@ pub fn follow(facts: &BuildFacts<'_>) -> BTreeSet<String> {
     facts.all().filter_map(name).collect()
 }
 
-/// The largest number of ancestors of a process that are searched for jobs, to bound the work. In a chain of makes,
-/// several ancestors of a process can be jobs, and the process belongs to all of them.
+/// The largest number of processes of a lineage (a process and its ancestors) that are searched for jobs, to bound the
+/// work. In a chain of makes, several of these processes can be jobs, and the process belongs to all of them.
 const DEEP: usize = 64;
 
 /// Three sets of the jobs that one job of a build needs: the jobs that are certainly needed, the jobs that are probably
 /// needed, and the jobs that are needed in the worst case.
 type After = [BTreeSet<ProcessIx>; 3];
 
-/// For each job that names files which other jobs make, the jobs that make these files.
+/// For each job that certainly needs other jobs, these jobs: the last job that made a file which the job names, and the
+/// job that had to end before it by the recording.
 pub fn needs(facts: &BuildFacts<'_>) -> Vec<(ProcessIx, Vec<ProcessIx>)> {
     let tools = tools(facts);
     let jobs = tools.jobs.iter().zip(after(facts, &tools));
@@ -158,8 +159,8 @@ fn needs_of(analysis: &Analysis, owner: ProcessIx) -> Needs {
     }
 }
 
-/// Shortens the lists of files of the jobs that are tests: a file that several tests make or remove is left out,
-/// because each test makes such a file only for itself.
+/// Shortens the lists of files of the jobs that are tests: a file that at least [`RARE`] tests make or remove is left
+/// out, because each test makes such a file only for itself.
 fn without_scratch(files: &mut [Files], jobs: &[usize]) {
     let mut makers: BTreeMap<Product, usize> = BTreeMap::new();
     for files in jobs.iter().filter_map(|at| files.get(*at)) {
@@ -322,8 +323,9 @@ impl Files {
         }
     }
 
-    /// Adds the crate that a call of rustc by cargo makes, and the crates that the call needs, to the files of a job.
-    /// Each crate is added by its name with its hash, because a call may name any one of the files of a crate.
+    /// Adds the crate that a call of rustc by cargo makes, and the crates and the output of a build script that the
+    /// call needs, to the files of a job. Each crate is added by its name with its hash, because a call may name any
+    /// file of a crate.
     fn add_crate(&mut self, words: &[String]) {
         let mut name = "";
         let mut hash = "";
@@ -351,8 +353,8 @@ impl Files {
         }
     }
 
-    /// Adds a build script of cargo to the files of a job: the crate that it is compiled from, which is known from the
-    /// script's directory, and the result that the script makes.
+    /// Adds the run of a build script of cargo to the files of a job. The run needs the compiled script, which is known
+    /// by the script's directory, and makes the output of the script, which is known by the name of the crate.
     fn add_build_script(&mut self, path: &str) {
         let of = path.rsplit('/').nth(1).unwrap_or(path);
         self.named.insert(Product::BuildScript(of.to_owned()));

@@ -10,17 +10,16 @@ use tr_programs::words;
 
 use crate::facts::{BuildFacts, Execution};
 
-/// The working directory of an execution of a program: the recorded one (`Recorded`), or, if none is recorded, a number
-/// for what the command lines of the execution and its ancestors say about the directory (`Said`).
+/// The working directory in which an execution of a program starts: the recorded one (`Recorded`), or, if none is
+/// recorded, a number for what the command lines of its ancestors say about this directory (`Said`).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Directory {
     Recorded(Arc<[u8]>),
     Said(Option<usize>),
 }
 
-/// The working directories of all executions of programs.
 pub(super) struct Directories {
-    /// For each execution of a program, the number for its working directory that the function [`said`] finds.
+    /// For each execution of a program, the number that [`said`] finds for the directory of its children.
     said: Vec<Option<usize>>,
 }
 
@@ -47,9 +46,9 @@ pub(super) fn names_directory(arg: &[u8]) -> bool {
     arg.starts_with(b"-C") || arg.starts_with(b"--directory")
 }
 
-/// For each execution of a program, a number that identifies its working directory as far as command lines show it
-/// (`make -C` or a shell's `cd`, also of its ancestors). This number is used where the directory itself is not
-/// recorded.
+/// For each execution of a program, a number that identifies the directory in which its children start, as far as the
+/// command lines of the execution and its ancestors show it (`make -C` or a shell's `cd`). The number is used where the
+/// directory itself is not recorded.
 fn said(facts: &BuildFacts<'_>) -> Vec<Option<usize>> {
     let words = |group: Group| -> Option<Vec<&[u8]>> {
         let role = facts.execution(group)?.program.role()?;

@@ -27,7 +27,8 @@ use tr_insight::Recording;
 use tr_text::phrase::Phrase;
 use tr_text::units;
 
-/// The largest number of characters of a program's name in the evidence for a line of advice.
+/// The largest width in columns of the label of an execution in the evidence for a line of advice. If the label is
+/// wider, the name of the program stands in its place.
 const NAME: usize = 24;
 
 /// A CPU counts as one that a restricted build (`taskset -c 0,1 make`) was allowed to use if it has at least a fiftieth
@@ -35,8 +36,9 @@ const NAME: usize = 24;
 /// guess.
 pub const STRAY: u64 = 50;
 
-/// One execution of a program: the time from its exec to the next exec or the end of the process, or the whole life of
-/// a process without an exec.
+/// One execution of a program: the time from its exec to the next exec or the end of the process. The time of a process
+/// before its first exec belongs to the execution that forked it. It is an execution of its own only if the program of
+/// the parent is not known.
 pub struct Execution {
     pub process: ProcessIx,
     pub exec: Option<usize>,
@@ -75,8 +77,6 @@ pub struct BuildFacts<'a> {
     pub own: Own,
     pub executions: Vec<Execution>,
     of: Vec<Vec<Group>>,
-    /// For each segment of the critical path, the number (group) of the execution to which the segment belongs, and the
-    /// reason for the wait if the segment is a wait.
     segments: Vec<(Option<Group>, Reason)>,
     pub parallelism: Parallelism,
     /// The length of the critical path in nanoseconds.
@@ -107,7 +107,7 @@ pub(super) fn on_cpu_before_exec(process: &Process) -> u64 {
 
 impl<'a> BuildFacts<'a> {
     /// Collects the facts about a recorded build that the rules of advice use. Returns `None` if there is no critical
-    /// path. `slices` collects the tasks that had the CPUs, if the caller needs them, too.
+    /// path. If `slices` is given, it also collects which tasks had the CPUs.
     pub fn new(
         recording: &'a Recording,
         path: &'a CriticalPath,
@@ -168,7 +168,7 @@ impl<'a> BuildFacts<'a> {
                 process: ix,
                 exec,
                 start: span.map_or(process.start, |exec| exec.start),
-                // An execution without an exec lasts from the start of the process until its first exec.
+                // An execution without an exec lasts until the first exec of the process.
                 end: span.map_or_else(
                     || {
                         process
@@ -389,7 +389,6 @@ impl<'a> BuildFacts<'a> {
         sums
     }
 
-    /// The execution during which the parent process forked the process of the given execution (`group`).
     pub fn owner(&self, group: Group) -> Option<Group> {
         self.execution(group)?.owner
     }
@@ -604,7 +603,6 @@ fn tried_again(analysis: &Analysis) -> BTreeSet<ProcessIx> {
     again
 }
 
-/// Whether a time on the critical path is work on a CPU.
 pub(super) fn on_cpu(kind: TimeKind, _: Reason) -> bool {
     kind == TimeKind::OnCpu
 }

@@ -42,9 +42,9 @@ enum Silent {
     Unknown,
 }
 
-/// The waits for the network on the critical path, the latest first. A wait that ended by its time-out counts as
-/// unanswered only if the thread receives no answer later, because a program may call poll(2) repeatedly for one
-/// answer.
+/// The waits for the network on the critical path, the latest first. A wait that a timer ended counts as unanswered if
+/// a DNS query of its process had no answer, or if no later wait of the thread on the path got an answer, because a
+/// program may call poll(2) repeatedly for one answer.
 fn fetched<'f>(facts: &'f BuildFacts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
     let analysis = facts.analysis;
     let among_themselves = network::among_themselves(analysis);
@@ -113,8 +113,8 @@ fn fetched<'f>(facts: &'f BuildFacts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
 /// time-outs of requests. A guess: a program whose requests get no answer gives up sooner.
 const TICKS: usize = 10;
 
-/// The threads whose waits for the network a timer ended again and again, and that received answers in between. Such a
-/// timer sets the rate of a load generator, for example, and is no time-out of a request.
+/// The threads whose waits for the network a timer ended again and again, and that received more than half as many
+/// answers in between. Such a timer sets the rate of a load generator, for example, and is no time-out of a request.
 fn answered_between_ticks(
     facts: &BuildFacts<'_>,
     segments: &[(&Segment, Option<Group>, Reason)],
@@ -151,8 +151,8 @@ fn answered_between_ticks(
         .collect()
 }
 
-/// The program whose timer set the rate of its requests ([`answered_between_ticks`]) for the longest time on the critical
-/// path, and the time in nanoseconds for which all such timers ended waits.
+/// The program whose timer set the rate of its requests ([`answered_between_ticks`]) for the longest time on the
+/// critical path, and the sum in nanoseconds of the waits for the network on the path in all threads with such timers.
 pub(super) fn ticking(facts: &BuildFacts<'_>) -> Option<(Group, u64)> {
     let segments: Vec<_> = facts.segments().collect();
     let ticking = answered_between_ticks(facts, &segments);

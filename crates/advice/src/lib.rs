@@ -4,7 +4,7 @@
 //! ([`tr_analyze::schedule`]) computes the gain of a change: the difference of the run's simulated times without and
 //! with the change, both without other tasks on the CPUs. So the time that other tasks took has a line of its own and
 //! is not part of another line's gain, and a second path that is almost as long as the critical one limits the gain. If
-//! several changes explain the same part of the critical path, the most specific one stays.
+//! several changes explain the same part of the critical path, the one with the largest gain stays.
 #![forbid(unsafe_code)]
 
 mod affinity;
@@ -50,8 +50,8 @@ use verdict::unjudged::Unjudged;
 use verdict::CpuOwners;
 pub use verdict::{Blame, BuildVerdict, OpenKind, OpenPoint};
 
-/// The length in nanoseconds of the shortest recording that gets advice. A guess: nothing in a shorter recording is
-/// worth a change.
+/// The length in nanoseconds of the shortest critical path of a recording that gets advice. A guess: nothing in a
+/// shorter one is worth a change.
 const SHORTEST: u64 = 100_000_000;
 
 /// The advice on a build and the verdict on it.
@@ -60,8 +60,8 @@ pub struct BuildAdvice {
     /// The verdict on how much of the build's time is its own and how much the machine withheld; `None` if the
     /// recording does not show these times.
     pub verdict: Option<BuildVerdict>,
-    /// The advised changes, sorted by the middle of their gain in descending order. The advice about the machine is
-    /// the last one.
+    /// The advised changes, sorted by the middle of their gain in descending order. Work that runs alone comes after
+    /// all others, and the line about other tasks and a CPU quota is the last one.
     pub changes: Vec<Advice>,
     /// The most time in nanoseconds that all advised changes save together, if that is less than the sum of their
     /// gains.
@@ -130,8 +130,8 @@ pub fn advise(view: &View<'_>, path: &CriticalPath, facts: Option<&BuildFacts<'_
 /// 1. The rules propose changes ([`Proposals`]).
 /// 2. A [`Simulation`] computes the build's time without other tasks on its CPUs, as recorded and with the changes. The
 ///    difference from the recorded time is [`WithheldTime`].
-/// 3. The changes that save enough stay ([`rating::RatedCandidates`]), and of those that explain the same time the most
-///    specific one ([`rating::Distinct`]).
+/// 3. The changes that save enough stay ([`rating::RatedCandidates`]), and of those that explain the same time the one
+///    with the largest gain ([`rating::Distinct`]).
 /// 4. The changes that are left become [`AdviceLines`], the advice about the machine among them.
 /// 5. What is [`Unjudged`] by all of these steps becomes the open points of the verdict.
 /// 6. The [`BuildVerdict`] divides the time between the build and the machine.

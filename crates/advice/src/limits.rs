@@ -55,8 +55,8 @@ struct Grace {
     killed: ProcessIx,
     /// The time in nanoseconds from the first signal to the end of the killed process.
     length: u64,
-    /// The part of `length` in nanoseconds in which the critical path waited for the killed process. This is the most
-    /// that the advice can save.
+    /// The part of `length` in nanoseconds in which the critical path waited in the killed process, in its killer, or
+    /// in a sleep(1) of its killer. This is the most that the advice can save.
     cap: u64,
     groups: Vec<Group>,
 }
@@ -93,7 +93,6 @@ pub(super) fn killed_after_grace(facts: &BuildFacts<'_>) -> Graces {
     }
 }
 
-/// The advice on processes of one program that were killed some time after a first signal.
 fn of_graces(facts: &BuildFacts<'_>, graces: Vec<Grace>) -> Option<Candidate> {
     let first = graces.first()?;
     let sum = |of: fn(&Grace) -> u64| graces.iter().map(of).fold(0, u64::saturating_add);
@@ -287,7 +286,8 @@ pub(super) fn ended_by_limit(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     ended.filter_map(candidate).collect()
 }
 
-/// The longest of those waits of a process that ended by their own time-outs, at the time `end` or shortly before.
+/// The longest of those waits of a process that ended by their own time-outs, at the time `end` or shortly before
+/// ([`KILLED`]). Sleeps do not count.
 fn timed_wait(facts: &BuildFacts<'_>, process: &Process, end: Ktime) -> Option<Stretch> {
     let timeline = facts.analysis.timeline.as_ref()?;
     let from = Ktime(end.0.saturating_sub(KILLED));

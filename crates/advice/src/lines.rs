@@ -11,7 +11,7 @@ use crate::facts::BuildFacts;
 use crate::rating::DistinctAdvice;
 use crate::simulation::Simulation;
 
-/// The lines of advice on a build. All times are in nanoseconds.
+/// The lines of advice on a build.
 pub(super) struct AdviceLines {
     pub changes: Vec<Advice>,
     /// The most time in nanoseconds that all advised changes save together.
@@ -19,15 +19,14 @@ pub(super) struct AdviceLines {
     /// The sum in nanoseconds of the gains of the changes that `together` counts. The gain of using more of the
     /// machine's CPUs is left out of the sum, although `together` counts it.
     sum: u64,
-    /// The forecasts of the build's time with the first two advised changes together, with the first three, and so on.
     pub combined: Vec<Combined>,
     /// Whether the build's authors can make at least one of the changes whose gains the verdict counts.
     has_own: bool,
 }
 
 impl AdviceLines {
-    /// The lines of advice that the build's authors can act on. `alone` is the time that the build takes if no other
-    /// tasks use its CPUs, as the verdict shows it.
+    /// The lines of advice without the one about other tasks and a CPU quota. `alone` is the time in nanoseconds that
+    /// the build takes if no other tasks use its CPUs, as the verdict shows it.
     pub fn of(
         facts: &BuildFacts<'_>,
         simulation: &Simulation,
@@ -53,7 +52,7 @@ impl AdviceLines {
         }
     }
 
-    /// Adds the advice about the machine as the last line.
+    /// Adds the advice about other tasks and a CPU quota as the last line. Only the first [`MOST`] lines are kept.
     pub fn add_machine(&mut self, advice: Option<Advice>) {
         self.changes.extend(advice);
         self.changes.truncate(MOST);

@@ -20,11 +20,11 @@ const WAKE_UP: u64 = 500_000;
 
 /// The time in nanoseconds that the machine withheld from a build, by other tasks on its CPUs or by a CPU quota.
 pub(super) struct WithheldTime {
-    /// The time in nanoseconds for which the build was throttled by the CPU quota of its cgroup.
+    /// The time in nanoseconds that the critical path lost to a CPU quota.
     pub throttled: u64,
     pub others: u64,
-    /// The largest error in nanoseconds of the simulated time of the build. There is an error because the simulation
-    /// does not model time slices.
+    /// The error in nanoseconds that is assumed for the simulated time of the build: a tenth of it. The simulation does
+    /// not model time slices.
     error: u64,
     waiting: Vec<Group>,
     /// Whether other tasks or a CPU quota take so much of the CPUs that another number of jobs gains little, or gains
@@ -40,12 +40,12 @@ pub(super) struct WithheldTime {
     whose: String,
 }
 
-/// Two divisors that decide whether other tasks keep `tr` from advising another number of jobs. The other tasks do so
-/// if they cost the build a twentieth (`CONTENDED`) of its wall time, or if they use half of the CPU time that the
-/// build leaves and less than one CPU stays idle. If the other tasks use a tenth (`FOREIGN`) of the CPU time that the
-/// build leaves, the advice is given, but may gain nothing. Measured by `validate.py`: when a tenth of a CPU was enough
-/// to give no advice, the builds of bzip2, less and tcc beside a little other work lost their best advice, `-j2`, which
-/// halves their time.
+/// Two divisors that decide whether other tasks or a CPU quota keep `tr` from advising another number of jobs. They do
+/// so if they cost the build a twentieth (`CONTENDED`) of its wall time, or if the other tasks use half of the CPU time
+/// that the build leaves and less than one CPU stays idle. If the other tasks use a tenth (`FOREIGN`) of the CPU time
+/// that the build leaves, the advice is given, but may gain nothing. Measured by `validate.py`: when a tenth of a CPU
+/// was enough to give no advice, the builds of bzip2, less and tcc beside a little other work lost their best advice,
+/// `-j2`, which halves their time.
 const CONTENDED: u64 = 20;
 const FOREIGN: u64 = 10;
 
@@ -141,8 +141,8 @@ impl WithheldTime {
 
     /// Whether a proposed change is hidden because the machine withheld so much CPU time that another number of jobs
     /// would change little. Advice on jobs that mostly wait is always shown. If the cause is other tasks and not a
-    /// quota, advice on jobs that ran one after the other without a limit on their number is shown, too: only one such
-    /// job at a time competes with the other tasks. A quota applies to all tasks of the build together.
+    /// quota, advice that names no number of jobs is shown, too: few such jobs at a time compete with the other tasks.
+    /// A quota applies to all tasks of the build together.
     pub fn silences(&self, candidate: &Candidate) -> bool {
         match candidate.demand {
             CpuDemand::Same | CpuDemand::Little => false,
@@ -222,18 +222,17 @@ fn container(facts: &BuildFacts<'_>, all: u64) -> Option<(String, u64)> {
     (ns > all / 2).then(|| (label::container(&container.called), ns))
 }
 
-/// The CPU time in nanoseconds that tasks outside of the build used, and the CPU time that the build left for them.
+/// The CPU time in nanoseconds that tasks outside of the build used (`others`), and that the build left for them.
 #[derive(Clone, Copy, Debug)]
 struct Foreign {
-    /// The CPU time in nanoseconds that tasks outside of the build used.
     others: u64,
-    /// The CPU time in nanoseconds that the build left unused on the CPUs that it may use (`left`), and the CPU time
-    /// that a single CPU has in the same span (`one`).
+    /// The CPU time in nanoseconds that the build did not use on the CPUs that it may use. It is not idle time: the
+    /// tasks outside of the build may have used it. `one` is the CPU time that a single CPU has in the same span.
     left: u64,
     one: u64,
 }
 
-/// The use of the machine's CPUs in a span of the recording. All times are in nanoseconds.
+/// The use of the machine's CPUs in a span of the recording.
 struct CpuUse {
     /// The CPU time in nanoseconds of tasks outside of the build, by the machine's counters.
     others: u64,
@@ -249,8 +248,8 @@ struct CpuUse {
 }
 
 impl CpuUse {
-    /// The CPU time that tasks outside of the build used in the span; `None` if this is less than a tenth of the CPU
-    /// time that the build left unused.
+    /// The CPU time that tasks outside of the build used in the span; `None` if this is 0 within the error of the
+    /// counters, or less than a tenth of the CPU time that the build left unused.
     fn foreign(self) -> Option<Foreign> {
         // The counters have steps of 10 ms for each CPU, so at both ends of the span each CPU may be counted 10 ms too
         // much.
@@ -342,10 +341,10 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     ]
 }
 
-/// Finds the waits for a CPU on the critical path that other tasks or a quota caused: meanwhile, fewer of the build's
-/// tasks ran than there are CPUs. Returns the time of these waits in nanoseconds, the CPU time in nanoseconds that the
-/// build's tasks wanted meanwhile and did not get although no task of the build used the CPUs in question, and the
-/// executions that waited.
+/// Finds the waits for a CPU on the critical path, of at least [`WAKE_UP`] ns, that other tasks or a quota caused: for
+/// a part of the wait, fewer of the build's tasks ran than there are CPUs. Returns the sum in nanoseconds of these
+/// parts, the CPU time in nanoseconds that the build's tasks wanted during the waits and did not get although no task
+/// of the build used the CPUs in question, and the executions that waited.
 fn starved(facts: &BuildFacts<'_>) -> (u64, u64, Vec<Group>) {
     let (mut starved, mut wanted) = (0u64, 0u64);
     let mut groups = Vec::new();
@@ -371,7 +370,7 @@ mod tests {
     use super::*;
 
     /// Checks that on machines of any size, tasks outside of the build prevent advice on the number of jobs only if
-    /// they leave no CPU idle.
+    /// they leave less than one CPU idle.
     #[test]
     fn others_have_most_of_what_the_build_leaves() {
         const MS: u64 = 1_000_000;

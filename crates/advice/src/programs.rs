@@ -6,8 +6,9 @@ use tr_programs::changes::known;
 use tr_programs::command_line;
 
 /// The number of jobs that a program's arguments set, in words, such as `make: 4 jobs`. The program is the outermost
-/// one of the recorded command that sets a number, and the first of several such programs. Only descendants of the
-/// recorded command count, because a recording of the whole machine may contain other builds.
+/// one of the recorded command that sets a number, and the first of several such programs. If the recorded command is
+/// known, only this command and its descendants count, because a recording of the whole machine may contain other
+/// builds.
 pub fn jobs_of_arguments(analysis: &Analysis) -> Option<String> {
     let root = critical_path::root(analysis).ok();
     let mut is_inside = vec![false; analysis.processes.len()];

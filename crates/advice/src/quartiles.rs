@@ -1,6 +1,7 @@
 //! The quartiles of times, by which the advice decides whether executions of one program are alike.
 
-/// The middle half of some times: a quarter of the times is shorter than `lower`, and a quarter is longer than `upper`.
+/// The middle half of some times: at most a quarter of the times is shorter than `lower`, and at most a quarter is
+/// longer than `upper`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Quartiles {
     pub lower: u64,

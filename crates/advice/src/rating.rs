@@ -1,5 +1,6 @@
-//! Chooses the proposed changes that gain enough for a line of advice. If several changes explain the same part of the
-//! critical path, the most specific one is chosen.
+//! Chooses the proposed changes that gain enough for a line of advice. If several changes explain mostly the same part
+//! of the critical path, the one with the largest gain is chosen; advice about one task alone yields to all other
+//! advice.
 
 use std::collections::BTreeSet;
 
@@ -17,17 +18,17 @@ use crate::jobs::checkers::Checkers;
 use crate::machine::WithheldTime;
 use crate::simulation::Simulation;
 
-/// A change that saves at least the build's own time divided by this number (a fifth) always gets a line of advice. A
-/// guess: other tasks of the machine make waits longer, but not by so much that a gain of this size is due to other
-/// tasks alone.
+/// A change that saves at least the build's own time divided by this number (a fifth) is always large enough for a line
+/// of advice. A guess: other tasks of the machine make waits longer, but not by so much that a gain of this size is due
+/// to other tasks alone.
 const FIFTH: u64 = 5;
 
 /// The proposed changes that save enough for a line of advice.
 pub(super) struct RatedCandidates {
-    /// The changes that save enough to be shown. A change is still left out if a more specific change explains the same
-    /// time.
+    /// The changes that save enough to be shown. A change is still left out if a change that is ranked higher explains
+    /// the same time.
     pub enough: Vec<RatedCandidate>,
-    /// The change that saves most among the changes that are not shown because other tasks have the CPUs.
+    /// The change that saves most among those that are not shown because other tasks or a quota have the CPUs.
     pub silenced: Option<Silenced>,
 }
 
@@ -121,7 +122,6 @@ struct Gains<'g> {
     facts: &'g BuildFacts<'g>,
     simulation: &'g Simulation,
     withheld: &'g WithheldTime,
-    /// The most time in nanoseconds that a change which only divides or moves work can save; the result of [`spare`].
     spare: u64,
 }
 
@@ -215,10 +215,9 @@ pub(super) struct RatedCandidate {
     pub candidate: Candidate,
 }
 
-/// An advised change whose time no more specific change explains.
+/// An advised change whose time no change that is ranked higher explains.
 pub(super) struct DistinctAdvice {
     pub advice: Advice,
-    /// The changes that the simulation makes at once to find the most time that the advised change saves.
     pub changes: Changes,
 }
 
@@ -243,8 +242,10 @@ impl Distinct {
     }
 }
 
-/// Removes proposed changes whose part of the critical path a more specific change already explains, be it one that is
-/// not shown (`silenced`).
+/// Removes proposed changes of which a change that is ranked higher explains more than half of the time on the path.
+/// Larger gains rank higher, and advice about one task alone ranks lowest. Apart from such advice, both changes must be
+/// about the same kind of wait, or both about no wait (`AdviceKind::of_waits`).
+/// A change that is not shown (`silenced`) explains why its jobs run alone.
 pub(super) fn distinct(
     facts: &BuildFacts<'_>,
     mut rated: Vec<RatedCandidate>,

@@ -11,10 +11,10 @@ use crate::jobs::{order_of_all, BuildJobs};
 use tr_insight::cpus::cpu_need::CpuNeed;
 
 /// The number of bits in a set of changes that are kept for changes which no rule proposes: to leave out the waits that
-/// have no proven cause, to leave out all sleeps, and to run at once those commands that no proposed change covers.
+/// have no proven cause, to leave out all sleeps, and to run at once the commands that ran one after the other.
 pub(super) const OTHER_CHANGES: usize = 3;
 
-/// The simulation of a build without other tasks on its CPUs. All times are in nanoseconds.
+/// The simulation of a build without other tasks on its CPUs.
 pub(super) struct Simulation {
     schedule: Schedule,
     /// The simulated run of the build without changes.
@@ -24,7 +24,7 @@ pub(super) struct Simulation {
     /// The program that restricts the build to some of the machine's CPUs, if there is one.
     pub affinity: Option<Affinity>,
     /// The change that leaves out all waits whose cause the recording does not prove. The simulation assumes this
-    /// change together with a proposed change to find the most time that the proposed change saves.
+    /// change together with a proposed change about sleeps to find the most time that the proposed change saves.
     pub unproven: Changes,
     /// The change that leaves out all sleeps of the build, also the sleeps that are not on the critical path.
     pub sleeps: Changes,
@@ -81,9 +81,10 @@ impl Simulation {
         self.saved(self.order, Effect::Best)
     }
 
-    /// Whether the simulation has all waits of the critical path. It leaves out waits of threads that seem to be in the
-    /// background. In a program of some runtimes, such as Go's, a thread may wait for a timer and wake another thread,
-    /// which then waits for the next timer; the simulation takes such threads for threads in the background.
+    /// Whether the simulation seems to have all waits of the critical path: its time is at least four fifths of the
+    /// path's time without waits for a CPU. It leaves out waits of threads that seem to be in the background. In a
+    /// program of some runtimes, such as Go's, a thread may wait for a timer and wake another thread, which then waits
+    /// for the next timer; the simulation takes such threads for threads in the background.
     pub fn has_all_waits(&self, facts: &BuildFacts<'_>) -> bool {
         is_near(self.own, facts.worked)
     }

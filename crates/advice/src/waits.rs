@@ -1,4 +1,4 @@
-//! Gives advice on waits for disks, memory and file locks on the critical path of a build.
+//! Gives advice on waits for disks and memory on the critical path of a build, and on all waits for file locks.
 
 use std::collections::BTreeMap;
 
@@ -22,8 +22,8 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     all
 }
 
-/// The least number of waits in fsync for which fewer calls of fsync are advised. A guess: a program with so many calls
-/// is a database that commits transactions.
+/// The least number of waits in fsync on the critical path for which fewer calls of fsync are advised. A guess: a
+/// program with so many calls is a database that commits transactions.
 const SYNCS: u64 = 100;
 
 /// Advice on waits for disks and files: for missing memory, for `fsync`, and for other reasons.
@@ -169,7 +169,7 @@ fn is_file_lock(awaited: WaitReason, reason: Reason) -> bool {
     awaited == WaitReason::Lock && reason == Reason::FileLock
 }
 
-/// Advice on waits for a file's lock that another process held.
+/// Advice on waits for a file's lock that another process held, on the critical path or not.
 fn locks(facts: &BuildFacts<'_>) -> Option<Candidate> {
     let analysis = facts.analysis;
     let timeline = analysis.timeline.as_ref()?;
@@ -179,6 +179,9 @@ fn locks(facts: &BuildFacts<'_>) -> Option<Candidate> {
     let may_lock = |ix: &ThreadIx| timeline.may_wait(*ix, Reason::FileLock);
     for thread in analysis.thread_ids().filter(may_lock) {
         let process = analysis.thread(thread).process;
+        if !facts.own.has(process) {
+            continue;
+        }
         for stretch in timeline.of(thread) {
             let lock = analysis
                 .awaited(thread, &stretch)
@@ -207,7 +210,6 @@ fn locks(facts: &BuildFacts<'_>) -> Option<Candidate> {
         .map_or(Phrase::default(), |(_, holder)| {
             Phrase::with([&facts.name(holder)], |[holder]| format!(" of {holder}"))
         });
-    // More than half of the waiting time belongs to waits that a time-out ended before the program got the lock.
     let gives_up = until_timeout > sum / 2;
     let (held, action) = if gives_up {
         (

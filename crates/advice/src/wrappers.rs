@@ -20,9 +20,9 @@ use tr_text::units;
 /// The least number of compiled files for which a compiler's cache gets advice: the files that calls of the cache
 /// compiled. A guess: with only two files, it may be chance that neither is in the cache.
 const FILES: usize = 3;
-/// The least CPU time in ns of a call of a compiler's cache for which the compiler ran. If the cache has the result, no
-/// compiler runs. A guess between the CPU time of a compiler driver's start and the CPU time of the smallest
-/// compilation.
+/// The least CPU time in ns of a compiler below a compiler's cache that counts as a compilation. If the cache has the
+/// result, nothing is compiled. A guess between the CPU time of a compiler driver's start and the CPU time of the
+/// smallest compilation.
 const COMPILED: u64 = 10_000_000;
 
 pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
@@ -173,8 +173,7 @@ fn launchers(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     }
     let totals = facts.up();
     let total = |group: Group| totals.get(group as usize).copied().unwrap_or(0);
-    // Each proposed change needs memory for sets of all executions of programs, so the number of changes is limited: a
-    // forged file may have thousands of launchers.
+    // Proposed changes need memory, so their number is limited: a forged file may have thousands of launchers.
     let mut all: Vec<(&ProgramName, Vec<Call>)> = by_program.into_iter().collect();
     all.sort_by_key(|(_, calls)| {
         let totals = calls.iter().map(|call| total(call.launcher));
@@ -356,7 +355,8 @@ fn is_cache(facts: &BuildFacts<'_>, group: Group, execution: &Execution) -> bool
         || parts.next() == Some(b"ccache")
 }
 
-/// Advice on a compiler's cache in which no call found its result, for example because it was empty.
+/// Advice on a compiler's cache in which no call found its result, for example because it was empty. The advice is
+/// given if there are at least as many compilations as calls.
 fn cold_cache(facts: &BuildFacts<'_>) -> Option<Candidate> {
     let caches = facts
         .all()

@@ -48,8 +48,9 @@ impl Checkers {
     }
 }
 
-/// Whether the program that started the jobs of a proposed change looks again and again whether a job has ended: while
-/// the jobs run, it sleeps for most of the time, or waits for a CPU between its sleeps.
+/// Whether the program that started the jobs of a proposed change looks again and again whether a job has ended. The
+/// proof is that, from the start of the first job to the start of the last one, its main thread sleeps often
+/// ([`OFTEN`]), and that its sleeps and its waits for a CPU together take more than half of this time.
 fn checks_for_jobs(facts: &BuildFacts<'_>, candidate: &Candidate) -> bool {
     let checks = |jobs: &Jobs| {
         let owner = facts.analysis.process(jobs.owner);

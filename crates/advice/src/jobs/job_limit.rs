@@ -15,12 +15,14 @@ use crate::facts::BuildFacts;
 pub(crate) enum Limit {
     /// The arguments of the build tool set this limit on the number of jobs; `None` means that they allow any number.
     Given(Option<u64>),
-    /// The build tool shares the job slots of a make that is its ancestor. The build tool runs only one job at a time
-    /// if the recipe does not pass the slots on to it, because the recipe calls make without `$(MAKE)`.
+    /// The build tool shares the job slots of a make that is its ancestor and allows this number of jobs (`None`: any
+    /// number). The build tool runs only one job at a time if the recipe calls make without `$(MAKE)`, so that the
+    /// slots are not passed on.
     Inherited(Option<u64>),
     /// The build tool starts jobs only while the machine's load is low.
     Load,
-    /// The build tool was given no limit, and without a limit it runs one job at a time.
+    /// The build tool was given no limit, and without a limit it runs one job at a time; or the program is no known
+    /// build tool, such as a script.
     One,
     /// The build tool was given no limit, and without a limit it starts as many jobs as it can.
     Unknown,
@@ -28,7 +30,7 @@ pub(crate) enum Limit {
 
 impl Limit {
     /// Whether the limit kept the build tool from running more jobs at once. `at_once` is the number of jobs that ran
-    /// at once.
+    /// at once. A limit of `cpus` or more jobs keeps the tool from nothing.
     pub fn holds(self, at_once: u64, cpus: u64) -> bool {
         match (at_once, self) {
             (1, Limit::One | Limit::Given(Some(1)) | Limit::Inherited(_)) => true,
@@ -39,9 +41,9 @@ impl Limit {
     }
 }
 
-/// For each execution of a program, the number of jobs that the nearest make allows by its arguments. The nearest make
-/// is the execution itself or one of its ancestors. The outer `None` means that there is no such make, the inner `None`
-/// that the make allows any number of jobs.
+/// For each execution of a program, the number of jobs that the nearest make with such an argument allows, which is the
+/// execution itself or an ancestor. The outer `None` means that there is no such make, the inner `None` that the make
+/// allows any number of jobs.
 pub(crate) fn limits_of_makes(facts: &BuildFacts<'_>) -> Vec<Option<Option<u64>>> {
     facts.down(|group, above: Option<&Option<Option<u64>>>| {
         let program = facts.execution(group).map(|execution| &execution.program);

@@ -55,8 +55,8 @@ impl<'f> BuildJobs<'f> {
     }
 
     /// The jobs of a build tool or of a test runner that ran one after the other, although the tool may run several at
-    /// once. The reason may be the tool's configuration, a lock that tests share, or that each job needs the result of
-    /// the previous one.
+    /// once; of several such tools, the one that could save most. The reason may be the tool's configuration, a lock
+    /// that tests share, or that each job needs the result of the previous one.
     pub fn one_by_one(&self, facts: &BuildFacts<'_>) -> Option<OneByOne<'f>> {
         let rows = self.started.iter();
         let rows = rows.filter_map(|started| OneByOne::of(facts, started));
@@ -65,7 +65,7 @@ impl<'f> BuildJobs<'f> {
 }
 
 /// Advice to run more children of one process at once, if the children run one program, few of them ran at once, and a
-/// CPU was idle. The children of several makes are counted together.
+/// CPU was idle or the children mostly wait. Rows of different processes that run one program are reported together.
 fn in_a_row(facts: &BuildFacts<'_>, started: &[StartedJobs<'_>]) -> Vec<Candidate> {
     // All children of a test runner are tests, whatever their files are called.
     let test = ProgramName::new("test");
@@ -100,9 +100,9 @@ fn in_a_row(facts: &BuildFacts<'_>, started: &[StartedJobs<'_>]) -> Vec<Candidat
 }
 
 /// Whether the jobs of one program do not need each other, so that they can run at once. The answer is yes for
-/// compilers, which write other files than they read, for tests, and for the jobs of xargs. For other programs the
-/// answer is no, because the recording contains neither the files that they read nor which jobs are lines of one
-/// recipe.
+/// compilers, which write other files than they read, for tests, and for the jobs of a tool other than make that has an
+/// option for their number, such as xargs. For other programs the answer is no, because the recording contains neither
+/// the files that they read nor which jobs are lines of one recipe.
 fn is_independent(facts: &BuildFacts<'_>, owner: Group, program: &ProgramName) -> bool {
     let known = facts
         .execution(owner)
@@ -124,9 +124,9 @@ fn command<'f>(facts: &'f BuildFacts<'_>, job: &Job) -> Option<(&'f [u8], Vec<&'
     known.then(|| (&*exec.directory, exec.argv.args().collect()))
 }
 
-/// Whether most of the jobs run the same command line in the same directory as another job. If such jobs ran at once,
-/// they would repeat each other's work or write to the same files. If the directory of a command is not recorded, the
-/// answer is no, because the commands may run in different directories.
+/// Whether the jobs have at most half as many different commands, each with its directory, as there are jobs. If equal
+/// commands ran at once, they would repeat each other's work or write to the same files. If the directory of a command
+/// is not recorded, the answer is no, because the commands may run in different directories.
 fn is_one_command(facts: &BuildFacts<'_>, jobs: &[Job]) -> bool {
     let commands: Option<BTreeSet<_>> = jobs.iter().map(|job| command(facts, job)).collect();
     commands.is_some_and(|commands| commands.len() * 2 <= jobs.len())
@@ -148,8 +148,6 @@ fn is_ordered(facts: &BuildFacts<'_>, owner: Group, program: &ProgramName, jobs:
     };
     let directories: Option<BTreeSet<&[u8]>> = jobs.iter().map(builds_in).collect();
     let is_one_place = directories.is_some_and(|directories| directories.len() == 1);
-    // A build tool that is called without a target or a variable makes everything, also the files that the other calls
-    // need.
     let makes_all = |job: &Job| {
         let args = facts.args(job.group);
         let known = facts.execution(job.group);
@@ -274,7 +272,7 @@ impl Order {
         let row = &self.row;
         let only_check = |group: &Group| {
             let args = facts.args(*group);
-            // An execution without arguments is a copy of the shell that executed no program, so its work is not known.
+            // Without recorded arguments, the work of an execution is not known.
             !args.is_empty() && checks::only_checks(&args)
         };
         if !facts.is_shell(row.owner) || !row.groups.iter().all(only_check) {
@@ -376,15 +374,15 @@ pub(super) struct Row {
     /// CPUs does not count.
     mostly_wait: bool,
     groups: Vec<Group>,
-    /// All jobs that ran one after the other, except the longest one.
+    /// The executions of all these jobs, except the longest one.
     others: Vec<Group>,
-    /// The jobs that ran one after the other. The proposed change runs all of them at once.
+    /// The jobs, of which the proposed change runs more at once.
     jobs: Jobs,
 }
 
-/// Whether the first job worked more than twice as long as each later job, while the later jobs worked for similar
-/// times. The later jobs may use results that the first one left, as compilers with a cache do. If all jobs ran at
-/// once, each could take as long as the first.
+/// Whether the first job used more than twice the CPU time of each later job, and each later job at least half of the
+/// CPU time of the longest of them. The later jobs may use results that the first one left, as compilers with a cache
+/// do. If all jobs ran at once, each could take as long as the first.
 fn first_is_long(jobs: &[Job]) -> bool {
     let Some((first, others)) = jobs.split_first() else {
         return false;
@@ -394,8 +392,8 @@ fn first_is_long(jobs: &[Job]) -> bool {
     most < first.on_cpu && works().all(|work| work.saturating_mul(2) >= most)
 }
 
-/// The row that some of the jobs of one loop or one program make (`jobs`); `None` if running more of them at once saves
-/// nothing.
+/// The row that `jobs` make, which are some of the jobs of one loop or one program; `None` if the limit of the tool did
+/// not hold these jobs back, or if no CPU was free for more of them.
 fn row(facts: &BuildFacts<'_>, started: &StartedJobs<'_>, mut jobs: Vec<Job>) -> Option<Row> {
     let (owner, limit) = (started.owner, started.limit);
     if facts.cpus < 2 {

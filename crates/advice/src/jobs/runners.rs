@@ -46,8 +46,8 @@ fn test_times(facts: &BuildFacts<'_>) -> BTreeMap<ProcessIx, TestTimes> {
     times
 }
 
-/// The least number of tests of which the slowest one can get advice. A guess: among two tests, the slower one is no
-/// exception.
+/// The least number of tests of which the slowest one can get advice, and of tests in threads that can get advice to
+/// run at once. A guess: among two tests, the slower one is no exception.
 const MANY: usize = 3;
 /// How many times longer the slowest test must be than the median of all tests. A guess: below this factor, the slowest
 /// test is no exception among the others.
@@ -124,7 +124,7 @@ fn at_once_least(time: u64, cpus: u64, tests: TestTimes, each: u64) -> u64 {
         .min(time)
 }
 
-/// Advice on test runners that run all their tests in one process, one after the other.
+/// Advice on test runners (pytest and rspec) that run all their tests in one process, one after the other.
 fn in_one_process(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let times = test_times(facts);
     let candidate = |(group, execution): (Group, &crate::facts::Execution)| {

@@ -28,16 +28,15 @@ pub(crate) struct Job {
     pub group: Group,
 }
 
-/// A job of a build, with the name of the program that used most of its CPU time.
+/// A job of a build, with the program whose single execution used more CPU time than any other one in the job.
 pub(crate) type NamedJob<'f> = (&'f ProgramName, Job);
 
 /// The jobs that one execution of a program started.
 pub(crate) struct StartedJobs<'f> {
     pub owner: Group,
-    /// The process that started the jobs: that of the owner or, for one of several loops that a shell script runs at the
-    /// same time, the copy of the shell that runs this loop.
+    /// The process that started the jobs: that of the owner or, for one of several loops that a shell script runs at
+    /// the same time, the copy of the shell that runs this loop.
     pub process: ProcessIx,
-    /// The limit on the number of jobs that this execution of a program (`owner`) runs at once.
     pub limit: Limit,
     /// The jobs, ordered by the number of the execution (`group`) with which each job begins.
     pub jobs: Vec<NamedJob<'f>>,
@@ -108,7 +107,8 @@ fn children<'f>(facts: &'f BuildFacts<'_>) -> BTreeMap<Group, Vec<NamedJob<'f>>>
     let mut by_owner: BTreeMap<Group, Vec<NamedJob<'f>>> = BTreeMap::new();
     for (group, execution) in facts.all() {
         let process = facts.analysis.process(execution.process);
-        // Each process counts once: by its first program, or by its work as a copy of its parent if it executed none.
+        // Each process counts once, by its first program. A process that executed none counts only if it is an
+        // execution of its own because the program of its parent is not known.
         let executes = !process.execs.is_empty();
         let first = execution.exec == executes.then_some(0);
         let (Some(owner), Some((program, _)), true) =
@@ -138,12 +138,13 @@ fn children<'f>(facts: &'f BuildFacts<'_>) -> BTreeMap<Group, Vec<NamedJob<'f>>>
     by_owner
 }
 
-/// For each process, the program with the most CPU time among the process and its descendants.
+/// For each process, the program with the execution that used most CPU time among the process and its descendants of
+/// seven generations, and this CPU time in nanoseconds.
 fn main_programs<'f>(facts: &'f BuildFacts<'_>) -> BTreeMap<ProcessIx, (&'f ProgramName, u64)> {
     let mut main: BTreeMap<ProcessIx, (&ProgramName, u64)> = BTreeMap::new();
     for (_, execution) in facts.all() {
         let mut at = Some(execution.process);
-        // The walk stops after eight ancestors, which is as deep as the processes of a job usually are.
+        // The walk visits the process and seven ancestors, which is as deep as the processes of a job usually are.
         for _ in 0..8 {
             let Some(process) = at else { break };
             let most = main

@@ -2,9 +2,9 @@
 //! busy machine this work takes longer, so the program naps more often than on free CPUs.
 //!
 //! Work that merely runs during the naps is no evidence. The napping process must continue because that work ended.
-//! There are three proofs: the napping process starts its next child after the nap in which a child ended; the napping
-//! process woke one of its own threads, and that thread then worked; or another process starts up during the naps and
-//! then waits for the napping process.
+//! There are four signs: the napping process starts its next child after the nap in which a child ended; the napping
+//! process woke one of its own threads, and that thread then worked; another process starts up during the naps and then
+//! waits for the napping process; or another process works during most of the naps and ends when they end.
 
 use tr_analyze::model::{Process, ProcessIx, ThreadIx};
 use tr_analyze::programs::Group;
@@ -18,12 +18,12 @@ use crate::sleeps::polls::awaited_work;
 use crate::sleeps::started_servers::{started_servers, StartedServer};
 
 /// The longest time in nanoseconds from the moment when a thread wakes another thread, in order to give it work, to the
-/// moment when the first thread begins to sleep until this work is done. A guess: in between, the first thread only
+/// moment when the waking thread begins to sleep until this work is done. A guess: in between, the waking thread only
 /// takes a lock and reads a clock.
 const ASKED: u64 = 1_000_000;
-/// The naps of a program count as too long if, on average, the program naps at most this many times for each child
-/// whose end it waits for. A guess: a program that naps more often for each child checks often, and would gain little
-/// without the naps.
+/// The naps of a program count as waits for the ends of its children ([`waits_for_children`]) only if, on average,
+/// there are at most this many naps for each child. A guess: a program that naps more often for each child checks
+/// often, and would gain little without the naps.
 const FEW: usize = 3;
 /// The largest number of processes that are searched for awaited work. A bound of the work.
 const TASKS: usize = 200;
@@ -41,7 +41,6 @@ struct Awaited {
     /// The first and the last nap in which the process waited for the awaited work, as indexes into the list of the
     /// process's naps.
     naps: (usize, usize),
-    /// The beginning (`from`) and the end (`to`) of the awaited work.
     from: Ktime,
     to: Ktime,
 }
@@ -93,7 +92,6 @@ fn too_long(facts: &BuildFacts<'_>, slept: &[Nap], awaited: &Awaited) -> u64 {
     sum
 }
 
-/// The process in which an execution of a program ran.
 fn process_of(facts: &BuildFacts<'_>, group: Group) -> Option<ProcessIx> {
     facts.execution(group).map(|execution| execution.process)
 }
@@ -174,7 +172,8 @@ fn of_threads(facts: &BuildFacts<'_>, slept: &[Nap]) -> Vec<Awaited> {
     found
 }
 
-/// The beginning and the end of the longest work of another thread that the napping thread woke just before its nap.
+/// The beginning and the end of the work that ends last, among the work that the napping thread asked for just before
+/// its nap.
 fn asked(facts: &BuildFacts<'_>, nap: &Nap) -> Option<(Ktime, Ktime)> {
     let works = asked_parts(facts, nap);
     let ends = works
@@ -185,7 +184,8 @@ fn asked(facts: &BuildFacts<'_>, nap: &Nap) -> Option<(Ktime, Ktime)> {
 
 /// The CPU time in nanoseconds that other threads of the sleeping process needed, during the given waits, for work that
 /// the waiting thread had asked for: the waiting thread woke such a thread just before its own wait for a condition
-/// variable. A shorter time-out does not save this time, because the waiting thread needs the result of the work.
+/// variable. For each wait, only the asked thread with most CPU time counts. A shorter time-out does not save this
+/// time, because the waiting thread needs the result of the work.
 pub(crate) fn asked_work(facts: &BuildFacts<'_>, slept: &[Nap]) -> u64 {
     let work = |nap: &Nap| {
         let works = asked_parts(facts, nap).into_iter().map(|parts| {
@@ -210,14 +210,13 @@ fn other_threads<'f>(
     threads.filter(move |other| **other != thread).take(THREADS)
 }
 
-/// Whether other threads of the sleeping process run, or wait for a CPU, for three quarters of a sleep or more. If they
-/// do, the process does not really sleep: it works for a time that it measures itself, or one of its threads looks from
-/// time to time at the work of the others.
+/// Whether the times in which other threads of the sleeping process run or wait for a CPU are, in sum, three quarters
+/// of a sleep or more. If so, the process does not really sleep: it works for a time that it measures itself, or one of
+/// its threads looks from time to time at the work of the others. The answer is no for short sleeps ([`LONG_NAP`]).
 pub(crate) fn is_beside_work(facts: &BuildFacts<'_>, nap: &Nap) -> bool {
     let Some(timeline) = &facts.analysis.timeline else {
         return false;
     };
-    // Only a few sleeps of a build can be longer than this limit, so the limit bounds the work of the comparison.
     if nap.length().saturating_mul(LONG_NAP) < facts.wall {
         return false;
     }
@@ -329,8 +328,8 @@ fn of_others(facts: &BuildFacts<'_>, slept: &[Nap]) -> Option<Awaited> {
     })
 }
 
-/// Whether, before each nap, a command that the napping process had started failed, and the process later started this
-/// command again. A script that tries until it gets a lock does so.
+/// Whether the number of failed commands that the napping process later started again is at least the number of naps. A
+/// script that tries until it gets a lock starts such commands.
 fn is_retry(facts: &BuildFacts<'_>, slept: &[Nap]) -> bool {
     let Some(sleeper) = slept.first().and_then(|nap| process_of(facts, nap.by)) else {
         return false;

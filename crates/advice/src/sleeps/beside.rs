@@ -18,8 +18,8 @@ use crate::sleeps::pauses::Pauses;
 use tr_text::phrase::Phrase;
 use tr_text::units;
 
-/// Sleeps that are not on the critical path, namely those of the program with the longest of such sleeps. Processes
-/// that run the same program sleep at the same time, so the sleeps of all of them are taken together.
+/// Sleeps that are not on the critical path, of the program that the process with the largest sum of such sleeps runs.
+/// Processes that run the same program sleep at the same time, so the sleeps of all of them are taken together.
 pub(crate) struct SleepsBeside {
     /// The name of the process that slept longest, with the number of other processes that run the program, and the
     /// ending of the verb that follows (`s` or nothing).
@@ -31,7 +31,6 @@ pub(crate) struct SleepsBeside {
     groups: BTreeSet<Group>,
 }
 
-/// The longest sleeps of one program that are not on the critical path.
 pub(crate) fn sleeps_beside(facts: &BuildFacts<'_>) -> Option<SleepsBeside> {
     let mut found = FoundSleeps::default();
     let (from, to) = (facts.path.from, facts.path.to);
@@ -64,9 +63,9 @@ pub(crate) fn sleeps_beside(facts: &BuildFacts<'_>) -> Option<SleepsBeside> {
     })
 }
 
-/// Advice on the longest sleeps of one program if no sleep is on the critical path. With other tasks on the machine,
-/// the work on the path may take longer than these sleeps; on CPUs that the build has for itself the work takes less
-/// time, and then the sleeps decide how long the build takes.
+/// Advice on sleeps that are not on the critical path, for a build without advice on sleeps on the path. With other
+/// tasks on the machine, the work on the path may take longer than these sleeps; on CPUs that the build has for itself
+/// the work takes less time, and then the sleeps decide how long the build takes.
 pub(super) fn off_path(facts: &BuildFacts<'_>) -> Option<Candidate> {
     let beside = sleeps_beside(facts)?;
     // A loop of sleeps may check for the end of work that takes less time on free CPUs. Such loops are not judged here,
@@ -97,7 +96,7 @@ const LOOPS: u64 = 10;
 
 /// Sleeps of one process that are not on the build's critical path, and the executions that slept.
 struct Beside {
-    /// The execution of a program that decided on the longest of the process's sleeps.
+    /// The execution of a program that decided on the first of the process's sleeps that was found.
     by: Group,
     /// The executions that slept: those of the process itself, and those of sleep(1) that it started.
     groups: BTreeSet<Group>,
@@ -207,8 +206,7 @@ pub(super) fn with_sleeps_beside(
 #[derive(Default)]
 struct FoundSleeps {
     by_sleeper: BTreeMap<ProcessIx, Beside>,
-    /// The executions in which a thread sleeps again and again while other threads of its process work, as threads of a
-    /// runtime do.
+    /// The executions in which a thread slept while other threads of its process worked, as threads of a runtime do.
     ticks: BTreeSet<Group>,
 }
 

@@ -27,7 +27,8 @@ use tr_text::units;
 /// The sleeps that one process decided on while it ran one program.
 pub(super) struct Naps {
     pub slept: Vec<Nap>,
-    /// The number of the program's sleeps that are long enough to be reported one by one.
+    /// The number of the sleeps that are at least a tenth as long as the longest one. A line of advice counts only
+    /// these.
     pub count: usize,
     /// For loops that sleep and check for something: the length of one sleep in nanoseconds, and the number of loops.
     /// `None` for other sleeps.
@@ -81,8 +82,8 @@ pub(super) struct SleepsByKind<'f> {
     pub keeps_rate: bool,
 }
 
-/// Classifies the sleeps of each process. Processes in `waiting` are left out, because they waited for the end of a
-/// grace period before a kill, which is reported apart.
+/// Classifies the sleeps of each process. A process that runs `timeout`, whose limit has passed, is left out, and so
+/// are the processes in `waiting`: they waited for the end of a grace period before a kill, which is reported apart.
 pub(super) fn classify<'f>(
     facts: &'f BuildFacts<'_>,
     by_process: BTreeMap<ProcessIx, Vec<Nap>>,
@@ -266,21 +267,22 @@ fn given_up<'a>(facts: &BuildFacts<'a>, process: ProcessIx, slept: &[Nap]) -> Op
     })
 }
 
-/// Whether most of the given sleeps lie between the times `start` and `end`. The sleeps are sorted by time.
+/// Whether most of the given sleeps begin between the times `start` and `end`. The sleeps are sorted by time.
 fn lives(slept: &[Nap], start: Ktime, end: Ktime) -> bool {
     let until = slept.partition_point(|nap| nap.from <= end);
     let inside = until.saturating_sub(slept.partition_point(|nap| nap.from < start));
     inside * 2 > slept.len()
 }
 
-/// Whether two lengths of sleeps differ by no more than the delay with which a timer may end, so that they count as
-/// equal.
+/// Whether two lengths of sleeps count as equal: the longer one is at most a quarter longer, because a timer may end
+/// late.
 pub(super) fn is_equal(shorter: u64, longer: u64) -> bool {
     longer.saturating_mul(4) <= shorter.saturating_mul(5)
 }
 
 /// The length in nanoseconds of one sleep, and the number of loops, if the given sleeps belong to loops that sleep and
-/// check whether a child's work is done. Such a loop notices the end of the work at most one sleep late.
+/// check whether the work of a child or of another process is done. Such a loop notices the end of the work at most one
+/// sleep late.
 fn interval(facts: &BuildFacts<'_>, slept: &[Nap]) -> Option<(u64, u64)> {
     let mut lengths: Vec<u64> = slept.iter().map(Nap::length).collect();
     lengths.sort_unstable();

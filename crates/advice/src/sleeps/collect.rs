@@ -17,7 +17,7 @@ use crate::sleeps::nap::{Nap, BESIDE};
 use tr_insight::processes::exit;
 
 /// The longest time in nanoseconds from the last segment of a process on the critical path to the end of the process,
-/// or from this end to the moment when its parent is woken. A guess: the kernel ends a small process within two
+/// or between this end and the moment when its parent is woken. A guess: the kernel ends a small process within two
 /// milliseconds.
 const EXITS: u64 = 2_000_000;
 
@@ -132,8 +132,8 @@ fn wakes_others(facts: &BuildFacts<'_>, ix: ProcessIx, from: Ktime, end: Ktime) 
     })
 }
 
-/// For each segment of the critical path, whether it is a sleep of a build tool itself, between its checks for ended
-/// jobs.
+/// For each segment of the critical path, whether it is a sleep of a known tool itself ([`is_tools`]), for example of a
+/// build tool between its checks for ended jobs.
 pub(crate) fn of_tools(facts: &BuildFacts<'_>) -> Vec<bool> {
     let is_of_tool = |(segment, group, _): (&Segment, Option<Group>, Reason)| {
         let process = facts.analysis.thread(segment.thread).process;
@@ -178,8 +178,9 @@ pub(crate) fn in_loops(facts: &BuildFacts<'_>) -> Vec<bool> {
         .collect()
 }
 
-/// Whether a build tool itself slept, which nobody can change. A sleep(1) that make or xargs starts does not count,
-/// because it belongs to whoever wrote the recipe.
+/// Whether a known tool itself slept, such as a build tool, a compiler or `docker`, which nobody can change. Shells,
+/// tests and package managers are no such tools. A sleep(1) that make or xargs starts does not count, because it
+/// belongs to whoever wrote the recipe.
 fn is_tools(facts: &BuildFacts<'_>, slept: &Nap) -> bool {
     let role = facts.role(slept.by);
     let has_role = !matches!(

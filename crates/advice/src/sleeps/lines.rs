@@ -34,8 +34,7 @@ pub(super) fn lines(
     facts: &BuildFacts<'_>,
     by_sleeper: BTreeMap<(Sleeper<'_>, bool), Vec<Naps>>,
 ) -> Vec<Candidate> {
-    // Each proposed change needs memory for a set of all executions of programs, so the number of changes is limited: a
-    // forged file may have thousands of sleepers.
+    // Proposed changes need memory, so their number is limited: a forged file may have thousands of sleepers.
     let mut all: Vec<Vec<Naps>> = by_sleeper.into_values().collect();
     all.sort_by_key(|naps| std::cmp::Reverse(sum(naps.iter().flat_map(|naps| &naps.slept))));
     all.truncate(MOST);
@@ -75,7 +74,6 @@ fn of_naps(
     naps: &[Naps],
     of_others: impl Fn(Group) -> bool,
 ) -> Option<Candidate> {
-    // Processes that slept for less than a twentieth of the longest sleeper's time are left out of the line of advice.
     let longest = naps.iter().map(|naps| sum(&naps.slept)).max().unwrap_or(0);
     let counts = |naps: &&Naps| sum(&naps.slept).saturating_mul(SMALL) >= longest;
     let naps: Vec<&Naps> = naps.iter().filter(counts).collect();
@@ -172,7 +170,8 @@ fn of_naps(
 /// For each execution of a program, whether the proposed change removes the sleeps of this execution. The change
 /// removes the sleeps of each execution that slept on the critical path. The change also removes the sleeps of other
 /// executions of the same program, if the program that decided on the sleeps is also the same as on the critical path.
-/// Executions that `of_others` selects are reported by another line of advice and are left out.
+/// Executions that `of_others` selects are left out, unless they slept on the path, because another line of advice
+/// reports them.
 fn sleeping(
     facts: &BuildFacts<'_>,
     slept: &[Nap],

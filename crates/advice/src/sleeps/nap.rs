@@ -43,11 +43,10 @@ pub(crate) fn sum<'s>(slept: impl IntoIterator<Item = &'s Nap>) -> u64 {
     lengths.fold(0, u64::saturating_add)
 }
 
-/// The time by which the naps of a program are longer than on free CPUs, because the work that the program waited for
-/// had no CPU for a part of its time.
+/// The time in nanoseconds (`ns`) by which the naps of a program are longer than on free CPUs, because the work that
+/// the program waited for had no CPU for a part of its time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Superfluous {
-    /// The time in nanoseconds by which the naps are longer than on free CPUs.
     pub ns: u64,
     /// The part of `ns` (the excess length of the naps) in nanoseconds for which it is not proven that the naps are
     /// shorter on free CPUs. For example, a server that starts up may work for a time that it measures by a clock, and

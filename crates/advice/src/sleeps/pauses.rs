@@ -63,7 +63,8 @@ pub(crate) enum Pauses {
     /// the program then ended because of this time-out. Either the timers of an event loop expired, or an answer did
     /// not come.
     TimeOuts,
-    /// No other process of the recording did anything during the sleeps. So the program waits for no work of the build.
+    /// No other process of the recording did more than next to nothing during the sleeps. So the program waits for no
+    /// work of the build.
     NothingRuns,
     /// None of the other facts is known about the sleeps.
     Plain,
@@ -211,8 +212,8 @@ pub(crate) fn ends_by_signal(facts: &BuildFacts<'_>, process: ProcessIx) -> bool
         || status == Some(0) && facts.analysis.ends_after_signal(process)
 }
 
-/// Whether the thread spent most of the given sleeps in calls that waited for a descriptor or a lock until a time-out.
-/// Calls that only sleep, such as nanosleep, do not count.
+/// Whether most of the time of the given sleeps was spent in calls that waited for a descriptor or a lock until a
+/// time-out. Calls that only sleep, such as nanosleep, do not count.
 fn has_time_outs(facts: &BuildFacts<'_>, slept: &[Nap]) -> bool {
     let Some(timeline) = &facts.analysis.timeline else {
         return false;
@@ -224,8 +225,9 @@ fn has_time_outs(facts: &BuildFacts<'_>, slept: &[Nap]) -> bool {
     sum(waits).saturating_mul(2) > sum(slept)
 }
 
-/// Whether the other processes of the recording neither run nor sleep for more than a moment during the given sleeps,
-/// which are sorted by time. If more threads live during the sleeps than the search may examine, the answer is no.
+/// Whether, during the given sleeps, which are sorted by time, the other processes of the recording run, wait for a CPU
+/// or sleep for next to no time ([`NEXT_TO_NOTHING`]). If more threads live during the sleeps than the search may
+/// examine, the answer is no.
 fn nothing_runs(facts: &BuildFacts<'_>, slept: &[Nap]) -> bool {
     let analysis = facts.analysis;
     let (Some(first), Some(last), Some(timeline)) =
@@ -329,8 +331,8 @@ fn follow_failures(facts: &BuildFacts<'_>, process: ProcessIx, slept: &[Nap]) ->
 }
 
 /// Whether sleeps of the given lengths get longer, up to a longest one. The sequence may start again with a short
-/// sleep. A sleep that is longer than the one before does not count if two equal ones came before it: a program that
-/// waits longer after each failed try does so from its first try on.
+/// sleep. If two equal sleeps are followed by a longer one, with no shorter one in between, the answer is no: a program
+/// that waits longer after each failed try does so from its first try on.
 fn get_longer(lengths: &[u64]) -> bool {
     let (mut longer, mut shorter) = (0, 0);
     let mut is_rising = true;

@@ -28,8 +28,9 @@ const WORK: u64 = 10_000_000;
 /// rule that uses this limit.
 pub(crate) const LONG_WAIT: u64 = 100;
 
-/// The number of loops in which a process sleeps and checks for the work of a child. `None` if most of the sleeps in
-/// `slept` are in no such loop. `longest` is the length of the longest sleep in ns.
+/// The number of loops in which a process sleeps and checks for the work of a child, if most of the sleeps in `slept`
+/// are in such loops. Otherwise the number is 1 if the process waits for the work of another process
+/// ([`awaited_work`]), and `None` if not. `longest` is the length of the longest sleep in ns.
 pub(crate) fn loops(facts: &BuildFacts<'_>, slept: &[Nap], longest: u64) -> Option<u64> {
     let evidence = Evidence::new(facts, slept);
     let worked = Worked::new(facts);
@@ -139,8 +140,8 @@ impl Worked {
     }
 }
 
-/// Whether a process starts children during most of the gaps between its sleeps. Children that only sleep (sleep(1)) do
-/// not count.
+/// Whether a process starts children during at least half as many of the gaps between its sleeps as there are sleeps.
+/// Children that only sleep (sleep(1)) do not count.
 pub(crate) fn works_between(facts: &BuildFacts<'_>, process: ProcessIx, slept: &[Nap]) -> bool {
     let sleeps = slept.iter().filter_map(|nap| facts.execution(nap.group));
     let sleeps: BTreeSet<ProcessIx> = sleeps.map(|execution| execution.process).collect();

@@ -60,9 +60,9 @@ impl StartedServer {
     }
 }
 
-/// The servers that started shortly before or during the given naps, and that the napping programs or their
-/// descendants asked for something later. The naps are sorted by time. If they take less than a thousandth of the build's
-/// time, no servers are searched.
+/// The servers that started shortly before or during the given naps, and that the napping programs or their descendants
+/// asked for something later. The naps are sorted by time. If they take less than a thousandth of the build's time, no
+/// servers are searched.
 pub(crate) fn started_servers(facts: &BuildFacts<'_>, slept: &[Nap]) -> Vec<StartedServer> {
     let analysis = facts.analysis;
     let (Some(first), Some(last), Some(timeline)) =

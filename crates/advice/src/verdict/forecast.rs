@@ -94,8 +94,8 @@ pub(crate) fn is_much(ns: u64, wall: u64) -> bool {
     ns.saturating_mul(MUCH) >= wall
 }
 
-/// The largest errors in nanoseconds of the forecast of a build's time without other tasks: how much less and how much
-/// more time the build may take.
+/// The errors in nanoseconds that are assumed for the forecast of a build's time without other tasks: how much less and
+/// how much more time the build may take.
 pub(crate) struct Errors {
     pub below: u64,
     pub above: u64,

@@ -19,7 +19,6 @@ pub(crate) struct Findings<'f> {
     pub lines: &'f AdviceLines,
     /// The parts of the build that no rule has judged.
     pub points: Vec<OpenPoint>,
-    /// The tasks that used the CPUs during the build.
     pub had: CpuOwners,
     /// The least time in nanoseconds in which the CPUs can do the build's work. It is given only if no change is
     /// advised.
@@ -139,8 +138,9 @@ impl Blame {
     }
 
     /// Takes the parts of the build into account that no rule has judged. `withheld` is the time in nanoseconds that
-    /// the machine withheld. A verdict that blamed the machine alone blames the code if the build's own unjudged waits
-    /// are longer than this time; otherwise it blames the machine and perhaps also the code.
+    /// the machine withheld. If there are such parts, other than the work itself, a verdict that blamed the machine
+    /// alone changes: it blames the code if the build's own unjudged waits are longer than `withheld`, and otherwise
+    /// the machine and perhaps also the code.
     fn with_open(self, points: &[OpenPoint], withheld: u64) -> Blame {
         let waits = points.iter().filter(|point| point.kind.is_wait());
         let waits = waits.map(|point| point.ns).fold(0, u64::saturating_add);
@@ -166,8 +166,9 @@ impl Blame {
     }
 }
 
-/// The cause of most of a build's waiting. It is returned only if the CPUs of this machine need less than half of the
-/// recorded time for the work of the build. `bound` is the time in nanoseconds that these CPUs need.
+/// The cause of most of a build's waiting. It is returned only if it takes more than half of the recorded time, and the
+/// CPUs of this machine need less than half of that time for the work of the build. `bound` is the time in nanoseconds
+/// that these CPUs need.
 fn waits(facts: &BuildFacts<'_>, bound: u64) -> Option<Mostly> {
     let half = facts.wall / 2;
     if bound >= half {

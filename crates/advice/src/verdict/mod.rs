@@ -45,8 +45,8 @@ named! {
         Order = "order", "the order of commands";
         /// The recorded command gave itself a lower priority or fewer CPUs, and this was not judged.
         Limit = "limit", "the command's own limit";
-        /// The build's work on its CPUs, if nothing else is left to judge: the recording does not show whether a program
-        /// needs all of its work.
+        /// The build's work on its CPUs, if nothing else is left to judge: the recording does not show whether a
+        /// program needs all of its work.
         Work = "work", "the work itself";
     }
 }
@@ -55,10 +55,10 @@ named! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenPoint {
     pub kind: OpenKind,
-    /// The time in nanoseconds of the unjudged part of the build: the length of waits on the critical path, or the
-    /// most that another number or order of jobs may save.
+    /// The time in nanoseconds of the unjudged part, by its kind: the length of the waits or of the measurement on the
+    /// critical path, the most that another number or order of jobs or leaving out sleeps may save, how long many jobs
+    /// wanted CPUs, or the CPU time of all work.
     pub ns: u64,
-    /// The words that describe the part of the build's time that no rule has judged.
     pub(super) text: String,
 }
 
@@ -69,7 +69,8 @@ pub struct BuildVerdict {
     pub blame: Blame,
     /// The length of the build's critical path in nanoseconds.
     pub wall: u64,
-    /// The time in nanoseconds that the build takes if no other tasks use its CPUs.
+    /// The time in nanoseconds that the build takes if no other tasks use its CPUs and no CPU quota holds it back: the
+    /// likely time, and its lower and upper bound (`alone_at_least`, `alone_at_most`).
     pub alone: u64,
     pub alone_at_least: u64,
     pub alone_at_most: u64,
@@ -78,14 +79,14 @@ pub struct BuildVerdict {
     /// The time in nanoseconds of waits for a CPU while no known task had the CPU: an idle CPU began late, or the
     /// waiting task was moved to it late.
     pub nobody: u64,
-    /// The programs outside of the build that used most of the CPU time while the critical path waited for a CPU, each
+    /// The programs outside of the build that used much of the CPU time while the critical path waited for a CPU, each
     /// with its time in nanoseconds.
     pub names: Vec<(String, u64)>,
     /// The time in nanoseconds that the critical path lost because of a CPU quota.
     pub quota: u64,
     /// The container that the CPU quota belongs to; `None` if the quota belongs to the cgroup of the recorded command.
     pub quota_of: Option<String>,
-    /// The CPU time in nanoseconds that the hypervisor took from the machine; 0 if this time is short.
+    /// The most time in nanoseconds that the build lost to the hypervisor, at most the stolen time per CPU; 0 if short.
     pub stolen: u64,
     /// The most time in nanoseconds that all advised changes save together.
     pub changes: u64,
@@ -113,7 +114,6 @@ pub(super) struct Mostly {
     /// The words for the cause of most of a build's waiting, or the name of the task that ended the waits if that task
     /// is not recorded.
     pub name: String,
-    /// The time in nanoseconds that the build waited for the cause of most of its waiting.
     pub ns: u64,
     pub outside: bool,
     /// The kind of the open point (a part of the build that no rule has judged) that covers the waits for this cause;
@@ -217,12 +217,10 @@ impl BuildVerdict {
         self.wall / 50
     }
 
-    /// Whether changes of the build itself are advised.
     fn has_changes(&self) -> bool {
         self.changes > 0
     }
 
-    /// The words for the time that the advised changes save.
     fn saved(&self) -> String {
         format!("the changes below save up to {}", units::time(self.changes))
     }
@@ -247,7 +245,7 @@ impl BuildVerdict {
         self.open.iter().any(|point| point.kind == kind)
     }
 
-    /// The words of the verdict for the build's own part of its time, if the machine did not hold the build back much.
+    /// The words of the verdict for the build's own part of its time, if the verdict blames only the build's code.
     fn own(&self) -> String {
         let alone = units::time(self.alone);
         let nothing = |words| if self.open.is_empty() { words } else { "" };
@@ -319,7 +317,7 @@ pub(super) struct CpuOwners {
     pub others: u64,
     /// The part of the waits for a CPU in nanoseconds during which no known task had the CPU.
     pub nobody: u64,
-    /// The programs that had most of the CPU time while the critical path waited for a CPU, each with its time in
+    /// The programs that had much of the CPU time while the critical path waited for a CPU, each with its time in
     /// nanoseconds.
     pub names: Vec<(String, u64)>,
 }

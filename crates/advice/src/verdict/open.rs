@@ -155,7 +155,6 @@ fn sleeping(
     Some((WaitTask::Sleeper(facts.execution_name(group)), name))
 }
 
-/// A task that is not recorded, with its name for people.
 fn outsider(outsider: &Outsider) -> (WaitTask, String) {
     let comm = outsider.comm;
     (WaitTask::Outsider(comm), who::comm(&comm))
@@ -163,7 +162,6 @@ fn outsider(outsider: &Outsider) -> (WaitTask, String) {
 
 /// The waits of one kind that belong to one task and that no rule of advice has judged.
 struct Wait {
-    /// The name of the task for people, if there is a task.
     name: Option<String>,
     /// The length in nanoseconds of all waits of this kind and task together.
     ns: u64,
@@ -209,8 +207,9 @@ fn of_kind(kind: OpenKind, ns: u64, waits: &BTreeMap<Option<WaitTask>, Wait>) ->
     }
 }
 
-/// The open point of the verdict (a part of the build that no rule has judged) for a program by which the build gives
-/// itself a lower priority or fewer CPUs. Only the first such program is named, and only if the build waits for CPUs.
+/// The open point (a part of the build that no rule has judged) for a program by which the build gives itself a lower
+/// priority or fewer CPUs. Only the first such program is named, and only if the waits for a CPU take at least a tenth
+/// of the critical path.
 pub(crate) fn limit(facts: &BuildFacts<'_>) -> Option<OpenPoint> {
     let waits = facts.wall.saturating_sub(facts.worked);
     let mut all = facts.all();
@@ -242,8 +241,8 @@ pub(crate) fn jobs(silenced: &Silenced, withheld: &WithheldTime) -> OpenPoint {
     }
 }
 
-/// The open point of the verdict (a part of the build that no rule has judged) for jobs that a tool ran one after the
-/// other, although it may run several at once.
+/// The open point (a part of the build that no rule has judged) for jobs that a tool ran one after the other, although
+/// it may run several at once.
 pub(crate) fn one_by_one(
     facts: &BuildFacts<'_>,
     jobs: &OneByOne<'_>,
@@ -282,8 +281,9 @@ const HALF: u64 = 2;
 /// executions, one may differ by chance.
 const ALIKE: usize = 8;
 
-/// The open point of the verdict (a part of the build that no rule has judged) for jobs of one program, if many of
-/// these jobs ran at once and their CPU times differ. Jobs that wait for each other by spinning have such CPU times.
+/// The open point (a part of the build that no rule has judged) for jobs of one program, if the CPU times of these jobs
+/// differ, and for half of the build's time many more jobs wanted a CPU than there are CPUs. Jobs that wait for each
+/// other by spinning have such CPU times.
 pub(crate) fn crowd(facts: &BuildFacts<'_>) -> Option<OpenPoint> {
     let cpus = usize::try_from(facts.cpus).unwrap_or(usize::MAX);
     let (mut crowded, mut most) = (0u64, 0usize);
@@ -328,9 +328,9 @@ pub(crate) fn crowd(facts: &BuildFacts<'_>) -> Option<OpenPoint> {
     })
 }
 
-/// The open point of the verdict (a part of the build that no rule has judged) for commands that ran one after the
-/// other, if running them at once would save a tenth of the build's time. `most` is the most that this saves for all
-/// such commands together, and `own` is the build's time if no other tasks use its CPUs, both in nanoseconds.
+/// The open point (a part of the build that no rule has judged) for commands that ran one after the other, if running
+/// them at once would save a tenth of the build's time. `most` is the most that this saves for all such commands
+/// together, and `own` is the build's time if no other tasks use its CPUs, both in nanoseconds.
 pub(crate) fn order(
     facts: &BuildFacts<'_>,
     orders: &[Order],
@@ -355,8 +355,7 @@ pub(crate) fn order(
     })
 }
 
-/// The open point of the verdict (a part of the build that no rule has judged) for a program that measures for a set
-/// time.
+/// The open point (a part of the build that no rule has judged) for a program that measures for a set time.
 pub(crate) fn measurement(facts: &BuildFacts<'_>, own: &Measurement) -> OpenPoint {
     let (name, time) = (facts.name(own.group), units::time(own.length));
     OpenPoint {
@@ -369,13 +368,13 @@ pub(crate) fn measurement(facts: &BuildFacts<'_>, own: &Measurement) -> OpenPoin
     }
 }
 
-/// The open point of the verdict (a part of the build that no rule has judged) for sleeps that are not on the critical
-/// path, if these sleeps would delay the build on free CPUs: there, the work that the build waited for takes less time,
-/// but the sleeps do not. `most` is the time that the build would save without any sleep, and `own` is the build's time
-/// if no other tasks use its CPUs, both in nanoseconds.
+/// The open point (a part of the build that no rule has judged) for sleeps that are not on the critical path, if these
+/// sleeps would delay the build on free CPUs: there, the work that the build waited for takes less time, but the sleeps
+/// do not. `most` is the time that the build would save without any sleep, and `own` is the build's time if no other
+/// tasks use its CPUs, both in nanoseconds.
 pub(crate) fn sleeps_beside(facts: &BuildFacts<'_>, most: u64, own: u64) -> Option<OpenPoint> {
-    // `most` is the time that the build saves without any sleep. If more than half of it may come from sleeps on the
-    // critical path itself, these sleeps are an open point of their own, and no other point is needed.
+    // If more than half of `most` may come from sleeps on the critical path itself, these sleeps are an open point of
+    // their own, and no other point is needed.
     let on_path = by_kind(&facts.path.segments).of(TimeKind::Sleep);
     if most.saturating_mul(MUCH) < own || most == 0 || on_path.saturating_mul(2) > most {
         return None;

@@ -37,8 +37,8 @@ pub(crate) fn in_turn(facts: &BuildFacts<'_>) -> u64 {
     both.fold(0, u64::saturating_add)
 }
 
-/// The thread of another process that ended at least [`TURNS`] waits of a thread, and more than half of its waits for
-/// something to read.
+/// The thread of another process that ended more than half of a thread's waits for something to read, and at least
+/// [`TURNS`] of them.
 fn partner(facts: &BuildFacts<'_>, thread: ThreadIx) -> Option<ThreadIx> {
     let analysis = facts.analysis;
     let timeline = analysis.timeline.as_ref()?;

@@ -20,7 +20,6 @@ pub(crate) struct Unjudged<'j> {
     pub sleeps: &'j KnownSleeps,
     /// For each segment of the critical path, whether some advice covers it.
     pub covered: &'j [bool],
-    /// The execution that measures for a set time, if there is one.
     pub measurement: Option<&'j Measurement>,
     pub silenced: Option<&'j Silenced>,
     pub changes: &'j [Advice],

@@ -23,11 +23,12 @@ const ALONE: u64 = 10;
 /// of a program or the end of a build, which nobody changes.
 const BRIEF: u64 = 300_000_000;
 
-/// The part of a program's CPU time, as a fraction, above which one thread does the program's work: three quarters. A
-/// guess: beside the thread that works, a runtime's compiler and its garbage collector need up to a quarter.
+/// The fraction of a program's CPU time on the critical path from which on one thread does the program's work: three
+/// quarters. A guess: beside the thread that works, a runtime's compiler and its garbage collector need up to a
+/// quarter.
 const BUSIEST: (u64, u64) = (3, 4);
-/// The divisor of a program's CPU time: a thread works if it has a tenth of this time or more. A guess, for the same
-/// reason.
+/// The divisor of a program's CPU time on the critical path: a thread works if it has a tenth of this time or more. A
+/// guess, for the same reason.
 const WORKER: u64 = 10;
 
 pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
@@ -218,8 +219,8 @@ fn beside_workers(facts: &BuildFacts<'_>, group: Group, execution: &Execution) -
     })
 }
 
-/// Whether at least two other executions of the same file used about as much CPU time. Jobs of about equal size are no
-/// problem by themselves; only the number of jobs at once can be wrong.
+/// Whether at least two other executions of the same file each used at least two thirds as much CPU time. Jobs of about
+/// equal size are no problem by themselves; only the number of jobs at once can be wrong.
 fn has_peers(facts: &BuildFacts<'_>, group: Group) -> bool {
     let own = facts
         .execution(group)

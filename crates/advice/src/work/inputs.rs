@@ -175,9 +175,9 @@ fn edits<'f>(facts: &'f BuildFacts<'_>) -> Vec<Edit<'f>> {
     edits
 }
 
-/// Whether, between two equal executions of a program, another program changed a file that is named by the arguments of
-/// that program and of the later execution. A program that may change files which its arguments do not name, such as
-/// `git checkout`, may have changed any file.
+/// Whether, between two equal executions of a program, another program changed a file that is named, apart from its
+/// directory, by the arguments of that program and of the later execution. A program that may change files which its
+/// arguments do not name, such as `git checkout`, may have changed any file.
 fn is_edited(facts: &BuildFacts<'_>, edits: &[Edit<'_>], first: Group, again: Group) -> bool {
     let start = |group| facts.execution(group).map(|execution| execution.start);
     let (Some(from), Some(to)) = (start(first), start(again)) else {

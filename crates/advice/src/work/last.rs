@@ -50,17 +50,17 @@ pub(super) fn starts_last(
     })
 }
 
-/// Like [`starts_last`], for a job of a program that runs several jobs at once and is neither a shell nor a build tool.
-/// The job must not be a step that has to come after all others. The proof is that another job still ran when the job
-/// started, and that most of the other jobs also started while another job ran. A test needs no other test, so of a test
-/// runner's jobs it is enough that most ran beside another one.
+/// Like [`starts_last`], for a job of a program that runs several jobs at once and is neither a shell nor a tool that
+/// starts a job when its inputs are ready. The job must not be a step that has to come after all others. The proof is
+/// that another job still ran when the job started, and that most of the other jobs also started while another job ran.
+/// A test needs no other test, so of a test runner's jobs it is enough that most ran beside another one.
 pub(super) fn starts_last_of_pool(
     facts: &BuildFacts<'_>,
     group: Group,
     own: &Execution,
 ) -> Option<LateStart> {
     let owner = own.owner?;
-    // Tools such as xargs run independent jobs, while other build tools start a job when its inputs are ready.
+    // Tools such as xargs run independent jobs, unlike other build tools.
     let takes_any = || {
         let known = changes::known(&facts.execution(owner)?.program)?;
         Some(known.takes_jobs() && known.family == Family::Other)

@@ -114,7 +114,7 @@ fn phase(facts: &BuildFacts<'_>, role: Role, kind: AdviceKind) -> Vec<Candidate>
     by_program.into_iter().filter_map(candidate).collect()
 }
 
-/// Whether the executions in a set received packages over TCP connections that are closed.
+/// Whether the executions in a set received at least [`DOWNLOADED`] bytes over TCP connections that are closed.
 fn has_downloads(facts: &BuildFacts<'_>, of: &[bool]) -> bool {
     let groups = (0..).zip(of).filter(|(_, is_in)| **is_in);
     let executions = groups.filter_map(|(group, _)| facts.execution(group));

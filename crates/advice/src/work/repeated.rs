@@ -55,8 +55,7 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         let again = by_program.entry(call.program).or_default();
         again.add(facts, &inputs, &equal);
     }
-    // Each proposed change needs memory for a set of all executions of programs, so the number of changes is limited: a
-    // forged file may have thousands of programs.
+    // Proposed changes need memory, so their number is limited: a forged file may have thousands of programs.
     let mut by_program: Vec<(ProgramName, Again)> = by_program.into_iter().collect();
     by_program.sort_by_key(|(_, again)| std::cmp::Reverse(again.sum));
     by_program.truncate(MOST);
@@ -219,7 +218,7 @@ fn link_at_once(facts: &BuildFacts<'_>, compilations: &[Group]) -> bool {
     compilations.iter().filter(of_driver).count() * 2 > compilations.len()
 }
 
-/// The build tool that started an execution, directly or through others.
+/// The nearest build tool that started an execution, directly or through others.
 fn builds_of(facts: &BuildFacts<'_>, group: Group) -> Option<Group> {
     let mut above = facts.owner(group);
     for _ in 0..ABOVE {

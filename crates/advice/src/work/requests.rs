@@ -23,7 +23,6 @@ const REQUESTS: usize = 3;
 struct Requests {
     /// The CPU time in ns of each request on the critical path, in ascending order.
     lengths: Vec<u64>,
-    /// The server's executions.
     groups: BTreeSet<Group>,
 }
 
@@ -81,8 +80,7 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         let groups = groups.into_iter().flatten().collect();
         by_server.push(Requests { lengths, groups });
     }
-    // Each proposed change needs memory for a set of all executions of programs, so the number of changes is limited: a
-    // forged file may have thousands of servers.
+    // Proposed changes need memory, so their number is limited: a forged file may have thousands of servers.
     by_server.sort_by_cached_key(|requests| Reverse(requests.again()));
     by_server.truncate(MOST);
     let candidate = |requests: Requests| {

@@ -20,8 +20,8 @@ use crate::facts::BuildFacts;
 use crate::quartiles::Quartiles;
 
 /// The least number of executions of a program for which advice is given to do their work in one call, and the longest
-/// mean wall time of these executions in ns. A guess: with fewer or longer executions, one call for all of them would
-/// save little.
+/// mean time in ns for which these executions live without waits for a CPU. A guess: with fewer or longer executions,
+/// one call for all of them would save little.
 const SHORT: (u64, u64) = (100, 20_000_000);
 /// The least number of executions of a program that takes the same CPU time for each of its files, and the longest such
 /// CPU time in ns, which is then the time of the program's start. A guess: the start of a runtime takes 20 to 100 ms.
@@ -96,7 +96,8 @@ fn short(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     by_owner.into_iter().filter_map(candidate).collect()
 }
 
-/// Advice on a program that a script starts for each of many files, and that takes the same CPU time for each of them.
+/// Advice on a program that one program, such as a script, starts for each of many files, and that takes the same CPU
+/// time for each of them.
 fn start_ups(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     type Own = fn(TimeKind, Reason) -> bool;
     let mut by_owner: BTreeMap<(Group, &ProgramName), BTreeMap<ProcessIx, Group>> = BTreeMap::new();
@@ -115,8 +116,7 @@ fn start_ups(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             .execution(*group)
             .map_or(0, |execution| execution.on_cpu)
     };
-    // Each proposed change needs memory for a set of all executions of programs, so the number of changes is limited: a
-    // forged file may have thousands of scripts.
+    // Proposed changes need memory, so their number is limited: a forged file may have thousands of scripts.
     let mut all: Vec<((Group, &ProgramName), Vec<Group>)> = by_owner
         .into_iter()
         .map(|(key, processes)| (key, processes.into_values().collect()))
