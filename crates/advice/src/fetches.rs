@@ -6,7 +6,7 @@ use tr_analyze::critical_path::{Segment, TimeKind};
 use tr_analyze::dns::Lookup;
 use tr_analyze::ending::WaitEnd;
 use tr_analyze::model::{Analysis, ProcessIx, ThreadIx};
-use tr_analyze::network::{self, Waited};
+use tr_analyze::network::{self, Connection, Waited};
 use tr_analyze::programs::Group;
 use tr_analyze::timeline::Actor;
 use tr_analyze::what_if::Without;
@@ -243,6 +243,96 @@ fn held_back(facts: &BuildFacts<'_>, waited: &[Waited]) -> Option<Candidate> {
     })
 }
 
+/// The shortest time in ns from connect(2) to the establishment of a connection inside this machine that shows that the
+/// first request got no answer: TCP sends the request again after 1 s (RFC 6298; TCP_TIMEOUT_INIT of include/net/tcp.h),
+/// and the kernel answers the first one at once.
+const ASKED_AGAIN: u64 = 900_000_000;
+
+/// Advice on connections inside this machine whose first request was dropped, for example because the server's queue of
+/// connections was full. The waits on the critical path while such a connection was not established count, be it the
+/// client or the server that waits there.
+fn asked_again(facts: &BuildFacts<'_>) -> Option<Candidate> {
+    let analysis = facts.analysis;
+    let connections = &analysis.network.connections;
+    let late = connections.iter().filter(|connection| {
+        let time = connection
+            .established
+            .and(connection.connecting(analysis.end));
+        network::is_local(connection) && time.is_some_and(|ns| ns >= ASKED_AGAIN)
+    });
+    let late: Vec<&Connection> = late.collect();
+    let mut spans: Vec<(Ktime, Ktime)> = Vec::new();
+    let mut all: Vec<(Ktime, Ktime)> = late
+        .iter()
+        .filter_map(|connection| Some((connection.begun, connection.established?)))
+        .collect();
+    all.sort_unstable();
+    for (from, to) in all {
+        match spans.last_mut().filter(|(_, end)| *end >= from) {
+            Some((_, end)) => *end = to.max(*end),
+            None => spans.push((from, to)),
+        }
+    }
+    let (mut groups, mut sum) = (BTreeSet::new(), 0u64);
+    let segments = facts.segments();
+    for (segment, group, _) in segments.filter(|(segment, ..)| segment.kind == TimeKind::Network) {
+        let first = spans.partition_point(|(_, to)| *to <= segment.from);
+        let during = spans.iter().skip(first);
+        let during = during.take_while(|(from, _)| *from < segment.to);
+        let during = during.map(|(from, to)| segment.to.min(*to).since(segment.from.max(*from)));
+        let during = during.fold(0, u64::saturating_add);
+        if let Some(group) = group.filter(|_| during > 0) {
+            groups.insert(group);
+            sum = sum.saturating_add(during);
+        }
+    }
+    let clients = late.iter().filter_map(|connection| {
+        let client = analysis.thread(connection.thread?).process;
+        facts.groups.at(client, connection.begun)
+    });
+    let clients: BTreeSet<Group> = clients.collect();
+    let (name, s) = facts.names(*clients.first()?, clients.iter().copied());
+    let servers = late.iter().filter_map(|connection| {
+        let peer = connections.get(connection.peer?)?;
+        Some((
+            analysis.thread(peer.thread?).process,
+            connection.established?,
+        ))
+    });
+    let servers: BTreeSet<(ProcessIx, Ktime)> = servers.collect();
+    let server = servers
+        .first()
+        .map_or("this machine".into(), |(server, _)| {
+            label::phrase(analysis.process(*server))
+        });
+    // While the client waits, its server waits for it, too, so both waits have to go.
+    let servers = servers
+        .iter()
+        .filter_map(|(server, at)| facts.groups.at(*server, *at));
+    let ends = clients
+        .iter()
+        .copied()
+        .chain(servers)
+        .chain(groups.iter().copied());
+    Some(Candidate {
+        finding: Phrase::with([&name, &server], |[name, server]| {
+            let count = units::plural(late.len() as u64, "connection", "connections");
+            let them = if late.len() == 1 { "it" } else { "them" };
+            let time = units::time(sum);
+            format!("{name} wait{s} {time} for {count} to {server}, until TCP asks for {them} again after 1 s")
+        }),
+        action: "find out why the first request is dropped, such as a full queue (the backlog of listen)".into(),
+        without: Without::own(
+            |kind, _| kind == TimeKind::Network,
+            Some(facts.set(ends)),
+        ),
+        cap: sum,
+        certainty: Certainty::Unsure,
+        evidence: groups.into_iter().collect(),
+        ..Candidate::of(AdviceKind::Network)
+    })
+}
+
 pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let waited = network::waited(facts.analysis, facts.path);
     let mut by_program: BTreeMap<&ProgramName, Vec<Fetch<'_>>> = BTreeMap::new();
@@ -300,7 +390,8 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         })
     };
     let fetches = by_program.into_iter().filter_map(candidate);
-    fetches.chain(held_back(facts, &waited)).collect()
+    let fetches = fetches.chain(held_back(facts, &waited));
+    fetches.chain(asked_again(facts)).collect()
 }
 
 /// The words for the servers that did not answer, and the words for the change that is advised because of them.

@@ -52,10 +52,9 @@ impl AdviceLines {
         }
     }
 
-    /// Adds the advice about other tasks and a CPU quota as the last line. Only the first [`MOST`] lines are kept.
+    /// Adds the advice about other tasks and a CPU quota as the last line.
     pub fn add_machine(&mut self, advice: Option<Advice>) {
         self.changes.extend(advice);
-        self.changes.truncate(MOST);
     }
 
     /// The most time in nanoseconds that all advised changes save together; `None` if there is no advised change that

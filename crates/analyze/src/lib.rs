@@ -57,7 +57,7 @@ pub mod memory {
 /// TCP connections: which thread connected to which address, when, and how many bytes went each way.
 pub mod network {
     pub use crate::collect::network::{Connection, Online};
-    pub use crate::questions::network::{among_themselves, waited, Ends, Waited};
+    pub use crate::questions::network::{among_themselves, is_local, waited, Ends, Waited};
 }
 
 /// The part of a trace to analyze, and the facts to keep of it.

@@ -206,7 +206,7 @@ fn trees_and_cpus_add_up() {
 fn one_cpu_has_only_its_own_times() {
     let ask = Ask {
         cpu: Some(CpuId(0)),
-        ..ask()
+        ..Ask::default()
     };
     for (name, analysis) in worlds() {
         let first: Vec<_> = analysis.process_ids().take(1).collect();

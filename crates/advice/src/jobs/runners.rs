@@ -27,21 +27,29 @@ pub(crate) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     all
 }
 
-/// The number of the tests that a test runner's result file lists for one process, and the length of the longest test
-/// in nanoseconds.
+/// The number of the tests that a test runner's result file lists for one process, the length of the longest test, and
+/// the sum of all lengths, both in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct TestTimes {
     count: u64,
     longest: u64,
+    sum: u64,
+}
+
+/// The single tests in a test runner's result file. A suite of tests has no result.
+fn tests<'f>(facts: &'f BuildFacts<'_>) -> impl Iterator<Item = &'f Imported> {
+    let imported = facts.recording.imports.spans.iter();
+    imported.filter(|span| span.kind == ImportedKind::Test && span.result.is_some())
 }
 
 fn test_times(facts: &BuildFacts<'_>) -> BTreeMap<ProcessIx, TestTimes> {
     let mut times: BTreeMap<ProcessIx, TestTimes> = BTreeMap::new();
-    let imported = facts.recording.imports.spans.iter();
-    for test in imported.filter(|span| span.kind == ImportedKind::Test) {
+    for test in tests(facts) {
         let of = times.entry(test.process).or_default();
         of.count += 1;
-        of.longest = of.longest.max(test.to.since(test.from));
+        let length = test.to.since(test.from);
+        of.longest = of.longest.max(length);
+        of.sum = of.sum.saturating_add(length);
     }
     times
 }
@@ -62,11 +70,7 @@ const TEST: usize = 48;
 /// enough to decide the build's time. If it is not proven at which time the test ran, only the length of the test is
 /// used.
 fn slowest_test(facts: &BuildFacts<'_>) -> Option<Candidate> {
-    let imported = facts.recording.imports.spans.iter();
-    // Only entries with a result are single tests; a suite of tests has no result.
-    let tests: Vec<_> = imported
-        .filter(|span| span.kind == ImportedKind::Test && span.result.is_some())
-        .collect();
+    let tests: Vec<&Imported> = tests(facts).collect();
     let length = |test: &Imported| test.to.since(test.from);
     let mut lengths: Vec<u64> = tests.iter().map(|test| length(test)).collect();
     lengths.sort_unstable();
@@ -157,10 +161,17 @@ fn in_one_process(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             return None;
         }
         let name = facts.name(group);
+        // Each worker would repeat the start of the process, which only the lengths of the tests tell apart.
+        let time = tests.map_or(time, |tests| time.min(tests.sum));
         Some(Candidate {
             finding: Phrase::with([&name], |[name]| {
+                let start = if tests.is_none() {
+                    " with its start"
+                } else {
+                    ""
+                };
                 let time = units::time(time);
-                format!("{name} runs its tests one after the other, {time}")
+                format!("{name} runs its tests one after the other, {time}{start}")
             }),
             action: action.into(),
             without: Without::own(
@@ -241,7 +252,11 @@ mod tests {
             (1000, 4, 10_000, 1, 1000),
         ] {
             let longest = longest * MS;
-            let tests = TestTimes { count, longest };
+            let tests = TestTimes {
+                count,
+                longest,
+                sum: 0,
+            };
             let got = at_once_least(time * MS, cpus, tests, XDIST);
             assert_eq!(got, least * MS, "{count} tests");
         }

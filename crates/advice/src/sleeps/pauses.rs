@@ -248,14 +248,17 @@ fn nothing_runs(facts: &BuildFacts<'_>, slept: &[Nap]) -> bool {
     for thread in beside.by_ref().take(TRIES) {
         let parts = timeline.since(*thread, first.from).take(TRIES);
         for part in parts.take_while(|part| part.from < last.to) {
-            let nap = slept.partition_point(|nap| nap.to <= part.from);
-            let is_within = slept.get(nap).is_some_and(|nap| nap.from < part.to);
+            let first = slept.partition_point(|nap| nap.to <= part.from);
+            let during = slept.iter().skip(first);
+            let during = during.take_while(|nap| nap.from < part.to);
+            let within = during.map(|nap| part.to.min(nap.to).since(part.from.max(nap.from)));
+            let within = within.fold(0, u64::saturating_add);
             // A process that sleeps until a timer ends the sleep is not idle, because the program may wait for that
             // process.
             let is_idle = matches!(part.doing, Bucket::Wait(_))
                 && !analysis.wait_end(*thread, &part).is_timer();
-            if is_within && !is_idle {
-                let Some(left) = rest.checked_sub(part.length()) else {
+            if !is_idle {
+                let Some(left) = rest.checked_sub(within) else {
                     return false;
                 };
                 rest = left;

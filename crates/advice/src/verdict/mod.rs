@@ -37,6 +37,7 @@ named! {
         SleepBeside = "sleep-beside", "sleep beside the critical path";
         /// A program that measures for a set time, such as a benchmark.
         Measurement = "measurement", "a measurement";
+        Network = "network", "waits for the network";
         Outside = "outside", "waits for tasks that are not recorded";
         Unknown = "unknown", "waits of unknown cause";
         /// The recording does not show who wrote to the terminal: a worker of the kernel passes on what is written.

@@ -36,6 +36,7 @@ impl OpenKind {
     pub(crate) fn of(kind: TimeKind) -> Option<OpenKind> {
         match kind {
             TimeKind::Sleep => Some(OpenKind::Sleep),
+            TimeKind::Network => Some(OpenKind::Network),
             TimeKind::Outside => Some(OpenKind::Outside),
             TimeKind::Unknown => Some(OpenKind::Unknown),
             TimeKind::Terminal => Some(OpenKind::Terminal),
@@ -46,7 +47,11 @@ impl OpenKind {
     pub(crate) fn is_wait(self) -> bool {
         matches!(
             self,
-            OpenKind::Sleep | OpenKind::Outside | OpenKind::Unknown | OpenKind::Terminal
+            OpenKind::Sleep
+                | OpenKind::Network
+                | OpenKind::Outside
+                | OpenKind::Unknown
+                | OpenKind::Terminal
         )
     }
 }

@@ -26,8 +26,8 @@ const SHORT: (u64, u64) = (100, 20_000_000);
 /// The least number of executions of a program that takes the same CPU time for each of its files, and the longest such
 /// CPU time in ns, which is then the time of the program's start. A guess: the start of a runtime takes 20 to 100 ms.
 const START_UP: (usize, u64) = (10, 120_000_000);
-/// Like [`START_UP`], for programs whose runtime compiles itself at each start. A guess: javac needs 0.9 s for a file
-/// of a few lines, and the time for a large source file differs from the times for other files.
+/// Like [`START_UP`], for programs that need long to start ([`takes_long_to_start`]). A guess: javac needs 0.9 s for a
+/// file of a few lines, and the time for a large source file, or for many tests, differs from the times for other files.
 const WARM_UP: (usize, u64) = (3, 3_000_000_000);
 
 pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
@@ -96,16 +96,22 @@ fn short(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     by_owner.into_iter().filter_map(candidate).collect()
 }
 
+/// Whether a program takes several files in one call, and needs long to start: its runtime compiles itself, or it is a
+/// test runner, which imports what its tests need.
+fn takes_long_to_start(program: &ProgramName) -> bool {
+    program.warms_up() || program.role() == Some(Role::Tests)
+}
+
 /// Advice on a program that one program, such as a script, starts for each of many files, and that takes the same CPU
 /// time for each of them.
 fn start_ups(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     type Own = fn(TimeKind, Reason) -> bool;
     let mut by_owner: BTreeMap<(Group, &ProgramName), BTreeMap<ProcessIx, Group>> = BTreeMap::new();
     for (group, execution) in facts.all() {
-        let warms_up = execution.program.warms_up();
-        let starts = |owner: &Group| warms_up || facts.is_shell(*owner);
+        let takes_files = takes_long_to_start(&execution.program);
+        let starts = |owner: &Group| execution.program.warms_up() || facts.is_shell(*owner);
         if let Some(owner) = execution.owner.filter(starts) {
-            if execution.exec.is_some() && (warms_up || facts.role(group).is_none()) {
+            if execution.exec.is_some() && (takes_files || facts.role(group).is_none()) {
                 let all = by_owner.entry((owner, &execution.program)).or_default();
                 all.insert(execution.process, group);
             }
@@ -124,12 +130,16 @@ fn start_ups(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     all.sort_by_key(|(_, groups)| Reverse(groups.iter().map(on_cpu).fold(0, u64::saturating_add)));
     all.truncate(MOST);
     let candidate = |((owner, program), groups): ((Group, &ProgramName), Vec<Group>)| {
-        let warms_up = program.warms_up();
-        let (least, longest) = if warms_up { WARM_UP } else { START_UP };
+        let takes_files = takes_long_to_start(program);
+        let (least, longest) = if takes_files { WARM_UP } else { START_UP };
         let lines: BTreeSet<Vec<&[u8]>> = groups.iter().map(|group| facts.args(*group)).collect();
+        // A program whose children do a part of its work is a driver, and no start.
         let has_children = |group: &Group| {
             let process = facts.process(*group);
-            process.is_some_and(|process| !process.children.is_empty())
+            process.is_some_and(|process| {
+                let all = process.tree.times.on_cpu;
+                all.saturating_sub(process.times.on_cpu).saturating_mul(10) > all
+            })
         };
         let works = groups.iter().filter_map(|group| facts.execution(*group));
         let mut works: Vec<u64> = works.map(|execution| execution.on_cpu).collect();
@@ -166,7 +176,7 @@ fn start_ups(facts: &BuildFacts<'_>) -> Vec<Candidate> {
                     units::time(each)
                 )
             }),
-            action: if warms_up {
+            action: if takes_files {
                 "give all files to one call, if none needs another one's result".into()
             } else {
                 "start it once for all, if it takes several".into()

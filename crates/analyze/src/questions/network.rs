@@ -103,7 +103,7 @@ pub fn among_themselves(analysis: &Analysis) -> HashSet<ProcessIx> {
 }
 
 /// Whether the remote end of a TCP connection is in this machine or in the same container.
-fn is_local(connection: &Connection) -> bool {
+pub fn is_local(connection: &Connection) -> bool {
     let remote = connection.remote.address;
     remote.is_loopback() == Some(true)
         || connection

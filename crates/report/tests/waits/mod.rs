@@ -12,7 +12,7 @@ use tr_format::event::{
 };
 use tr_format::meta::{Extra, Scope};
 use tr_format::network::{Address, Connect, Connected, ConnectionId, Endpoint};
-use tr_report::reports::ReportKind;
+use tr_report::reports::{Ask, ReportKind};
 
 use super::kinds::hand::{Hand, BLOCKED, DEAD, RUNNING, SLEEPS};
 use super::{value, with, STYLE};
@@ -121,7 +121,7 @@ fn waits(wait: (Reason, u16), waker: u32, status: u32) -> Hand {
 
 /// The kind of time that has most of the critical path, and its length in ms.
 fn longest(analysis: &Analysis) -> (String, u64) {
-    let path = value(analysis, &super::ask(), ReportKind::CriticalPath);
+    let path = value(analysis, &Ask::default(), ReportKind::CriticalPath);
     let share = &path["path"]["shares"][0];
     let ns = share["time_ns"].as_u64().unwrap();
     (share["what"].as_str().unwrap().to_owned(), ns / 1_000_000)
@@ -129,14 +129,14 @@ fn longest(analysis: &Analysis) -> (String, u64) {
 
 /// The text of the report on advice, as a single line.
 fn advice(analysis: &Analysis) -> String {
-    let text = with(analysis, &super::ask(), |view| {
+    let text = with(analysis, &Ask::default(), |view| {
         ReportKind::Advice.make(view).text(&STYLE)
     });
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn kinds(analysis: &Analysis) -> Vec<String> {
-    let advice = value(analysis, &super::ask(), ReportKind::Advice);
+    let advice = value(analysis, &Ask::default(), ReportKind::Advice);
     let lines = advice["advice"].as_array().unwrap().iter();
     let kind = |line: &Value| line["kind"].as_str().unwrap().to_owned();
     lines.map(kind).collect()
@@ -195,7 +195,7 @@ fn the_sender_of_a_groups_signal_is_not_waited_for() {
 
 /// The lines of the first screen that report failures.
 fn failed(analysis: &Analysis) -> String {
-    let text = with(analysis, &super::ask(), |view| {
+    let text = with(analysis, &Ask::default(), |view| {
         ReportKind::Top.make(view).text(&STYLE)
     });
     let lines = text.lines().skip_while(|line| !line.starts_with("Failed"));
@@ -387,7 +387,7 @@ fn an_alarm_is_no_sleep() {
 
 /// The pids of the processes on the critical path, in the order in which the path goes through them.
 fn steps(analysis: &Analysis) -> Vec<u64> {
-    let path = value(analysis, &super::ask(), ReportKind::CriticalPath);
+    let path = value(analysis, &Ask::default(), ReportKind::CriticalPath);
     let steps = path["path"]["steps"].as_array().unwrap().iter();
     steps.map(|step| step["pid"].as_u64().unwrap()).collect()
 }
@@ -461,7 +461,8 @@ fn asks(hand: &mut Hand, at: i64, id: u16) {
     hand.lives(0, at * MS, LifeKind::DnsQuery(Box::new(query)));
 }
 
-fn connects(hand: &mut Hand, at: i64, own: Address) {
+/// Lets COMMAND connect to a server at the first time; the connection is established at the second one.
+fn connects(hand: &mut Hand, (at, established): (i64, i64), own: Address) {
     let end = |address, port| Endpoint { address, port };
     let id = ConnectionId(1);
     let connect = Connect {
@@ -473,7 +474,7 @@ fn connects(hand: &mut Hand, at: i64, own: Address) {
     let local = end(own, 40_000);
     hand.lives(0, at * MS, LifeKind::Connect(connect)).lives(
         0,
-        at * MS + 1,
+        established * MS + 1,
         LifeKind::Connected(Connected { id, local }),
     );
 }
@@ -500,7 +501,7 @@ fn what_has_no_answer_is_not_to_be_kept_in_a_cache() {
         let mut hand = command(1_100);
         hand.meta.extras = Some(vec![Extra::Network as u8, Extra::Dns as u8]);
         if let Some(own) = connected {
-            connects(&mut hand, 50, own);
+            connects(&mut hand, (50, 50), own);
         }
         let parts = i64::try_from(wakers.len()).unwrap();
         let part = 800 / parts;
@@ -525,6 +526,25 @@ fn what_has_no_answer_is_not_to_be_kept_in_a_cache() {
     }
 }
 
+/// A connection inside the machine is established at once, unless the first request was dropped: TCP repeats it after
+/// 1 s. Other waits for the network inside the machine are not judged.
+#[test]
+fn a_connection_that_was_asked_for_again_is_named() {
+    let line = "≤ 960 ms old waits 960 ms for 1 connection to this machine, until TCP asks for it again after 1 s: ";
+    let open = "mostly wait for 10.0.0.53:8080 (960 ms), not judged";
+    for (established, is_late) in [(1_060, true), (50, false)] {
+        let mut hand = command(1_100);
+        hand.meta.extras = Some(vec![Extra::Network as u8]);
+        connects(&mut hand, (50, established), SERVER);
+        sleeps::polls_until(&mut hand, (10, 0), 100, Timeout::UNKNOWN);
+        wakes(&mut hand, BASH, 1_060, (10, 0));
+        ends(&mut hand, (10, 0), 1_070, 0);
+        let text = advice(&analyzed(&hand));
+        assert_eq!(text.contains(line), is_late, "{text}");
+        assert_eq!(text.contains(open), !is_late, "{text}");
+    }
+}
+
 /// A load generator sends a request at each tick of its timer. The server's answers come between the ticks. So the
 /// ticks are no time-outs of requests, although a request is open whenever the generator waits for a tick.
 #[test]
@@ -534,7 +554,7 @@ fn ticks_between_answers_are_no_silence() {
         hand.meta.extras = Some(vec![Extra::Network as u8]);
         starts(&mut hand, 10, 2, 20, 1);
         sleeps(&mut hand, (20, 1), 5, (Reason::SocketRead, SLEEPS));
-        connects(&mut hand, 20, Address::V4([10, 0, 0, 9].into()));
+        connects(&mut hand, (20, 20), Address::V4([10, 0, 0, 9].into()));
         let round = 1_200 / ticks;
         for tick in 0..ticks {
             let at = 30 + tick * round;
