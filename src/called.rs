@@ -16,11 +16,20 @@ const PASSES_ON: &str = "\
 Any other use of tr goes to the system's tr (translate characters), unless it is called
 tr-trace, its second name.";
 
-/// The example command lines in the general help that belong to no subcommand, each with its purpose.
-#[cfg(feature = "report")]
-const EXAMPLES: &[(&str, &str)] = &[("tr --version --verbose", "features, methods, formats")];
-#[cfg(not(feature = "report"))]
-const EXAMPLES: &[(&str, &str)] = &[];
+/// The example command lines of `tr --help`. The lines of subcommands that the program was built without are left
+/// out. Further examples of a subcommand stand in its own help.
+const EXAMPLES: &str = "\
+Examples:
+  tr record -- make -j8              record a build into trace.bin
+  tr analyze --top 20                where the time went
+  tr analyze --by program --sort run-queue
+  tr analyze --report tree           the process tree
+  tr analyze --report execs --failed
+  tr open                            the page in a browser
+  tr summary                         a dozen lines for the page of a CI job
+  tr diff main.bin pr.bin            changes between two builds
+  tr --version --verbose             features, methods, formats
+";
 
 /// The last lines of `tr --help`.
 #[cfg(feature = "report")]
@@ -29,9 +38,6 @@ const END: &str = "Long text on a terminal goes through $PAGER; --no-pager print
 #[cfg(not(feature = "report"))]
 const END: &str = "This tr records alone. Recordings are read by a whole one, on any machine.\n\
     tr help COMMAND says more.";
-
-/// The width in terminal columns of the column of command lines in the examples of the general help.
-const COLUMNS: usize = 34;
 
 /// The template by which clap lays out `tr --help`. Before the options it has a list of the subcommands, grouped by
 /// task.
@@ -49,7 +55,7 @@ const NAME: usize = 12;
 /// calls the program `tr`, or `tr-trace` if the user started it by this second name.
 pub fn command(rows: &[Row]) -> clap::Command {
     let commands: Vec<clap::Command> = rows.iter().filter_map(|row| row.command(rows)).collect();
-    let help = help(rows, &commands);
+    let help = help(&commands);
     let tasks = tasks(rows, &commands);
     let no_pager = Arg::new(NO_PAGER)
         .long("no-pager")
@@ -98,18 +104,15 @@ fn tasks(rows: &[Row], commands: &[clap::Command]) -> String {
 }
 
 /// The text of `tr --help` after the list of subcommands: examples, and which file is read by default.
-fn help(rows: &[Row], commands: &[clap::Command]) -> String {
-    let daily = rows.iter().filter(|row| row.task == Task::Daily);
-    let of_rows = daily.filter_map(|row| row.built.as_ref());
-    let examples = of_rows.flat_map(|built| built.examples).chain(EXAMPLES);
-    let mut help = "Examples:\n".to_owned();
-    for (line, purpose) in examples {
-        help += &if purpose.is_empty() {
-            format!("  {line}\n")
-        } else {
-            format!("  {line:COLUMNS$} {purpose}\n")
-        };
-    }
+fn help(commands: &[clap::Command]) -> String {
+    let is_built = |line: &&str| match line.split_whitespace().nth(1) {
+        Some(word) if !word.starts_with('-') => {
+            commands.iter().any(|command| command.get_name() == word)
+        }
+        _ => true,
+    };
+    let examples = EXAMPLES.split_inclusive('\n').filter(is_built);
+    let mut help: String = examples.collect();
     let readers = commands.iter().filter(|command| reads_default(command));
     let readers: Vec<&str> = readers.map(clap::Command::get_name).collect();
     if let Some((last, others)) = readers.split_last() {

@@ -22,8 +22,6 @@ use crate::{confine, inherited, pager};
 /// A subcommand of `tr`: the type of its arguments, which clap parses, and the other facts that the program needs about
 /// the subcommand.
 pub trait Subcommand: clap::Args {
-    /// Example command lines of the subcommand, each with its purpose, for the output of `tr help`.
-    const EXAMPLES: &'static [(&'static str, &'static str)] = &[];
     /// Hints for options and values that users try although the subcommand does not have them, for example those of
     /// other tools.
     const HINTS: &'static [Hint] = &[];
@@ -154,7 +152,6 @@ pub fn find<'a>(rows: &'a [Row], name: &OsStr) -> Option<&'a Row> {
 
 /// A subcommand that is built into the program, in a form that does not depend on the type of its arguments.
 pub struct Built {
-    pub examples: &'static [(&'static str, &'static str)],
     pub hints: &'static [Hint],
     #[cfg_attr(
         not(feature = "mcp"),
@@ -173,7 +170,6 @@ impl Built {
     /// The subcommand whose arguments have the type `A`, with the facts that this type declares.
     pub const fn of<A: Subcommand>() -> Built {
         Built {
-            examples: A::EXAMPLES,
             hints: A::HINTS,
             tools: A::TOOLS,
             failed: A::FAILED,

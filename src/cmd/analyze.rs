@@ -160,12 +160,6 @@ const SORT: Takes = Takes(
 );
 
 impl Subcommand for Args {
-    const EXAMPLES: &'static [(&'static str, &'static str)] = &[
-        ("tr analyze --top 20", "where the time went"),
-        ("tr analyze --by program --sort run-queue", ""),
-        ("tr analyze --report tree", "the process tree"),
-        ("tr analyze --report execs --failed", ""),
-    ];
     const HINTS: &'static [Hint] = &[
         Hint {
             wrong: "-g",

@@ -24,9 +24,6 @@ pub struct CompletionsArgs {
 }
 
 impl Subcommand for CompletionsArgs {
-    const EXAMPLES: &'static [(&'static str, &'static str)] =
-        &[("tr completions bash > /etc/bash_completion.d/tr", "")];
-
     fn run(self, program: &Program) -> Done {
         let mut command = called::command(program.rows);
         let mut script = Vec::new();

@@ -184,8 +184,6 @@ impl Args {
 }
 
 impl Subcommand for Args {
-    const EXAMPLES: &'static [(&'static str, &'static str)] =
-        &[("tr diff main.bin pr.bin", "changes between two builds")];
     const TOOLS: &'static [AgentTool] = &[
         AgentTool {
             name: "diff",

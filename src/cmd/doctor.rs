@@ -300,9 +300,6 @@ fn improvement(refused: &Error) -> Option<(String, String)> {
 }
 
 impl Subcommand for Args {
-    const EXAMPLES: &'static [(&'static str, &'static str)] =
-        &[("tr doctor", "what recording this machine allows")];
-
     fn run(self, program: &Program) -> Done {
         Ok(diagnose(&self, program))
     }

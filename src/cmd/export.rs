@@ -46,8 +46,6 @@ fn no_stacks(trace: &Trace, weight: Weight) -> Option<String> {
 }
 
 impl Subcommand for Args {
-    const EXAMPLES: &'static [(&'static str, &'static str)] =
-        &[("tr export --format perfetto -o build.pftrace", "")];
     const HINTS: &'static [Hint] = &[
         Hint {
             wrong: "chrome",

@@ -49,8 +49,6 @@ pub struct Args {
 }
 
 impl Subcommand for Args {
-    const EXAMPLES: &'static [(&'static str, &'static str)] =
-        &[("tr info", "the contents of the recording")];
     const IS_LONG: bool = true;
 
     fn budget(&self) -> Option<Budget> {

@@ -24,9 +24,6 @@ pub struct ManArgs {
 }
 
 impl Subcommand for ManArgs {
-    const EXAMPLES: &'static [(&'static str, &'static str)] =
-        &[("tr man /usr/local/share/man/man1", "")];
-
     fn run(self, program: &Program) -> Done {
         pages(called::command(program.rows))
             .and_then(|pages| write(&self, pages))

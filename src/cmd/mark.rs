@@ -63,9 +63,6 @@ pub fn quickly(args: &[OsString]) -> Option<u8> {
 }
 
 impl Subcommand for Args {
-    const EXAMPLES: &'static [(&'static str, &'static str)] =
-        &[("tr mark tests -- make check", "name a part of a recording")];
-
     fn run(self, program: &Program) -> Done {
         Ok(refuse(program))
     }

@@ -37,9 +37,6 @@ fn tools(rows: &[Row]) -> impl Iterator<Item = &'static AgentTool> + '_ {
 }
 
 impl Subcommand for Args {
-    const EXAMPLES: &'static [(&'static str, &'static str)] =
-        &[("tr mcp", "answer an agent's questions")];
-
     fn complete(command: clap::Command, rows: &[Row]) -> clap::Command {
         let of_user = |tool: &&AgentTool| tool.records();
         let (permitted, others): (Vec<&AgentTool>, Vec<&AgentTool>) =

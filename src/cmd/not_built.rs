@@ -19,8 +19,6 @@ pub struct Args {
 }
 
 impl Subcommand for Args {
-    const EXAMPLES: &'static [(&'static str, &'static str)] =
-        &[("tr record -- make -j8", "record a build into trace.bin")];
     const FAILED: Option<u8> = Some(status::FAILED);
 
     fn run(self, _: &Program) -> Done {

@@ -51,9 +51,6 @@ pub struct Args {
 }
 
 impl Subcommand for Args {
-    const EXAMPLES: &'static [(&'static str, &'static str)] =
-        &[("tr open", "the page in a browser")];
-
     fn budget(&self) -> Option<Budget> {
         Some(self.budget)
     }

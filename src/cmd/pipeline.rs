@@ -125,10 +125,6 @@ pub(super) fn read<T>(
 }
 
 impl Subcommand for Args {
-    const EXAMPLES: &'static [(&'static str, &'static str)] = &[(
-        "tr pipeline build.bin test.bin",
-        "which job the pipeline waited for",
-    )];
     const IS_LONG: bool = true;
 
     fn budget(&self) -> Option<Budget> {

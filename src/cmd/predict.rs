@@ -226,10 +226,6 @@ fn cached(text: &str) -> Result<(Regex, f64), String> {
 }
 
 impl Subcommand for Args {
-    const EXAMPLES: &'static [(&'static str, &'static str)] = &[(
-        "tr predict --cpus 16 --jobs 16",
-        "the time that it takes on another machine",
-    )];
     const HINTS: &'static [Hint] = &[Hint {
         wrong: "-j",
         advice: "--jobs N is the number of jobs",

@@ -35,8 +35,6 @@ use tr_mcp::tool::{AgentTool, Takes, TakesKind};
 use tr_output::status;
 
 impl Subcommand for Args {
-    const EXAMPLES: &'static [(&'static str, &'static str)] =
-        &[("tr record -- make -j8", "record a build into trace.bin")];
     const HINTS: &'static [Hint] = &[
         Hint {
             wrong: "-g",

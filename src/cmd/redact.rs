@@ -46,10 +46,6 @@ pub struct Args {
 }
 
 impl Subcommand for Args {
-    const EXAMPLES: &'static [(&'static str, &'static str)] = &[(
-        "tr redact trace.bin -o trace.bin",
-        "mask the secrets in an old recording",
-    )];
     const IS_STREAM: bool = true;
 
     fn budget(&self) -> Option<Budget> {

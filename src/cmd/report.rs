@@ -46,8 +46,6 @@ pub struct Args {
 }
 
 impl Subcommand for Args {
-    const EXAMPLES: &'static [(&'static str, &'static str)] =
-        &[("tr report", "the analysis as an HTML page")];
     const HINTS: &'static [Hint] = &[Hint {
         wrong: "--stdio",
         advice: "tr analyze prints text",

@@ -30,8 +30,6 @@ fn named() -> impl TypedValueParser<Value = String> {
 }
 
 impl Subcommand for Args {
-    const EXAMPLES: &'static [(&'static str, &'static str)] =
-        &[("tr schema summary", "the schema of a document in JSON")];
     const IS_LONG: bool = true;
 
     fn run(self, _: &Program) -> Done {

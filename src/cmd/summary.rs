@@ -79,8 +79,6 @@ enum FormatArg {
 }
 
 impl Subcommand for Args {
-    const EXAMPLES: &'static [(&'static str, &'static str)] =
-        &[("tr summary", "a dozen lines for the page of a CI job")];
     const TOOLS: &'static [AgentTool] = &[
         AgentTool {
             name: "summary",

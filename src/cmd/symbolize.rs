@@ -74,8 +74,6 @@ pub struct Args {
 }
 
 impl Subcommand for Args {
-    const EXAMPLES: &'static [(&'static str, &'static str)] =
-        &[("tr symbolize", "name the functions of stacks later")];
     const IS_STREAM: bool = true;
 
     fn budget(&self) -> Option<Budget> {

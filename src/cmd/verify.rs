@@ -26,9 +26,6 @@ pub struct Args {
 }
 
 impl Subcommand for Args {
-    const EXAMPLES: &'static [(&'static str, &'static str)] =
-        &[("tr verify", "check the recording for damage")];
-
     fn budget(&self) -> Option<Budget> {
         Some(self.budget)
     }
