@@ -10,28 +10,6 @@ use crate::budget::{self, Budget};
 use crate::progress::Bar;
 use crate::{limits, scratch};
 
-/// The ways in which a command uses the timeline of the threads' states, from the one that takes the least memory to
-/// the one that takes the most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Use {
-    /// The timeline is used for the critical path, for waits or for exports.
-    Path,
-    /// The timeline is used for the times of steps, or for the HTML page.
-    Times,
-    /// The timeline is used for advice or forecasts, which simulate the run.
-    Schedule,
-}
-
-impl From<TimelineUse> for Use {
-    fn from(of_report: TimelineUse) -> Use {
-        match of_report {
-            TimelineUse::Path => Use::Path,
-            TimelineUse::StepTimes => Use::Times,
-            TimelineUse::Simulation => Use::Schedule,
-        }
-    }
-}
-
 /// The memory that a timeline takes if it is not in a temporary file: at most 16 bytes for each event of the trace. The
 /// number is doubled, because a command may use only half of its memory limit for reading.
 const IN_MEMORY: u64 = 2 * 16;
@@ -39,15 +17,13 @@ const IN_MEMORY: u64 = 2 * 16;
 /// the index of the timeline and for reports.
 const EACH: u64 = 10;
 
-impl Use {
-    /// The memory in bytes that the analysis takes for each wait that another task ended (measured: benches/memory.sh).
-    /// A recording with few such waits needs most of its memory for tasks.
-    fn dependency(self) -> u64 {
-        match self {
-            Use::Path => 20,
-            Use::Times => 70,
-            Use::Schedule => 170,
-        }
+/// The memory in bytes that the analysis takes for each wait that another task ended (measured: benches/memory.sh).
+/// A recording with few such waits needs most of its memory for tasks.
+fn dependency(wanted: TimelineUse) -> u64 {
+    match wanted {
+        TimelineUse::Path => 20,
+        TimelineUse::StepTimes => 70,
+        TimelineUse::Simulation => 170,
     }
 }
 
@@ -55,15 +31,14 @@ impl Use {
 #[derive(Clone, Copy)]
 pub struct Allowance {
     pub budget: Budget,
-    /// The purpose for which the timeline is needed. The analysis takes more memory for some purposes than for others.
-    pub wanted: Use,
+    pub wanted: TimelineUse,
     /// The number of recordings that the command analyzes, which share its time limit.
     pub files: usize,
 }
 
 impl Allowance {
     /// The limits for the analysis of a single recording.
-    pub fn new(budget: Budget, wanted: Use) -> Allowance {
+    pub fn new(budget: Budget, wanted: TimelineUse) -> Allowance {
         Allowance {
             budget,
             wanted,
@@ -210,7 +185,7 @@ fn analyze_with(
     if let Some(timeline) = &analysis.timeline {
         // Each wait that another task ended takes memory. The number of such waits is known only after the trace was
         // read, so the limit is checked a second time here.
-        let of_dependencies = timeline.dependencies().saturating_mul(wanted.dependency());
+        let of_dependencies = timeline.dependencies().saturating_mul(dependency(wanted));
         left_out = too_many(budget, events, each.saturating_add(of_dependencies));
         if left_out.is_some() {
             analysis.timeline = None;

@@ -11,8 +11,8 @@ use tr_format::outline::Outline;
 use tr_format::reader::{End, Trace, Unknown};
 use tr_format::tally::Tally;
 use tr_format::{frame, Error};
+use tr_report::reports::TimelineUse;
 
-use crate::analysis::Use;
 use crate::budget::Budget;
 use crate::{analysis, open, suspend};
 
@@ -177,7 +177,7 @@ fn by_analysis(trace: &Trace, budget: Budget) -> Contents {
     let analysis = analysis::analyze(
         trace,
         &Options::default(),
-        analysis::Allowance::new(budget, Use::Path),
+        analysis::Allowance::new(budget, TimelineUse::Path),
     )
     .analysis;
     let mut lost = BTreeMap::new();

@@ -10,9 +10,9 @@ use tr_import::Error;
 use tr_insight::recordings::imports;
 use tr_insight::Recording;
 use tr_placing::ToolFile;
+use tr_report::reports::TimelineUse;
 use tr_text::escape;
 
-use crate::analysis::Use;
 use crate::budget::Budget;
 use crate::{analysis, errors};
 
@@ -36,8 +36,10 @@ impl With {
 
     /// Analyzes a whole recording with its timeline, and adds the spans of the files that `--with` names.
     pub fn recording(&self, trace: &Trace, budget: Budget) -> Result<Recording, ExitCode> {
-        let mut recording =
-            analysis::analyze_whole(trace, analysis::Allowance::new(budget, Use::Schedule));
+        let mut recording = analysis::analyze_whole(
+            trace,
+            analysis::Allowance::new(budget, TimelineUse::Simulation),
+        );
         self.add(&mut recording)?;
         Ok(recording)
     }

@@ -6,8 +6,9 @@ use std::process::ExitCode;
 
 use tr_format::reader::Trace;
 use tr_insight::Recording;
+use tr_report::reports::TimelineUse;
 
-use crate::analysis::{self, Use};
+use crate::analysis;
 use crate::budget::Budget;
 
 /// Takes the place of the options about `--with` in a program that cannot read other tools' files. In such a program
@@ -23,7 +24,7 @@ impl With {
     /// Analyzes a whole recording with its timeline. With the feature `import`, this function would also add the spans
     /// of the files that `--with` names.
     pub fn recording(&self, trace: &Trace, budget: Budget) -> Result<Recording, ExitCode> {
-        let allowance = analysis::Allowance::new(budget, Use::Schedule);
+        let allowance = analysis::Allowance::new(budget, TimelineUse::Simulation);
         Ok(analysis::analyze_whole(trace, allowance))
     }
 

@@ -14,11 +14,10 @@ use tr_insight::recordings::ci::Ci;
 use tr_insight::recordings::untraced;
 use tr_insight::views::query::{By, Group, Sort};
 use tr_insight::Recording;
-use tr_report::reports::{ci_tracer, Ask, ReportKind, View};
+use tr_report::reports::{ci_tracer, Ask, ReportKind, TimelineUse, View};
 use tr_report::{ci, json, warnings};
 use tr_text::escape;
 
-use crate::analysis::Use;
 use crate::budget::Budget;
 use crate::errors::{self, Done};
 use crate::filters::Filters;
@@ -119,6 +118,10 @@ enum FormatArg {
 }
 
 impl Args {
+    fn is_for_people(&self) -> bool {
+        matches!(self.format, FormatArg::Text | FormatArg::Markdown)
+    }
+
     fn kinds(&self) -> Vec<ReportKind> {
         match (kinds(&self.report), self.format) {
             (kinds, _) if !kinds.is_empty() => kinds,
@@ -254,7 +257,6 @@ fn analyze(args: &Args) -> Done {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         let _ = pool.build_global();
     }
-    let span = args.span.ns();
     let trace = parts::opened(&args.file, &args.more)?;
     let name = parts::name(&args.file, &args.more);
     if let Some(why) = senseless(args, trace.meta()) {
@@ -262,12 +264,12 @@ fn analyze(args: &Args) -> Done {
     }
     args.span.check()?;
     let kinds = args.kinds();
-    let options = options(args, &kinds, &trace, span);
-    let most = kinds
+    let uses = kinds
         .iter()
-        .map(|kind| Use::from(kind.timeline_use()))
-        .max();
-    let allowance = analysis::Allowance::new(args.budget, most.unwrap_or(Use::Path));
+        .map(|kind| kind.timeline_use(args.is_for_people()));
+    let wanted = uses.flatten().max();
+    let options = options(args, &kinds, &trace, wanted.is_some());
+    let allowance = analysis::Allowance::new(args.budget, wanted.unwrap_or(TimelineUse::Path));
     let recording = analysis::analyze(&trace, &options, allowance);
     // The recording is not freed: the process ends with it, and to free a million processes one by one takes
     // longer than to leave that to the system.
@@ -281,25 +283,19 @@ fn analyze(args: &Args) -> Done {
 }
 
 /// The settings of the analysis that the requested reports of `tr analyze` need. They decide how much memory
-/// the analysis takes.
-fn options(
-    args: &Args,
-    kinds: &[ReportKind],
-    trace: &Trace,
-    span: (Option<u64>, Option<u64>),
-) -> Options {
+/// the analysis takes. `timeline` means that one of the reports uses the timeline of the threads' states.
+fn options(args: &Args, kinds: &[ReportKind], trace: &Trace, timeline: bool) -> Options {
     let has = |kind| kinds.contains(&kind);
     // A sampled stack of a wait does not have the reason of the wait. The report `flame` takes the reason from the
     // timeline.
     let reasons = has(ReportKind::Flame) && trace.meta().has(Extra::OffCpuStacks);
     let by_function = has(ReportKind::CriticalPath) && args.by == Some(Grouping::Function);
+    let (from, to) = args.span.ns();
     Options {
-        from: span.0,
-        to: span.1,
+        from,
+        to,
         cpu: args.cpu.map(CpuId),
-        timeline: reasons
-            || kinds.iter().any(|kind| kind.needs_timeline())
-            || has_first_screen(args, kinds),
+        timeline: reasons || timeline,
         samples: reasons || by_function,
         ..Options::default()
     }
@@ -308,8 +304,7 @@ fn options(
 /// Writes the requested reports of `tr analyze` about the processes that the filters choose.
 fn write(args: &Args, kinds: &[ReportKind], recording: &Recording, name: &str) -> Done {
     let filter = args.filters.filter_in(recording)?;
-    let for_people = matches!(args.format, FormatArg::Text | FormatArg::Markdown);
-    let chosen = if for_people && kinds.contains(&ReportKind::Top) {
+    let chosen = if args.is_for_people() && kinds.contains(&ReportKind::Top) {
         // If the filters choose no process, the report `top` says so by itself, so no line on standard error is
         // necessary.
         filter.apply(recording)
@@ -401,12 +396,6 @@ fn interval(text: &str) -> Result<Duration, String> {
         return Err("shorter than 1us".into());
     }
     Ok(interval)
-}
-
-/// Whether `tr analyze` prints its first screen (the report `top` as text), which has the critical path and
-/// the changes that would save time.
-fn has_first_screen(args: &Args, kinds: &[ReportKind]) -> bool {
-    matches!(args.format, FormatArg::Text | FormatArg::Markdown) && kinds.contains(&ReportKind::Top)
 }
 
 fn sorts() -> impl TypedValueParser<Value = Sort> {

@@ -15,9 +15,9 @@ use tr_compare::diff::{ends, explain, gate, html, json, markdown, text};
 use tr_format::reader::Trace;
 use tr_insight::recordings::identity;
 use tr_insight::Recording;
+use tr_report::reports::TimelineUse;
 use tr_text::escape;
 
-use crate::analysis::Use;
 use crate::budget::Budget;
 use crate::errors::{self, Done};
 use crate::style::Layout;
@@ -230,7 +230,7 @@ fn compare(args: &Args) -> Done {
         samples: pages.is_some(),
         ..analysis::with_timeline()
     };
-    let allowance = analysis::Allowance::new(args.budget, Use::Schedule);
+    let allowance = analysis::Allowance::new(args.budget, TimelineUse::Simulation);
     let runs = analysis::analyze_several(&traces, &options, allowance, |at, recording| {
         let file = files.get(at).map_or(Path::new(""), |file| file.as_path());
         let mut run = Run::new(&file.to_string_lossy(), &recording);

@@ -17,9 +17,8 @@ use tr_export::perfetto::{detail, TrackOptions};
 use tr_export::{otlp, Format, Settings, Weight};
 use tr_format::meta::Extra;
 use tr_format::reader::Trace;
-use tr_report::reports::{Ask, View};
+use tr_report::reports::{Ask, TimelineUse, View};
 
-use crate::analysis::Use;
 use crate::budget::Budget;
 use crate::errors::{self, Done};
 use crate::filters::Filters;
@@ -141,7 +140,7 @@ fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
     let mut recording = analysis::analyze(
         &trace,
         &options,
-        analysis::Allowance::new(args.budget, Use::Path),
+        analysis::Allowance::new(args.budget, TimelineUse::Path),
     );
     if args.with.paths().next().is_some() && !(format.has_spans() || format == Format::Perfetto) {
         message!("{} has no steps: --with adds nothing to it", format.name());

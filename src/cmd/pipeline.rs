@@ -8,10 +8,10 @@ use clap::ValueEnum;
 use tr_compare::pipeline::{graph as graph_of, Job, Pipeline};
 use tr_insight::recordings::ci_jobs::MOST;
 use tr_insight::recordings::identity;
+use tr_report::reports::TimelineUse;
 use tr_text::escape;
 use tr_text::style::Style;
 
-use crate::analysis::Use;
 use crate::budget::Budget;
 use crate::errors::{self, Done};
 use crate::subcommand::{Program, Subcommand};
@@ -176,7 +176,7 @@ fn pipeline(args: &Args) -> Result<Pipeline, ExitCode> {
         added.map_err(errors::refused)?;
         traces.push(trace);
     }
-    let allowance = analysis::Allowance::new(args.budget, Use::Times);
+    let allowance = analysis::Allowance::new(args.budget, TimelineUse::StepTimes);
     let options = analysis::with_timeline();
     let found = analysis::analyze_several(&traces, &options, allowance, |at, recording| {
         let file = args.files.get(at).map(PathBuf::as_path);

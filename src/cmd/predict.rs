@@ -11,10 +11,10 @@ use tr_insight::Recording;
 use tr_placing::{File, ToolFile};
 use tr_predict::shards::{self, Plan, Tests};
 use tr_predict::{page, NoForecast, Predictor, Wanted};
+use tr_report::reports::TimelineUse;
 use tr_text::page::Page;
 use tr_text::style::Paint;
 
-use crate::analysis::Use;
 use crate::budget::Budget;
 use crate::errors::{self, Done};
 use crate::output::Force;
@@ -286,7 +286,7 @@ impl Subcommand for Args {
 fn forecast(args: &Args) -> Done {
     let trace = open::warned(&args.file)?;
     let files = args.with.files()?;
-    let allowance = analysis::Allowance::new(args.budget, Use::Schedule);
+    let allowance = analysis::Allowance::new(args.budget, TimelineUse::Simulation);
     let mut recording = analysis::analyze_whole(&trace, allowance);
     with::place(&files, &mut recording);
     let plan = plan(args, &recording, &files)?;

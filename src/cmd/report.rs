@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use tr_analyze::Options;
 use tr_format::reader::Trace;
 use tr_insight::recordings::untraced;
+use tr_report::reports::TimelineUse;
 
-use crate::analysis::Use;
 use crate::budget::Budget;
 use crate::errors::{self, Done};
 use crate::span::Span;
@@ -88,7 +88,7 @@ pub fn page(
         samples: true,
         ..Options::default()
     };
-    let allowance = analysis::Allowance::new(budget, Use::Times);
+    let allowance = analysis::Allowance::new(budget, TimelineUse::StepTimes);
     let mut recording = analysis::analyze(trace, &options, allowance);
     with.add(&mut recording)?;
     span.check_in(&recording.analysis)?;

@@ -8,11 +8,12 @@ use tr_analyze::Options;
 use tr_export::compile_commands;
 use tr_insight::processes::compile_commands::{CompileCommand, CompileCommands};
 use tr_output::FileKind;
+use tr_report::reports::TimelineUse;
 use tr_text::{escape, units};
 
 use super::file::to_file;
 use super::options::Args;
-use crate::analysis::{self, Use};
+use crate::analysis;
 use crate::errors::{self, Done};
 use crate::filters::Filters;
 use crate::{output, parts};
@@ -41,7 +42,7 @@ pub fn write(args: &Args) -> Done {
         to,
         ..Options::default()
     };
-    let allowance = analysis::Allowance::new(args.budget, Use::Path);
+    let allowance = analysis::Allowance::new(args.budget, TimelineUse::Path);
     let recording = analysis::analyze(&trace, &options, allowance);
     args.span.check_in(&recording.analysis)?;
     let chosen = Filters::chosen(&args.filters.filter(), &recording);

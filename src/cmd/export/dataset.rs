@@ -11,10 +11,11 @@ use tr_export::dataset;
 use tr_export::dataset::{trace, Place, Table};
 use tr_insight::recordings::ci_jobs;
 use tr_insight::views::query::Filter;
+use tr_report::reports::TimelineUse;
 use tr_text::units;
 
 use super::options::{has_date, min_or, refuse_part, Args};
-use crate::analysis::{self, Use};
+use crate::analysis;
 use crate::cmd::pipeline;
 use crate::errors::{self, Done};
 use crate::output::{whole, Force};
@@ -96,7 +97,7 @@ pub fn write_tables(args: &Args, directory: &Path) -> Done {
         timeline: true,
         ..Options::default()
     };
-    let allowance = analysis::Allowance::new(args.budget, Use::Path);
+    let allowance = analysis::Allowance::new(args.budget, TimelineUse::Path);
     let mut recording = analysis::analyze(&trace, &options, allowance);
     args.with.add(&mut recording)?;
     args.span.check_in(&recording.analysis)?;

@@ -99,14 +99,15 @@ enum Source {
     Events,
 }
 
-/// The use that a report makes of the timeline of the threads' states. This use decides how much memory the report takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The use that a report, an export or a page makes of the timeline of the threads' states, from the use that takes
+/// the least memory to the one that takes the most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TimelineUse {
-    /// The critical path and waits.
+    /// The timeline is used for the critical path, for waits or for exports.
     Path,
-    /// The sums of the times of steps.
+    /// The timeline is used for the sums of the times of steps, or for the HTML page.
     StepTimes,
-    /// Simulated runs of the build.
+    /// The timeline is used for advice or forecasts, which simulate runs of the build.
     Simulation,
 }
 
@@ -190,22 +191,15 @@ impl ReportKind {
         Topic::ALL.into_iter().flat_map(about)
     }
 
-    /// Whether the analysis must keep the timeline of the threads' states for this report.
-    pub fn needs_timeline(self) -> bool {
+    /// The use that the report makes of the timeline of the threads' states, so that the analysis must keep it; `None`
+    /// if the report uses no timeline. `for_people` means that the report is printed as text or Markdown.
+    pub fn timeline_use(self, for_people: bool) -> Option<TimelineUse> {
         match self.about().source {
-            Source::Sums | Source::SumsOfEvents | Source::Overview => false,
-            Source::Timeline | Source::Events | Source::StepTimes | Source::Simulation => true,
-        }
-    }
-
-    /// The use that the report makes of the timeline of the threads' states, if the analysis has one.
-    pub fn timeline_use(self) -> TimelineUse {
-        match self.about().source {
-            Source::Sums | Source::SumsOfEvents | Source::Timeline | Source::Events => {
-                TimelineUse::Path
-            }
-            Source::StepTimes => TimelineUse::StepTimes,
-            Source::Simulation | Source::Overview => TimelineUse::Simulation,
+            Source::Sums | Source::SumsOfEvents => None,
+            Source::Timeline | Source::Events => Some(TimelineUse::Path),
+            Source::StepTimes => Some(TimelineUse::StepTimes),
+            Source::Simulation => Some(TimelineUse::Simulation),
+            Source::Overview => for_people.then_some(TimelineUse::Simulation),
         }
     }
 
@@ -244,14 +238,15 @@ impl ReportKind {
         if let Some((fact, option)) = lacking.filter(|(fact, _)| !meta.has(*fact)) {
             return Some(not_known::without(meta, fact, option));
         }
-        // Some reports need a timeline, but show useful facts without one, too.
+        // Some reports use a timeline, but show useful facts without one, too.
         let more = [
+            ReportKind::Top,
             ReportKind::Steps,
             ReportKind::Disk,
             ReportKind::Network,
             ReportKind::Machine,
         ];
-        let needs = self.needs_timeline() && !more.contains(&self);
+        let needs = self.timeline_use(true).is_some() && !more.contains(&self);
         let left_out = view.recording.budget.left_out.clone();
         left_out.filter(|_| needs && analysis.timeline.is_none())
     }
