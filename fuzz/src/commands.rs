@@ -105,8 +105,7 @@ fn one<T: Copy>(all: &[T], number: u8) -> Option<T> {
 fn ask(input: &mut Input) -> Ask {
     let what = input.byte();
     Ask {
-        top: usize::from(what),
-        limit: (what & 1 != 0).then(|| usize::from(input.byte())),
+        top: (what & 1 != 0).then(|| usize::from(input.byte())),
         sort: one(&Sort::ALL, input.byte()),
         by: one(&By::ALL, input.byte()),
         functions: what & 2 != 0,
@@ -193,7 +192,7 @@ fn summary(view: &View<'_>, style: &Style) {
 fn compare(recording: &Recording, ask: &Ask, style: &Style) {
     let runs = |count| (0..count).map(|_| Run::new("x", recording)).collect();
     let ask = DiffAsk {
-        top: ask.top,
+        top: ask.rows(),
         least: ask.min,
         gate: None,
         strict: ask.failed,

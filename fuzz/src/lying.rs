@@ -243,7 +243,6 @@ pub fn analysis(data: &[u8]) {
     };
     let interval = interval.max(least);
     let ask = Ask {
-        top: 10,
         interval: Some(interval),
         functions: width & 4 != 0,
         ..Ask::default()

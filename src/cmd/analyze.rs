@@ -133,8 +133,7 @@ impl Args {
     fn ask(&self) -> Ask {
         let by_group = || (!self.group.is_empty()).then_some(By::Group);
         Ask {
-            top: self.top.unwrap_or(10),
-            limit: self.top,
+            top: self.top,
             sort: self.sort,
             by: match self.by {
                 Some(Grouping::By(by)) => Some(by),

@@ -294,7 +294,7 @@ fn rows(view: &View<'_>) -> Option<(By, Value)> {
 fn processes(view: &View<'_>, has_rows: bool) -> Vec<ProcessIx> {
     let ask = view.ask;
     let most = if has_rows { usize::MAX } else { ask.most() };
-    match (ask.sort, ask.limit) {
+    match (ask.sort, ask.top) {
         (None, limit) if has_rows || limit.is_none() => view.chosen.to_vec(),
         (sort, _) => query::sorted(view.analysis, view.chosen, sort.unwrap_or_default(), most),
     }

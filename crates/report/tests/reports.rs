@@ -57,13 +57,6 @@ fn worlds() -> Vec<(&'static str, Analysis)> {
     ]
 }
 
-fn ask() -> Ask {
-    Ask {
-        top: 10,
-        ..Ask::default()
-    }
-}
-
 fn with<T>(analysis: &Analysis, ask: &Ask, run: impl FnOnce(&View) -> T) -> T {
     let chosen: Vec<_> = analysis.process_ids().collect();
     let recording = Recording::from(analysis.clone());
@@ -96,7 +89,7 @@ fn series_add_up_to_the_processes_times() {
         for interval in [1_000_000_000, 10_000_000, 333_333] {
             let ask = Ask {
                 interval: Some(interval),
-                ..ask()
+                ..Ask::default()
             };
             let series = value(&analysis, &ask, ReportKind::Series);
             assert_eq!(series["interval_ns"], interval);
@@ -125,7 +118,7 @@ fn the_stream_is_what_the_viewers_read() {
     for (name, analysis) in worlds() {
         let ask = Ask {
             interval: Some(20_000_000),
-            ..ask()
+            ..Ask::default()
         };
         let stream = with(&analysis, &ask, |view| ci_tracer::render(view).unwrap());
         let stream = String::from_utf8(stream).unwrap();
@@ -171,7 +164,7 @@ fn the_stream_is_what_the_viewers_read() {
 fn trees_and_cpus_add_up() {
     for (name, analysis) in worlds() {
         let on_cpu = analysis.totals.times.on_cpu;
-        let tree = value(&analysis, &ask(), ReportKind::Tree);
+        let tree = value(&analysis, &Ask::default(), ReportKind::Tree);
         assert_eq!(sum(&tree, "on_cpu_ns"), on_cpu, "{name}");
         let rows = tree.as_array().unwrap();
         let roots = rows.iter().filter(|row| row["parent"].is_null());
@@ -186,7 +179,7 @@ fn trees_and_cpus_add_up() {
                 assert_eq!(rows[parent as usize]["pid"], row["ppid"]);
             }
         }
-        let cpus = value(&analysis, &ask(), ReportKind::Cpus);
+        let cpus = value(&analysis, &Ask::default(), ReportKind::Cpus);
         let span = cpus["span_ns"].as_u64().unwrap();
         let mut busy = 0;
         for cpu in cpus["cpus"].as_array().unwrap() {
@@ -202,7 +195,7 @@ fn trees_and_cpus_add_up() {
         let switches = analysis.processes.iter().map(|p| p.resources.switches);
         let switches: u64 = switches.map(|s| s.voluntary + s.involuntary).sum();
         assert_eq!(sum(&cpus["cpus"], "switches"), switches, "{name}");
-        let execs = value(&analysis, &ask(), ReportKind::Execs);
+        let execs = value(&analysis, &Ask::default(), ReportKind::Execs);
         let count: usize = analysis.processes.iter().map(|p| p.execs.len()).sum();
         assert_eq!(execs.as_array().unwrap().len(), count, "{name}");
     }
@@ -216,7 +209,7 @@ fn rules() -> Value {
 #[test]
 fn the_schema_refuses_what_does_not_fit() {
     let (_, analysis) = worlds().remove(0);
-    let document = with(&analysis, &ask(), |view| {
+    let document = with(&analysis, &Ask::default(), |view| {
         let reports = ReportKind::ALL.map(|kind| (kind.key(), kind.make(view)));
         rendered(view, &reports)
     });
@@ -320,7 +313,7 @@ fn every_keyword_of_a_schema_is_checked() {
 fn every_document_fits_the_schema() {
     let rules = rules();
     for (name, analysis) in worlds() {
-        let ask = ask();
+        let ask = Ask::default();
         let document = with(&analysis, &ask, |view| {
             let reports = ReportKind::ALL.map(|kind| (kind.key(), kind.make(view)));
             rendered(view, &reports)
@@ -352,7 +345,7 @@ fn hostile_command_lines_are_escaped_in_every_output() {
         assert_eq!(bad, None, "{what}: {text}");
         text.contains("[2J")
     };
-    let ask = ask();
+    let ask = Ask::default();
     with(&analysis, &ask, |view| {
         for kind in ReportKind::ALL {
             let report = kind.make(view);
@@ -441,7 +434,10 @@ fn large_trees_are_fast_and_few_lines() {
     for (name, parent) in shapes {
         let analysis = forest((0..many).map(&*parent));
         for limit in [None, Some(5_000)] {
-            let ask = Ask { limit, ..ask() };
+            let ask = Ask {
+                top: limit,
+                ..Ask::default()
+            };
             let text = with(&analysis, &ask, |view| {
                 ReportKind::Tree.make(view).text(&STYLE)
             });
@@ -455,7 +451,7 @@ fn large_trees_are_fast_and_few_lines() {
                 "{name}:\n{text}"
             );
         }
-        let csv = with(&analysis, &ask(), |view| {
+        let csv = with(&analysis, &Ask::default(), |view| {
             ReportKind::Tree.make(view).sheet().csv().unwrap()
         });
         assert_eq!(csv.iter().filter(|b| **b == b'\n').count() as u32, many + 1);
@@ -579,7 +575,7 @@ fn a_pid_of_the_host_goes_before_that_of_a_container() {
 
 /// The JSON document without any report.
 fn with_document(analysis: &Analysis) -> Value {
-    let document = with(analysis, &ask(), |view| rendered(view, &[]));
+    let document = with(analysis, &Ask::default(), |view| rendered(view, &[]));
     serde_json::from_str(&document).unwrap()
 }
 
@@ -589,7 +585,7 @@ fn with_document(analysis: &Analysis) -> Value {
 fn spans_in_a_chain_take_time_linear_in_it() {
     let cost = |many: u32| {
         let recording = Recording::from(marked((0..many).map(|at: u32| at.checked_sub(1))));
-        let ask = ask();
+        let ask = Ask::default();
         let view = View::new(&recording, &[], "x.bin", &ask);
         let before = cpu_time();
         let mut json = Vec::new();
@@ -613,7 +609,7 @@ fn small_siblings_of_one_kind_are_one_line() {
     }
     analysis.processes[9].times.on_cpu = 5_000_000_000;
     analysis.processes[11].status = Some(1 << 8);
-    let text = with(&analysis, &ask(), |view| {
+    let text = with(&analysis, &Ask::default(), |view| {
         ReportKind::Tree.make(view).text(&STYLE)
     });
     let lines: Vec<&str> = text.lines().collect();
@@ -629,7 +625,7 @@ fn small_siblings_of_one_kind_are_one_line() {
         markdown: false,
         ..STYLE
     };
-    let text = with(&analysis, &ask(), |view| {
+    let text = with(&analysis, &Ask::default(), |view| {
         ReportKind::Tree.make(view).text(&plain)
     });
     assert!(

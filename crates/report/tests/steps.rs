@@ -731,7 +731,7 @@ fn the_text_tells_what_a_slow_test_waited_for() {
     }
     let chosen: Vec<_> = analysis.process_ids().collect();
     let ask = Ask {
-        limit: Some(4),
+        top: Some(4),
         ..Ask::default()
     };
     let recording = Recording::from(analysis);
@@ -782,7 +782,7 @@ fn top(analysis: &Analysis) -> String {
     let chosen: Vec<_> = analysis.process_ids().collect();
     let recording = Recording::from(analysis.clone());
     let ask = Ask {
-        limit: Some(6),
+        top: Some(6),
         ..Ask::default()
     };
     let view = View::new(&recording, &chosen, "x.bin", &ask);

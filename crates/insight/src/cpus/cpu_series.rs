@@ -93,7 +93,7 @@ impl<'a> CpuSeries<'a> {
     /// The processes that CSV and JSON show with their CPU time per interval: all processes, or with `--top` those with
     /// the most CPU time.
     pub fn shown(&self) -> Vec<&ProcessSeries<'a>> {
-        match self.view.ask.limit {
+        match self.view.ask.top {
             None => self.lines.iter().collect(),
             Some(most) => self.ranked().into_iter().take(most).collect(),
         }

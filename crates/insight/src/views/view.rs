@@ -9,10 +9,8 @@ use crate::Recording;
 
 #[derive(Clone, Debug, Default)]
 pub struct Ask {
-    pub top: usize,
-    /// The number of rows that the user requests with `--top`. Without this option, CSV, JSON and some reports have all
-    /// rows.
-    pub limit: Option<usize>,
+    /// The number of rows that the user requests with `--top`. Each report has its own default.
+    pub top: Option<usize>,
     /// The order of a report's rows that the user requests with `--sort`. Each report has its own default.
     pub sort: Option<Sort>,
     /// The grouping of a report's rows that the user requests with `--by`. Each report has its own default.
@@ -34,9 +32,14 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// The largest number of rows of a report in CSV and JSON.
+    /// The largest number of rows of most tables for people.
+    pub fn rows(&self) -> usize {
+        self.top.unwrap_or(10)
+    }
+
+    /// The largest number of rows of a report in CSV and JSON. Without `--top`, they have all rows.
     pub fn most(&self) -> usize {
-        self.limit.unwrap_or(usize::MAX)
+        self.top.unwrap_or(usize::MAX)
     }
 }
 

@@ -69,7 +69,7 @@ impl<'a> LongestOffCpu<'a> {
 
     /// The rows that CSV and JSON show: all, or with `--top` those with the longest times off CPU.
     pub fn shown(&self) -> Vec<&Longest<'a>> {
-        match self.view.ask.limit {
+        match self.view.ask.top {
             None => self.rows.iter().collect(),
             Some(most) => self.longest(most),
         }

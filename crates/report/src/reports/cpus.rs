@@ -31,7 +31,7 @@ impl Cpus {
             span: view.analysis.wall(),
             times: CpuTimes::new(view),
             waits: Contention::of_all(view.analysis),
-            shown: view.ask.top,
+            shown: view.ask.rows(),
         }
     }
 

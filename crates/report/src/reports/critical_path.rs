@@ -290,7 +290,7 @@ impl<'a> PathReport<'a> {
         let mut order: Vec<usize> = (0..legs.len()).collect();
         let length = |at: &usize| legs.get(*at).map(|row| row.leg.length());
         order.sort_unstable_by_key(|at| (Reverse(length(at)), *at));
-        let order = order.into_iter().take(self.view.ask.top.max(1));
+        let order = order.into_iter().take(self.view.ask.rows().max(1));
         let shown: BTreeSet<usize> = order.collect();
         let mut rows = Vec::new();
         let mut rest = legs;
@@ -630,7 +630,7 @@ impl Report for PathReport<'_> {
         out.blank();
         if self.view.ask.functions {
             match &self.functions {
-                Some(functions) => out.add(functions.page(style, self.view.ask.limit)),
+                Some(functions) => out.add(functions.page(style, self.view.ask.top)),
                 None => out.line(&no_stacks()),
             }
             return out;

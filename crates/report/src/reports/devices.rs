@@ -41,9 +41,9 @@ impl<'a> Devices<'a> {
         }
         out.blank();
         out.painted(Paint::Bold, "Requests to disks, of the whole machine");
-        let shown = disks.iter().take(self.view.ask.top);
+        let shown = disks.iter().take(self.view.ask.rows());
         out.table(&self.table(), shown);
-        out.more(disks.len(), self.view.ask.top, " disks");
+        out.more(disks.len(), self.view.ask.rows(), " disks");
     }
 
     /// The I/O requests of each disk as JSON; null if requests were not recorded.

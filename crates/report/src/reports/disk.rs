@@ -140,7 +140,7 @@ impl Report for Disk<'_> {
             self.devices.add(&mut out);
             return out;
         }
-        let (title, most) = (self.by.title(), self.view.ask.top);
+        let (title, most) = (self.by.title(), self.view.ask.rows());
         out.blank();
         out.first(self.table(), title, &self.rows, most);
         // With several disks, a table shows the waits for each disk; with known files, a table shows the waits in fsync
@@ -219,7 +219,7 @@ impl<'a> Disk<'a> {
         let waits = rows.flat_map(|row| of(row).iter().map(|wait| (&row.group, wait)));
         let mut waits: Vec<waited::WaitedRow<'r, T>> = waits.collect();
         waits.sort_by_key(|(_, wait)| Reverse((wait.ns, wait.count)));
-        let most = self.view.ask.top;
+        let most = self.view.ask.rows();
         let title = Title::top(title, most, waits.len());
         out.blank();
         out.table(&table.titled(title), waits.into_iter().take(most));

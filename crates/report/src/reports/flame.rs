@@ -155,7 +155,7 @@ fn programs(view: &View<'_>, groups: &[Members]) -> Vec<SampledProgram> {
 
 impl Report for Flame<'_> {
     fn page(&self, style: &Style) -> Page {
-        let (groups, limit) = (self.groups(), self.view.ask.limit);
+        let (groups, limit) = (self.groups(), self.view.ask.top);
         let mut out = functions::page(&self.functions, style, groups, limit);
         if self.functions.is_empty() {
             out.line("No stack was sampled.");

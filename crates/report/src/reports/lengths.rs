@@ -119,7 +119,7 @@ impl<'a> Lengths<'a> {
 
     /// Draws the histograms of lengths of the first groups of threads, as many as `--top` says.
     fn draw(&self, out: &mut Page, style: &Style) {
-        for (group, hist) in self.lengths.groups.iter().take(self.view.ask.top) {
+        for (group, hist) in self.lengths.groups.iter().take(self.view.ask.rows()) {
             let pid = group.pid.map(|pid| format!(" ({pid})")).unwrap_or_default();
             let [name, pid] = [group.name.short(), &pid].map(|text| Span::new(Paint::Bold, text));
             out.blank();
@@ -172,13 +172,13 @@ impl Report for Lengths<'_> {
         }
         if ask.by.is_none() {
             out.blank();
-            out.first(self.groups(), self.by.title(), groups, ask.top);
+            out.first(self.groups(), self.by.title(), groups, ask.rows());
             return out;
         }
         self.draw(&mut out, style);
-        if self.waits.is_none() && groups.len() > ask.top {
+        if self.waits.is_none() && groups.len() > ask.rows() {
             out.blank();
-            out.more(groups.len(), ask.top, ": --top shows them");
+            out.more(groups.len(), ask.rows(), ": --top shows them");
         }
         out
     }

@@ -107,8 +107,8 @@ impl<'a> Lookups<'a> {
             .column("longest", |row| Cell::Time(row.longest))
             .few()
             .words("process", by);
-        out.table(&table, rows.iter().take(self.view.ask.top));
-        out.more(rows.len(), self.view.ask.top, " names");
+        out.table(&table, rows.iter().take(self.view.ask.rows()));
+        out.more(rows.len(), self.view.ask.rows(), " names");
     }
 
     /// The DNS queries as a JSON list; null if DNS queries were not recorded.

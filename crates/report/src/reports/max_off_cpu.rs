@@ -41,7 +41,7 @@ fn table<'t, 'a>(found: &'t LongestOffCpu<'a>) -> Table<'t, &'t Longest<'a>> {
 impl Report for LongestOffCpu<'_> {
     fn page(&self, _style: &Style) -> Page {
         let mut out = Page::new();
-        let top = self.view.ask.top;
+        let top = self.view.ask.rows();
         let on = match self.view.ask.cpu {
             Some(cpu) => format!(", of threads that left CPU {}", cpu.0),
             None => String::new(),

@@ -197,7 +197,7 @@ impl Report for Memory<'_> {
         if self.rows.is_empty() {
             return out;
         }
-        let (title, most) = (self.by.title(), self.view.ask.top);
+        let (title, most) = (self.by.title(), self.view.ask.rows());
         out.blank();
         out.first(self.table(), title, &self.rows, most);
         out

@@ -210,7 +210,7 @@ impl<'a> Network<'a> {
         table: &Table<'r, NetworkRow<'r, K>>,
         rows: &'r [(K, NetworkSum)],
     ) {
-        let most = self.view.ask.top;
+        let most = self.view.ask.rows();
         out.blank();
         out.table(table, rows.iter().take(most));
         out.more(rows.len(), most, "");
@@ -245,7 +245,7 @@ impl<'a> Network<'a> {
                 .entry((ending, process, Host::of(connection)))
                 .or_default() += 1;
         }
-        let most = self.view.ask.limit.unwrap_or(FAILED);
+        let most = self.view.ask.top.unwrap_or(FAILED);
         for ((ending, process, host), times) in failed.iter().take(most) {
             let words = words(*ending);
             let times = if *times > 1 {

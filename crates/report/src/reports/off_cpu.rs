@@ -50,7 +50,7 @@ impl<'a> OffCpu<'a> {
     pub fn new(view: &View<'a>) -> OffCpu<'a> {
         OffCpu {
             view: *view,
-            waits: OffCpuWaits::new(view, LONGEST.max(view.ask.top)),
+            waits: OffCpuWaits::new(view, LONGEST.max(view.ask.rows())),
         }
     }
 
@@ -163,7 +163,8 @@ impl<'a> OffCpu<'a> {
     }
 
     fn waits(&self, out: &mut Page, style: &Style) {
-        let shown: Vec<&ThreadWait> = self.waits.longest.iter().take(self.view.ask.top).collect();
+        let shown = self.waits.longest.iter().take(self.view.ask.rows());
+        let shown: Vec<&ThreadWait> = shown.collect();
         let reasons = shown.iter().map(|waited| waited.reason.title());
         // The two columns with names share the width that the others leave.
         let widest = reasons.map(units::width).max().unwrap_or(0);
@@ -221,7 +222,7 @@ impl<'a> OffCpu<'a> {
         }
         let has_rest = !rest.is_empty();
         let table = table.column("other", move |(_, sums)| Cell::Time(sums.of(&rest)));
-        let (title, most) = (self.waits.by.title(), self.view.ask.top);
+        let (title, most) = (self.waits.by.title(), self.view.ask.rows());
         out.first(table.shown(has_rest), title, &self.waits.sums.groups, most);
     }
 }

@@ -31,7 +31,7 @@ impl<'a> ParallelismReport<'a> {
     pub fn new(view: &View<'a>) -> ParallelismReport<'a> {
         let groups = path::groups(view.analysis);
         let path = path::path_of(view).ok();
-        let longest = view.ask.top.max(1);
+        let longest = view.ask.rows().max(1);
         let found = parallelism::parallelism(view.analysis, &groups, path.as_ref(), longest);
         ParallelismReport {
             view: *view,

@@ -86,7 +86,7 @@ impl Report for CpuSeries<'_> {
             let axis = axis(self, usize::try_from(wide).unwrap_or(0));
             out.painted(Paint::Dim, &format!("{:1$}{axis}", "", names + 12));
         }
-        for line in lines.iter().take(self.view.ask.top) {
+        for line in lines.iter().take(self.view.ask.rows()) {
             let name = units::shorten(&label::label(line.process), names);
             let strip = strip(self, line, columns, each, style.ascii);
             let lead = format!(
@@ -96,7 +96,7 @@ impl Report for CpuSeries<'_> {
             );
             out.spans([lead.into(), Span::new(Paint::Bar, strip.trim_end())]);
         }
-        out.more(lines.len(), self.view.ask.top, " processes");
+        out.more(lines.len(), self.view.ask.rows(), " processes");
         out
     }
 

@@ -646,7 +646,7 @@ impl Report for StepsReport<'_> {
             return out;
         }
         let room = style.width.saturating_sub(50) / 2;
-        let lines = self.lines(self.view.ask.limit.unwrap_or(LINES), room, style);
+        let lines = self.lines(self.view.ask.top.unwrap_or(LINES), room, style);
         let kept = self.kept.iter().filter(|kept| **kept).count() as u64;
         let title = units::plural(kept, "step", "steps");
         let table = self.table(style.width >= 90).titled(title);

@@ -170,7 +170,7 @@ impl Report for SystemCalls<'_> {
             name: "total".into(),
             sum: *all,
         };
-        let shown = self.view.ask.limit.unwrap_or(ROWS);
+        let shown = self.view.ask.top.unwrap_or(ROWS);
         let rows = self.rows.iter().take(shown).chain([&total]);
         out.table(&self.table(), rows);
         out.more(self.rows.len(), shown, "");

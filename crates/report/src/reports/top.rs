@@ -359,11 +359,11 @@ impl Top<'_> {
     /// Prints the first screen's table of processes or groups. Without `--top`, it has as many rows as fit
     /// into `room` lines, but not fewer than a minimum.
     fn table(&self, out: &mut Page, room: usize, steps: &Steps) {
-        let most = match self.view.ask.limit {
+        let most = match self.view.ask.top {
             Some(most) => most,
             // Rows that the user requested with `--by` need not fit on the screen.
-            None if self.view.ask.by.is_some() => self.view.ask.top,
-            None => room.clamp(LEAST_ROWS, self.view.ask.top.max(LEAST_ROWS)),
+            None if self.view.ask.by.is_some() => self.view.ask.rows(),
+            None => room.clamp(LEAST_ROWS, self.view.ask.rows()),
         };
         let (mut shown, all) = self.rows(most);
         self.name_by_steps(&mut shown, steps);

@@ -332,7 +332,7 @@ impl Report for Tree<'_> {
         let unknown = self.nodes.ordered().any(|(_, node)| node.sum.unknown > 0);
         let unknown = style.width >= 100 && unknown;
         let room = style.width.saturating_sub(50) / 2;
-        let lines = self.lines(self.view.ask.limit.unwrap_or(LINES)).into_iter();
+        let lines = self.lines(self.view.ask.top.unwrap_or(LINES)).into_iter();
         let lines = lines.filter_map(|(item, levels)| {
             let line = self.line(&item)?;
             let name = levels.joints(room, style) + &line.name;

@@ -17,7 +17,7 @@ const STYLE: Style = Style {
 pub fn report(analysis: &Analysis, kind: ReportKind) -> (String, Value) {
     let chosen: Vec<_> = analysis.process_ids().collect();
     let ask = Ask {
-        top: 100,
+        top: Some(100),
         ..Ask::default()
     };
     let recording = Recording::from(analysis.clone());

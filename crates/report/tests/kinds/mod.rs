@@ -21,9 +21,9 @@ use tr_format::network::{Address, Closed, Connect, Connected, ConnectionId, Endi
 use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_insight::Recording;
-use tr_report::reports::ReportKind;
+use tr_report::reports::{Ask, ReportKind};
 
-use super::{ask, with, STYLE};
+use super::{with, STYLE};
 
 const MS: i64 = 1_000_000;
 const OPTIONS: Options = Options {
@@ -63,12 +63,14 @@ fn times<'a>(all: impl IntoIterator<Item = (&'a str, u64)>) -> Times {
 }
 
 fn json(analysis: &Analysis, kind: ReportKind) -> Value {
-    with(analysis, &ask(), |view| kind.make(view).json().unwrap())
+    with(analysis, &Ask::default(), |view| {
+        kind.make(view).json().unwrap()
+    })
 }
 
 /// The rows of a report's CSV by column.
 fn csv(analysis: &Analysis, kind: ReportKind) -> Vec<BTreeMap<String, String>> {
-    let csv = with(analysis, &ask(), |view| {
+    let csv = with(analysis, &Ask::default(), |view| {
         kind.make(view).sheet().csv().unwrap()
     });
     let csv = String::from_utf8(csv).unwrap();
@@ -272,7 +274,7 @@ fn a_server_that_is_not_recorded_and_a_time_out_are_network() {
         check(name, &analysis);
         let waited = &json(&analysis, ReportKind::Network)["path_wait_ns"];
         assert_eq!(waited.as_i64().unwrap() / MS, ns, "{name}");
-        let text = with(&analysis, &ask(), |view| {
+        let text = with(&analysis, &Ask::default(), |view| {
             ReportKind::CriticalPath.make(view).text(&STYLE)
         });
         let bar = text.lines().find(|line| line.contains('█')).unwrap();

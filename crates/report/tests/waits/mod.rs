@@ -12,7 +12,7 @@ use tr_format::event::{
 };
 use tr_format::meta::{Extra, Scope};
 use tr_format::network::{Address, Connect, Connected, ConnectionId, Endpoint};
-use tr_report::reports::ReportKind;
+use tr_report::reports::{Ask, ReportKind};
 
 use super::kinds::hand::{Hand, BLOCKED, DEAD, RUNNING, SLEEPS};
 use super::{value, with, STYLE};
@@ -121,7 +121,7 @@ fn waits(wait: (Reason, u16), waker: u32, status: u32) -> Hand {
 
 /// The kind of time that has most of the critical path, and its length in ms.
 fn longest(analysis: &Analysis) -> (String, u64) {
-    let path = value(analysis, &super::ask(), ReportKind::CriticalPath);
+    let path = value(analysis, &Ask::default(), ReportKind::CriticalPath);
     let share = &path["path"]["shares"][0];
     let ns = share["time_ns"].as_u64().unwrap();
     (share["what"].as_str().unwrap().to_owned(), ns / 1_000_000)
@@ -129,14 +129,14 @@ fn longest(analysis: &Analysis) -> (String, u64) {
 
 /// The text of the report on advice, as a single line.
 fn advice(analysis: &Analysis) -> String {
-    let text = with(analysis, &super::ask(), |view| {
+    let text = with(analysis, &Ask::default(), |view| {
         ReportKind::Advice.make(view).text(&STYLE)
     });
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn kinds(analysis: &Analysis) -> Vec<String> {
-    let advice = value(analysis, &super::ask(), ReportKind::Advice);
+    let advice = value(analysis, &Ask::default(), ReportKind::Advice);
     let lines = advice["advice"].as_array().unwrap().iter();
     let kind = |line: &Value| line["kind"].as_str().unwrap().to_owned();
     lines.map(kind).collect()
@@ -195,7 +195,7 @@ fn the_sender_of_a_groups_signal_is_not_waited_for() {
 
 /// The lines of the first screen that report failures.
 fn failed(analysis: &Analysis) -> String {
-    let text = with(analysis, &super::ask(), |view| {
+    let text = with(analysis, &Ask::default(), |view| {
         ReportKind::Top.make(view).text(&STYLE)
     });
     let lines = text.lines().skip_while(|line| !line.starts_with("Failed"));
@@ -387,7 +387,7 @@ fn an_alarm_is_no_sleep() {
 
 /// The pids of the processes on the critical path, in the order in which the path goes through them.
 fn steps(analysis: &Analysis) -> Vec<u64> {
-    let path = value(analysis, &super::ask(), ReportKind::CriticalPath);
+    let path = value(analysis, &Ask::default(), ReportKind::CriticalPath);
     let steps = path["path"]["steps"].as_array().unwrap().iter();
     steps.map(|step| step["pid"].as_u64().unwrap()).collect()
 }
