@@ -177,17 +177,13 @@ fn hint(error: &clap::Error, row: &Row, rows: &[Row]) -> Option<String> {
 fn writes_for_machines(matches: &ArgMatches) -> bool {
     let subcommand = matches.subcommand().map(|(_, matches)| matches);
     let values = |option: &str| subcommand.and_then(|matches| matches.try_get_raw(option).ok()?);
-    let is_for_machines = |format: &OsStr| {
-        let mut people = ["text", "markdown", "html"].into_iter();
-        !people.any(|known| format == known)
-    };
     match values("format") {
-        Some(mut formats) => formats.any(is_for_machines),
+        Some(mut formats) => formats.any(|format| !output::is_for_people(format)),
         None => values("output").is_some_and(|mut files| {
             let has_formats =
                 subcommand.is_some_and(|matches| matches.try_contains_id("format").is_ok());
             let by_ending = files.find_map(|file| output::formats_of(Path::new(file)).next());
-            has_formats && by_ending.is_some_and(|format| is_for_machines(OsStr::new(format)))
+            has_formats && by_ending.is_some_and(|format| !output::is_for_people(format.as_ref()))
         }),
     }
 }

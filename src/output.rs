@@ -1,5 +1,6 @@
 //! Writes the output files of the subcommands that read a trace.
 
+use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -58,6 +59,13 @@ pub fn formats_of(output: &Path) -> impl Iterator<Item = &'static str> + '_ {
     let name = output.to_str().unwrap_or_default();
     let known = ENDINGS.iter().filter(|(ending, _)| name.ends_with(ending));
     known.map(|(_, format)| *format)
+}
+
+/// Whether a word of `--format` stands for output for people, in contrast to output for programs such as JSON.
+pub fn is_for_people(format: &OsStr) -> bool {
+    ["text", "markdown", "html"]
+        .iter()
+        .any(|known| format == *known)
 }
 
 /// The format in which a subcommand writes its output: the `--format` that is given, or else the first of the

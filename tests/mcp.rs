@@ -179,6 +179,21 @@ fn each_tool_answers_and_only_offered_ones_do() {
         assert_eq!(tool["annotations"]["readOnlyHint"], true, "{tool}");
     }
     let file = "demo.bin";
+    // A tool accepts every word that its description lists for an argument.
+    for tool in tools {
+        let properties = tool["inputSchema"]["properties"].as_object().unwrap();
+        for (name, property) in properties {
+            for word in property["enum"].as_array().into_iter().flatten() {
+                let mut arguments = json!({ "file": file, (name): word });
+                if word == "group" {
+                    arguments["group"] = json!(["compile=program:^cc1"]);
+                }
+                client.good(tool["name"].as_str().unwrap(), arguments);
+            }
+        }
+    }
+    let by = &tools[0]["inputSchema"]["properties"]["by"]["enum"];
+    assert!(by.as_array().unwrap().contains(&json!("step")), "{by}");
     let summary = client.good("summary", json!({ "file": file }));
     let summary: Value = serde_json::from_str(&data(&summary)).unwrap();
     assert_eq!(summary["schema"], "tr.summary/1");

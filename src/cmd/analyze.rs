@@ -25,7 +25,7 @@ use crate::span::Span;
 use crate::style::Layout;
 use crate::subcommand::{Hint, Program, Subcommand};
 use crate::with::With;
-use crate::{analysis, args, open, parts};
+use crate::{analysis, args, open, output, parts};
 use std::path::Path;
 use tr_mcp::tool::takes::{FILE, TOP};
 use tr_mcp::tool::{AgentTool, Takes, TakesKind};
@@ -119,7 +119,8 @@ enum FormatArg {
 
 impl Args {
     fn is_for_people(&self) -> bool {
-        matches!(self.format, FormatArg::Text | FormatArg::Markdown)
+        let word = self.format.to_possible_value();
+        word.is_some_and(|word| output::is_for_people(word.get_name().as_ref()))
     }
 
     fn kinds(&self) -> Vec<ReportKind> {
@@ -155,11 +156,7 @@ impl Args {
 const ARGV: Takes = Takes("argv", TakesKind::Text, "regex on the command line");
 const PID: Takes = Takes("pid", TakesKind::Number, "this process and its descendants");
 const FAILED: Takes = Takes("failed", TakesKind::Switch, "failed ones alone");
-const SORT: Takes = Takes(
-    "sort",
-    TakesKind::Text,
-    "on-cpu, off-cpu, wall, run-queue, sleep, blocked, rss, start",
-);
+const SORT: Takes = Takes("sort", TakesKind::Word(&Sort::NAMES), "order of the rows");
 
 impl Subcommand for Args {
     const HINTS: &'static [Hint] = &[
@@ -192,10 +189,11 @@ impl Subcommand for Args {
             takes: &[
                 FILE,
                 Takes("report", TakesKind::Report, "its name [top]"),
+                Takes("by", TakesKind::Word(&By::NAMES), "sum up"),
                 Takes(
-                    "by",
-                    TakesKind::Text,
-                    "sum up: process, thread, program, comm, cgroup, container, depth, step",
+                    "group",
+                    TakesKind::Texts,
+                    "NAME=argv:REGEX: a row of by=group",
                 ),
                 SORT,
                 TOP,

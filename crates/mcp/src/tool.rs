@@ -39,6 +39,8 @@ pub enum TakesKind {
     Files,
     /// The argument is the name of a report of `tr`.
     Report,
+    /// The argument is one of these words.
+    Word(&'static [&'static str]),
     Text,
     Texts,
     Number,

@@ -65,6 +65,9 @@ fn described(server: &Server, tool: &AgentTool) -> Value {
         let one = |kind: &str| json!({ "type": kind, "description": about });
         let property = match kind {
             TakesKind::Files | TakesKind::Texts | TakesKind::Command => list,
+            TakesKind::Word(words) => {
+                json!({ "type": "string", "enum": words, "description": about })
+            }
             TakesKind::Number => one("integer"),
             TakesKind::Switch => one("boolean"),
             TakesKind::File | TakesKind::Report | TakesKind::Text | TakesKind::Output => {
@@ -130,7 +133,7 @@ fn line(
                     words.push(option(name, below(root, file)?.as_os_str()));
                 }
             }
-            (TakesKind::Report | TakesKind::Text, Some(value)) => {
+            (TakesKind::Report | TakesKind::Word(_) | TakesKind::Text, Some(value)) => {
                 words.push(option(name, text(value).ok_or_else(wrong)?))
             }
             (TakesKind::Texts, Some(value)) => {

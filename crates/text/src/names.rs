@@ -20,6 +20,10 @@ macro_rules! named {
             #[allow(dead_code)] // not every enum is listed
             pub const ALL: [$enum; [$($name),*].len()] = [$($enum::$variant),*];
 
+            /// The names of the enum's values, in the order of `ALL`.
+            #[allow(dead_code)] // not every enum is an argument of a tool for agents
+            pub const NAMES: [&'static str; Self::ALL.len()] = [$($name),*];
+
             /// The name of the enum's value on the command line, in CSV and in JSON.
             pub fn name(self) -> &'static str {
                 match self {
