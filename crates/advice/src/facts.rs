@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use tr_programs::{command_line, table};
 
-use tr_analyze::contention::Contention;
+use tr_analyze::contention::Slices;
 use tr_analyze::critical_path::{CriticalPath, NoPath, Segment, TimeKind};
 use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx};
 use tr_analyze::own::Own;
@@ -107,37 +107,16 @@ pub(super) fn on_cpu_before_exec(process: &Process) -> u64 {
 
 impl<'a> BuildFacts<'a> {
     /// Collects the facts about a recorded build that the rules of advice use. Returns `None` if there is no critical
-    /// path.
-    pub fn new(recording: &'a Recording, path: &'a CriticalPath) -> Option<BuildFacts<'a>> {
-        let analysis = &recording.analysis;
-        let groups = groups(analysis);
-        let parallelism = parallelism::parallelism(analysis, &groups, Some(path), 1).ok()?;
-        Some(BuildFacts::by(recording, path, groups, parallelism))
-    }
-
-    /// Like [`BuildFacts::new`], but also returns the tasks that had the CPUs ([`Contention::new`]). Computing both
-    /// together costs less than computing them one after the other.
-    pub fn with_contention(
+    /// path. `slices` collects the tasks that had the CPUs, if the caller needs them, too.
+    pub fn new(
         recording: &'a Recording,
         path: &'a CriticalPath,
-    ) -> Option<(BuildFacts<'a>, Option<Contention>)> {
+        slices: Option<&mut Slices>,
+    ) -> Option<BuildFacts<'a>> {
         let analysis = &recording.analysis;
         let groups = groups(analysis);
-        let found = parallelism::with_contention(analysis, &groups, Some(path), 1);
-        let (parallelism, contention) = found.ok()?;
-        Some((
-            BuildFacts::by(recording, path, groups, parallelism),
-            contention,
-        ))
-    }
-
-    fn by(
-        recording: &'a Recording,
-        path: &'a CriticalPath,
-        groups: Groups,
-        parallelism: Parallelism,
-    ) -> BuildFacts<'a> {
-        let analysis = &recording.analysis;
+        let found = parallelism::parallelism(analysis, &groups, Some(path), 1, slices);
+        let parallelism = found.ok()?;
         let own = Own::of(analysis);
         let works = path
             .segments
@@ -172,7 +151,7 @@ impl<'a> BuildFacts<'a> {
             .iter()
             .map(|segment| facts.at(segment))
             .collect();
-        facts
+        Some(facts)
     }
 
     /// The executions of programs in a recording. The number of an execution (its group) is its place in this list.

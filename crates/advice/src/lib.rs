@@ -121,22 +121,12 @@ impl BuildAdvice {
 }
 
 /// The advice on a recording. Without a critical path, no advice is given. The advice is about the whole build, so none
-/// is given either if filters select only some processes.
-pub fn advise<'a>(view: &View<'a>, path: &'a CriticalPath) -> BuildAdvice {
+/// is given either if filters select only some processes. `facts` are the facts about the build if the caller has
+/// already collected them.
+pub fn advise(view: &View<'_>, path: &CriticalPath, facts: Option<&BuildFacts<'_>>) -> BuildAdvice {
     if !view.has_all() {
         return BuildAdvice::default();
     }
-    let facts = BuildFacts::new(view.recording, path);
-    advise_by(view, path, facts.as_ref())
-}
-
-/// Makes the advice as [`advise`] does, but from facts that other reports have already computed. The view must have all
-/// processes of the recording.
-pub fn advise_by(
-    view: &View<'_>,
-    path: &CriticalPath,
-    facts: Option<&BuildFacts<'_>>,
-) -> BuildAdvice {
     // A recording that has only sums of times does not say when a task ran, so no gain can be computed.
     if view.analysis.basis() != Basis::Events {
         return BuildAdvice {
@@ -144,8 +134,11 @@ pub fn advise_by(
             ..BuildAdvice::default()
         };
     }
-    let facts = facts.filter(|facts| facts.wall >= SHORTEST);
+    let collect = || BuildFacts::new(view.recording, path, None);
+    let collected = if facts.is_some() { None } else { collect() };
     facts
+        .or(collected.as_ref())
+        .filter(|facts| facts.wall >= SHORTEST)
         .and_then(|facts| advised(facts).ok())
         .unwrap_or_default()
 }

@@ -1198,7 +1198,7 @@ fn a_task_of_unknown_state_leaves_a_recording_of_all_switches_known() {
     };
     let analysis = analyze(&hand.trace(), &options);
     let groups = Groups::new(&analysis, |_, _| ProgramName::new("all"));
-    let found = parallelism(&analysis, &groups, None, 0).expect("a timeline");
+    let found = parallelism(&analysis, &groups, None, 0, None).expect("a timeline");
     let counted: u64 = analysis.concurrency.times.iter().sum();
     assert!(
         found.unknown <= 20 && counted >= 980,

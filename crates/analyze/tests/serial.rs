@@ -6,13 +6,13 @@ use std::collections::HashSet;
 
 use proptest::prelude::*;
 use tr_analyze::awaited::WaitReason;
-use tr_analyze::contention::Contention;
+use tr_analyze::contention::{Contention, Slices};
 use tr_analyze::critical_path::{
     self, critical_path, CriticalPath, NoPath, Segment, Then, TimeKind,
 };
 use tr_analyze::model::{Analysis, ProcessIx};
 use tr_analyze::own::Own;
-use tr_analyze::parallelism::{parallelism, with_contention, Idle, Parallelism};
+use tr_analyze::parallelism::{parallelism, Idle, Parallelism};
 use tr_analyze::programs::{Group, Groups};
 use tr_analyze::timeline::{Actor, Bucket, Wait};
 use tr_analyze::what_if::{limits, Limits};
@@ -184,8 +184,10 @@ fn check_parallelism(
     path: Option<&CriticalPath>,
     groups: &Groups,
 ) -> Result<(), TestCaseError> {
-    let is = parallelism(analysis, groups, path, 5).expect("a timeline");
-    let (same, contention) = with_contention(analysis, groups, path, 5).expect("a timeline");
+    let is = parallelism(analysis, groups, path, 5, None).expect("a timeline");
+    let mut slices = Slices::of_all_times(analysis);
+    let same = parallelism(analysis, groups, path, 5, slices.as_mut()).expect("a timeline");
+    let contention = slices.map(|slices| slices.finish(analysis));
     prop_assert_eq!(format!("{same:?}"), format!("{is:?}"));
     let alone = Contention::new(analysis);
     prop_assert_eq!(contention.is_some(), alone.is_some());
@@ -426,7 +428,7 @@ impl Answer {
         check_parallelism(&analysis, Some(&path), &groups).unwrap();
         let free: Vec<u32> = (0..groups.count() as u32).collect();
         let limits = limits(&analysis, &path, &groups, &free).unwrap();
-        let parallelism = parallelism(&analysis, &groups, Some(&path), 10).unwrap();
+        let parallelism = parallelism(&analysis, &groups, Some(&path), 10, None).unwrap();
         Answer {
             analysis,
             groups,

@@ -86,7 +86,7 @@ impl Predictor {
             return Err(totals(analysis, &wanted));
         }
         let path = critical_path::of(analysis).map_err(NoForecast::Path)?;
-        let facts = BuildFacts::new(recording, &path);
+        let facts = BuildFacts::new(recording, &path, None);
         Predictor::by(&facts.ok_or(NoForecast::Path(NoPath::NoTimeline))?, wanted)
     }
 

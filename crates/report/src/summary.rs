@@ -139,7 +139,7 @@ impl Summary {
             };
         }
         let path = path::path_of(view).ok();
-        let advised = path.as_ref().map(|path| advise(view, path));
+        let advised = path.as_ref().map(|path| advise(view, path, None));
         let advised = advised.unwrap_or_default();
         let advice: Vec<Advice> = advised.to_change().take(MOST).cloned().collect();
         let combined = advised.combined(advice.len());

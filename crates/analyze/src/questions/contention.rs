@@ -255,7 +255,7 @@ impl Times {
 }
 
 /// For each CPU, which tasks had it at which time. The times are still being collected and are not in order yet.
-pub(crate) struct Slices {
+pub struct Slices {
     cpus: BTreeMap<CpuId, Vec<Slice>>,
     own: Own,
     /// The times in which recorded tasks wait for a CPU, outside of which nothing has to be collected; `None` to
@@ -266,7 +266,7 @@ pub(crate) struct Slices {
 impl Slices {
     /// Makes an empty collection of the times in which tasks had the CPUs, for the whole recording. Returns `None` if
     /// the recording does not show which tasks had the CPUs.
-    pub(crate) fn of_all_times(analysis: &Analysis) -> Option<Slices> {
+    pub fn of_all_times(analysis: &Analysis) -> Option<Slices> {
         Slices::new(analysis, None)
     }
 
@@ -319,7 +319,7 @@ impl Slices {
     }
 
     /// Adds the times that unrecorded tasks had the CPUs, and sorts the times of each CPU.
-    pub(crate) fn finish(mut self, analysis: &Analysis) -> Contention {
+    pub fn finish(mut self, analysis: &Analysis) -> Contention {
         let lost = unsummed(analysis);
         let outside = &analysis.others.outside;
         for (cpu, slices) in &outside.slices {

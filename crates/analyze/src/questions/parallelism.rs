@@ -10,7 +10,7 @@ use tr_format::meta::Scope;
 use crate::arena::Ix;
 use crate::concurrency::add;
 use crate::model::{Analysis, ProcessIx, ThreadIx};
-use crate::questions::contention::{Contention, Slices};
+use crate::questions::contention::Slices;
 use crate::questions::critical_path::{CriticalPath, NoPath, Segment, TimeKind};
 use crate::questions::graph::Graph;
 use crate::questions::load::{Load, Loads};
@@ -98,7 +98,8 @@ impl Parallelism {
 }
 
 /// The parallelism of a recording. `path` has the reasons for the time in which no task ran. `longest` is the
-/// number of phases to keep.
+/// number of phases to keep. `slices` collects the tasks that had the CPUs, if the caller needs them, too: a walk over
+/// the changes of all threads is most of the work of both.
 ///
 /// # Errors
 /// No timeline was kept.
@@ -107,42 +108,22 @@ pub fn parallelism(
     groups: &Groups,
     path: Option<&CriticalPath>,
     longest: usize,
+    mut slices: Option<&mut Slices>,
 ) -> Result<Parallelism, NoPath> {
     let mut sweep = Sweep::new(analysis, groups, path, longest)?;
     let own = Own::of(analysis);
+    let takes_all = slices.is_some();
     let threads = analysis.thread_ids();
-    let threads = threads.filter(|ix| own.has_thread(analysis, *ix));
+    let threads = threads.filter(|ix| takes_all || own.has_thread(analysis, *ix));
     for change in sweep.graph.timeline.changes(threads) {
-        sweep.take(&change);
-    }
-    Ok(sweep.finish())
-}
-
-/// Like [`parallelism`], but also returns the tasks that had the CPUs ([`Contention::new`]). Both need a walk over the
-/// changes of all threads, which is most of the work, so one walk computes both.
-///
-/// # Errors
-///
-/// No timeline was kept.
-pub fn with_contention(
-    analysis: &Analysis,
-    groups: &Groups,
-    path: Option<&CriticalPath>,
-    longest: usize,
-) -> Result<(Parallelism, Option<Contention>), NoPath> {
-    let mut sweep = Sweep::new(analysis, groups, path, longest)?;
-    let mut slices = Slices::of_all_times(analysis);
-    let own = Own::of(analysis);
-    for change in sweep.graph.timeline.changes(analysis.thread_ids()) {
         if let Some(slices) = &mut slices {
             slices.take(analysis, &change);
         }
-        if own.has_thread(analysis, change.thread) {
+        if !takes_all || own.has_thread(analysis, change.thread) {
             sweep.take(&change);
         }
     }
-    let contention = slices.map(|slices| slices.finish(analysis));
-    Ok((sweep.finish(), contention))
+    Ok(sweep.finish())
 }
 
 impl<'a> Sweep<'a> {

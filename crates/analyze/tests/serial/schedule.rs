@@ -658,7 +658,7 @@ fn other_tasks_change_no_demand() {
     let world = || build(&[30, 20, 25], 1, 5);
     let quiet = Answer::of(world(), 2).schedule(&[]).alone();
     let loaded = Answer::of(beside(world(), 6), 2);
-    let recorded = parallelism(&loaded.analysis, &loaded.groups, None, 0).unwrap();
+    let recorded = parallelism(&loaded.analysis, &loaded.groups, None, 0, None).unwrap();
     let loaded = loaded.schedule(&[]).alone();
     for run in [&quiet, &loaded] {
         assert_eq!(run.demand.iter().sum::<u64>(), run.wall);

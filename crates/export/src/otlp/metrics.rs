@@ -50,7 +50,9 @@ pub fn write(
 fn metrics(view: &View<'_>) -> Vec<Metric> {
     let analysis = view.analysis;
     let path = path::path_of(view).ok();
-    let advised = path.map(|path| advise(view, &path)).unwrap_or_default();
+    let advised = path
+        .map(|path| advise(view, &path, None))
+        .unwrap_or_default();
     let size = RunnerSize::new(view, advised.cpus);
     let job = Job::new(analysis);
     let figures = job_figures(analysis, size.as_ref());

@@ -50,7 +50,7 @@ pub struct MachineSize {
 pub fn demand(view: &View<'_>) -> Option<CpuDemand> {
     let analysis = view.analysis;
     let groups = path::groups(analysis);
-    let found = parallelism::parallelism(analysis, &groups, None, 0).ok()?;
+    let found = parallelism::parallelism(analysis, &groups, None, 0, None).ok()?;
     let path = path::path_of(view).ok();
     let limits = path.and_then(|path| what_if::limits(analysis, &path, &groups, &[]).ok());
     let cpus = analysis.cpus_of_build();

@@ -87,7 +87,7 @@ impl<'a> Costs<'a> {
     pub fn new(recording: &Recording, path: &CriticalPath, steps: &'a Steps) -> Costs<'a> {
         let analysis = &recording.analysis;
         let groups = Groups::new(analysis, |_, _| ProgramName::default());
-        let parallelism = parallelism::parallelism(analysis, &groups, None, 1);
+        let parallelism = parallelism::parallelism(analysis, &groups, None, 1, None);
         let load = parallelism
             .map(|parallelism| parallelism.load)
             .unwrap_or_default();

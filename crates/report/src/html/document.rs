@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use tr_analyze::contention::Contention;
+use tr_analyze::contention::{Contention, Slices};
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::ProcessIx;
 
@@ -20,7 +20,7 @@ use crate::html::processes::{Execs, Processes, Tables, Threads};
 use crate::html::segments::{kinds as piece_kinds, KindRow, Segments, Sizes};
 use crate::html::stacks::{StackSizes, Stacks};
 use crate::html::steps::{Chosen, Steps};
-use tr_advice::advise_by;
+use tr_advice::advise;
 use tr_advice::depends::needs;
 use tr_advice::facts::BuildFacts;
 use tr_failure::Failures;
@@ -125,12 +125,14 @@ pub fn document(
     let everything: Vec<ProcessIx> = analysis.process_ids().collect();
     let ask = Ask::default();
     let view = View::new(recording, &everything, file, &ask);
-    let found = path.and_then(|path| BuildFacts::with_contention(recording, path));
-    let (facts, contention) = match found {
-        Some((facts, contention)) => (Some(facts), contention),
-        None => (None, Contention::new(analysis)),
+    let mut slices = Slices::of_all_times(analysis);
+    let facts = path.and_then(|path| BuildFacts::new(recording, path, slices.as_mut()));
+    let contention = if facts.is_some() {
+        slices.map(|slices| slices.finish(analysis))
+    } else {
+        Contention::new(analysis)
     };
-    let advised = path.map(|path| advise_by(&view, path, facts.as_ref()));
+    let advised = path.map(|path| advise(&view, path, facts.as_ref()));
     let advised = advised.unwrap_or_default();
     let needs = facts.as_ref().map(needs).unwrap_or_default();
     let changes = advised.to_change();

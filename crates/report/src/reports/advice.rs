@@ -32,7 +32,7 @@ impl<'a> AdviceReport<'a> {
         AdviceReport {
             view: *view,
             all: path::path_of(view)
-                .map(|path| tr_advice::advise(view, &path))
+                .map(|path| tr_advice::advise(view, &path, None))
                 .unwrap_or_default(),
         }
     }

@@ -32,7 +32,7 @@ impl<'a> ParallelismReport<'a> {
         let groups = path::groups(view.analysis);
         let path = path::path_of(view).ok();
         let longest = view.ask.rows().max(1);
-        let found = parallelism::parallelism(view.analysis, &groups, path.as_ref(), longest);
+        let found = parallelism::parallelism(view.analysis, &groups, path.as_ref(), longest, None);
         ParallelismReport {
             view: *view,
             groups,

@@ -94,7 +94,7 @@ impl Report for Top<'_> {
         let warnings = warnings::page(self.view.recording);
         let screen = SCREEN.saturating_sub(warnings.height(style));
         let path = self.path();
-        let advice = path.as_ref().map(|path| advise(&self.view, path));
+        let advice = path.as_ref().map(|path| advise(&self.view, path, None));
         let advice = advice.unwrap_or_default();
         let mut above = Page::new();
         header(&mut above, &self.view);
