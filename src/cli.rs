@@ -2,6 +2,7 @@
 //! about it.
 
 use std::ffi::{OsStr, OsString};
+use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -198,7 +199,6 @@ fn is_given(matches: &ArgMatches, option: &str) -> bool {
 /// Prints clap's answer to a command line that runs nothing: help, version, or what is wrong. Returns the exit
 /// status.
 fn answer(mut error: clap::Error, rows: &[Row], first: &First, defaults: &Defaults) -> ExitCode {
-    use std::io::IsTerminal;
     // clap suggests to pass the unknown option as an operand, which does not help.
     if error.kind() == ErrorKind::UnknownArgument {
         error.remove(ContextKind::Suggested);
@@ -209,24 +209,24 @@ fn answer(mut error: clap::Error, rows: &[Row], first: &First, defaults: &Defaul
             ContextValue::StyledStrs(vec![hint.into()]),
         );
     }
-    let text = error.render();
-    if error.exit_code() == 0 {
+    let is_help = error.exit_code() == 0;
+    let has_color = if is_help {
+        layout::color()
+    } else {
+        std::io::stderr().is_terminal()
+    };
+    let text = if has_color {
+        error.render().ansi().to_string()
+    } else {
+        error.render().to_string()
+    };
+    if is_help {
         // Exit code 0 means that clap's text is the help or the version. This text is printed like normal output:
         // through the pager, and a closed pipe ends the process.
         inherited::restore_sigpipe();
         let _pager = if defaults.pages { pager::start() } else { None };
-        let text = if layout::color() {
-            text.ansi().to_string()
-        } else {
-            text.to_string()
-        };
         return open::print(text.as_bytes());
     }
-    let text = if std::io::stderr().is_terminal() {
-        text.ansi().to_string()
-    } else {
-        text.to_string()
-    };
     eprintln!("{}", text.trim_end());
     let option = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(option)) => option.as_str(),

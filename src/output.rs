@@ -40,6 +40,12 @@ pub fn is_json(bytes: &[u8]) -> bool {
     matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'['))
 }
 
+/// Whether the user gives `-` as an output file, which means standard output.
+#[cfg(feature = "report")]
+pub fn is_stdout(output: &Path) -> bool {
+    output.as_os_str() == "-"
+}
+
 /// The endings of output file names, each with the word of `--format` that it stands for. An ending can be listed
 /// several times: the first word that is a format of the subcommand counts.
 const ENDINGS: [(&str, &str); 9] = [
@@ -112,7 +118,7 @@ pub fn text(
     text: impl AsRef<[u8]>,
 ) -> std::process::ExitCode {
     let text = text.as_ref();
-    let Some(trace) = files.first().filter(|_| output.as_os_str() != "-") else {
+    let Some(trace) = files.first().filter(|_| !is_stdout(output)) else {
         return crate::open::print(text);
     };
     let written = whole(output, trace, (kind, false), force, |file| {

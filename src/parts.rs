@@ -9,12 +9,15 @@ use tr_text::units;
 use crate::errors::{refused, shown, COMPARED};
 use crate::{open, pattern};
 
+/// The paths of all files of a recording that `--rotate` may have divided.
+pub fn paths<'a>(first: &'a Path, more: &'a [PathBuf]) -> impl Iterator<Item = &'a Path> {
+    std::iter::once(first).chain(more.iter().map(PathBuf::as_path))
+}
+
 /// The recording's name for messages: the path of its file, or for a rotated recording the paths of all its files,
 /// replaced by a shell pattern if one matches exactly these files.
 pub fn name(first: &Path, more: &[PathBuf]) -> String {
-    let mut all: Vec<&Path> = std::iter::once(first)
-        .chain(more.iter().map(PathBuf::as_path))
-        .collect();
+    let mut all: Vec<&Path> = paths(first, more).collect();
     if let [only] = all[..] {
         return only.to_string_lossy().into_owned();
     }
@@ -36,8 +39,7 @@ pub fn opened(first: &Path, more: &[PathBuf]) -> Result<Trace, ExitCode> {
     if more.is_empty() {
         return open::warned(first);
     }
-    let paths = std::iter::once(first).chain(more.iter().map(PathBuf::as_path));
-    let opened = paths.map(|path| Ok((path, open::warned(path)?)));
+    let opened = paths(first, more).map(|path| Ok((path, open::warned(path)?)));
     let mut opened = opened.collect::<Result<Vec<(&Path, Trace)>, ExitCode>>()?;
     opened.sort_by_key(|(_, trace)| trace.meta().start);
     let mut opened = opened.into_iter();

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use clap::ArgMatches;
+use clap::{ArgMatches, FromArgMatches};
 use tr_mcp::tool::AgentTool;
 use tr_programs::steps::StepKind;
 
@@ -30,7 +30,8 @@ pub trait Subcommand: clap::Args {
     /// Whether the subcommand's text may be longer than the screen, so that a pager is used. Configuration files are
     /// read as well then, because they can turn the pager off.
     const IS_LONG: bool = false;
-    /// Whether the subcommand streams a recording to its output. Such a subcommand has no time limit by default.
+    /// Whether the subcommand streams a recording to its output. By default, such a subcommand has a limit of memory,
+    /// but no limit of time.
     const IS_STREAM: bool = false;
     /// Whether the subcommand sets the action of SIGPIPE itself. For any other subcommand, writing to a closed pipe
     /// ends the process.
@@ -51,11 +52,6 @@ pub trait Subcommand: clap::Args {
 
     /// Stores in the arguments why a threshold from an untrusted configuration file does not apply.
     fn set_undecided(&mut self, _why: Option<String>) {}
-
-    /// The user's limits of memory and time, for a subcommand that reads a recording; otherwise `None`.
-    fn budget(&self) -> Option<Budget> {
-        None
-    }
 
     /// The files that the subcommand reads, if it reads nothing else and writes no file, so that the process can give
     /// up all other access; otherwise `None`.
@@ -209,11 +205,15 @@ pub struct Call<'a> {
 fn prepare_and_run<A: Subcommand>(call: &Call<'_>) -> Result<ExitCode, clap::Error> {
     let mut args = A::from_arg_matches(call.matches)?;
     args.set_undecided(call.undecided.clone());
+    let budget = match call.matches.try_contains_id("max_memory") {
+        Ok(_) => Some(Budget::from_arg_matches(call.matches)?),
+        Err(_) => A::IS_STREAM.then(Budget::default),
+    };
     let preparation = Preparation {
         keeps_sigpipe: A::KEEPS_SIGPIPE,
         is_paged: call.pages && args.is_paged(),
         is_stream: A::IS_STREAM,
-        budget: args.budget(),
+        budget,
         only_reads: args.only_reads(),
     };
     // `_pager` is dropped last, because it waits until the user has closed the pager.

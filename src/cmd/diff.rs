@@ -153,8 +153,7 @@ impl Args {
 
     /// The file that `tr diff` writes; `None` for standard output.
     fn page(&self) -> Option<&Path> {
-        let output = self.output.as_path();
-        (output.as_os_str() != "-").then_some(output)
+        Some(self.output.as_path()).filter(|output| !output::is_stdout(output))
     }
 
     /// The target of the link to a run on the page of `tr diff`: the run's own page, which this call writes,
@@ -200,10 +199,6 @@ impl Subcommand for Args {
 
     fn set_undecided(&mut self, why: Option<String>) {
         self.undecided = why;
-    }
-
-    fn budget(&self) -> Option<Budget> {
-        Some(self.budget)
     }
 
     fn only_reads(&self) -> Option<Vec<&Path>> {

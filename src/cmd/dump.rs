@@ -49,10 +49,6 @@ impl Subcommand for Args {
     const IS_LONG: bool = true;
     const IS_STREAM: bool = true;
 
-    fn budget(&self) -> Option<Budget> {
-        Some(self.budget)
-    }
-
     fn only_reads(&self) -> Option<Vec<&Path>> {
         Some(vec![&self.file])
     }

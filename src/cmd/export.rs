@@ -19,7 +19,6 @@ use tr_format::meta::Extra;
 use tr_format::reader::Trace;
 use tr_report::reports::{Ask, TimelineUse, View};
 
-use crate::budget::Budget;
 use crate::errors::{self, Done};
 use crate::filters::Filters;
 use crate::subcommand::{Hint, Program, Subcommand};
@@ -55,10 +54,6 @@ impl Subcommand for Args {
             advice: "speedscope was removed: use --format folded",
         },
     ];
-
-    fn budget(&self) -> Option<Budget> {
-        Some(self.budget)
-    }
 
     fn run(self, _: &Program) -> Done {
         export(&self)

@@ -51,10 +51,6 @@ pub struct Args {
 impl Subcommand for Args {
     const IS_LONG: bool = true;
 
-    fn budget(&self) -> Option<Budget> {
-        Some(self.budget)
-    }
-
     fn only_reads(&self) -> Option<Vec<&Path>> {
         Some(vec![&self.file])
     }

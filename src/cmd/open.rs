@@ -51,10 +51,6 @@ pub struct Args {
 }
 
 impl Subcommand for Args {
-    fn budget(&self) -> Option<Budget> {
-        Some(self.budget)
-    }
-
     fn run(self, _: &Program) -> Done {
         show_page(&self)
     }

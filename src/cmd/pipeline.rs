@@ -77,11 +77,6 @@ enum FormatArg {
 }
 
 impl Args {
-    /// Whether `tr pipeline` writes to standard output alone, and so creates no file.
-    fn prints(&self) -> bool {
-        self.output.as_os_str() == "-"
-    }
-
     fn format(&self) -> FormatArg {
         output::format_for(self.format, &self.output, FormatArg::Text)
     }
@@ -127,16 +122,12 @@ pub(super) fn read<T>(
 impl Subcommand for Args {
     const IS_LONG: bool = true;
 
-    fn budget(&self) -> Option<Budget> {
-        Some(self.budget)
-    }
-
     fn only_reads(&self) -> Option<Vec<&Path>> {
-        self.prints().then(|| self.files())
+        output::is_stdout(&self.output).then(|| self.files())
     }
 
     fn is_paged(&self) -> bool {
-        self.prints()
+        output::is_stdout(&self.output)
     }
 
     fn run(self, _: &Program) -> Done {

@@ -21,7 +21,7 @@ use crate::output::Force;
 use crate::style::Layout;
 use crate::subcommand::{Hint, Program, Subcommand};
 use crate::with::{self, With};
-use crate::{analysis, args, open, output};
+use crate::{analysis, args, open, output, parts};
 use tr_mcp::tool::takes::FILE;
 use tr_mcp::tool::{AgentTool, Takes, TakesKind};
 use tr_output::FileKind;
@@ -128,11 +128,6 @@ enum FormatArg {
 }
 
 impl Args {
-    /// Whether `tr predict` writes to standard output alone, and so creates no file.
-    fn prints(&self) -> bool {
-        self.output.as_os_str() == "-"
-    }
-
     fn format(&self) -> FormatArg {
         output::format_for(self.format, &self.output, FormatArg::Text)
     }
@@ -262,20 +257,10 @@ impl Subcommand for Args {
     }];
     const IS_LONG: bool = true;
 
-    fn budget(&self) -> Option<Budget> {
-        Some(self.budget)
-    }
-
     fn only_reads(&self) -> Option<Vec<&Path>> {
-        if self.plan.is_some() || !self.prints() {
-            return None;
-        }
-        Some(
-            [self.file.as_path()]
-                .into_iter()
-                .chain(self.with.paths())
-                .collect(),
-        )
+        let prints = self.plan.is_none() && output::is_stdout(&self.output);
+        let files = parts::paths(&self.file, &[]).chain(self.with.paths());
+        prints.then(|| files.collect())
     }
 
     fn run(self, _: &Program) -> Done {
@@ -290,11 +275,7 @@ fn forecast(args: &Args) -> Done {
     let mut recording = analysis::analyze_whole(&trace, allowance);
     with::place(&files, &mut recording);
     let plan = plan(args, &recording, &files)?;
-    if args
-        .plan
-        .as_deref()
-        .is_some_and(|path| path.as_os_str() == "-")
-    {
+    if args.plan.as_deref().is_some_and(output::is_stdout) {
         return Ok(ExitCode::SUCCESS);
     }
     // If several tests share a process, their time cannot be forecast, but a plan can still divide them among machines.

@@ -4,7 +4,6 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::budget::Budget;
 use crate::copy::{self, Copied, Copying};
 use crate::errors::{self, Done};
 use crate::subcommand::{Program, Subcommand};
@@ -32,10 +31,6 @@ pub struct Args {
 
 impl Subcommand for Args {
     const IS_STREAM: bool = true;
-
-    fn budget(&self) -> Option<Budget> {
-        Some(Budget::default())
-    }
 
     fn run(self, _: &Program) -> Done {
         recover(&self)

@@ -9,7 +9,6 @@ use tr_redact::addresses::Addresses;
 use tr_redact::Redactor;
 use tr_text::units;
 
-use crate::budget::Budget;
 use crate::copy::{self, Copied, Copying};
 use crate::errors::{self, Done};
 use crate::subcommand::{Program, Subcommand};
@@ -47,10 +46,6 @@ pub struct Args {
 
 impl Subcommand for Args {
     const IS_STREAM: bool = true;
-
-    fn budget(&self) -> Option<Budget> {
-        Some(Budget::default())
-    }
 
     fn run(self, _: &Program) -> Done {
         mask_secrets(&self)

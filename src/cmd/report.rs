@@ -51,10 +51,6 @@ impl Subcommand for Args {
         advice: "tr analyze prints text",
     }];
 
-    fn budget(&self) -> Option<Budget> {
-        Some(self.budget)
-    }
-
     fn run(self, _: &Program) -> Done {
         write_page(&self)
     }
@@ -114,7 +110,7 @@ pub fn page(
 fn write_page(args: &Args) -> Done {
     let trace = parts::opened(&args.file, &args.more)?;
     let Page { html, contents } = page(&trace, &args.file, &args.span, &args.with, args.budget)?;
-    if args.output.as_os_str() == "-" {
+    if output::is_stdout(&args.output) {
         return Ok(open::print(html.as_bytes()));
     }
     let out = errors::shown(&args.output);

@@ -88,14 +88,9 @@ impl Subcommand for Args {
         },
     ];
 
-    fn budget(&self) -> Option<Budget> {
-        Some(self.budget)
-    }
-
     fn only_reads(&self) -> Option<Vec<&Path>> {
-        let parts = self.more.iter().map(PathBuf::as_path);
-        let trace = std::iter::once(self.file.as_path()).chain(parts);
-        Some(trace.chain(self.with.paths()).collect())
+        let parts = parts::paths(&self.file, &self.more);
+        Some(parts.chain(self.with.paths()).collect())
     }
 
     fn run(self, _: &Program) -> Done {

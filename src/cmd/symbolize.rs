@@ -17,7 +17,6 @@ use tr_record::symbols::{self, Limit, Request};
 use tr_redact::Redactor;
 use tr_text::{escape, units};
 
-use crate::budget::Budget;
 use crate::copy::{self, Copying};
 use crate::errors::{self, Done};
 use crate::subcommand::{Program, Subcommand};
@@ -75,10 +74,6 @@ pub struct Args {
 
 impl Subcommand for Args {
     const IS_STREAM: bool = true;
-
-    fn budget(&self) -> Option<Budget> {
-        Some(Budget::default())
-    }
 
     fn run(self, _: &Program) -> Done {
         name_functions(&self)

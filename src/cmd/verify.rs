@@ -26,10 +26,6 @@ pub struct Args {
 }
 
 impl Subcommand for Args {
-    fn budget(&self) -> Option<Budget> {
-        Some(self.budget)
-    }
-
     fn only_reads(&self) -> Option<Vec<&Path>> {
         Some(vec![&self.file])
     }

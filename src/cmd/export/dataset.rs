@@ -18,7 +18,7 @@ use super::options::{has_date, min_or, refuse_part, Args};
 use crate::analysis;
 use crate::cmd::pipeline;
 use crate::errors::{self, Done};
-use crate::output::{whole, Force};
+use crate::output::{is_stdout, whole, Force};
 use crate::parts;
 use tr_output::FileKind;
 
@@ -37,11 +37,8 @@ pub fn write(args: &Args) -> Done {
         args,
         "a dataset has whole runs: --from and --to are not for --format parquet",
     )?;
-    let Some(output) = args
-        .output
-        .as_deref()
-        .filter(|path| path.as_os_str() != "-")
-    else {
+    let output = args.output.as_deref();
+    let Some(output) = output.filter(|path| !is_stdout(path)) else {
         return Err(errors::refused("a dataset is a directory: -o DIRECTORY"));
     };
     let shown = errors::shown(output);

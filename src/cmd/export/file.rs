@@ -18,7 +18,7 @@ pub(super) fn to_file(
     kind: (tr_output::FileKind, bool),
     write: impl Fn(&mut dyn Write) -> io::Result<()>,
 ) -> Done {
-    if output.as_os_str() == "-" && !(kind.1 && io::stdout().is_terminal()) {
+    if output::is_stdout(output) && !(kind.1 && io::stdout().is_terminal()) {
         return Ok(open::print_by(write));
     }
     let shown = errors::shown(output);

@@ -45,7 +45,7 @@ pub fn write(args: &Args) -> Done {
         errors::refused(format!("--with {}: {error}", errors::shown(report)))
     };
     let (mut bytes, tests) = written.map_err(wrong)?;
-    if output.as_os_str() == "-" {
+    if output::is_stdout(output) {
         let text = String::from_utf8_lossy(&bytes);
         bytes = junit::for_log(&text)
             .map_err(wrong)?
