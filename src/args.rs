@@ -129,8 +129,8 @@ pub fn cpus(text: &str) -> Result<Cpus, String> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cpus(pub Vec<u16>);
 
-/// A clap parser for an option whose values are words. Each word stands for a value of type `T` and has a line
-/// of help.
+/// A clap parser for an option whose values are words. Each word stands for a value of type `T` and may have a line of
+/// help.
 pub fn words<T: Copy + Send + Sync + 'static, W: Into<PossibleValue>>(
     known: impl IntoIterator<Item = (T, W)>,
 ) -> impl TypedValueParser<Value = T> {

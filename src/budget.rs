@@ -27,11 +27,11 @@ pub struct Budget {
 
 /// The longest time that a command may run, unless the user gives `--max-time`.
 const TIME: Duration = Duration::from_secs(3600);
-/// The memory in bytes and the time that a command always gets, even if the user's limits are lower, because a report
-/// about the smallest part of a recording needs as much.
+/// The memory in bytes that a command always gets, and the time that it gets if `--max-time` is less than [`SHORT`],
+/// because a report about the smallest part of a recording needs as much.
 const LEAST: (u64, Duration) = (128 << 20, Duration::from_secs(5));
 /// The shortest sensible value of `--max-time`. If the user gives less, `tr` reads as little of the recording as
-/// possible. The limit is then raised to the time that a report about so little takes.
+/// possible.
 const SHORT: Duration = Duration::from_secs(1);
 
 /// The limits of memory and time of one command, which are checked while it reads a recording.

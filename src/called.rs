@@ -155,8 +155,7 @@ fn renamed(command: clap::Command) -> clap::Command {
     command.mut_subcommands(renamed)
 }
 
-/// Replaces the program name `tr` in a text of the help by the second name `tr-trace`, if the user started the
-/// program by that name.
+/// Replaces the program name `tr` in a text of the help by the second name `tr-trace`.
 fn named(text: &str) -> String {
     let mut out = String::new();
     let mut before = ' ';

@@ -67,8 +67,8 @@ pub struct Settings {
 /// The reason why a configuration file (`tr.toml`) is not used.
 #[derive(Clone, Debug)]
 pub enum Unused {
-    /// The file belongs to a user who is neither this user nor trusted. The text is the reason. The settings are the
-    /// ones in the file; `None` if the file could not be read.
+    /// The file is not trusted, because it belongs to another user than this one, or it is a symbolic link, no regular
+    /// file or unreadable. The text is the reason. The settings are those in the file; `None` if they are not known.
     Foreign(String, Option<Vec<Setting>>),
     /// The configuration file has an error, which the text describes for the user.
     Wrong(String),
@@ -296,7 +296,8 @@ pub fn warn_of_unused(files: &[Settings]) {
 
 /// Handles configuration files that are not trusted and may set a threshold of `tr diff`. Only thresholds that neither
 /// the command line (`given`) nor a later file sets count. If such a threshold is the gate's (`--fail-over`), returns
-/// the reason why the gate cannot decide. For others, prints a warning.
+/// the reason why the gate cannot decide. For others, and for a file whose settings are not known unless the command
+/// line sets the gate's threshold, prints a warning.
 pub fn without_thresholds(files: &[Settings], given: impl Fn(&str) -> bool) -> Option<String> {
     let mut gate = None;
     for (at, file) in files.iter().enumerate() {

@@ -12,8 +12,8 @@ use landlock::{
 /// The newest version of Landlock (Linux's access control) that this program knows. An older kernel enforces less.
 const KNOWN: ABI = ABI::V6;
 
-/// Restricts this thread, and the threads that it starts from now on, to reading `files`, /proc and /sys. If `files`
-/// contains a pipe, a temporary file may still be written, because the trace from the pipe is stored there.
+/// Restricts this thread, and the threads that it starts from now on, to reading `files`, /proc and /sys. If one of
+/// `files` is a pipe or standard input (`-`), temporary files may still be written, because its trace is stored in one.
 pub fn to_reading(files: &[&Path]) {
     // Without Landlock in the kernel, or after another error, the trace is read without this protection.
     let _ = restrict(files);

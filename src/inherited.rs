@@ -1,8 +1,8 @@
-//! Notes the signal actions, streams and environment that `tr` inherited.
+//! Notes which standard streams and which action of SIGPIPE `tr` inherited, and finds the inherited environment.
 //!
 //! Before `main`, Rust's runtime ignores SIGPIPE and opens /dev/null for a closed standard stream. COMMAND
 //! and the system's `tr` must inherit both unchanged, so an initialization function, which the loader calls
-//! before the runtime, notes them.
+//! before the runtime, notes both.
 
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -14,8 +14,8 @@ use tr_output::status;
 static SIGPIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
 
-/// Stores the signal actions, streams and environment that this process inherited. An initialization function calls
-/// this function before `main`, so it needs nothing that Rust's runtime sets up.
+/// Stores whether SIGPIPE was ignored and which standard streams were closed when `tr` was started. An initialization
+/// function calls this function before `main`, so it needs nothing that Rust's runtime sets up.
 pub fn look() {
     // SAFETY: with null as the new action, the call only returns the present one. `old` is valid with any bits, also
     // with zeros.
@@ -44,6 +44,7 @@ pub fn closed_streams() -> [bool; 3] {
         .map(|closed| closed.load(Ordering::Relaxed))
 }
 
+/// Gives SIGPIPE its default action, unless the signal was ignored when `tr` was started.
 pub fn restore_sigpipe() {
     if !sigpipe_ignored() {
         // SAFETY: the default action runs no code of this process.

@@ -13,8 +13,8 @@ pub fn is_dumb() -> bool {
     variable("TERM").is_none_or(|term| term == "dumb")
 }
 
-/// Whether text has colours, as <https://bixense.com/clicolors> has it: never with NO_COLOR, else
-/// always with CLICOLOR_FORCE or FORCE_COLOR, else on a terminal, unless CLICOLOR=0 forbids it.
+/// Whether text has colours, as <https://bixense.com/clicolors> has it: never with NO_COLOR, else always with
+/// CLICOLOR_FORCE or FORCE_COLOR, else on a terminal, unless TERM is `dumb` or CLICOLOR or FORCE_COLOR is 0.
 pub fn color() -> bool {
     let off = |name: &str| variable(name).is_some_and(|value| value == "0" || value == "false");
     let on = |name: &&str| variable(name).is_some() && !off(name);

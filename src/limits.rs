@@ -1,7 +1,7 @@
 //! Ends a command that takes more memory or time than it may. A trace from a stranger can be made so that reading it,
 //! or a report about it, would take any amount of both.
 //!
-//! A thread checks the resident memory and the clock every few milliseconds. For the time between two checks, the
+//! A thread checks the resident memory and the clock at short intervals. For the time between two checks, the
 //! kernel refuses memory beyond twice the limit (RLIMIT_DATA). It is twice the limit because the kernel also counts
 //! memory that is allocated but not yet used, as in a table that has just doubled. Both the thread and a refusal end
 //! `tr` at once: output files get their names only when they are complete (`crates/output`), so no half of a file
@@ -17,7 +17,7 @@ use tr_text::called::TR;
 
 use crate::errors::UNREADABLE;
 
-/// The time between two checks whether the process exceeds its memory limit.
+/// The longest time between two checks whether the process exceeds its limits of memory and time.
 const LOOK: Duration = Duration::from_millis(20);
 /// The size in bytes of the stack that Rust gives each thread. The kernel's limit RLIMIT_DATA counts all of it.
 const STACK: u64 = 2 << 20;
@@ -25,7 +25,7 @@ const STACK: u64 = 2 << 20;
 /// The message that is printed when the command exceeds its memory limit. It is set together with the limit.
 static MEMORY: OnceLock<String> = OnceLock::new();
 
-/// The system's allocator, which ends the process when the limit that [`hold`] has set is exceeded.
+/// The system's allocator. If it gets no memory although [`hold`] has set a limit, it ends the process with a message.
 pub struct Allocator;
 
 // SAFETY: each function calls the function of the system's allocator.
@@ -59,7 +59,8 @@ fn granted(memory: *mut u8) -> *mut u8 {
     memory
 }
 
-/// Prints that the command exceeds its memory limit, if there is one, after the allocation of memory has failed.
+/// Prints that the command exceeds its memory limit and ends the process, after the allocation of memory has failed.
+/// Without a limit, the function returns.
 #[cold]
 fn refused() {
     if let Some(message) = MEMORY.get() {
@@ -147,7 +148,7 @@ pub fn hold(memory: Option<(u64, String)>, time: Option<(Duration, String)>, thr
         .spawn(watch);
 }
 
-/// The memory of this process in bytes, without mapped files, because the trace itself is mapped.
+/// The resident memory of this process in bytes, without mapped files, because the trace itself is mapped.
 pub fn own() -> Option<u64> {
     let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
     let mut pages = pages.split(' ').skip(1).map(str::parse::<u64>);

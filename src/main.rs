@@ -4,9 +4,9 @@
 //! A command line for the system's `tr` is passed on before this `main` begins: see `before_main` in
 //! `passthrough.rs`.
 
-/// `std`'s `eprintln`, without its panic when standard error cannot be written: `tr record` would not pass on COMMAND's
-/// status then. Text of a trace in the message has to be escaped by the caller. The macro stands before the modules,
-/// because they use it.
+/// `std`'s `eprintln`, without its panic when standard error cannot be written: after a panic, `tr record` would not
+/// pass on COMMAND's status. The caller has to escape text of a trace in the message. The macro stands before the
+/// modules, because they use it.
 macro_rules! eprintln {
     ($($arg:tt)*) => {{
         use std::io::Write as _;

@@ -12,7 +12,7 @@ use crate::errors;
 use crate::errors::UNREADABLE;
 use tr_text::called::TR;
 
-/// A regular file that is mapped for reading, with its length when it was opened.
+/// A regular file that is mapped for reading, with its length at that time.
 ///
 /// The file may change while it is mapped:
 ///

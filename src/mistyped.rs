@@ -25,7 +25,6 @@ use crate::inherited;
 
 /// The words with which the first word of a mistyped command line is compared.
 pub struct Words {
-    /// The names of the subcommands of this program, with which a mistyped word is compared.
     pub ours: Vec<&'static str>,
     /// The words that other tools use for a subcommand of `tr`, each with the name of that subcommand.
     pub others: Vec<(&'static str, &'static str)>,
@@ -146,13 +145,14 @@ fn is_foreign(arg: &OsStr) -> bool {
     }
 }
 
-/// Whether the arguments of a command line are two words, the second of which is the name of a program on PATH.
+/// Whether the arguments of a command line are two words, the second of which is the name of a program.
 fn runs_program(args: &[OsString]) -> bool {
     let [_, program] = args else { return false };
     is_program(program)
 }
 
-/// Whether a name is that of a program on PATH. Names of one character (`[`, `w`) are taken for sets of characters.
+/// Whether a name is that of a program on PATH or, with a slash in it, the path of an executable file. Names of one
+/// character (`[`, `w`) are taken for sets of characters.
 fn is_program(name: &OsStr) -> bool {
     let executable = |file: PathBuf| {
         let meta = std::fs::metadata(file);

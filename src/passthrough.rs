@@ -51,7 +51,7 @@ fn words() -> Words {
     }
 }
 
-/// Stores the inherited signal actions and streams. Then handles `tr mark`, and command lines for the system's `tr`.
+/// Stores the inherited state ([`inherited::look`]). Then handles `tr mark`, and command lines for the system's `tr`.
 /// Both have to be fast, so they are handled before Rust's runtime starts. The setup of the runtime (memory map, stack
 /// guard, signals) would be a sixth of the total time. Some C libraries pass no arguments to initialization functions.
 /// With those, `main` handles these command lines.

@@ -9,7 +9,7 @@ use nix::sys::resource::{getrlimit, Resource, RLIM_INFINITY};
 use nix::sys::statfs::{fstatfs, FsType, TMPFS_MAGIC};
 use tr_analyze::scratch::Scratch;
 
-/// The smallest recording that gets a temporary file for its timeline, by its size in bytes.
+/// A recording in a regular file of at most this size in bytes needs no temporary file for its timeline.
 const BYTES: u64 = 1 << 20;
 /// The smallest number of events of a recording that gets a temporary file for its timeline.
 const EVENTS: u64 = 2_000_000;

@@ -91,8 +91,9 @@ pub fn resource() -> Vec<(String, String)> {
     escaped.map(|[name, value]| (name, value)).collect()
 }
 
-/// Sends an OTLP export to a URL. The export fails if the receiver does not accept all data. A redirect is a failure,
-/// because it is not followed. Rejected spans or data points are a failure, even if the HTTP status is a success.
+/// Sends an OTLP export to a URL. A redirect is a failure, because it is not followed. Rejected spans or data points
+/// are a failure, even if the HTTP status is a success. If the body of such an answer is not OTLP, a message says so,
+/// and the export counts as accepted.
 pub fn otlp(
     url: &str,
     signal: Signal,
@@ -230,7 +231,7 @@ fn target(url: &str, signal: Signal) -> io::Result<String> {
     })
 }
 
-/// The configuration that curl reads from its standard input to send an export, as text.
+/// The text of curl's configuration file for sending an export. curl reads the export itself from its standard input.
 fn config(url: &str, signal: Signal, encoding: Encoding) -> io::Result<String> {
     let kind = match encoding {
         Encoding::Json => "application/json",

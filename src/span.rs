@@ -26,7 +26,7 @@ impl Span {
         (ns(self.from), ns(self.to))
     }
 
-    /// Returns an error if `--to` is before `--from`.
+    /// Prints and returns an error if `--from` is not before `--to`.
     pub fn check(self) -> Result<(), ExitCode> {
         match self.from.zip(self.to).filter(|(from, to)| from >= to) {
             None => Ok(()),
@@ -36,7 +36,7 @@ impl Span {
         }
     }
 
-    /// Returns an error if `--from` is after the recording's end.
+    /// Prints and returns an error if `--from` is not before the recording's end, unless it is 0.
     pub fn check_in(self, analysis: &Analysis) -> Result<(), ExitCode> {
         let end = Duration::from_nanos(analysis.whole);
         match self.from.filter(|from| *from >= end && !from.is_zero()) {

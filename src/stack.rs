@@ -16,7 +16,7 @@ thread_local! {
     static DONE: Cell<Option<ExitCode>> = const { Cell::new(None) };
 }
 
-/// Runs `job` in the main thread, on a new stack if the limit for the stack is too small.
+/// Runs `job` in the main thread. With the GNU C library, a new stack is used if the limit for the stack is too small.
 pub fn with_room(job: fn() -> ExitCode) -> ExitCode {
     let is_small = getrlimit(Resource::RLIMIT_STACK).is_ok_and(|(soft, _)| soft < SIZE as u64);
     if !is_small {
@@ -57,7 +57,7 @@ fn allocated() -> Option<*mut libc::c_void> {
 fn run_on(stack: *mut libc::c_void) {
     // SAFETY: all zeros are valid contexts, which the calls fill in. `stack` is memory of `SIZE` bytes that nothing
     // else uses. `begin` takes no arguments; when it returns, the thread goes on in `before`, which lives as long as
-    // this function. It does not unwind: a panic that leaves an `extern "C"` function ends the process.
+    // this function. `begin` does not unwind: a panic that leaves an `extern "C"` function ends the process.
     unsafe {
         let mut before: libc::ucontext_t = std::mem::zeroed();
         let mut context: libc::ucontext_t = std::mem::zeroed();

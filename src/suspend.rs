@@ -1,5 +1,5 @@
-//! Finds the suspends of the machine during a recording from its events, if the trace has no summary that
-//! lists them.
+//! Finds the suspends of the machine during a recording from its events, when `tr info` reads these and not only the
+//! summary, which lists the suspends.
 
 use tr_format::event::{LifeKind, Stream};
 use tr_format::reader::Trace;

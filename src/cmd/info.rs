@@ -96,8 +96,8 @@ fn object<'a>(numbers: impl IntoIterator<Item = &'a (&'static str, u64)>) -> Val
     )
 }
 
-/// The kinds of facts that the recorder stopped recording before the end, with the times, in JSON; null if only a pass
-/// over all events (`tr info --full`) can find them.
+/// The kinds of facts that the recorder stopped recording before the end, with the times, in JSON; null for a run
+/// without tracing, or if only a pass over all events (`tr info --full`) can find them.
 fn degraded(contents: &Contents) -> Value {
     let meta = &contents.meta;
     if meta.not_traced.is_some() {

@@ -1,7 +1,8 @@
 //! Implements `tr open`, which shows the analysis as a page in a browser.
 //!
-//! With a display the page is a private temporary file. Without one, on a machine that the user reached by ssh, the
-//! program serves the page on the loopback device, below a path that nobody can guess, until it is interrupted.
+//! With a display or BROWSER the page is a private temporary file. Without both, as on a machine that the user reached
+//! by ssh, the program serves the page on the loopback device, below a path that nobody can guess, until it is
+//! interrupted.
 
 use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -85,8 +86,8 @@ fn show_page(args: &Args) -> Done {
     Ok(ExitCode::FAILURE)
 }
 
-/// The command lines that can open a page in a browser: those of the user's variable BROWSER first, then xdg-open and
-/// others if there is a display.
+/// The command lines that can open a page in a browser: those of the user's variable BROWSER first, then xdg-open if
+/// there is a display, and wslview under WSL.
 fn browsers() -> Vec<String> {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let own = std::env::var("BROWSER").unwrap_or_default();
@@ -102,7 +103,7 @@ fn browsers() -> Vec<String> {
 }
 
 /// Runs a browser's command line with an address, in place of `%s` if the command line has it. Returns whether the page
-/// was opened: the command ended with exit status 0, or it is a browser and still runs.
+/// was opened: the command ended with exit status 0, or still runs after 2 s, as a browser does.
 fn starts(browser: &str, address: &str) -> bool {
     let mut words = browser.split_whitespace();
     let mut command = Command::new(words.next().unwrap_or(browser));

@@ -327,7 +327,7 @@ fn forecast(args: &Args) -> Done {
 /// The remark after a plan of tests when `tr predict` gives no forecast of the time.
 const NO_FORECAST: &str = "no forecast of the time: a test without a process of its own cannot be left out of the simulation";
 
-/// Makes the plan that divides tests among machines, if `--plan` or `--shards` requests one. Writes and returns it.
+/// Makes, writes and returns the plan that divides tests among machines, if the user gives `--plan` (with `--shards`).
 fn plan(args: &Args, recording: &Recording, files: &[ToolFile]) -> Result<Option<Plan>, ExitCode> {
     let (Some(shards), Some(output)) = (args.shards, args.plan.as_deref()) else {
         return Ok(None);

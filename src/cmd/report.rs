@@ -132,8 +132,8 @@ pub fn link(file: &Path) -> String {
     format!("file://{}", address(file))
 }
 
-/// A path with %-escapes, as a part of a URL. The beginning of a relative path is escaped so that it is never
-/// taken for a URL's scheme, such as `http:`.
+/// A path with %-escapes, as a part of a URL. Colons are escaped, too, so that the beginning of a relative path is
+/// never taken for a URL's scheme, such as `http:`.
 pub fn address(path: &Path) -> String {
     let mut out = String::new();
     for byte in path.as_os_str().as_encoded_bytes() {

@@ -22,7 +22,7 @@ struct CommandLine {
     /// metadata.
     pid: Option<u32>,
     /// The time of the exec with this command line, in ns since the start of the recording; `None` if the exec was
-    /// before the recording.
+    /// before the recording, or for the command line in the metadata.
     time: Option<u64>,
     comm: String,
     /// The places of the secrets in the command line, each as the index of the argument and the range of bytes in it.

@@ -162,7 +162,7 @@ fn write(
 struct Unnamed {
     modules: BTreeMap<u32, Module>,
     frames: BTreeMap<u32, Place>,
-    /// The paths of files in which to search for the names of functions: files that the recording executed,
+    /// The paths of files in which to search for the names of functions: files that recorded processes executed,
     /// and files in the directories that the user names.
     paths: BTreeSet<PathBuf>,
     /// The working directory of COMMAND, from which relative paths in the trace start.

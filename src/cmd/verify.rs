@@ -75,8 +75,7 @@ fn verify(args: &Args) -> Done {
     })
 }
 
-/// The problems that `tr verify` finds in the trace, each as a line of text with its byte offset, in the
-/// order of the file.
+/// The problems that `tr verify` finds in the trace, each as a line of text, in the order of the file.
 fn problems(trace: &Trace, watch: &Watch) -> Vec<String> {
     let mut problems: Vec<(u64, String)> = Vec::new();
     for damage in trace.damage() {
@@ -102,8 +101,9 @@ fn problems(trace: &Trace, watch: &Watch) -> Vec<String> {
     problems.into_iter().map(|(_, what)| what).collect()
 }
 
-/// Reads all frames (blocks of events) of a trace. Returns the counts of their events, to compare them with the summary
-/// (`None` if the trace has none), and the frames that cannot be read, each with its byte offset in the file.
+/// Reads all frames (blocks of events) of a trace, up to a limit of the command. Returns the counts of their events, to
+/// compare them with the summary (`None` if the trace has none), and as problems the frames that cannot be read and the
+/// limit that was reached, each with a byte offset in the file.
 fn count(trace: &Trace, watch: &Watch) -> (Option<Tally>, Vec<(u64, String)>) {
     let (mut block, mut events) = (SchedBlock::default(), Vec::new());
     let mut found = Events::default();

@@ -20,7 +20,7 @@ pub struct Pages<'a> {
 }
 
 impl<'a> Pages<'a> {
-    /// Prepares the directory for the pages of the runs, which is created if it does not exist.
+    /// Creates the directory for the pages of the runs if it does not exist.
     pub fn new(directory: &'a Path, force: output::Force) -> Result<Pages<'a>, ExitCode> {
         let made = std::fs::create_dir_all(directory);
         made.map_err(|error| errors::unwritten(&errors::shown(directory), error))?;
@@ -60,7 +60,7 @@ impl<'a> Pages<'a> {
     }
 }
 
-/// The HTML file that lies beside a recording and has its name with another ending (`main.html` for
+/// The page of `tr` that lies beside a recording and has its name with another ending (`main.html` for
 /// `main.bin`), if there is one; otherwise the recording itself.
 pub fn beside(file: &Path) -> PathBuf {
     let page = file.with_extension("html");
@@ -83,7 +83,7 @@ fn is_page(path: &Path) -> bool {
 }
 
 /// The address by which the HTML file `page` links to a file; `page` is `None` if the HTML goes to standard
-/// output. A relative address survives when both files are moved together.
+/// output. The address is relative, so that it stays valid if both files are moved together.
 pub fn to(file: &Path, page: Option<&Path>) -> Option<String> {
     let Some(page) = page else {
         // The page goes to standard output. Most likely it will be stored in the current directory.

@@ -1,4 +1,4 @@
-//! Implements `tr export --format bencher`, which writes figures for a service that follows them over time.
+//! Implements `tr export --format bencher` and `benchmark-action`: figures for a service that follows them over time.
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -28,7 +28,7 @@ const PARQUET: FileKind = FileKind {
     is: |bytes| bytes.starts_with(b"PAR1"),
 };
 
-/// The least wall time of a process for which the dataset has a row.
+/// The least wall time of a process for which the dataset has a row, unless the user gives `--min`.
 const LEAST: Duration = Duration::from_millis(100);
 
 /// Writes the rows of the recording as Parquet files of a dataset of many runs.

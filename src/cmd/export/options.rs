@@ -172,8 +172,8 @@ pub(super) fn has_date(trace: &Trace, args: &Args) -> Result<(), ExitCode> {
     }
 }
 
-/// The name of an option on the command line that has no effect with the chosen export format; `None` if all options
-/// have one.
+/// The error text about an option on the command line that the chosen export format does not have; `None` if it has all
+/// of them. `sent` means that the export is sent to a receiver.
 pub(super) fn misplaced(args: &Args, to: To, sent: bool) -> Option<&'static str> {
     let format = match to {
         To::File(format) => Some(format),

@@ -8,8 +8,9 @@ use tr_redact::Redactor;
 use super::options::Args;
 use crate::open;
 
-/// The arguments with which the user can start the same recording again, quoted for a shell, with a space
-/// before each. Secrets of COMMAND are masked, because others may read the log in which the line is printed.
+/// The arguments that start such a recording again, quoted for a shell, with a space before each: the file, the tasks,
+/// the duration, the masks, `--light` and COMMAND, without options such as `--stacks`. Secrets of COMMAND are masked,
+/// because others may read the log in which the line is printed.
 pub fn arguments(args: &Args, redactor: &Redactor) -> String {
     let mut words: Vec<Vec<u8>> = Vec::new();
     let mut option = |name: &str, value: &[u8]| words.extend([name.into(), value.to_vec()]);

@@ -36,7 +36,7 @@ const FUNCTIONS: usize = 12;
 /// are printed after COMMAND has ended.
 static AT_THE_END: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
-/// Whether standard error accepts no more text because nobody reads it, so that printing another line would block
+/// Whether standard error did not accept the report within [`PATIENCE`], so that printing another line might block
 /// forever.
 static IS_STUCK: AtomicBool = AtomicBool::new(false);
 

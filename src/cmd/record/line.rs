@@ -163,7 +163,7 @@ type Name = Arc<(Argv, Comm)>;
 struct Line {
     start: Ktime,
     living: HashMap<u32, Living<(Name, bool)>>,
-    /// For each thread (by its tid), the wait that it is in at the moment.
+    /// The threads, by tid, that wait at the moment for a child or to read from a pipe.
     waits: HashMap<u32, Waits>,
 }
 

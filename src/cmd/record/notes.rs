@@ -73,7 +73,7 @@ fn more(cause: &tr_bpf::Error, record: &str) -> String {
     remedy.unwrap_or_else(|| format!("to see why BPF fails ({cause}): --method bpf"))
 }
 
-/// Prints that the recording has begun, if there is no COMMAND, because nothing else would show the user that it has.
+/// Prints on a terminal that a recording without COMMAND has begun, because nothing else would show that to the user.
 fn say_begun(config: &Config) {
     use std::io::IsTerminal;
     if !config.command.argv.is_empty() || !std::io::stderr().is_terminal() {
@@ -132,8 +132,8 @@ pub fn say_panicked(what: &str, command: bool) {
     message!("the recorder failed by a defect of its own, and what it recorded ends here{command}: {what}");
 }
 
-/// Prints what the recording lost or limited, and the size of the trace. With `--quiet`, it only prints that the
-/// trace lacks its end, if so.
+/// Prints what the recording lost or limited, and the size of the trace. With `--quiet`, it only prints that the trace,
+/// or one of its files, lacks its end, if so.
 pub fn tell(args: &Args, config: &Config, report: &Report) {
     let file = last_file(args, report);
     let file = file.map_or_else(|| "standard output".into(), errors::shown);
@@ -196,7 +196,7 @@ pub fn tell(args: &Args, config: &Config, report: &Report) {
     tell_full(report);
 }
 
-/// Prints that the recording ended before COMMAND did, because its file reached a size limit.
+/// Prints that the recording ended because its file reached the limit of `--max-size`, and how long COMMAND ran on.
 fn tell_full(report: &Report) {
     let Some(full) = &report.full else { return };
     let command = full.command.map_or_else(String::new, |end| {
@@ -270,8 +270,8 @@ fn tell_losses(report: &Report) {
     }
 }
 
-/// Prints which arguments were cut, which secrets were masked, and which processes outlive the recording, each with
-/// the option that changes this.
+/// Prints how many execs have cut arguments, how many secrets were masked, which facts are not recorded, and which
+/// processes outlive the recording, with the options that change this.
 fn tell_limits(args: &Args, report: &Report) {
     let (cut, masked) = (&report.tally.cut_arguments, report.tally.masked);
     let limit = format!(

@@ -195,8 +195,8 @@ impl Args {
         }
     }
 
-    /// Whether COMMAND must not run at all after this error: the user has named a method of recording that is refused,
-    /// or the command line has a mistake. After any other error COMMAND runs untraced.
+    /// Whether COMMAND must not run at all after this error: without `--best-effort`, if the user has named a method of
+    /// recording or the command line has a mistake. Otherwise COMMAND runs untraced. Also true if there is no COMMAND.
     pub fn holds_command(&self, error: &Error) -> bool {
         if self.command.is_empty() {
             return true;
