@@ -211,23 +211,28 @@ fn other_threads<'f>(
 }
 
 /// Whether the times in which other threads of the sleeping process run or wait for a CPU are, in sum, three quarters
-/// of a sleep or more. If so, the process does not really sleep: it works for a time that it measures itself, or one of
+/// of a sleep of `thread` between `from` and `to`, or more. If so, the process does not really sleep: it works for a time that it measures itself, or one of
 /// its threads looks from time to time at the work of the others. The answer is no for short sleeps ([`LONG_NAP`]).
-pub(crate) fn is_beside_work(facts: &BuildFacts<'_>, nap: &Nap) -> bool {
+pub(crate) fn is_beside_work(
+    facts: &BuildFacts<'_>,
+    thread: ThreadIx,
+    (from, to): (Ktime, Ktime),
+) -> bool {
     let Some(timeline) = &facts.analysis.timeline else {
         return false;
     };
-    if nap.length().saturating_mul(LONG_NAP) < facts.wall {
+    let length = to.since(from);
+    if length.saturating_mul(LONG_NAP) < facts.wall {
         return false;
     }
-    let works = other_threads(facts, nap.thread).flat_map(|other| {
-        let parts = timeline.since(*other, nap.from).take(PARTS);
-        let parts = parts.take_while(|part| part.from < nap.to);
+    let works = other_threads(facts, thread).flat_map(|other| {
+        let parts = timeline.since(*other, from).take(PARTS);
+        let parts = parts.take_while(|part| part.from < to);
         parts.filter(|part| matches!(part.doing, Bucket::OnCpu(_) | Bucket::RunQueue { .. }))
     });
-    let works = works.map(|work| work.to.min(nap.to).since(work.from.max(nap.from)));
+    let works = works.map(|work| work.to.min(to).since(work.from.max(from)));
     let works = works.fold(0, u64::saturating_add);
-    works.saturating_mul(4) >= nap.length().saturating_mul(3)
+    works.saturating_mul(4) >= length.saturating_mul(3)
 }
 
 /// The work that the thread of a nap may have asked other threads of its process to do. If the nap is a wait for a

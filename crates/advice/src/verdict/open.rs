@@ -16,6 +16,7 @@ use crate::machine::WithheldTime;
 use crate::quartiles::Quartiles;
 use crate::rating::Silenced;
 use crate::sleeps;
+use crate::sleeps::awaited::is_beside_work;
 use crate::verdict::{OpenKind, OpenPoint};
 use tr_insight::processes::who;
 use tr_programs::program_name::ProgramName;
@@ -102,6 +103,12 @@ pub(crate) fn waits(facts: &BuildFacts<'_>, covered: &[bool], polled: &[bool]) -
             continue;
         };
         if is_release(facts.analysis, segment) {
+            continue;
+        }
+        // A thread that looks from time to time after the working threads of its process, or waits for its slice of an
+        // interpreter's lock, is no sleep of the process.
+        let span = (segment.from, segment.to);
+        if kind == OpenKind::Sleep && is_beside_work(facts, segment.thread, span) {
             continue;
         }
         let task = match kind {

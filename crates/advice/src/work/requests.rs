@@ -96,7 +96,7 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
                     units::count(lengths.len() as u64)
                 )
             }),
-            action: "keep what they share".into(),
+            action: "keep what they share, if it is computed again each time".into(),
             without: Without::work(facts.set(groups.iter().copied())),
             cap: again,
             certainty: Certainty::Unsure,
