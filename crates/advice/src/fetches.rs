@@ -174,9 +174,11 @@ fn has_connection_to_itself(analysis: &Analysis, process: ProcessIx, at: Ktime) 
     let is_of_process = |thread: Option<ThreadIx>| {
         thread.is_some_and(|thread| analysis.thread(thread).process == process)
     };
-    let mut open = connections.iter().take(QUERIES).filter(|connection| {
-        connection.begun <= at && connection.closed.is_none_or(|closed| closed >= at)
-    });
+    let begun = connections.partition_point(|connection| connection.begun <= at);
+    let last = connections.get(..begun).unwrap_or_default().iter().rev();
+    let mut open = last
+        .take(QUERIES)
+        .filter(|connection| connection.closed.is_none_or(|closed| closed >= at));
     open.any(|connection| {
         let peer = connection.peer.and_then(|peer| connections.get(peer));
         is_of_process(connection.thread) && peer.is_some_and(|peer| is_of_process(peer.thread))

@@ -70,7 +70,7 @@ impl Ends {
         let candidates = self.0.get(&process).map_or(&[][..], Vec::as_slice);
         let open = during(analysis, candidates, segment);
         let connection = one_end(&open);
-        let local = connection.is_some_and(|(_, connection)| is_local(connection));
+        let local = !open.is_empty() && open.iter().all(|(_, connection)| is_local(connection));
         let by = segment
             .ended_by(analysis)
             .filter(|outsider| !outsider.kthread);

@@ -53,13 +53,17 @@ const SYSTEM: [&str; 12] = [
     "/nix/", "/snap/",
 ];
 
-/// Whether a word looks like a hash or a timestamp: it has at least eight characters, all of them are hexadecimal
-/// digits, and at least one of them is a decimal digit. A word of decimal digits only, such as a timestamp, also
-/// counts.
+/// The least number of digits at the end of a word that make it a random name. Go's `os.MkdirTemp` adds up to ten digits
+/// (`go-build3159143680`); a date has eight.
+const RANDOM_NUMBER: usize = 9;
+
+/// Whether a word looks like a hash, a timestamp or a random name. Either it has at least eight characters, all of them
+/// are hexadecimal digits, and at least one of them is a decimal digit, or it ends with many decimal digits.
 fn random(word: &str) -> bool {
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let hex = word.bytes().all(|b| b.is_ascii_hexdigit());
-    hex && word.len() >= 8 && digits > 0
+    let last = word.bytes().rev().take_while(u8::is_ascii_digit).count();
+    hex && word.len() >= 8 && digits > 0 || last >= RANDOM_NUMBER
 }
 
 fn replace(re: &Option<Regex>, text: String, by: impl Fn(&Captures<'_>) -> String) -> String {

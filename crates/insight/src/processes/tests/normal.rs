@@ -26,6 +26,8 @@ fn run_specific_parts_are_left_out() {
             "#:Makefile",
         ),
         ("--seed=1700000000", "--seed=#"),
+        ("/tmp/go-build3159143680/b001/exe", "/tmp/go-#/b001/exe"),
+        ("report20261201.csv", "report20261201.csv"),
         ("-O2", "-O2"),
         ("deadbeef", "deadbeef"),
         ("feedback", "feedback"),
