@@ -4,6 +4,8 @@
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
+use crate::skel::types::slot_shift as At;
+
 /// The kind (`sched_kind`) of a slot that reports lost scheduling events. Each report takes two slots of this kind.
 pub const SCHED_LOST: u8 = 0;
 pub const SCHED_SWITCH: u8 = 1;
@@ -323,12 +325,6 @@ pub struct Lost {
     pub count: u64,
 }
 
-/// The largest number of bits that a task id has (`PID_MAX_LIMIT` in include/linux/threads.h).
-const TID_BITS: u32 = 22;
-/// The number of low bits of a slot's word `when` that do not belong to the event's time. The time is in the bits above
-/// them.
-const TIME_SHIFT: u32 = 15;
-
 impl Slot {
     /// Whether the slot has no scheduling event, or an event that is not completely written yet.
     pub fn is_empty(self) -> bool {
@@ -337,44 +333,34 @@ impl Slot {
 
     /// The kind of the scheduling event in the slot (`sched_kind`).
     pub fn kind(self) -> u8 {
-        (self.when & 3) as u8
+        (self.when & ((1 << At::SLOT_REASON_SHIFT.0) - 1)) as u8
     }
 
     /// The time of the slot's scheduling event by `CLOCK_MONOTONIC` in ns. The slot has only the lowest 49 bits of the
     /// event's time; `near` is any time that differs from the event's by less than three days.
     pub fn time(self, near: u64) -> u64 {
-        let distance = (self.when >> TIME_SHIFT).wrapping_sub(near) << TIME_SHIFT;
-        near.wrapping_add((distance as i64 >> TIME_SHIFT) as u64)
+        let shift = At::SLOT_TIME_SHIFT.0;
+        let distance = (self.when >> shift).wrapping_sub(near) << shift;
+        near.wrapping_add((distance as i64 >> shift) as u64)
     }
 
     /// The scheduling event that is packed in the slot, which must not be of kind [`SCHED_LOST`]. `near` is a time by
     /// `CLOCK_MONOTONIC` in ns that differs from the event's by less than three days.
     pub fn event(self, near: u64) -> Sched {
-        let tid = |shift: u32| (self.what >> shift & ((1 << TID_BITS) - 1)) as u32;
+        // The number in the bits of a word from the place `low` up to below the place `end`.
+        let part = |word: u64, low: u32, end: u32| word >> low & ((1 << (end - low)) - 1);
+        let (from, to) = (At::SLOT_FROM_SHIFT.0, At::SLOT_TO_SHIFT.0);
+        let (state, time) = (At::SLOT_STATE_SHIFT.0, At::SLOT_TIME_SHIFT.0);
+        let (reason, timeout) = (At::SLOT_REASON_SHIFT.0, At::SLOT_TIMEOUT_SHIFT.0);
         Sched {
             time: self.time(near),
-            from: tid(42),
-            to: tid(20),
-            state: (self.what >> 4 & 0xffff) as u16,
-            reason: (self.when >> 2 & 31) as u8,
-            timeout: (self.when >> 7 & 0xff) as u8,
+            from: part(self.what, from, u64::BITS) as u32,
+            to: part(self.what, to, from) as u32,
+            state: part(self.what, state, to) as u16,
+            reason: part(self.when, reason, timeout) as u8,
+            timeout: part(self.when, timeout, time) as u8,
             kind: self.kind(),
-            flags: (self.what & 15) as u8,
-        }
-    }
-}
-
-impl From<Sched> for Slot {
-    fn from(event: Sched) -> Slot {
-        Slot {
-            when: event.time << TIME_SHIFT
-                | u64::from(event.timeout) << 7
-                | u64::from(event.reason & 31) << 2
-                | u64::from(event.kind & 3),
-            what: u64::from(event.from) << 42
-                | u64::from(event.to) << 20
-                | u64::from(event.state) << 4
-                | u64::from(event.flags & 15),
+            flags: part(self.what, 0, state) as u8,
         }
     }
 }
@@ -384,25 +370,22 @@ mod tests {
     use libbpf_rs::btf::types::Struct;
     use libbpf_rs::btf::{Btf, HasSize};
 
-    use super::{layouts, Sched, Slot, TIME_SHIFT};
+    use super::{layouts, At, Sched, Slot};
 
     #[test]
-    fn a_slot_holds_the_largest_event_and_the_smallest() {
-        for (from, to, state, flags) in [(4_194_303, 4_194_302, 0xffff, 15), (0, 1, 0, 0)] {
-            let event = Sched {
-                time: (1 << 49) - 1,
-                from,
-                to,
-                state,
-                reason: 31,
-                timeout: 255,
-                kind: 3,
-                flags,
-            };
-            let slot = Slot::from(event);
-            assert!(!slot.is_empty());
-            assert_eq!(slot.event(1 << 49), event);
-        }
+    fn a_slot_has_room_for_the_largest_event() {
+        let (when, what) = (u64::MAX, u64::MAX);
+        let largest = Sched {
+            time: (1 << 49) - 1,
+            from: (1 << 22) - 1, // PID_MAX_LIMIT in include/linux/threads.h
+            to: (1 << 22) - 1,
+            state: 0xffff,
+            reason: 31,
+            timeout: 255,
+            kind: 3,
+            flags: 15,
+        };
+        assert_eq!(Slot { when, what }.event(1 << 49), largest);
     }
 
     #[test]
@@ -411,7 +394,7 @@ mod tests {
         for near in [0, day, 1 << 49, 30 * day, 10_000 * day, u64::MAX / 2] {
             for time in [near, near + 1, near + 3 * day, near.saturating_sub(3 * day)] {
                 let slot = Slot {
-                    when: time << TIME_SHIFT | 0x7fff,
+                    when: time << At::SLOT_TIME_SHIFT.0 | 0x7fff,
                     what: 1,
                 };
                 assert_eq!(slot.time(near), time, "near {near}");

@@ -96,8 +96,8 @@ enum timeout_form {
  * reader sets both to 0: each word shows its presence by itself, in whatever order another
  * CPU sees the stores.
  *
- *   when: time << 15 | timeout << 7 | reason << 2 | kind (enum sched_kind)
- *   what: from << 42 | to << 20 | state << 4 | flags (enum sched_flag)
+ *   when: time, timeout, reason, kind (enum sched_kind), each below the one before it
+ *   what: from, to, state, flags (enum sched_flag)
  *
  * time: its lowest 49 bits, which the reader extends; reason: of a switch (enum reason);
  * timeout: of a switch (enum timeout, or a class).
@@ -113,12 +113,14 @@ struct wire_slot {
 	__u64 what;
 };
 
-#define SLOT_TIME_SHIFT 15
-#define SLOT_TIMEOUT_SHIFT 7
-#define SLOT_REASON_SHIFT 2
-#define SLOT_FROM_SHIFT 42
-#define SLOT_TO_SHIFT 20
-#define SLOT_STATE_SHIFT 4
+enum slot_shift {
+	SLOT_TIME_SHIFT = 15,
+	SLOT_TIMEOUT_SHIFT = 7,
+	SLOT_REASON_SHIFT = 2,
+	SLOT_FROM_SHIFT = 42,
+	SLOT_TO_SHIFT = 20,
+	SLOT_STATE_SHIFT = 4,
+};
 
 /* The kind of a record in the lifecycle ring, in its head. */
 enum life_kind {

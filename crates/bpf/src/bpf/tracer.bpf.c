@@ -71,6 +71,7 @@ union wire_types {
 	struct block_sums block_sums;
 	struct block_device block_device;
 	struct call_sum call_sum;
+	enum slot_shift slot_shift;
 	enum life_kind life_kind;
 	enum reason reason;
 	enum timeout timeout;

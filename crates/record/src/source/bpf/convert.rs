@@ -25,10 +25,8 @@ use crate::scripts::Runner;
 use crate::source::{recorder, ProgramClock};
 use crate::stacks::{At, Stacked};
 
-/// Converts a scheduling event of the BPF programs to a stored event; `None` for an unknown kind. The event has only
-/// the low bits of its time. The high bits are taken from `near`, which is any time of the recording.
-pub fn sched(slot: &wire::Slot, near: Ktime) -> Option<SchedEvent> {
-    let event = slot.event(near.0);
+/// Converts a scheduling event of the BPF programs to a stored event; `None` for an unknown kind.
+pub fn sched(event: &wire::Sched) -> Option<SchedEvent> {
     let flag = |flag: u8| event.flags & flag != 0;
     let (from, to) = (Tid(event.from), Tid(event.to));
     let kind = match event.kind {

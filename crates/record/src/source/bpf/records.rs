@@ -93,7 +93,8 @@ impl Drained for Records {
     fn write(&self, near: Ktime, to: &mut dyn Take) -> Result<(), Error> {
         for (cpu, events) in self.sched.iter().enumerate() {
             let Ok(cpu) = u16::try_from(cpu) else { break };
-            for event in events.iter().filter_map(|slot| convert::sched(slot, near)) {
+            let events = events.iter().map(|slot| slot.event(near.0));
+            for event in events.filter_map(|event| convert::sched(&event)) {
                 to.sched(CpuId(cpu), event)?;
             }
         }

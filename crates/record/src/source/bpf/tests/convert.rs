@@ -25,8 +25,7 @@ fn one(record: &[u8]) -> LifeKind {
 fn scheduling(kind: u8, flags: u8, state: u16, reason: u8) -> Option<SchedKind> {
     let (time, from, to, timeout) = (5, 10, 20, 1);
     #[rustfmt::skip]
-    let slot = wire::Slot::from(wire::Sched { time, from, to, state, reason, timeout, kind, flags });
-    let stored = sched(&slot, Ktime(7))?;
+    let stored = sched(&wire::Sched { time, from, to, state, reason, timeout, kind, flags })?;
     assert_eq!(stored.time, Ktime(5));
     Some(stored.kind)
 }
