@@ -11,7 +11,7 @@ use nix::time::{clock_gettime, ClockId};
 
 use crate::settings::Settings;
 use crate::shared::{self, Shared};
-use crate::wire::{Lost, Slot, SCHED_LOST};
+use crate::wire::{Lost, SchedKind, Slot};
 
 /// The number of slots of scheduling events that the reader reads before it publishes its position (the tail) again.
 /// The number is small, so that a CPU whose slots are full soon gets free ones. But the number is large enough to
@@ -139,7 +139,7 @@ impl Slots {
                 return false;
             }
             let mut used = 1;
-            if slot.kind() == SCHED_LOST {
+            if slot.kind() == SchedKind::SCHED_LOST {
                 let last = self.load(region, cpu.tail + 1);
                 if last.is_empty() {
                     return false;

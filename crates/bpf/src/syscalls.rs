@@ -3,32 +3,34 @@
 
 use libc::c_long;
 
-use crate::skel::types::timeout_form;
-use crate::wire::reason::*;
-use crate::wire::{REASON_BY_DESCRIPTOR, REASON_SENDS, REASON_WRITE, SYSCALLS};
+use crate::skel::types::{reason, timeout_form};
+use crate::wire::SYSCALLS;
 
 /// The table entry of system calls that read from the descriptor in their first argument. The kind of descriptor, such
 /// as a pipe or a socket, decides about the reason for a wait. [`WRITE`] is the entry of system calls that write to a
 /// descriptor.
-const READ: u8 = REASON_BY_DESCRIPTOR;
-const WRITE: u8 = REASON_BY_DESCRIPTOR | REASON_WRITE | REASON_SENDS;
+const READ: u32 = reason::REASON_BY_DESCRIPTOR.0;
+const WRITE: u32 = READ | reason::REASON_WRITE.0 | SENDS;
 /// The flag in the table entry of system calls that can wake the reader of a socket. A close and an exit can do that
 /// as well.
-const SENDS: u8 = REASON_SENDS;
+const SENDS: u32 = reason::REASON_SENDS.0;
 
 /// The system calls that all architectures have, grouped by the reason for a wait in the call (their table entry).
-/// Calls that are not listed have the entry [`OTHER`].
-const COMMON: &[(u8, &[c_long])] = &[
-    (CHILD, &[libc::SYS_wait4, libc::SYS_waitid]),
+/// Calls that are not listed have the entry `REASON_OTHER`.
+const COMMON: &[(u32, &[c_long])] = &[
+    (reason::REASON_CHILD.0, &[libc::SYS_wait4, libc::SYS_waitid]),
     // The numbers are those of futex_waitv, futex_wait and futex_requeue (since Linux 6.7).
-    (LOCK, &[libc::SYS_futex, 449, 455, 456]),
-    (TIMER, &[libc::SYS_nanosleep, libc::SYS_clock_nanosleep]),
+    (reason::REASON_LOCK.0, &[libc::SYS_futex, 449, 455, 456]),
     (
-        SIGNAL,
+        reason::REASON_TIMER.0,
+        &[libc::SYS_nanosleep, libc::SYS_clock_nanosleep],
+    ),
+    (
+        reason::REASON_SIGNAL.0,
         &[libc::SYS_rt_sigsuspend, libc::SYS_rt_sigtimedwait],
     ),
     (
-        POLL,
+        reason::REASON_POLL.0,
         // The number 441 is that of epoll_pwait2.
         &[
             libc::SYS_ppoll,
@@ -58,7 +60,7 @@ const COMMON: &[(u8, &[c_long])] = &[
         ],
     ),
     (
-        SOCKET_READ,
+        reason::REASON_SOCKET_READ.0,
         &[
             libc::SYS_recvfrom,
             libc::SYS_recvmsg,
@@ -68,7 +70,7 @@ const COMMON: &[(u8, &[c_long])] = &[
         ],
     ),
     (
-        SOCKET_WRITE | SENDS,
+        reason::REASON_SOCKET_WRITE.0 | SENDS,
         &[
             libc::SYS_sendto,
             libc::SYS_sendmsg,
@@ -77,28 +79,31 @@ const COMMON: &[(u8, &[c_long])] = &[
             libc::SYS_shutdown,
         ],
     ),
-    (OTHER | SENDS, &[libc::SYS_close, libc::SYS_close_range]),
     (
-        FILE_WRITE | SENDS,
+        reason::REASON_OTHER.0 | SENDS,
+        &[libc::SYS_close, libc::SYS_close_range],
+    ),
+    (
+        reason::REASON_FILE_WRITE.0 | SENDS,
         &[libc::SYS_sendfile, libc::SYS_copy_file_range],
     ),
     (
-        FILE_WRITE,
+        reason::REASON_FILE_WRITE.0,
         &[libc::SYS_fallocate, libc::SYS_truncate, libc::SYS_ftruncate],
     ),
     (
-        PIPE_WRITE | SENDS,
+        reason::REASON_PIPE_WRITE.0 | SENDS,
         &[libc::SYS_splice, libc::SYS_tee, libc::SYS_vmsplice],
     ),
     (
         // The flag REASON_WRITE here marks calls whose first argument is the descriptor of a file. The name of this
         // file is recorded.
-        SYNC | REASON_WRITE,
+        reason::REASON_SYNC.0 | reason::REASON_WRITE.0,
         &[libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_syncfs],
     ),
-    (SYNC, &[libc::SYS_sync, libc::SYS_msync]),
+    (reason::REASON_SYNC.0, &[libc::SYS_sync, libc::SYS_msync]),
     (
-        PATH,
+        reason::REASON_PATH.0,
         &[
             libc::SYS_openat,
             libc::SYS_openat2,
@@ -131,13 +136,16 @@ const COMMON: &[(u8, &[c_long])] = &[
             libc::SYS_setxattr,
         ],
     ),
-    (FILE_LOCK, &[libc::SYS_flock, libc::SYS_fcntl]),
     (
-        IO_URING,
+        reason::REASON_FILE_LOCK.0,
+        &[libc::SYS_flock, libc::SYS_fcntl],
+    ),
+    (
+        reason::REASON_IO_URING.0,
         &[libc::SYS_io_uring_enter, libc::SYS_io_uring_setup],
     ),
     (
-        MEMORY,
+        reason::REASON_MEMORY.0,
         &[
             libc::SYS_mmap,
             libc::SYS_munmap,
@@ -147,11 +155,17 @@ const COMMON: &[(u8, &[c_long])] = &[
             libc::SYS_brk,
         ],
     ),
-    (EXEC, &[libc::SYS_execve, libc::SYS_execveat]),
-    (EXIT | SENDS, &[libc::SYS_exit, libc::SYS_exit_group]),
-    (CLONE, &[libc::SYS_clone, libc::SYS_clone3]),
     (
-        IPC,
+        reason::REASON_EXEC.0,
+        &[libc::SYS_execve, libc::SYS_execveat],
+    ),
+    (
+        reason::REASON_EXIT.0 | SENDS,
+        &[libc::SYS_exit, libc::SYS_exit_group],
+    ),
+    (reason::REASON_CLONE.0, &[libc::SYS_clone, libc::SYS_clone3]),
+    (
+        reason::REASON_IPC.0,
         &[
             libc::SYS_msgrcv,
             libc::SYS_msgsnd,
@@ -166,15 +180,18 @@ const COMMON: &[(u8, &[c_long])] = &[
 /// The system calls that newer architectures, or the `libc` crate for them, lack, grouped by the reason for a wait in
 /// the call (their table entry).
 #[cfg(target_arch = "x86_64")]
-const OLD: &[(u8, &[c_long])] = &[
-    (SIGNAL, &[libc::SYS_pause]),
-    (SYNC | REASON_WRITE, &[libc::SYS_sync_file_range]),
+const OLD: &[(u32, &[c_long])] = &[
+    (reason::REASON_SIGNAL.0, &[libc::SYS_pause]),
     (
-        POLL,
+        reason::REASON_SYNC.0 | reason::REASON_WRITE.0,
+        &[libc::SYS_sync_file_range],
+    ),
+    (
+        reason::REASON_POLL.0,
         &[libc::SYS_poll, libc::SYS_select, libc::SYS_epoll_wait],
     ),
     (
-        PATH,
+        reason::REASON_PATH.0,
         &[
             libc::SYS_open,
             libc::SYS_creat,
@@ -198,19 +215,19 @@ const OLD: &[(u8, &[c_long])] = &[
             libc::SYS_getdents,
         ],
     ),
-    (CLONE, &[libc::SYS_fork, libc::SYS_vfork]),
+    (reason::REASON_CLONE.0, &[libc::SYS_fork, libc::SYS_vfork]),
 ];
 #[cfg(not(target_arch = "x86_64"))]
-const OLD: &[(u8, &[c_long])] = &[];
+const OLD: &[(u32, &[c_long])] = &[];
 
 /// Makes the table with the reason for a wait in each system call, for the BPF programs (`syscall_reasons`).
 pub fn reasons() -> [u8; SYSCALLS] {
-    let mut table = [OTHER; SYSCALLS];
+    let mut table = [reason::REASON_OTHER.0 as u8; SYSCALLS];
     for (entry, calls) in COMMON.iter().chain(OLD) {
         for call in *calls {
             let at = usize::try_from(*call).ok();
             if let Some(place) = at.and_then(|at| table.get_mut(at)) {
-                *place = *entry;
+                *place = *entry as u8;
             }
         }
     }
@@ -315,10 +332,10 @@ mod tests {
     #[test]
     fn the_table_has_the_calls_of_each_class() {
         let table = reasons();
-        let at = |call: c_long| table[call as usize];
-        assert_eq!(at(libc::SYS_wait4), CHILD);
+        let at = |call: c_long| u32::from(table[call as usize]);
+        assert_eq!(at(libc::SYS_wait4), reason::REASON_CHILD.0);
         assert_eq!(at(libc::SYS_read), READ);
-        assert_eq!(at(libc::SYS_write) & REASON_WRITE, REASON_WRITE);
-        assert_eq!(at(libc::SYS_getpid), OTHER);
+        assert_eq!(at(libc::SYS_write), WRITE);
+        assert_eq!(at(libc::SYS_getpid), reason::REASON_OTHER.0);
     }
 }

@@ -1,43 +1,10 @@
 //! Mirrors of the C structs that the BPF programs and their reader in user space exchange. `src/bpf/events.h` is the
-//! source; a test compares sizes and offsets with the BTF of the compiled programs. The kinds of records are those of
-//! the `enum life_kind` in this header.
+//! source; a test compares sizes and offsets with the BTF of the compiled programs. The enums are those of this header.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::skel::types::slot_shift as At;
 
-/// The kind (`sched_kind`) of a slot that reports lost scheduling events. Each report takes two slots of this kind.
-pub const SCHED_LOST: u8 = 0;
-pub const SCHED_SWITCH: u8 = 1;
-pub const SCHED_WAKING: u8 = 2;
-pub const SCHED_WAKEUP_NEW: u8 = 3;
-
-/// The flag of a context switch (`sched_flag`) in which the task that left the CPU was preempted.
-pub const SCHED_PREEMPT: u8 = 1;
-/// The flag of a context switch (`sched_flag`) after which the task that left the CPU waits for block I/O.
-pub const SCHED_IOWAIT: u8 = 2;
-/// The flag (`sched_flag`) of the first waking of a new task that was made by vfork, so that the task's parent waits
-/// until the task executes a program or exits.
-pub const SCHED_VFORK: u8 = 8;
-
-/// The context of a waking (`waking_context`) that the running task has caused.
-pub const CONTEXT_TASK: u16 = 0;
-/// The context of a waking (`waking_context`) in a hardware interrupt.
-pub const CONTEXT_HARDIRQ: u16 = 1;
-/// The context of a waking (`waking_context`) in a softirq.
-pub const CONTEXT_SOFTIRQ: u16 = 2;
-/// The context of a waking (`waking_context`) in a softirq that belongs to the running task's own sending to a socket.
-pub const CONTEXT_SEND: u16 = 3;
-
-/// An entry in the table of the reasons for waits in system calls. Such a system call waits for the file descriptor in
-/// its first argument, so the reason depends on the kind of descriptor.
-pub const REASON_BY_DESCRIPTOR: u8 = 32;
-/// The flag for system calls that write to the descriptor, with [`REASON_BY_DESCRIPTOR`], or that synchronize the
-/// file in their first argument, with the reason `SYNC`.
-pub const REASON_WRITE: u8 = 64;
-/// The flag for a system call that can wake the reader of a socket. The flag is part of an entry in the table of the
-/// reasons for waits in system calls.
-pub const REASON_SENDS: u8 = 128;
 /// The number of entries in a table of sums of system calls, a power of two.
 pub const CALL_SUMS: usize = 65_536;
 /// The flag, in the key of a [`CallSum`], of a system call in the table of 32-bit programs.
@@ -45,56 +12,17 @@ pub const CALL_COMPAT: u32 = 1 << 31;
 /// The number of system calls for which the tables of the reasons for waits and of the time-outs have an entry.
 pub const SYSCALLS: usize = 512;
 
-/// The reasons for which threads wait, by number (`enum reason`). A test of the recorder verifies that the numbers are
-/// those of `tr_format::event::Reason`.
-pub mod reason {
-    macro_rules! reasons {
-        ($($name:ident = $number:literal),* $(,)?) => {
-            $(pub const $name: u8 = $number;)*
-            /// The names and numbers of all reasons for which threads wait.
-            pub const ALL: &[(&str, u8)] = &[$((stringify!($name), $number)),*];
-        };
-    }
-    reasons! {
-        UNKNOWN = 0,
-        CHILD = 1,
-        LOCK = 2,
-        TIMER = 3,
-        SIGNAL = 4,
-        POLL = 5,
-        PIPE_READ = 6,
-        PIPE_WRITE = 7,
-        SOCKET_READ = 8,
-        SOCKET_WRITE = 9,
-        TERMINAL = 10,
-        FILE_READ = 11,
-        FILE_WRITE = 12,
-        SYNC = 13,
-        PATH = 14,
-        OTHER_DESCRIPTOR = 15,
-        FILE_LOCK = 16,
-        IO_URING = 17,
-        MEMORY = 18,
-        PAGE_FAULT = 19,
-        EXEC = 20,
-        EXIT = 21,
-        CLONE = 22,
-        IPC = 23,
-        OTHER = 24,
-    }
-}
-
-/// The bit (`delay_bit`) that is set if a task's time in run queues is known.
-pub const DELAY_RUN: u64 = 1;
 /// The state that a task has in its last switch-out (`TASK_DEAD` in `include/linux/sched.h`).
 pub const TASK_DEAD: u16 = 0x80;
-/// The bit (`delay_bit`) that is set if a task's time of waiting for block I/O is known.
-pub const DELAY_BLOCK: u64 = 2;
-/// The bit (`delay_bit`) that is set if a task's time of waiting for pages from swap is known.
-pub const DELAY_SWAP: u64 = 4;
 
 /// The kind of a record in the ring buffer of lifecycle events, such as a fork or an exec.
 pub use crate::skel::types::life_kind as Kind;
+/// The enums of the numbers and flags in a [`Slot`], and of the times in [`Delays`] that are known. [`Reason`] also has
+/// the flags that an entry in the table of the reasons for waits in system calls can have.
+pub use crate::skel::types::{
+    delay_bit as DelayBit, reason as Reason, sched_flag as SchedFlag, sched_kind as SchedKind,
+    waking_context as WakingContext,
+};
 
 /// The value of `followed` in a [`Snapshot`] of a task that belongs to a recorded server.
 pub const FOLLOWED_SERVER: u32 = 2;
@@ -301,16 +229,15 @@ pub struct Sched {
     pub from: u32,
     /// The task that is switched in, by its tid; in a waking, the task that is woken.
     pub to: u32,
-    /// The raw state of the task that is switched out (`prev_state`), or the context of a waking (`waking_context`).
+    /// The raw state of the task that is switched out (`prev_state`), or the context of a waking ([`WakingContext`]).
     pub state: u16,
-    /// The number of the reason for the sleep that begins with the switch.
-    pub reason: u8,
+    /// The reason for the sleep that begins with the switch.
+    pub reason: Reason,
     /// The time-out of the sleep that begins with the switch: a value of `enum timeout`, or a number that stands for a
     /// range of lengths.
     pub timeout: u8,
-    /// The kind of the scheduling event: [`SCHED_SWITCH`], [`SCHED_WAKING`] or [`SCHED_WAKEUP_NEW`].
-    pub kind: u8,
-    /// The flags of the scheduling event: [`SCHED_PREEMPT`], [`SCHED_IOWAIT`] and [`SCHED_VFORK`].
+    pub kind: SchedKind,
+    /// The flags of the scheduling event ([`SchedFlag`]).
     pub flags: u8,
 }
 
@@ -331,9 +258,9 @@ impl Slot {
         self.when == 0 || self.what == 0
     }
 
-    /// The kind of the scheduling event in the slot (`sched_kind`).
-    pub fn kind(self) -> u8 {
-        (self.when & ((1 << At::SLOT_REASON_SHIFT.0) - 1)) as u8
+    /// The kind of the scheduling event in the slot.
+    pub fn kind(self) -> SchedKind {
+        SchedKind((self.when & ((1 << At::SLOT_REASON_SHIFT.0) - 1)) as u32)
     }
 
     /// The time of the slot's scheduling event by `CLOCK_MONOTONIC` in ns. The slot has only the lowest 49 bits of the
@@ -344,7 +271,7 @@ impl Slot {
         near.wrapping_add((distance as i64 >> shift) as u64)
     }
 
-    /// The scheduling event that is packed in the slot, which must not be of kind [`SCHED_LOST`]. `near` is a time by
+    /// The scheduling event that is packed in the slot, which must not be of kind `SCHED_LOST`. `near` is a time by
     /// `CLOCK_MONOTONIC` in ns that differs from the event's by less than three days.
     pub fn event(self, near: u64) -> Sched {
         // The number in the bits of a word from the place `low` up to below the place `end`.
@@ -357,7 +284,7 @@ impl Slot {
             from: part(self.what, from, u64::BITS) as u32,
             to: part(self.what, to, from) as u32,
             state: part(self.what, state, to) as u16,
-            reason: part(self.when, reason, timeout) as u8,
+            reason: Reason(part(self.when, reason, timeout) as u32),
             timeout: part(self.when, timeout, time) as u8,
             kind: self.kind(),
             flags: part(self.what, 0, state) as u8,
@@ -370,7 +297,7 @@ mod tests {
     use libbpf_rs::btf::types::Struct;
     use libbpf_rs::btf::{Btf, HasSize};
 
-    use super::{layouts, At, Sched, Slot};
+    use super::{layouts, At, Reason, Sched, SchedKind, Slot};
 
     #[test]
     fn a_slot_has_room_for_the_largest_event() {
@@ -380,9 +307,9 @@ mod tests {
             from: (1 << 22) - 1, // PID_MAX_LIMIT in include/linux/threads.h
             to: (1 << 22) - 1,
             state: 0xffff,
-            reason: 31,
+            reason: Reason::REASON_MASK,
             timeout: 255,
-            kind: 3,
+            kind: SchedKind::SCHED_WAKEUP_NEW,
             flags: 15,
         };
         assert_eq!(Slot { when, what }.event(1 << 49), largest);
@@ -400,24 +327,6 @@ mod tests {
                 assert_eq!(slot.time(near), time, "near {near}");
             }
         }
-    }
-
-    #[test]
-    fn reasons_have_the_numbers_of_the_c_enum() {
-        let object = include_bytes!(concat!(env!("OUT_DIR"), "/tracer.bpf.o"));
-        let btf = Btf::from_raw("tracer", object).unwrap().unwrap();
-        let c: libbpf_rs::btf::types::Enum<'_> = btf.type_by_name("reason").unwrap();
-        let mut found = 0;
-        for member in c.iter() {
-            let name = member.name.unwrap().to_str().unwrap();
-            let name = name.strip_prefix("REASON_").unwrap();
-            let ours = super::reason::ALL.iter().find(|(ours, _)| *ours == name);
-            if let Some((_, number)) = ours {
-                assert_eq!(i64::from(*number), member.value, "{name}");
-                found += 1;
-            }
-        }
-        assert!(found >= 9, "{found}");
     }
 
     #[test]

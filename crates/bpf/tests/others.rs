@@ -126,7 +126,7 @@ fn equal() -> Result<(), Failed> {
     let switches: Vec<&Sched> = recorded
         .events
         .iter()
-        .filter(|event| event.kind == wire::SCHED_SWITCH)
+        .filter(|event| event.kind == wire::SchedKind::SCHED_SWITCH)
         .collect();
     ensure(recorded.sums.len() > 5, || {
         format!("{} sums", recorded.sums.len())

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use common::{ensure, pin, settings};
 use libtest_mimic::Failed;
-use tr_bpf::wire::{self, reason, Sched};
+use tr_bpf::wire::{Reason, Sched, SchedKind, WakingContext};
 use tr_bpf::{Record, Settings, Tracer};
 
 fn main() {
@@ -94,10 +94,10 @@ fn wakers() -> Result<(), Failed> {
         third.join().map_err(|_| "the third thread")?;
         Ok(())
     })?;
-    let switch = |e: &Sched| e.kind == wire::SCHED_SWITCH;
+    let switch = |e: &Sched| e.kind == SchedKind::SCHED_SWITCH;
     let hidden = |e: &Sched| switch(e) && (e.from == second_tid || e.to == second_tid);
     ensure(!events.iter().any(hidden), || "a hidden switch".into())?;
-    let of_third = |e: &&Sched| e.kind == wire::SCHED_WAKING && e.to == third_tid;
+    let of_third = |e: &&Sched| e.kind == SchedKind::SCHED_WAKING && e.to == third_tid;
     let wakers: Vec<u32> = events.iter().filter(of_third).map(|e| e.from).collect();
     let right = wakers.iter().filter(|waker| **waker == second_tid).count();
     ensure(right == wakers.len() && right > ROUNDS / 2, || {
@@ -107,7 +107,7 @@ fn wakers() -> Result<(), Failed> {
 
 /// A thread that sleeps in a given system call until it is released.
 struct Sleeper {
-    reason: u8,
+    reason: Reason,
     tid: u32,
     thread: JoinHandle<()>,
     release: Box<dyn FnOnce()>,
@@ -115,7 +115,7 @@ struct Sleeper {
 
 impl Sleeper {
     fn new(
-        reason: u8,
+        reason: Reason,
         sleep: impl FnOnce() + Send + 'static,
         release: impl FnOnce() + 'static,
     ) -> Sleeper {
@@ -176,35 +176,35 @@ fn sleepers() -> Result<Vec<Sleeper>, Failed> {
     let mut all = Vec::new();
     let (mut from, mut to) = std::io::pipe()?;
     all.push(Sleeper::new(
-        reason::PIPE_READ,
+        Reason::REASON_PIPE_READ,
         move || drop(from.read(&mut [0])),
         move || drop(to.write(b"x")),
     ));
     let (mut from, mut to) = std::io::pipe()?;
     all.push(Sleeper::new(
-        reason::PIPE_WRITE,
+        Reason::REASON_PIPE_WRITE,
         move || drop(to.write_all(&[0; 100_000])),
         move || drop(from.read_exact(&mut [0; 100_000])),
     ));
     let (mut one, mut other) = std::os::unix::net::UnixStream::pair()?;
     all.push(Sleeper::new(
-        reason::SOCKET_READ,
+        Reason::REASON_SOCKET_READ,
         move || drop(one.read(&mut [0])),
         move || drop(other.write(b"x")),
     ));
     all.push(Sleeper::new(
-        reason::LOCK,
+        Reason::REASON_LOCK,
         || futex(&WORD, libc::FUTEX_WAIT, 0),
         || futex(&WORD, libc::FUTEX_WAKE, 1),
     ));
     all.push(Sleeper::new(
-        reason::TIMER,
+        Reason::REASON_TIMER,
         || std::thread::sleep(Duration::from_millis(100)),
         || (),
     ));
     let (from, mut to) = std::io::pipe()?;
     all.push(Sleeper::new(
-        reason::POLL,
+        Reason::REASON_POLL,
         move || {
             let (fd, events, revents) = (from.as_raw_fd(), libc::POLLIN, 0);
             let mut polled = libc::pollfd {
@@ -220,7 +220,7 @@ fn sleepers() -> Result<Vec<Sleeper>, Failed> {
     all.push(event_sleeper()?);
     let mut child = std::process::Command::new("sleep").arg("0.5").spawn()?;
     all.push(Sleeper::new(
-        reason::CHILD,
+        Reason::REASON_CHILD,
         move || drop(child.wait()),
         || (),
     ));
@@ -231,7 +231,7 @@ fn sleepers() -> Result<Vec<Sleeper>, Failed> {
     let again = std::fs::File::open(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
     flock(&locked, libc::LOCK_EX);
     all.push(Sleeper::new(
-        reason::FILE_LOCK,
+        Reason::REASON_FILE_LOCK,
         move || flock(&again, libc::LOCK_EX),
         move || flock(&locked, libc::LOCK_UN),
     ));
@@ -243,7 +243,7 @@ fn event_sleeper() -> Result<Sleeper, Failed> {
     let event = owned(unsafe { libc::eventfd(0, 0) });
     let same = event.try_clone()?;
     Ok(Sleeper::new(
-        reason::OTHER_DESCRIPTOR,
+        Reason::REASON_OTHER_DESCRIPTOR,
         move || {
             let mut value = 0u64;
             // SAFETY: the call writes the eight bytes of `value`.
@@ -261,7 +261,7 @@ fn terminal_sleeper() -> Result<Sleeper, Failed> {
     ensure(opened == 0, || "no pseudo terminal".into())?;
     let (master, slave) = (owned(master), owned(slave));
     Ok(Sleeper::new(
-        reason::TERMINAL,
+        Reason::REASON_TERMINAL,
         move || read(slave.as_raw_fd()),
         move || write(master.as_raw_fd(), b"x\n"),
     ))
@@ -291,17 +291,18 @@ fn reasons() -> Result<(), Failed> {
         Ok(())
     })?;
     for (tid, expected) in tids {
-        let sleeps = |e: &&Sched| e.kind == wire::SCHED_SWITCH && e.from == tid && e.state & 3 != 0;
-        let found: Vec<u8> = events.iter().filter(sleeps).map(|e| e.reason).collect();
+        let sleeps =
+            |e: &&Sched| e.kind == SchedKind::SCHED_SWITCH && e.from == tid && e.state & 3 != 0;
+        let found: Vec<Reason> = events.iter().filter(sleeps).map(|e| e.reason).collect();
         ensure(found.contains(&expected), || {
-            format!("{found:?} has no {expected}")
+            format!("{found:?} has no {expected:?}")
         })?;
-        let runs = |e: &&Sched| e.kind == wire::SCHED_SWITCH && e.from == tid && e.state == 0;
+        let runs = |e: &&Sched| e.kind == SchedKind::SCHED_SWITCH && e.from == tid && e.state == 0;
         ensure(
             events
                 .iter()
                 .filter(runs)
-                .all(|e| e.reason == reason::UNKNOWN),
+                .all(|e| e.reason == Reason::REASON_UNKNOWN),
             || "a reason of a runnable task".into(),
         )?;
     }
@@ -350,7 +351,7 @@ type Work = Box<dyn FnOnce() + Send>;
 
 /// System calls that wait until their time-out is over. For each call: the expected reason, the expected class of the
 /// time-out, and a closure that makes the call.
-fn timed() -> Vec<(u8, u8, Work)> {
+fn timed() -> Vec<(Reason, u8, Work)> {
     static WORD: AtomicU32 = AtomicU32::new(0);
     let poll = |ms: usize, count: usize| {
         move || {
@@ -418,32 +419,32 @@ fn timed() -> Vec<(u8, u8, Work)> {
         drop((&one).read(&mut [0]));
     };
     vec![
-        (reason::POLL, MILLISECONDS_3, Box::new(poll(3, 1))),
-        (reason::TIMER, MILLISECONDS_3, Box::new(poll(3, 0))),
-        (reason::POLL, MILLISECONDS_3, Box::new(select(3, 1))),
-        (reason::TIMER, SECOND, Box::new(select(1000, 0))),
-        (reason::POLL, MILLISECONDS_3, Box::new(epoll(3))),
+        (Reason::REASON_POLL, MILLISECONDS_3, Box::new(poll(3, 1))),
+        (Reason::REASON_TIMER, MILLISECONDS_3, Box::new(poll(3, 0))),
+        (Reason::REASON_POLL, MILLISECONDS_3, Box::new(select(3, 1))),
+        (Reason::REASON_TIMER, SECOND, Box::new(select(1000, 0))),
+        (Reason::REASON_POLL, MILLISECONDS_3, Box::new(epoll(3))),
         (
-            reason::LOCK,
+            Reason::REASON_LOCK,
             MILLISECONDS_3,
             Box::new(futex(libc::FUTEX_WAIT, after)),
         ),
         (
-            reason::LOCK,
+            Reason::REASON_LOCK,
             MILLISECONDS_3,
             Box::new(futex(libc::FUTEX_WAIT_BITSET, deadline)),
         ),
         (
-            reason::TIMER,
+            Reason::REASON_TIMER,
             MILLISECONDS_3,
             Box::new(clock(libc::CLOCK_REALTIME, 0, after)),
         ),
         (
-            reason::TIMER,
+            Reason::REASON_TIMER,
             MILLISECONDS_3,
             Box::new(clock(libc::CLOCK_MONOTONIC, abstime, deadline)),
         ),
-        (reason::SOCKET_READ, SOME, Box::new(socket)),
+        (Reason::REASON_SOCKET_READ, SOME, Box::new(socket)),
     ]
 }
 
@@ -489,9 +490,9 @@ fn timeouts() -> Result<(), Failed> {
             drop((&write).write(b"x"));
         }));
         let reason = if sleeper == 1 {
-            reason::POLL
+            Reason::REASON_POLL
         } else {
-            reason::SOCKET_READ
+            Reason::REASON_SOCKET_READ
         };
         expected.push((tids.recv()?, reason, NO_LIMIT));
     }
@@ -502,13 +503,15 @@ fn timeouts() -> Result<(), Failed> {
         Ok(())
     })?;
     for (tid, reason, timeout) in expected {
-        let sleeps = |e: &&Sched| e.kind == wire::SCHED_SWITCH && e.from == tid && e.state & 3 != 0;
+        let sleeps =
+            |e: &&Sched| e.kind == SchedKind::SCHED_SWITCH && e.from == tid && e.state & 3 != 0;
         let sleeps = events.iter().filter(sleeps);
-        let found: Vec<(u8, u8)> = sleeps.map(|e| (e.reason, e.timeout)).collect();
+        let found: Vec<(Reason, u8)> = sleeps.map(|e| (e.reason, e.timeout)).collect();
         ensure(found.contains(&(reason, timeout)), || {
             format!("{found:?} has no {:?}", (reason, timeout))
         })?;
-        let pipe = |(reason, timeout): &(u8, u8)| *reason != reason::PIPE_READ || *timeout == 0;
+        let pipe =
+            |(reason, timeout): &(Reason, u8)| *reason != Reason::REASON_PIPE_READ || *timeout == 0;
         ensure(found.iter().all(pipe), || format!("a pipe's: {found:?}"))?;
     }
     Ok(())
@@ -558,8 +561,9 @@ fn asking() -> Result<(), Failed> {
         Ok(())
     })?;
     let tid = tids.recv()?;
-    let polls =
-        |e: &&Sched| e.kind == wire::SCHED_SWITCH && e.from == tid && e.reason == reason::POLL;
+    let polls = |e: &&Sched| {
+        e.kind == SchedKind::SCHED_SWITCH && e.from == tid && e.reason == Reason::REASON_POLL
+    };
     let mut found: Vec<&Sched> = events.iter().filter(polls).collect();
     found.sort_by_key(|e| e.time);
     let found: Vec<u8> = found.iter().map(|e| e.timeout).collect();
@@ -595,9 +599,10 @@ fn loopback() -> Result<(), Failed> {
         receiver.join().map_err(|_| "the receiver")?;
         Ok(())
     })?;
-    let wakings = |e: &&Sched| e.kind == wire::SCHED_WAKING && e.to == receiver_tid;
+    let wakings = |e: &&Sched| e.kind == SchedKind::SCHED_WAKING && e.to == receiver_tid;
     let wakings: Vec<_> = events.iter().filter(wakings).collect();
-    let sent = |e: &&&Sched| e.state == wire::CONTEXT_SEND && e.from == sender_tid;
+    let sent =
+        |e: &&&Sched| u32::from(e.state) == WakingContext::CONTEXT_SEND.0 && e.from == sender_tid;
     let sent = wakings.iter().filter(sent).count();
     ensure(sent >= 20, || format!("{sent} sends of {wakings:?}"))
 }
@@ -622,12 +627,14 @@ fn kernel_threads() -> Result<(), Failed> {
             .and_then(|flags| flags.parse().ok())
             .is_some_and(|flags: u64| flags & PF_KTHREAD != 0)
     };
-    let sleeps = |e: &&Sched| e.kind == wire::SCHED_SWITCH && e.state & 3 != 0;
+    let sleeps = |e: &&Sched| e.kind == SchedKind::SCHED_SWITCH && e.state & 3 != 0;
     let of_kernel = |e: &&Sched| kernel_thread(e.from);
     let reasons = events.iter().filter(sleeps).filter(of_kernel);
-    let reasons: Vec<u8> = reasons.map(|e| e.reason).collect();
+    let reasons: Vec<Reason> = reasons.map(|e| e.reason).collect();
     ensure(
-        reasons.iter().all(|reason| *reason == reason::UNKNOWN),
+        reasons
+            .iter()
+            .all(|reason| *reason == Reason::REASON_UNKNOWN),
         || format!("{reasons:?}"),
     )?;
     ensure(!reasons.is_empty(), || "no kernel thread has run".into())

@@ -32,26 +32,38 @@ enum waking_context {
 	CONTEXT_SEND = 3,
 };
 
-/* The reasons of a sleep that a system call determines. The numbers are the trace format's. */
+/* The reasons of a sleep that a system call determines. The numbers are the trace format's, which a
+ * test of the recorder compares. */
 enum reason {
 	REASON_UNKNOWN = 0,
+	REASON_CHILD = 1,
 	REASON_LOCK = 2,
 	REASON_TIMER = 3,
 	REASON_SIGNAL = 4,
 	REASON_POLL = 5,
 	REASON_PIPE_READ = 6,
+	REASON_PIPE_WRITE = 7,
 	REASON_SOCKET_READ = 8,
+	REASON_SOCKET_WRITE = 9,
 	REASON_TERMINAL = 10,
 	REASON_FILE_READ = 11,
+	REASON_FILE_WRITE = 12,
 	REASON_SYNC = 13,
+	REASON_PATH = 14,
 	REASON_OTHER_DESCRIPTOR = 15,
+	REASON_FILE_LOCK = 16,
 	REASON_IO_URING = 17,
+	REASON_MEMORY = 18,
 	REASON_PAGE_FAULT = 19,
+	REASON_EXEC = 20,
+	REASON_EXIT = 21,
+	REASON_CLONE = 22,
 	REASON_IPC = 23,
 	REASON_OTHER = 24,
 	REASON_MASK = 31,
 	/* The kind of the descriptor in the first argument decides. The reason is that of a read
-	 * from it, or, with REASON_WRITE, that of a write, whose number is one higher. */
+	 * from it, or, with REASON_WRITE, that of a write, whose number is one higher. Other
+	 * calls with REASON_WRITE synchronize the file in the first argument. */
 	REASON_BY_DESCRIPTOR = 32,
 	REASON_WRITE = 64,
 	/* The call can wake the reader of a socket, in a softirq. */

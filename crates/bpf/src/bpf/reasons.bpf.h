@@ -128,7 +128,7 @@ __noinline __u32 sends(void)
 	if (!(entry & REASON_SENDS))
 		return false;
 	return !(entry & REASON_BY_DESCRIPTOR) ||
-	       reason_of(false, task, entry, regs) == REASON_SOCKET_READ + 1;
+	       reason_of(false, task, entry, regs) == REASON_SOCKET_WRITE;
 }
 
 /* Whether a task can wait for a socket. The softirq that a send raises is not the only one
@@ -137,7 +137,7 @@ __noinline __u32 receives(__u64 task)
 {
 	__u32 reason = sleep_reason(false, (struct task_struct *)task);
 
-	return reason == REASON_SOCKET_READ || reason == REASON_SOCKET_READ + 1 ||
+	return reason == REASON_SOCKET_READ || reason == REASON_SOCKET_WRITE ||
 	       reason == REASON_POLL || reason == REASON_IO_URING;
 }
 

@@ -36,7 +36,8 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Brings the wire structs into the BTF of the object, for a test, and the kinds of records, for Rust. */
+/* Brings the wire structs into the BTF of the object, for a test, and the enums
+ * that Rust uses. */
 union wire_types {
 	struct wire_slot slot;
 	struct account account;
@@ -71,6 +72,10 @@ union wire_types {
 	struct block_sums block_sums;
 	struct block_device block_device;
 	struct call_sum call_sum;
+	enum sched_kind sched_kind;
+	enum sched_flag sched_flag;
+	enum waking_context waking_context;
+	enum delay_bit delay_bit;
 	enum slot_shift slot_shift;
 	enum life_kind life_kind;
 	enum reason reason;

@@ -27,29 +27,29 @@ use crate::stacks::{At, Stacked};
 
 /// Converts a scheduling event of the BPF programs to a stored event; `None` for an unknown kind.
 pub fn sched(event: &wire::Sched) -> Option<SchedEvent> {
-    let flag = |flag: u8| event.flags & flag != 0;
+    let flag = |flag: wire::SchedFlag| u32::from(event.flags) & flag.0 != 0;
     let (from, to) = (Tid(event.from), Tid(event.to));
     let kind = match event.kind {
-        wire::SCHED_SWITCH => SchedKind::Switch {
+        wire::SchedKind::SCHED_SWITCH => SchedKind::Switch {
             prev: from,
             next: to,
             prev_state: event.state,
-            preempt: flag(wire::SCHED_PREEMPT),
-            iowait: flag(wire::SCHED_IOWAIT),
-            reason: Reason::of(event.reason),
+            preempt: flag(wire::SchedFlag::SCHED_PREEMPT),
+            iowait: flag(wire::SchedFlag::SCHED_IOWAIT),
+            reason: Reason::of(event.reason.0 as u8),
             timeout: Timeout::of(event.timeout),
         },
-        wire::SCHED_WAKING | wire::SCHED_WAKEUP_NEW => SchedKind::Waking {
+        wire::SchedKind::SCHED_WAKING | wire::SchedKind::SCHED_WAKEUP_NEW => SchedKind::Waking {
             waker: from,
             wakee: to,
-            context: match event.state {
-                wire::CONTEXT_HARDIRQ => Context::HardIrq,
-                wire::CONTEXT_SOFTIRQ => Context::SoftIrq,
-                wire::CONTEXT_SEND => Context::SendSoftIrq,
+            context: match wire::WakingContext(event.state.into()) {
+                wire::WakingContext::CONTEXT_HARDIRQ => Context::HardIrq,
+                wire::WakingContext::CONTEXT_SOFTIRQ => Context::SoftIrq,
+                wire::WakingContext::CONTEXT_SEND => Context::SendSoftIrq,
                 _ => Context::Task,
             },
-            new: event.kind == wire::SCHED_WAKEUP_NEW,
-            vfork: flag(wire::SCHED_VFORK),
+            new: event.kind == wire::SchedKind::SCHED_WAKEUP_NEW,
+            vfork: flag(wire::SchedFlag::SCHED_VFORK),
         },
         _ => return None,
     };
@@ -347,11 +347,12 @@ fn exit(event: wire::Exit, page: u64) -> LifeKind {
 }
 
 fn delays(delays: &wire::Delays) -> Delays {
-    let known = |bit: u64, value: u64| (delays.known & bit != 0).then_some(value);
+    let known =
+        |bit: wire::DelayBit, value: u64| (delays.known & u64::from(bit.0) != 0).then_some(value);
     Delays {
-        run: known(wire::DELAY_RUN, delays.run),
-        block: known(wire::DELAY_BLOCK, delays.block),
-        swap: known(wire::DELAY_SWAP, delays.swap),
+        run: known(wire::DelayBit::DELAY_RUN, delays.run),
+        block: known(wire::DelayBit::DELAY_BLOCK, delays.block),
+        swap: known(wire::DelayBit::DELAY_SWAP, delays.swap),
     }
 }
 
