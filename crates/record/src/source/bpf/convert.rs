@@ -138,7 +138,7 @@ pub fn life(record: &[u8], page: u64) -> Vec<LifeEvent> {
     kinds.map(|kind| at(&head, kind)).into_iter().collect()
 }
 
-/// The sampled stack in a record of the BPF programs; `None` if the record is of another kind.
+/// The sampled stack in a record of this kind.
 pub fn stack(record: &[u8]) -> Option<Stacked> {
     let (sample, user) = sample(record)?;
     let user: Vec<At> = (0u64..)
@@ -171,12 +171,10 @@ pub fn stack(record: &[u8]) -> Option<Stacked> {
     })
 }
 
-/// The sample of a stack in a record of the BPF programs, and its frames in user mode, innermost first; `None` if the
-/// record is of another kind.
+/// The sample of a stack in a record of this kind, and its frames in user mode, innermost first.
 pub fn sample(
     record: &[u8],
 ) -> Option<(wire::Sample, impl Iterator<Item = wire::StackFrame> + '_)> {
-    parse::<wire::Head>(record).filter(|head| head.kind() == wire::Kind::LIFE_SAMPLE)?;
     let (sample, tail) = wire::Sample::read_from_prefix(record).ok()?;
     let used = usize::try_from(sample.user_len).unwrap_or(0);
     let frames = tail.get(..used).unwrap_or(tail);
@@ -200,9 +198,8 @@ fn user_frame(frame: &wire::StackFrame, back: u64) -> Option<At> {
 }
 
 /// The user, the group and the root directory of the task that executes a program, from the BPF programs' record of an
-/// exec; `None` if the record is of another kind.
+/// exec.
 pub fn runner(record: &[u8]) -> Option<Runner> {
-    parse::<wire::Head>(record).filter(|head| head.kind() == wire::Kind::LIFE_EXEC)?;
     let exec = parse::<wire::Exec>(record)?;
     Some(Runner {
         fsuid: exec.fsuid,
@@ -211,28 +208,17 @@ pub fn runner(record: &[u8]) -> Option<Runner> {
     })
 }
 
-/// The clock of a process in another time namespace, from a record of the BPF programs; `None` if the record is of
-/// another kind.
-pub fn clock(record: &[u8]) -> Option<ProgramClock> {
-    parse::<wire::Head>(record).filter(|head| head.kind() == wire::Kind::LIFE_CLOCK)?;
-    let clock = parse::<wire::Clock>(record)?;
-    Some(ProgramClock {
+/// The clock of a process in another time namespace.
+pub fn clock(clock: &wire::Clock) -> ProgramClock {
+    ProgramClock {
         pids: [clock.tgid, clock.ns_tgid],
         offset: i128::from(clock.seconds) * 1_000_000_000 + i128::from(clock.ns),
-    })
+    }
 }
 
-/// The CPU times of tasks that are not followed, summed by name, from a record of the BPF programs; `None` if the
-/// record is of another kind.
-pub fn others(record: &[u8]) -> Option<wire::Others> {
-    parse::<wire::Head>(record).filter(|head| head.kind() == wire::Kind::LIFE_OTHERS)?;
-    parse(record)
-}
-
-/// The task and its working directory, from a record of the BPF programs; `None` if the record is of another kind. The
-/// path is empty if it is not known.
+/// The task and its working directory, from a record of this kind. The path is empty if it is not known.
 pub fn directory(record: &[u8]) -> Option<(Tid, Arc<[u8]>)> {
-    let (head, rest) = directory_head(record)?;
+    let (head, rest) = DirectoryHead::read_from_prefix(record).ok()?;
     let length = usize::try_from(head.length).ok();
     let names = length.and_then(|length| rest.get(..length));
     let Some(names) = names else {
@@ -255,14 +241,9 @@ pub fn directory(record: &[u8]) -> Option<(Tid, Arc<[u8]>)> {
 
 /// The BPF programs' record of a working directory, without the unused part of its area for names.
 pub fn used_part_of_directory(record: &[u8]) -> Option<&[u8]> {
-    let (head, rest) = directory_head(record)?;
+    let (head, rest) = DirectoryHead::read_from_prefix(record).ok()?;
     let used = usize::try_from(head.length).unwrap_or(0).min(rest.len());
     record.get(..record.len() - rest.len() + used)
-}
-
-fn directory_head(record: &[u8]) -> Option<(DirectoryHead, &[u8])> {
-    let (head, rest) = DirectoryHead::read_from_prefix(record).ok()?;
-    (head.head.kind() == wire::Kind::LIFE_DIRECTORY).then_some((head, rest))
 }
 
 /// The beginning of a [`wire::Directory`] before its names. A drained record has only the used part of the names.
@@ -272,6 +253,11 @@ struct DirectoryHead {
     head: wire::Head,
     tid: u32,
     length: i32,
+}
+
+/// The kind of a record of the BPF programs; 0, which no kind has, if the record is too short.
+pub fn kind(record: &[u8]) -> wire::Kind {
+    parse(record).map_or(wire::Kind(0), |head: wire::Head| head.kind())
 }
 
 /// Reads a struct from the beginning of a record of the BPF programs; `None` if the record is too short.

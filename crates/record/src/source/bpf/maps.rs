@@ -30,8 +30,8 @@ pub struct Maps {
 }
 
 impl Maps {
-    /// Reads the mappings of a sampled process and adds them to the list `drain`, if one of the files in the sample
-    /// is unknown, or if the sample has addresses for which the kernel has found no file.
+    /// Reads the mappings of the process in the record of a sample and adds them to the list `drain`, if one of the
+    /// files in the sample is unknown, or if the sample has addresses for which the kernel has found no file.
     pub fn see(&mut self, record: &[u8], drain: &mut Vec<Mapped>) {
         let Some((sample, frames)) = convert::sample(record) else {
             return;

@@ -143,25 +143,29 @@ impl LifeWriter {
     }
 
     fn write(&mut self, record: &[u8], to: &mut dyn Take) -> Result<(), Error> {
-        if let Some(sample) = convert::stack(record) {
-            return to.stack(&sample);
-        }
-        if let Some(others) = convert::others(record) {
-            return match self.joined.take(&others) {
-                Some(event) => to.life(Stream::Recorder, event),
-                None => Ok(()),
-            };
-        }
-        if let Some((tid, directory)) = convert::directory(record) {
-            self.directories.insert(tid, directory);
-            return Ok(());
-        }
-        if let Some(clock) = convert::clock(record) {
-            to.clock_of(clock);
-            return Ok(());
-        }
-        for event in convert::life(record, self.page) {
-            self.event(event, record, to)?;
+        match convert::kind(record) {
+            wire::Kind::LIFE_SAMPLE => {
+                if let Some(sample) = convert::stack(record) {
+                    to.stack(&sample)?;
+                }
+            }
+            wire::Kind::LIFE_OTHERS => {
+                let others = convert::parse(record);
+                if let Some(event) = others.and_then(|others| self.joined.take(&others)) {
+                    to.life(Stream::Recorder, event)?;
+                }
+            }
+            wire::Kind::LIFE_DIRECTORY => self.directories.extend(convert::directory(record)),
+            wire::Kind::LIFE_CLOCK => {
+                if let Some(clock) = convert::parse(record) {
+                    to.clock_of(convert::clock(&clock));
+                }
+            }
+            _ => {
+                for event in convert::life(record, self.page) {
+                    self.event(event, record, to)?;
+                }
+            }
         }
         Ok(())
     }
@@ -245,8 +249,7 @@ fn is_runtime(record: &[u8]) -> bool {
 /// The used part of a record of the BPF programs: the record without the unused end of its area for arguments, names
 /// or frames.
 fn used_part(record: &[u8]) -> &[u8] {
-    let kind = wire::Head::read_from_prefix(record).map_or(wire::Kind(0), |(head, _)| head.kind());
-    let (tail, used) = match kind {
+    let (tail, used) = match convert::kind(record) {
         wire::Kind::LIFE_EXEC => match wire::Exec::read_from_prefix(record) {
             Ok((exec, tail)) => (
                 tail,
@@ -303,7 +306,7 @@ impl RootWatch {
     }
 
     fn see(&mut self, record: &[u8]) {
-        match convert::parse::<wire::Head>(record).map_or(wire::Kind(0), |head| head.kind()) {
+        match convert::kind(record) {
             wire::Kind::LIFE_EXIT => {
                 let exit = convert::parse::<wire::Exit>(record);
                 if let Some(exit) = exit.filter(|exit| exit.tgid == self.tgid) {
@@ -408,10 +411,12 @@ impl Sink {
                 records.push(Record::Life(&directory));
             }
         }
-        let before = records.mapped.len();
-        self.maps.see(record, &mut records.mapped);
-        let new = records.mapped.iter().skip(before);
-        records.bytes += new.map(|mapped| mapped.maps.len()).sum::<usize>();
+        if convert::kind(record) == wire::Kind::LIFE_SAMPLE {
+            let before = records.mapped.len();
+            self.maps.see(record, &mut records.mapped);
+            let new = records.mapped.iter().skip(before);
+            records.bytes += new.map(|mapped| mapped.maps.len()).sum::<usize>();
+        }
         if let Some(record) = self.reported.counted(record) {
             records.push(Record::Life(&record));
         }
@@ -472,8 +477,8 @@ impl Sink {
     /// ended. Only ends are considered whose records were not taken yet by [`Sink::take`].
     pub fn ended_since(&self, time: Ktime) -> impl Iterator<Item = wire::Snapshot> + '_ {
         let ends = self.records.life_records().filter_map(|record| {
-            let head = convert::parse::<wire::Head>(record)?;
-            (head.kind() == wire::Kind::LIFE_END).then(|| convert::parse::<wire::End>(record))?
+            let ends = convert::kind(record) == wire::Kind::LIFE_END;
+            ends.then(|| convert::parse::<wire::End>(record))?
         });
         let lived = ends.filter(move |end| end.head.time >= time.0 && end.task.start_time < time.0);
         lived.map(|end| end.task)

@@ -145,7 +145,6 @@ fn an_exec_has_the_rights_and_the_root_of_its_task() {
     };
     assert_eq!(runner(&exec_in(12, 6, 0)), Some(want(Some(12))));
     assert_eq!(runner(&exec_in(-1, 6, 0)), Some(want(None)));
-    assert_eq!(runner(&record(wire::Kind::LIFE_FORK, &[0; 40], COMM)), None);
 }
 
 #[test]
