@@ -134,14 +134,25 @@ pub enum Bucket {
 }
 
 impl Bucket {
+    /// The state of a task in time of this kind, as an index into [`tr_text::words::STATES`].
+    pub const fn state(self) -> usize {
+        match self {
+            Bucket::OnCpu(_) => 0,
+            Bucket::RunQueue { .. } => 1,
+            Bucket::Wait(Wait::Io | Wait::Vfork | Wait::Blocked) => 2,
+            Bucket::Wait(Wait::Sleep | Wait::Stopped) => 3,
+            Bucket::Wait(Wait::Unknown) | Bucket::Unknown => 4,
+        }
+    }
+
     /// The sum among a task's or a process's times to which time of this kind is added.
     pub fn sum_in(self, times: &mut Times) -> &mut u64 {
-        match self {
-            Bucket::OnCpu(_) => &mut times.on_cpu,
-            Bucket::RunQueue { .. } => &mut times.run_queue,
-            Bucket::Wait(Wait::Sleep | Wait::Stopped) => &mut times.sleep,
-            Bucket::Wait(Wait::Io | Wait::Vfork | Wait::Blocked) => &mut times.blocked,
-            Bucket::Wait(Wait::Unknown) | Bucket::Unknown => &mut times.unknown,
+        match self.state() {
+            0 => &mut times.on_cpu,
+            1 => &mut times.run_queue,
+            2 => &mut times.blocked,
+            3 => &mut times.sleep,
+            _ => &mut times.unknown,
         }
     }
 }

@@ -2,7 +2,7 @@
 //! is a test that only computes, in a runner that also only computes before and after the test. The figures of such a
 //! test are right although its exact place is not known.
 
-use tr_analyze::model::{self, Analysis, ProcessIx};
+use tr_analyze::model::{Analysis, ProcessIx};
 use tr_analyze::timeline::Bucket;
 
 use super::proof::tolerated_figure;
@@ -18,7 +18,7 @@ const STRETCHES: usize = 1_000;
 pub const COST: usize = STRETCHES;
 
 /// The number of thread states (such as on CPU or in a run queue) whose times are compared. A decision: these are all
-/// states for which [`model::Times`] has sums.
+/// states that [`Bucket::state`] tells apart.
 const STATES: usize = 5;
 
 /// The bounds of the time in which a test can have run. All times are in nanoseconds.
@@ -211,14 +211,5 @@ impl Sums {
 /// The increase of the sum for each thread state while a thread is in the given state for one nanosecond: 1 for that
 /// state, and 0 for the others.
 fn slope(doing: Bucket) -> [i128; STATES] {
-    let mut times = model::Times::default();
-    *doing.sum_in(&mut times) = 1;
-    let sums = [
-        times.on_cpu,
-        times.run_queue,
-        times.sleep,
-        times.blocked,
-        times.unknown,
-    ];
-    sums.map(i128::from)
+    std::array::from_fn(|state| i128::from(state == doing.state()))
 }

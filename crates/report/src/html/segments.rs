@@ -140,9 +140,9 @@ static KINDS: LazyLock<Vec<PieceKind>> = LazyLock::new(|| {
 });
 
 /// The index of the state "blocked" in [`tr_text::words::STATES`].
-const BLOCKED: usize = 2;
+const BLOCKED: usize = Bucket::Wait(Wait::Blocked).state();
 /// The index of the state "asleep" in [`tr_text::words::STATES`].
-const ASLEEP: usize = 3;
+const ASLEEP: usize = Bucket::Wait(Wait::Sleep).state();
 
 impl PieceKind {
     fn row(&self) -> KindRow {
@@ -189,7 +189,7 @@ pub(super) fn kind(analysis: &Analysis, thread: ThreadIx, stretch: &Stretch) -> 
                 Reason::PageFault => Storage::PageFault,
                 _ => Storage::Other,
             });
-            PieceKind::Off(reason, share(doing), part)
+            PieceKind::Off(reason, doing.state(), part)
         }
     };
     let at = KINDS.iter().position(|known| *known == kind);
@@ -197,23 +197,10 @@ pub(super) fn kind(analysis: &Analysis, thread: ThreadIx, stretch: &Stretch) -> 
         .unwrap_or(UNKNOWN_WAIT)
 }
 
-/// The index of a stretch's state in the list of the five times of a merged piece: 0 on a CPU, 1 run queue, 2 blocked,
-/// 3 asleep, 4 unknown.
-fn share(doing: Bucket) -> usize {
-    match doing {
-        Bucket::OnCpu(_) => 0,
-        Bucket::RunQueue { .. } => 1,
-        Bucket::Wait(Wait::Io | Wait::Vfork | Wait::Blocked) => 2,
-        Bucket::Wait(Wait::Sleep | Wait::Stopped) => 3,
-        Bucket::Wait(Wait::Unknown) | Bucket::Unknown => 4,
-    }
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Piece {
     One(Stretch),
-    /// Several merged stretches of a thread's timeline: the time in ns on a CPU, in the run queue, blocked, asleep and
-    /// unknown.
+    /// Several merged stretches of a thread's timeline: the time in ns in each state ([`Bucket::state`]).
     Mixed([u64; 5]),
 }
 
@@ -225,12 +212,11 @@ impl Piece {
         }
     }
 
-    /// The time in ns that the thread spends in each state during this piece of its timeline: on a CPU, in the run
-    /// queue, blocked, asleep, unknown.
+    /// The time in ns that the thread spends in each state ([`Bucket::state`]) during this piece of its timeline.
     fn times(&self) -> [u64; 5] {
         match self {
             Piece::One(stretch) => {
-                let at = share(stretch.doing);
+                let at = stretch.doing.state();
                 std::array::from_fn(|index| if index == at { stretch.length() } else { 0 })
             }
             Piece::Mixed(times) => *times,

@@ -115,7 +115,7 @@ fn the_kind_of_a_stretch_has_its_state() {
             // A wait whose kind is not known may be blocked or asleep, so its state is not compared.
             let known = stretch.doing != Bucket::Unknown && kind != UNKNOWN_WAIT;
             assert!(
-                !known || state == share(stretch.doing),
+                !known || state == stretch.doing.state(),
                 "{name}: {stretch:?}"
             );
             if let Some(awaited) = analysis.awaited(thread, &stretch) {
