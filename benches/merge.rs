@@ -11,7 +11,7 @@ use std::time::Instant;
 use tr_analyze::order::batches::{self, Batches};
 use tr_analyze::order::blocks::{Block, Blocks, Content, Read, Spare};
 use tr_analyze::order::Merge;
-use tr_format::event::{CpuId, Ktime, Reason, SchedEvent, SchedKind, Stream, Tid, Timeout};
+use tr_format::event::{CpuId, Ktime, Reason, SchedEvent, SchedKind, Stream, Switch, Tid, Timeout};
 use tr_format::sched::SchedBlock;
 
 /// The number of runs of each measurement; their median is printed.
@@ -75,7 +75,7 @@ fn streams(streams: u16, events: usize, block: usize, late: u64) -> Memory {
                 } else {
                     0
                 };
-                let kind = SchedKind::Switch {
+                let kind = SchedKind::Switch(Switch {
                     prev: Tid(dice.next(1000) as u32),
                     next: Tid(dice.next(1000) as u32),
                     prev_state: 1,
@@ -83,7 +83,7 @@ fn streams(streams: u16, events: usize, block: usize, late: u64) -> Memory {
                     iowait: false,
                     reason: Reason::Unknown,
                     timeout: Timeout::UNKNOWN,
-                };
+                });
                 one.push(SchedEvent {
                     time: Ktime(now - late),
                     kind,

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tr_format::event::{
     Argv, CgroupId, Clock, Comm, CpuId, Exec, Fork, Ktime, LifeEvent, LifeKind, Mark, Point,
-    SchedEvent, SchedKind,
+    SchedEvent, SchedKind, Switch,
 };
 use tr_format::event::{Reason, Stream, Tgid, Tid, Timeout};
 use tr_format::frame::{self, kind, Header};
@@ -120,7 +120,7 @@ fn ten(back: u64) -> Vec<u8> {
     };
     let mut writer = Writer::new(Vec::new(), &Masked::trusted(meta.clone())).unwrap();
     for at in 1..=10 {
-        let kind = SchedKind::Switch {
+        let kind = SchedKind::Switch(Switch {
             prev: Tid(10),
             next: Tid(11),
             prev_state: 0,
@@ -128,7 +128,7 @@ fn ten(back: u64) -> Vec<u8> {
             iowait: false,
             reason: Reason::Unknown,
             timeout: Timeout::UNKNOWN,
-        };
+        });
         let back = if at == 10 { back } else { 0 };
         let time = Ktime(1_000_000 + at * 1_000 - back);
         writer.sched(CpuId(0), SchedEvent { time, kind }).unwrap();
@@ -214,7 +214,7 @@ fn lasting(switches: u64, forks: u32, more: u64) -> Vec<u8> {
         .unwrap();
     for at in 0..switches {
         let (prev, next) = if at % 2 == 0 { (10, 11) } else { (11, 10) };
-        let kind = SchedKind::Switch {
+        let kind = SchedKind::Switch(Switch {
             prev: Tid(prev),
             next: Tid(next),
             prev_state: 0,
@@ -222,7 +222,7 @@ fn lasting(switches: u64, forks: u32, more: u64) -> Vec<u8> {
             iowait: false,
             reason: Reason::Unknown,
             timeout: Timeout::UNKNOWN,
-        };
+        });
         let time = Ktime(start.0 + 1_000 * (at + 1));
         writer.sched(CpuId(0), SchedEvent { time, kind }).unwrap();
     }
@@ -412,7 +412,7 @@ fn chain(length: u32) -> Vec<u8> {
                 .life(Stream::Lifecycle, Masked::trusted(event))
                 .unwrap();
         }
-        let kind = SchedKind::Switch {
+        let kind = SchedKind::Switch(Switch {
             prev: Tid(prev),
             next: Tid(own),
             prev_state: 1,
@@ -420,7 +420,7 @@ fn chain(length: u32) -> Vec<u8> {
             iowait: false,
             reason: Reason::Unknown,
             timeout: Timeout::UNKNOWN,
-        };
+        });
         let time = Ktime(at.0 + 1_000);
         writer.sched(CpuId(0), SchedEvent { time, kind }).unwrap();
         prev = own;

@@ -225,7 +225,7 @@ pub fn sched_event(input: &mut Input, time: &mut u64, running: &mut u32) -> Sche
             *running = to.0;
             let (prev_state, preempt) = (input.number() as u16, what & 2 != 0);
             let sleeps = prev_state != 0 && !preempt;
-            SchedKind::Switch {
+            SchedKind::Switch(Switch {
                 prev: from,
                 next: to,
                 prev_state,
@@ -233,9 +233,9 @@ pub fn sched_event(input: &mut Input, time: &mut u64, running: &mut u32) -> Sche
                 iowait: what & 4 != 0,
                 reason: Reason::of(if sleeps { what >> 3 & 7 } else { 0 }),
                 timeout: Timeout::of(if sleeps { what >> 3 } else { 0 }),
-            }
+            })
         }
-        _ => SchedKind::Waking {
+        _ => SchedKind::Waking(Waking {
             waker: from,
             wakee: to,
             context: match what & 0xc {
@@ -246,7 +246,7 @@ pub fn sched_event(input: &mut Input, time: &mut u64, running: &mut u32) -> Sche
             },
             new: what & 0x10 != 0,
             vfork: what & 0x20 != 0,
-        },
+        }),
     };
     SchedEvent {
         time: Ktime(*time),

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use serde_json::{json, Map, Value};
 use tr_analyze::order::{self, Event};
-use tr_format::event::{Ktime, LifeEvent, SchedEvent, SchedKind};
+use tr_format::event::{Ktime, LifeEvent, SchedEvent, SchedKind, Waking};
 use tr_format::reader::Trace;
 
 use crate::budget::{Budget, Watch};
@@ -171,9 +171,9 @@ fn parts(event: &Event) -> (Option<u16>, &'static str, Map<String, Value>) {
     match event {
         Event::Sched(cpu, SchedEvent { kind, .. }) => {
             let name = match kind {
-                SchedKind::Switch { .. } => "switch",
-                SchedKind::Waking { new: false, .. } => "waking",
-                SchedKind::Waking { new: true, .. } => "wakeup_new",
+                SchedKind::Switch(_) => "switch",
+                SchedKind::Waking(Waking { new: false, .. }) => "waking",
+                SchedKind::Waking(Waking { new: true, .. }) => "wakeup_new",
             };
             (Some(cpu.0), name, fields(serde_json::to_value(kind)))
         }

@@ -88,11 +88,11 @@ impl Recording {
         while let Some(event) = merge.next_event() {
             match event {
                 Event::Sched(cpu, event) => {
-                    if let SchedKind::Switch { prev, next, .. } = event.kind {
+                    if let SchedKind::Switch(switch) = event.kind {
                         cpus.entry(cpu).or_default().push(Switch {
                             time: event.time.0,
-                            prev: prev.0,
-                            next: next.0,
+                            prev: switch.prev.0,
+                            next: switch.next.0,
                         });
                     }
                 }

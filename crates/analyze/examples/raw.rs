@@ -24,16 +24,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             continue;
         };
         let (from, to, state, kind) = match event.kind {
-            SchedKind::Switch {
-                prev,
-                next,
-                prev_state,
-                preempt,
-                ..
-            } => (prev, next, prev_state, u32::from(preempt)),
-            SchedKind::Waking {
-                waker, wakee, new, ..
-            } => (waker, wakee, 0, 2 | u32::from(new)),
+            SchedKind::Switch(it) => (it.prev, it.next, it.prev_state, u32::from(it.preempt)),
+            SchedKind::Waking(it) => (it.waker, it.wakee, 0, 2 | u32::from(it.new)),
         };
         out.write_all(&event.time.0.to_le_bytes())?;
         out.write_all(&from.0.to_le_bytes())?;

@@ -63,8 +63,8 @@ fn rank(event: &Event) -> u8 {
             _ => 3,
         },
         Event::Sched(_, event) => match event.kind {
-            SchedKind::Waking { .. } => 4,
-            SchedKind::Switch { .. } => SWITCH,
+            SchedKind::Waking(_) => 4,
+            SchedKind::Switch(_) => SWITCH,
         },
     }
 }

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use tr_analyze::model::Analysis;
 use tr_analyze::{analyze, Options};
-use tr_format::event::{CpuId, LifeKind, SchedKind, Tid};
+use tr_format::event::{CpuId, LifeKind, SchedKind, Switch, Tid};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_sim::blocks::{Cut, Order};
@@ -135,7 +135,7 @@ fn reuses(recording: &Recording) -> u64 {
     let mut moments: Vec<(u64, Moment)> = Vec::new();
     for (cpu, ring) in (0..).map(CpuId).zip(&recording.cpus) {
         for written in ring {
-            if let SchedKind::Switch { next, .. } = written.event.kind {
+            if let SchedKind::Switch(Switch { next, .. }) = written.event.kind {
                 moments.push((written.at, Moment::Enter(next, cpu)));
             }
         }

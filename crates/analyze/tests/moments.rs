@@ -18,7 +18,8 @@ use tr_analyze::programs::Groups;
 use tr_analyze::timeline::{Actor, Bucket, Wait};
 use tr_analyze::{analyze, Options};
 use tr_format::event::{
-    Comm, CpuId, LifeKind, Others, Outsider, Reason, Reclaim, SchedKind, Share, Tgid, Tid, Timeout,
+    Comm, CpuId, LifeKind, Others, Outsider, Reason, Reclaim, SchedKind, Share, Switch, Tgid, Tid,
+    Timeout,
 };
 use tr_format::meta::Scope;
 use tr_programs::program_name::ProgramName;
@@ -1014,7 +1015,7 @@ fn reclaim_is_no_wait_for_a_disk() {
         let mut hand = Hand::new(Scope::Command, 1_000);
         hand.meta.root = Some(Tgid(10));
         hand.snapshot(0, 10, 10, 1, None);
-        let fault = SchedKind::Switch {
+        let fault = SchedKind::Switch(Switch {
             prev: Tid(10),
             next: Tid(0),
             prev_state: BLOCKED,
@@ -1022,7 +1023,7 @@ fn reclaim_is_no_wait_for_a_disk() {
             iowait: true,
             reason: Reason::PageFault,
             timeout: Timeout::UNKNOWN,
-        };
+        });
         hand.waking(0, 5, 0, 10)
             .switch(0, 10, 0, RUNNING, 10)
             .sched(0, 100, fault)

@@ -17,7 +17,7 @@ use tr_analyze::network::waited;
 use tr_analyze::timeline::Actor;
 use tr_analyze::{analyze, Options};
 use tr_format::dns::DnsQuery;
-use tr_format::event::{Context, LifeKind, Reason, SchedKind, Tgid, Tid, Timeout};
+use tr_format::event::{Context, LifeKind, Reason, SchedKind, Switch, Tgid, Tid, Timeout, Waking};
 use tr_format::meta::Scope;
 use tr_format::network::{Address, Closed, Connect, ConnectionId, Ending, Endpoint};
 use tr_format::reader::Trace;
@@ -130,7 +130,7 @@ const MS: i64 = 1_000_000;
 /// Adds a poll(2) call of task 10 that lasts for `span`, in milliseconds. The task `waker` ends the call; if `waker` is
 /// 0, the call's time-out does.
 fn poll(hand: &mut Hand, span: Range<i64>, waker: u32) {
-    let sleep = SchedKind::Switch {
+    let sleep = SchedKind::Switch(Switch {
         prev: Tid(10),
         next: Tid(0),
         prev_state: SLEEPS,
@@ -138,7 +138,7 @@ fn poll(hand: &mut Hand, span: Range<i64>, waker: u32) {
         iowait: false,
         reason: Reason::Poll,
         timeout: Timeout::UNKNOWN,
-    };
+    });
     hand.sched(0, span.start * MS, sleep)
         .waking(0, span.end * MS, waker, 10)
         .switch(0, span.end * MS + 1, 0, RUNNING, 10);
@@ -237,7 +237,7 @@ fn ended(sleep: (Reason, Timeout), end: i64, by: (u32, Context)) -> (WaitEnd, Ti
     hand.meta.root = Some(Tgid(10));
     hand.snapshot(-10, 10, 10, 1, None);
     hand.lives(0, MS, LifeKind::Connect(connect));
-    let sleep = SchedKind::Switch {
+    let sleep = SchedKind::Switch(Switch {
         prev: Tid(10),
         next: Tid(0),
         prev_state: SLEEPS,
@@ -245,14 +245,14 @@ fn ended(sleep: (Reason, Timeout), end: i64, by: (u32, Context)) -> (WaitEnd, Ti
         iowait: false,
         reason,
         timeout,
-    };
-    let waking = SchedKind::Waking {
+    });
+    let waking = SchedKind::Waking(Waking {
         waker: Tid(waker),
         wakee: Tid(10),
         context,
         new: false,
         vfork: false,
-    };
+    });
     hand.sched(0, 10 * MS, sleep)
         .sched(0, end * MS, waking)
         .switch(0, end * MS + 1, 0, RUNNING, 10);
@@ -450,7 +450,7 @@ fn a_client_that_closes_ends_the_wait_of_its_server() {
             ending: Ending::Closed,
             ..Closed::default()
         };
-        let reads = SchedKind::Switch {
+        let reads = SchedKind::Switch(Switch {
             prev: Tid(10),
             next: Tid(20),
             prev_state: SLEEPS,
@@ -458,14 +458,14 @@ fn a_client_that_closes_ends_the_wait_of_its_server() {
             iowait: false,
             reason: Reason::SocketRead,
             timeout: Timeout::NONE,
-        };
-        let waking = SchedKind::Waking {
+        });
+        let waking = SchedKind::Waking(Waking {
             waker: Tid(20),
             wakee: Tid(10),
             context: Context::SoftIrq,
             new: false,
             vfork: false,
-        };
+        });
         hand.lives(0, 2 * MS, LifeKind::Connect(connect));
         hand.sched(0, 10 * MS, reads);
         hand.lives(0, 300 * MS, LifeKind::Closed(closed));

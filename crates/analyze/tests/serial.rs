@@ -17,7 +17,7 @@ use tr_analyze::programs::{Group, Groups};
 use tr_analyze::timeline::{Actor, Bucket, Wait};
 use tr_analyze::what_if::{limits, Limits};
 use tr_analyze::{analyze, Options};
-use tr_format::event::{Context, Ktime, LifeKind, Reason, SchedKind, Tid};
+use tr_format::event::{Context, Ktime, LifeKind, Reason, SchedKind, Tid, Waking};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_programs::program_name::ProgramName;
@@ -257,12 +257,12 @@ fn check_links(
     for event in timeline::in_order(recording) {
         match event {
             Event::Sched(_, event) => {
-                if let SchedKind::Waking {
+                if let SchedKind::Waking(Waking {
                     waker,
                     wakee,
                     context: Context::Task | Context::SendSoftIrq,
                     ..
-                } = event.kind
+                }) = event.kind
                 {
                     wakings.insert((event.time, waker, wakee));
                 }

@@ -7,7 +7,7 @@ mod hand;
 use hand::{Hand, DEAD, RUNNING, SLEEPS};
 use tr_analyze::critical_path::{critical_path, Then, TimeKind};
 use tr_analyze::{analyze, Options};
-use tr_format::event::{Reason, SchedKind, Tid, Timeout};
+use tr_format::event::{Reason, SchedKind, Switch, Tid, Timeout};
 use tr_format::meta::Scope;
 
 const MS: i64 = 1_000_000;
@@ -38,7 +38,7 @@ impl Tasks {
     }
 
     fn sleeps(mut self, time: i64, tid: u32, reason: Reason) -> Tasks {
-        let kind = SchedKind::Switch {
+        let kind = SchedKind::Switch(Switch {
             prev: Tid(tid),
             next: Tid(0),
             prev_state: SLEEPS,
@@ -46,7 +46,7 @@ impl Tasks {
             iowait: false,
             reason,
             timeout: Timeout::UNKNOWN,
-        };
+        });
         self.0.sched(cpu(tid), time, kind);
         self
     }

@@ -47,55 +47,60 @@ pub struct SchedEvent {
     pub kind: SchedKind,
 }
 
-/// The two kinds of scheduling events, each with its fields: a switch and a waking.
+/// The two kinds of scheduling events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum SchedKind {
-    /// The kernel's event `sched_switch`: the CPU switches from the task `prev` to the task `next`.
-    Switch {
-        /// The task that the CPU is taken from in the switch.
-        prev: Tid,
-        /// The task that gets the CPU in the switch.
-        next: Tid,
-        /// The raw state bits of `prev`; see [`crate::meta::StateName`]. They do not show whether `prev` was
-        /// preempted.
-        prev_state: u16,
-        /// Whether `prev` was preempted. If so, `prev` is runnable, whatever its state bits are.
-        preempt: bool,
-        /// Whether the kernel's flag `in_iowait` of `prev` is set. If so and if `prev` is in an uninterruptible sleep,
-        /// this sleep is a wait for block I/O.
-        iowait: bool,
-        /// The system call in which `prev` went to sleep; [`Reason::Unknown`] if `prev` is
-        /// runnable.
-        #[serde(serialize_with = "show::shown")]
-        reason: Reason,
-        /// The time-out of the system call in which `prev` went to sleep, as far as it is recorded. The time-out bounds
-        /// the sleep.
-        #[serde(flatten)]
-        timeout: Timeout,
-    },
-    /// `sched_waking` (`new` unset) and `sched_wakeup_new` (`new` set): `waker`,
-    /// running on this CPU, makes `wakee` runnable.
-    ///
-    /// The wakee's CPU is not stored: at `sched_waking` the kernel has not chosen it yet. The next switch-in of the
-    /// wakee shows the CPU.
-    Waking {
-        /// The task that was running on this CPU at the wake-up. If an interrupt is the context of the waking
-        /// ([`Context::is_interrupt`]), this task was only interrupted and is not the cause of the waking.
-        waker: Tid,
-        /// The task that the waker makes runnable.
-        wakee: Tid,
-        /// The context of the waking: the task itself, a hardware interrupt or a softirq.
-        #[serde(serialize_with = "show::shown")]
-        context: Context,
-        /// Whether this is the first wake-up of a new task (`sched_wakeup_new`). `tr dump` shows such a wake-up as
-        /// another kind of event.
-        #[serde(skip)]
-        new: bool,
-        /// Whether the new task's parent waits for the exec or exit of this child (vfork). It is set only if `new` is
-        /// set.
-        vfork: bool,
-    },
+    /// A switch of the CPU to another task.
+    Switch(Switch),
+    /// A waking of a task by the task that runs on the CPU, or by an interrupt.
+    Waking(Waking),
+}
+
+/// The kernel's event `sched_switch`: the CPU switches from the task `prev` to the task `next`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Switch {
+    /// The task that the CPU is taken from in the switch.
+    pub prev: Tid,
+    /// The task that gets the CPU in the switch.
+    pub next: Tid,
+    /// The raw state bits of `prev`; see [`crate::meta::StateName`]. They do not show whether `prev` was preempted.
+    pub prev_state: u16,
+    /// Whether `prev` was preempted. If so, `prev` is runnable, whatever its state bits are.
+    pub preempt: bool,
+    /// Whether the kernel's flag `in_iowait` of `prev` is set. If so and if `prev` is in an uninterruptible sleep, this
+    /// sleep is a wait for block I/O.
+    pub iowait: bool,
+    /// The system call in which `prev` went to sleep; [`Reason::Unknown`] if `prev` is runnable.
+    #[serde(serialize_with = "show::shown")]
+    pub reason: Reason,
+    /// The time-out of the system call in which `prev` went to sleep, as far as it is recorded. The time-out bounds the
+    /// sleep.
+    #[serde(flatten)]
+    pub timeout: Timeout,
+}
+
+/// `sched_waking` (`new` unset) and `sched_wakeup_new` (`new` set): `waker`, running on this CPU, makes `wakee`
+/// runnable.
+///
+/// The wakee's CPU is not stored: at `sched_waking` the kernel has not chosen it yet. The next switch-in of the wakee
+/// shows the CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Waking {
+    /// The task that was running on this CPU at the wake-up. If an interrupt is the context of the waking
+    /// ([`Context::is_interrupt`]), this task was only interrupted and is not the cause of the waking.
+    pub waker: Tid,
+    /// The task that the waker makes runnable.
+    pub wakee: Tid,
+    /// The context of the waking: the task itself, a hardware interrupt or a softirq.
+    #[serde(serialize_with = "show::shown")]
+    pub context: Context,
+    /// Whether this is the first wake-up of a new task (`sched_wakeup_new`). `tr dump` shows such a wake-up as another
+    /// kind of event.
+    #[serde(skip)]
+    pub new: bool,
+    /// Whether the new task's parent waits for the exec or exit of this child (vfork). It is set only if `new` is set.
+    pub vfork: bool,
 }
 
 /// One event of a task's life or of the recording itself, such as a fork or a loss. Such events are rarer

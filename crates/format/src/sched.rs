@@ -1,6 +1,8 @@
 //! The scheduling events of one CPU, stored in columns.
 
-use crate::event::{Context, CpuId, Ktime, Reason, SchedEvent, SchedKind, Tid, Timeout};
+use crate::event::{
+    Context, CpuId, Ktime, Reason, SchedEvent, SchedKind, Switch, Tid, Timeout, Waking,
+};
 
 /// The bits that describe a scheduling event in [`SchedBlock::flags`].
 pub mod flag {
@@ -186,46 +188,34 @@ impl From<SchedKind> for Packed {
     fn from(kind: SchedKind) -> Packed {
         let bit = |set: bool, bit: u8| if set { bit } else { 0 };
         match kind {
-            SchedKind::Switch {
-                prev,
-                next,
-                prev_state,
-                preempt,
-                iowait,
-                reason,
-                timeout,
-            } => {
+            SchedKind::Switch(switch) => {
+                let (preempt, iowait) = (switch.preempt, switch.iowait);
                 let flags = bit(preempt, flag::PREEMPT) | bit(iowait, flag::IOWAIT);
-                let (reason, timeout) = if sleeps(flags, prev_state) {
-                    (reason as u8, timeout.number())
+                let (reason, timeout) = if sleeps(flags, switch.prev_state) {
+                    (switch.reason as u8, switch.timeout.number())
                 } else {
                     (0, 0)
                 };
                 Packed {
-                    from: prev.0,
-                    to: next.0,
-                    state: prev_state,
+                    from: switch.prev.0,
+                    to: switch.next.0,
+                    state: switch.prev_state,
                     flags,
                     reason,
                     timeout,
                 }
             }
-            SchedKind::Waking {
-                waker,
-                wakee,
-                context,
-                new,
-                vfork,
-            } => {
-                let context = match context {
+            SchedKind::Waking(waking) => {
+                let (new, vfork) = (waking.new, waking.vfork);
+                let context = match waking.context {
                     Context::Task => 0,
                     Context::HardIrq => flag::IRQ,
                     Context::SoftIrq => flag::IRQ | flag::SOFTIRQ,
                     Context::SendSoftIrq => flag::SOFTIRQ,
                 };
                 Packed {
-                    from: waker.0,
-                    to: wakee.0,
+                    from: waking.waker.0,
+                    to: waking.wakee.0,
                     state: 0,
                     flags: flag::WAKING | context | bit(new, flag::NEW) | bit(vfork, flag::VFORK),
                     reason: 0,
@@ -269,7 +259,7 @@ impl Packed {
     pub fn event(self, time: u64) -> SchedEvent {
         let has = |bit: u8| self.flags & bit != 0;
         let kind = if has(flag::WAKING) {
-            SchedKind::Waking {
+            SchedKind::Waking(Waking {
                 waker: Tid(self.from),
                 wakee: Tid(self.to),
                 context: match (has(flag::IRQ), has(flag::SOFTIRQ)) {
@@ -280,9 +270,9 @@ impl Packed {
                 },
                 new: has(flag::NEW),
                 vfork: has(flag::VFORK),
-            }
+            })
         } else {
-            SchedKind::Switch {
+            SchedKind::Switch(Switch {
                 prev: Tid(self.from),
                 next: Tid(self.to),
                 prev_state: self.state,
@@ -290,7 +280,7 @@ impl Packed {
                 iowait: has(flag::IOWAIT),
                 reason: Reason::of(self.reason),
                 timeout: Timeout::of(self.timeout),
-            }
+            })
         };
         SchedEvent {
             time: Ktime(time),

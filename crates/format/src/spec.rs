@@ -1,7 +1,9 @@
 //! Tests that FORMAT.md agrees with the code: its numbers, its lists, its worked example.
 
 use crate::counters::Counter;
-use crate::event::{Context, CpuId, Ktime, Reason, SchedEvent, SchedKind, Tid, Timeout, KINDS};
+use crate::event::{
+    Context, CpuId, Ktime, Reason, SchedEvent, SchedKind, Switch, Tid, Timeout, Waking, KINDS,
+};
 use crate::mask::Masked;
 use crate::meta::Metadata;
 use crate::reader::{End, Trace};
@@ -27,7 +29,7 @@ fn words(name: &str) -> Vec<&'static str> {
 }
 
 fn events() -> [SchedEvent; 2] {
-    let switch = SchedKind::Switch {
+    let switch = SchedKind::Switch(Switch {
         prev: Tid(0),
         next: Tid(7),
         prev_state: 0,
@@ -35,14 +37,14 @@ fn events() -> [SchedEvent; 2] {
         iowait: false,
         reason: Reason::Unknown,
         timeout: Timeout::UNKNOWN,
-    };
-    let waking = SchedKind::Waking {
+    });
+    let waking = SchedKind::Waking(Waking {
         waker: Tid(7),
         wakee: Tid(8),
         context: Context::Task,
         new: false,
         vfork: false,
-    };
+    });
     [(1000, switch), (1250, waking)].map(|(time, kind)| SchedEvent {
         time: Ktime(time),
         kind,

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{Clock, Ktime, LifeEvent, LifeKind, SchedEvent, SchedKind, Stream, KINDS};
+use crate::event::{
+    Clock, Ktime, LifeEvent, LifeKind, SchedEvent, SchedKind, Stream, Waking, KINDS,
+};
 use crate::frame::FrameInfo;
 
 /// The numbers of a trace's events, by kind.
@@ -67,9 +69,9 @@ impl Events {
     /// Counts one scheduling event, by its kind.
     pub fn sched(&mut self, event: &SchedEvent) {
         match event.kind {
-            SchedKind::Switch { .. } => self.switches += 1,
-            SchedKind::Waking { new: false, .. } => self.wakings += 1,
-            SchedKind::Waking { new: true, .. } => self.new_tasks += 1,
+            SchedKind::Switch(_) => self.switches += 1,
+            SchedKind::Waking(Waking { new: false, .. }) => self.wakings += 1,
+            SchedKind::Waking(Waking { new: true, .. }) => self.new_tasks += 1,
         }
     }
 

@@ -66,7 +66,7 @@ fn a_recording_comes_back() {
     assert_eq!(found, summary());
     let there = items.iter().flatten().count() as u64;
     let switch = |item: &&Item| {
-        let is = |e: &SchedEvent| matches!(e.kind, SchedKind::Switch { .. });
+        let is = |e: &SchedEvent| matches!(e.kind, SchedKind::Switch(_));
         matches!(&item.1, Event::Sched(e) if is(e))
     };
     let switches = items.iter().flatten().filter(switch).count() as u64;
@@ -106,7 +106,7 @@ fn extreme_values_come_back() {
             let time = Ktime(*time);
             let event = SchedEvent {
                 time,
-                kind: SchedKind::Switch {
+                kind: SchedKind::Switch(Switch {
                     prev: Tid(u32::MAX),
                     next: Tid(u32::MAX - 1),
                     prev_state: u16::MAX,
@@ -114,7 +114,7 @@ fn extreme_values_come_back() {
                     iowait: true,
                     reason: Reason::Unknown,
                     timeout: Timeout::UNKNOWN,
-                },
+                }),
             };
             let lost = Lost {
                 stream: Stream::Cpu(CpuId(u16::MAX)),

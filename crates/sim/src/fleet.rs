@@ -2,7 +2,7 @@
 //! their recordings are compared.
 
 use tr_format::counters::{Counter, Counters};
-use tr_format::event::{Context, LifeEvent, LifeKind, Reason, SchedKind};
+use tr_format::event::{Context, LifeEvent, LifeKind, Reason, SchedKind, Switch, Waking};
 use tr_format::Error;
 
 use crate::blocks::{Cut, Order};
@@ -336,10 +336,10 @@ impl FleetRun {
 fn by_network(recording: &mut Recording) {
     for written in recording.cpus.iter_mut().flatten() {
         match &mut written.event.kind {
-            SchedKind::Switch { reason, .. } if *reason == Reason::Timer => {
+            SchedKind::Switch(Switch { reason, .. }) if *reason == Reason::Timer => {
                 *reason = Reason::SocketRead;
             }
-            SchedKind::Waking { context, .. } if *context == Context::HardIrq => {
+            SchedKind::Waking(Waking { context, .. }) if *context == Context::HardIrq => {
                 *context = Context::SoftIrq;
             }
             _ => {}

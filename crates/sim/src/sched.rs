@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use tr_format::event::{Context, Reason, SchedKind, Timeout};
+use tr_format::event::{Context, Reason, SchedKind, Switch, Timeout, Waking};
 
 use crate::agenda::NEVER;
 use crate::cpu::Timer;
@@ -119,7 +119,7 @@ impl Machine {
                 Out::Sleep => timeout(&self.tasks[prev]),
                 _ => Timeout::UNKNOWN,
             };
-            let kind = SchedKind::Switch {
+            let kind = SchedKind::Switch(Switch {
                 prev: self.tid(prev),
                 next: self.tid(next),
                 prev_state,
@@ -127,7 +127,7 @@ impl Machine {
                 iowait,
                 reason,
                 timeout,
-            };
+            });
             self.emit(turn, kind);
         }
         let cpu = &mut self.cpus[turn.cpu];
@@ -320,13 +320,13 @@ impl Machine {
                 _ if irq => Context::HardIrq,
                 _ => Context::Task,
             };
-            let kind = SchedKind::Waking {
+            let kind = SchedKind::Waking(Waking {
                 waker: self.tid(waker),
                 wakee: self.tid(wakee),
                 context,
                 new,
                 vfork: new && self.tasks[wakee].vfork_parent.is_some(),
-            };
+            });
             self.emit(turn, kind);
         }
     }

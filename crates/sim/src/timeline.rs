@@ -14,7 +14,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use tr_format::event::{LifeKind, SchedKind, Stream, Tid};
+use tr_format::event::{LifeKind, SchedKind, Stream, Switch, Tid, Waking};
 
 use crate::recording::Recording;
 use crate::sink::Event;
@@ -73,7 +73,7 @@ pub fn draw(recording: &Recording, from: usize, to: usize) -> String {
     let mut words = String::new();
     for (i, event) in in_order(recording).iter().enumerate() {
         if let Event::Sched(cpu, sched) = event {
-            if let SchedKind::Switch { prev, next, .. } = sched.kind {
+            if let SchedKind::Switch(Switch { prev, next, .. }) = sched.kind {
                 if i < from {
                     letters.of(prev);
                 }
@@ -121,16 +121,16 @@ fn mark(event: &Event, letters: &mut Letters) -> (Option<usize>, String) {
     match event {
         Event::Sched(cpu, sched) => {
             let mark = match sched.kind {
-                SchedKind::Switch {
+                SchedKind::Switch(Switch {
                     next: Tid::IDLE, ..
-                } => "__".to_owned(),
-                SchedKind::Switch { next, .. } => format!("{}=", letters.of(next)),
-                SchedKind::Waking {
+                }) => "__".to_owned(),
+                SchedKind::Switch(Switch { next, .. }) => format!("{}=", letters.of(next)),
+                SchedKind::Waking(Waking {
                     wakee,
                     context,
                     new,
                     ..
-                } => {
+                }) => {
                     let sign = if new {
                         '+'
                     } else if context.is_interrupt() {
@@ -171,11 +171,11 @@ fn flags(flags: &[(bool, &str)]) -> String {
 fn describe(event: &Event) -> String {
     match event {
         Event::Sched(cpu, event) => match event.kind {
-            SchedKind::Switch { prev, next, prev_state, preempt, iowait, reason, timeout } => format!(
+            SchedKind::Switch(Switch { prev, next, prev_state, preempt, iowait, reason, timeout }) => format!(
                 "cpu{} switch {} → {} state {prev_state:#x} {} {}{}",
                 cpu.0, prev.0, next.0, reason.name(), timeout.number(), flags(&[(preempt, " preempt"), (iowait, " iowait")])
             ),
-            SchedKind::Waking { waker, wakee, context, new, vfork } => format!(
+            SchedKind::Waking(Waking { waker, wakee, context, new, vfork }) => format!(
                 "cpu{} waking of {} by {} {}{}",
                 cpu.0, wakee.0, waker.0, context.name(), flags(&[(new, " new"), (vfork, " vfork")])
             ),

@@ -5,7 +5,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tr_format::event::{CpuId, LifeEvent, LifeKind, SchedEvent, SchedKind, Stream, Tid};
+use tr_format::event::{
+    CpuId, LifeEvent, LifeKind, SchedEvent, SchedKind, Stream, Switch, Tid, Waking,
+};
 use tr_sim::config::{Config, Follow};
 use tr_sim::machine::Machine;
 use tr_sim::scenario::{self, Weights};
@@ -44,14 +46,14 @@ impl Sink for Watch {
     fn sched(&mut self, cpu: CpuId, event: SchedEvent) {
         self.time(event.time.0);
         match event.kind {
-            SchedKind::Switch {
+            SchedKind::Switch(Switch {
                 prev,
                 next,
                 prev_state,
                 preempt,
                 iowait,
                 ..
-            } => {
+            }) => {
                 assert_ne!(prev, next, "{event:?}");
                 if self.all {
                     if let Some(current) = self.current.get(&cpu) {
@@ -107,13 +109,13 @@ impl Sink for Watch {
                     }
                 }
             }
-            SchedKind::Waking {
+            SchedKind::Waking(Waking {
                 waker,
                 wakee,
                 context,
                 new,
                 vfork,
-            } => {
+            }) => {
                 if let Some(current) = self.current.get(&cpu) {
                     if self.all {
                         assert_eq!(*current, waker, "waker at {event:?}");

@@ -6,7 +6,9 @@
 use std::collections::HashMap;
 
 use proptest::prelude::*;
-use tr_format::event::{CpuId, LifeEvent, LifeKind, SchedEvent, SchedKind, Stream, Tgid, Tid};
+use tr_format::event::{
+    CpuId, LifeEvent, LifeKind, SchedEvent, SchedKind, Stream, Switch, Tgid, Tid, Waking,
+};
 use tr_sim::config::{Config, Follow};
 use tr_sim::machine::Machine;
 use tr_sim::recording::Recording;
@@ -201,24 +203,24 @@ impl Sink for Reading {
     fn sched(&mut self, _: CpuId, event: SchedEvent) {
         let time = event.time.0;
         match event.kind {
-            SchedKind::Switch {
+            SchedKind::Switch(Switch {
                 prev,
                 next,
                 prev_state,
                 preempt,
                 iowait,
                 ..
-            } => {
+            }) => {
                 self.out(time, prev, prev_state, preempt, iowait);
                 self.into(time, next);
             }
-            SchedKind::Waking {
+            SchedKind::Waking(Waking {
                 waker,
                 wakee,
                 new,
                 vfork,
                 ..
-            } => {
+            }) => {
                 if self.all && !self.alive.contains_key(&wakee) {
                     // This waking is the first event of the woken task. The task is assumed to be in a run queue. If it
                     // is on a CPU, a later switch or its snapshot will show that.

@@ -13,7 +13,7 @@ use tr_programs::command_line;
 
 use nix::sys::termios::{tcgetattr, LocalFlags};
 use tr_format::event::{
-    Argv, Comm, Ktime, LifeEvent, LifeKind, Reason, SchedEvent, SchedKind, Tgid, Tid,
+    Argv, Comm, Ktime, LifeEvent, LifeKind, Reason, SchedEvent, SchedKind, Switch, Tgid, Tid,
 };
 use tr_insight::processes::now::{clock, Jobs, Living, Waits};
 use tr_record::{Watcher, Watching};
@@ -202,9 +202,9 @@ impl Line {
 
 impl Watcher for Line {
     fn sched(&mut self, event: &SchedEvent) {
-        let SchedKind::Switch {
+        let SchedKind::Switch(Switch {
             prev, next, reason, ..
-        } = event.kind
+        }) = event.kind
         else {
             return;
         };

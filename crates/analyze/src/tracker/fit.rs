@@ -1,8 +1,8 @@
 //! Decides which of several events with equal times comes first.
 
 use tr_format::event::{
-    Account, CpuId, Detached, Exec, Exit, Fork, Ktime, LifeKind, SchedEvent, SchedKind, TaskEnd,
-    Tid,
+    Account, CpuId, Detached, Exec, Exit, Fork, Ktime, LifeKind, SchedEvent, SchedKind, Switch,
+    TaskEnd, Tid, Waking,
 };
 
 use super::Tracker;
@@ -29,7 +29,7 @@ impl Tracker {
     fn misfit_sched(&self, cpu: CpuId, event: &SchedEvent) -> u8 {
         let time = event.time;
         match event.kind {
-            SchedKind::Switch { prev, next, .. } => {
+            SchedKind::Switch(Switch { prev, next, .. }) => {
                 let leaves = match self.state_of(prev, time).filter(|_| prev != Tid::IDLE) {
                     Some(State::On(on)) if on.is_some_and(|on| on != cpu) => MISSING,
                     None | Some(State::On(_) | State::Unknown) => WELL,
@@ -43,7 +43,7 @@ impl Tracker {
                 };
                 leaves.max(enters)
             }
-            SchedKind::Waking { wakee, new, .. } => match self.state_of(wakee, time) {
+            SchedKind::Waking(Waking { wakee, new, .. }) => match self.state_of(wakee, time) {
                 Some(State::Dead) => MISSING,
                 None => self.unborn(self.system_wide || new, time),
                 _ => WELL,

@@ -1,6 +1,6 @@
 //! Handles scheduling events: switches and wakings.
 
-use tr_format::event::{Context, CpuId, Ktime, Reason, SchedEvent, SchedKind, Tgid, Tid, Timeout};
+use tr_format::event::{Context, CpuId, Ktime, SchedEvent, SchedKind, Switch, Tgid, Tid, Waking};
 
 use super::cpu_table::goes_on;
 use super::task::SwitchOut;
@@ -11,74 +11,20 @@ use crate::model::Switches;
 use crate::state::{Ended, State};
 use crate::timeline::ActorRef;
 
-#[derive(Clone, Copy)]
-struct Switch {
-    cpu: CpuId,
-    time: Ktime,
-    prev: Tid,
-    next: Tid,
-    prev_state: u16,
-    preempt: bool,
-    iowait: bool,
-    reason: Reason,
-    timeout: Timeout,
-}
-
-#[derive(Clone, Copy)]
-struct Waking {
-    time: Ktime,
-    waker: Tid,
-    wakee: Tid,
-    context: Context,
-    new: bool,
-    vfork: bool,
-}
-
 impl Tracker {
     pub fn sched(&mut self, cpu: CpuId, event: &SchedEvent) {
         let time = event.time;
         self.pass_gaps(time);
         self.begin(time);
         match event.kind {
-            SchedKind::Switch {
-                prev,
-                next,
-                prev_state,
-                preempt,
-                iowait,
-                reason,
-                timeout,
-            } => {
-                self.concerns(time, prev, next);
-                self.switch(Switch {
-                    cpu,
-                    time,
-                    prev,
-                    next,
-                    prev_state,
-                    preempt,
-                    iowait,
-                    reason,
-                    timeout,
-                });
+            SchedKind::Switch(switch) => {
+                self.concerns(time, switch.prev, switch.next);
+                self.switch(cpu, time, switch);
             }
-            SchedKind::Waking {
-                waker,
-                wakee,
-                context,
-                new,
-                vfork,
-            } => {
-                self.concerns(time, waker, wakee);
-                self.runs(waker, cpu, time);
-                self.waking(Waking {
-                    time,
-                    waker,
-                    wakee,
-                    context,
-                    new,
-                    vfork: new && vfork,
-                });
+            SchedKind::Waking(waking) => {
+                self.concerns(time, waking.waker, waking.wakee);
+                self.runs(waking.waker, cpu, time);
+                self.waking(time, waking);
             }
         }
     }
@@ -112,10 +58,8 @@ impl Tracker {
     /// cpu0  ==prev==|__           prev: on CPU → waiting, runnable or dead
     ///       ________|==next==     next: runnable → on CPU
     /// ```
-    fn switch(&mut self, switch: Switch) {
-        let Switch {
-            cpu, time, next, ..
-        } = switch;
+    fn switch(&mut self, cpu: CpuId, time: Ktime, switch: Switch) {
+        let next = switch.next;
         let (cpus, gaps) = (&self.cpus, &self.gaps);
         let goes_on = |cpu, since| goes_on(cpus, gaps, cpu, since, time);
         self.clock_check.switch_out(cpu, switch.prev, time, goes_on);
@@ -129,7 +73,7 @@ impl Tracker {
         }
         self.cpu_switched(cpu, time, switch.prev, next);
         self.outside_leaves(cpu, time, switch.prev);
-        self.switch_out(switch);
+        self.switch_out(cpu, time, switch);
         if next != Tid::IDLE {
             self.switch_in(cpu, time, next);
         }
@@ -146,8 +90,7 @@ impl Tracker {
         }
     }
 
-    fn switch_out(&mut self, switch: Switch) {
-        let Switch { cpu, time, .. } = switch;
+    fn switch_out(&mut self, cpu: CpuId, time: Ktime, switch: Switch) {
         let dies = self.states.is_dead(switch.prev_state);
         let Some(ix) = self.leaving(cpu, time, switch.prev, dies) else {
             return;
@@ -256,10 +199,9 @@ impl Tracker {
     /// cpu0  ==waker==!=======     waker: it runs, whether or not its switch-in was seen
     ///       ..wakee..|-------     wakee: waiting → runnable, until it is switched in
     /// ```
-    fn waking(&mut self, waking: Waking) {
-        let time = waking.time;
-        let Some(ix) = self.wakee(waking) else {
-            self.wakes_worker(waking);
+    fn waking(&mut self, time: Ktime, waking: Waking) {
+        let Some(ix) = self.wakee(time, waking) else {
+            self.wakes_worker(time, waking);
             return;
         };
         let actor = match waking.waker {
@@ -301,9 +243,8 @@ impl Tracker {
     }
 
     /// Notes that a recorded task wakes an unrecorded worker of the kernel.
-    fn wakes_worker(&mut self, waking: Waking) {
-        let Waking { time, wakee, .. } = waking;
-        let worker = self.collectors.outside.at(wakee, time);
+    fn wakes_worker(&mut self, time: Ktime, waking: Waking) {
+        let worker = self.collectors.outside.at(waking.wakee, time);
         if self.timeline.is_none()
             || waking.context.is_interrupt()
             || !worker.is_some_and(is_worker)
@@ -311,22 +252,15 @@ impl Tracker {
             return;
         }
         if let Some(by) = self.holder(waking.waker, time) {
-            self.collectors.workers.take(time, wakee, by);
+            self.collectors.workers.take(time, waking.wakee, by);
         }
     }
 
-    fn wakee(&mut self, waking: Waking) -> Option<TaskIx> {
-        let Waking {
-            time,
-            waker,
-            wakee,
-            context,
-            new,
-            ..
-        } = waking;
+    fn wakee(&mut self, time: Ktime, waking: Waking) -> Option<TaskIx> {
+        let (waker, wakee, new) = (waking.waker, waking.wakee, waking.new);
         let known = self.task(wakee);
         let known = known.filter(|ix| !(new && self.has_passed_on(*ix, wakee, time)));
-        if known.is_none() && new && !context.is_interrupt() && waker != Tid::IDLE {
+        if known.is_none() && new && !waking.context.is_interrupt() && waker != Tid::IDLE {
             let parent = self.task(waker);
             let appears = parent.is_none() && self.open();
             let parent =
@@ -349,7 +283,7 @@ impl Tracker {
         if let Some(waker) = waker {
             self.tasks[waker].vfork_child = None;
         }
-        if waking.vfork {
+        if waking.new && waking.vfork {
             // If the fork came before the recording, the parent is not known yet. The first waking shows it: a
             // vfork child is first woken by its parent.
             let parent = self.tasks[wakee].parent.or(waker);

@@ -6,7 +6,8 @@ use tr_analyze::model::Analysis;
 use tr_analyze::{analyze, Options};
 use tr_format::event::{
     Argv, CgroupId, Comm, Context, CpuId, Delays, Exec, Exit, Final, Fork, Ktime, LifeEvent,
-    LifeKind, LossCause, Lost, Reason, SchedEvent, SchedKind, Snapshot, Stream, Tgid, Tid, Timeout,
+    LifeKind, LossCause, Lost, Reason, SchedEvent, SchedKind, Snapshot, Stream, Switch, Tgid, Tid,
+    Timeout, Waking,
 };
 use tr_format::mask::Masked;
 use tr_format::meta::{Metadata, Scope, Summary};
@@ -59,7 +60,7 @@ impl Hand {
     }
 
     pub fn switch(&mut self, cpu: usize, time: i64, prev: u32, state: u16, next: u32) -> &mut Hand {
-        let kind = SchedKind::Switch {
+        let kind = SchedKind::Switch(Switch {
             prev: Tid(prev),
             next: Tid(next),
             prev_state: state,
@@ -67,7 +68,7 @@ impl Hand {
             iowait: false,
             reason: Reason::Unknown,
             timeout: Timeout::UNKNOWN,
-        };
+        });
         self.sched(cpu, time, kind)
     }
 
@@ -79,7 +80,7 @@ impl Hand {
         state: u16,
         next: u32,
     ) -> &mut Hand {
-        let kind = SchedKind::Switch {
+        let kind = SchedKind::Switch(Switch {
             prev: Tid(prev),
             next: Tid(next),
             prev_state: state,
@@ -87,12 +88,12 @@ impl Hand {
             iowait: false,
             reason: Reason::Unknown,
             timeout: Timeout::UNKNOWN,
-        };
+        });
         self.sched(cpu, time, kind)
     }
 
     pub fn waking(&mut self, cpu: usize, time: i64, waker: u32, wakee: u32) -> &mut Hand {
-        let kind = SchedKind::Waking {
+        let kind = SchedKind::Waking(Waking {
             waker: Tid(waker),
             wakee: Tid(wakee),
             context: if waker == 0 {
@@ -102,7 +103,7 @@ impl Hand {
             },
             new: false,
             vfork: false,
-        };
+        });
         self.sched(cpu, time, kind)
     }
 
@@ -114,13 +115,13 @@ impl Hand {
         wakee: u32,
         vfork: bool,
     ) -> &mut Hand {
-        let kind = SchedKind::Waking {
+        let kind = SchedKind::Waking(Waking {
             waker: Tid(waker),
             wakee: Tid(wakee),
             context: Context::Task,
             new: true,
             vfork,
-        };
+        });
         self.sched(cpu, time, kind)
     }
 

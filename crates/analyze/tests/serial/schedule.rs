@@ -11,7 +11,7 @@ use tr_analyze::schedule::{
 };
 use tr_analyze::timeline::Bucket;
 use tr_analyze::what_if::Without;
-use tr_format::event::{Ktime, Reason, SchedKind};
+use tr_format::event::{Ktime, Reason, SchedKind, Switch};
 use tr_sim::program::{chan, ms, Arg, Op, Resident, World};
 use tr_sim::recording::Recording;
 
@@ -571,9 +571,9 @@ fn a_page_that_another_job_reads_is_no_dependency() {
     // With a wait for a pipe, the first job needs the second one, so the simulation must run both at once.
     assert!(alone(&recording).wall < 300 * MS);
     for written in recording.cpus.iter_mut().flatten() {
-        if let SchedKind::Switch {
+        if let SchedKind::Switch(Switch {
             prev_state, reason, ..
-        } = &mut written.event.kind
+        }) = &mut written.event.kind
         {
             if *reason == Reason::PipeRead {
                 (*prev_state, *reason) = (2, Reason::PageFault);

@@ -6,7 +6,7 @@ use std::io;
 use tr_analyze::model::Analysis;
 use tr_analyze::order::{self, Event};
 use tr_format::event::{
-    Argv, Comm, Context, CpuId, Fork, LifeEvent, LifeKind, SchedEvent, SchedKind, Tgid, Tid,
+    Argv, Comm, Context, CpuId, Fork, LifeEvent, LifeKind, SchedEvent, SchedKind, Tgid, Tid, Waking,
 };
 use tr_format::reader::Trace;
 
@@ -77,13 +77,13 @@ impl<'a> Lives<'a> {
         event: SchedEvent,
         packets: &mut Packets<'_>,
     ) -> io::Result<()> {
-        let SchedKind::Waking {
+        let SchedKind::Waking(Waking {
             waker,
             wakee,
             context,
             new,
             ..
-        } = event.kind
+        }) = event.kind
         else {
             return Ok(());
         };

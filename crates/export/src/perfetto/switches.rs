@@ -11,7 +11,7 @@ use std::ops::Range;
 use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::order::{self, Event};
 use tr_analyze::timeline::{Bucket, Timeline, Wait};
-use tr_format::event::{Comm, CpuId, Ktime, LifeKind, SchedKind, Stream, Tid};
+use tr_format::event::{Comm, CpuId, Ktime, LifeKind, SchedKind, Stream, Switch, Tid};
 use tr_format::reader::Trace;
 
 use super::bundle::{Cpu, BUNDLE};
@@ -158,13 +158,13 @@ pub fn by_events(
         }
         let (cpu, next, state) = match event {
             Event::Sched(cpu, event) => match event.kind {
-                SchedKind::Switch {
+                SchedKind::Switch(Switch {
                     next,
                     prev_state,
                     preempt,
                     ..
-                } => (cpu, Some(next), left(prev_state, preempt)),
-                SchedKind::Waking { .. } => continue,
+                }) => (cpu, Some(next), left(prev_state, preempt)),
+                SchedKind::Waking(_) => continue,
             },
             Event::Life(event) => match &event.kind {
                 LifeKind::Lost(lost) => match lost.stream {

@@ -755,7 +755,7 @@ pub fn sched(start: u64, events: usize, tasks: u64, dice: &mut Dice) -> Vec<Sche
             current
         };
         let kind = match dice.below(2) {
-            0 => SchedKind::Waking {
+            0 => SchedKind::Waking(Waking {
                 waker: from,
                 wakee: other,
                 context: match dice.below(12) {
@@ -766,7 +766,7 @@ pub fn sched(start: u64, events: usize, tasks: u64, dice: &mut Dice) -> Vec<Sche
                 },
                 new: dice.below(9) == 0,
                 vfork: dice.below(30) == 0,
-            },
+            }),
             _ => {
                 let next = if dice.below(3) == 0 { Tid(0) } else { other };
                 let prev_state = if odd {
@@ -786,7 +786,7 @@ pub fn sched(start: u64, events: usize, tasks: u64, dice: &mut Dice) -> Vec<Sche
                     1 => 1,
                     _ => 0,
                 };
-                SchedKind::Switch {
+                SchedKind::Switch(Switch {
                     prev: from,
                     next,
                     prev_state,
@@ -794,12 +794,12 @@ pub fn sched(start: u64, events: usize, tasks: u64, dice: &mut Dice) -> Vec<Sche
                     iowait: dice.below(9) == 0,
                     reason: Reason::of(reason),
                     timeout: Timeout::of(timeout),
-                }
+                })
             }
         };
         current = match kind {
-            SchedKind::Waking { waker, .. } => waker,
-            SchedKind::Switch { next, .. } => next,
+            SchedKind::Waking(Waking { waker, .. }) => waker,
+            SchedKind::Switch(Switch { next, .. }) => next,
         };
         all.push(SchedEvent {
             time: Ktime(time),

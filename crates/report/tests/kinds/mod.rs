@@ -15,7 +15,7 @@ use tr_compare::diff::Run;
 use tr_export::dataset;
 use tr_export::dataset::Place;
 use tr_format::event::LifeKind;
-use tr_format::event::{Reason, SchedKind, Tgid, Tid, Timeout};
+use tr_format::event::{Reason, SchedKind, Switch, Tgid, Tid, Timeout};
 use tr_format::meta::{Extra, Scope};
 use tr_format::network::{Address, Closed, Connect, Connected, ConnectionId, Ending, Endpoint};
 use tr_format::reader::Trace;
@@ -216,7 +216,7 @@ fn wait(hand: &mut Hand, span: Range<i64>, waker: u32) {
         0 => Timeout::after(length).asked(),
         _ => Timeout::UNKNOWN,
     };
-    let sleep = SchedKind::Switch {
+    let sleep = SchedKind::Switch(Switch {
         prev: Tid(10),
         next: Tid(0),
         prev_state: SLEEPS,
@@ -224,7 +224,7 @@ fn wait(hand: &mut Hand, span: Range<i64>, waker: u32) {
         iowait: false,
         reason: Reason::SocketRead,
         timeout,
-    };
+    });
     hand.sched(0, span.start * MS, sleep)
         .waking(0, span.end * MS, waker, 10)
         .switch(0, span.end * MS + 1, 0, RUNNING, 10);

@@ -8,7 +8,7 @@ use tr_analyze::{analyze, Options};
 use tr_format::device::{Block, Device, Requests};
 use tr_format::dns::DnsQuery;
 use tr_format::event::{
-    CgroupId, Comm, Ktime, LifeKind, Outsider, Reason, SchedKind, Tgid, Tid, Timeout,
+    CgroupId, Comm, Ktime, LifeKind, Outsider, Reason, SchedKind, Switch, Tgid, Tid, Timeout,
 };
 use tr_format::meta::{Extra, Scope};
 use tr_format::network::{Address, Connect, Connected, ConnectionId, Endpoint};
@@ -51,7 +51,7 @@ fn sleeps(hand: &mut Hand, task: (u32, usize), from: i64, sleep: (Reason, u16)) 
 
 /// Like [`sleeps`], with the time in nanoseconds.
 fn sleeps_at(hand: &mut Hand, (tid, cpu): (u32, usize), at: i64, (reason, state): (Reason, u16)) {
-    let sleep = SchedKind::Switch {
+    let sleep = SchedKind::Switch(Switch {
         prev: Tid(tid),
         next: Tid(0),
         prev_state: state,
@@ -59,7 +59,7 @@ fn sleeps_at(hand: &mut Hand, (tid, cpu): (u32, usize), at: i64, (reason, state)
         iowait: false,
         reason,
         timeout: Timeout::UNKNOWN,
-    };
+    });
     hand.sched(cpu, at, sleep);
 }
 
@@ -596,7 +596,7 @@ fn a_late_worker_of_the_kernel_is_no_slow_disk() {
     for (took, is_disk) in [(250, true), (5, false)] {
         let mut hand = command(500);
         names(&mut hand, 1, 99, "kworker/u8:1");
-        let wait = SchedKind::Switch {
+        let wait = SchedKind::Switch(Switch {
             prev: Tid(10),
             next: Tid(0),
             prev_state: BLOCKED,
@@ -604,7 +604,7 @@ fn a_late_worker_of_the_kernel_is_no_slow_disk() {
             iowait: true,
             reason: Reason::FileWrite,
             timeout: Timeout::UNKNOWN,
-        };
+        });
         hand.sched(0, 100 * MS, wait);
         wakes(&mut hand, 99, 400, (10, 0));
         ends(&mut hand, (10, 0), 410, 0);

@@ -1,6 +1,6 @@
 //! Tests the advice about sleeps, and about the loops that they belong to.
 
-use tr_format::event::{Argv, LifeKind, Reason, SchedKind, Tid, Timeout};
+use tr_format::event::{Argv, LifeKind, Reason, SchedKind, Switch, Tid, Timeout};
 
 use super::super::kinds::hand::{Hand, BLOCKED, DEAD, RUNNING, SLEEPS};
 use super::{
@@ -355,7 +355,7 @@ pub(super) fn polls(hand: &mut Hand, task: (u32, usize), from: i64, timeout: u64
 /// Lets a task wait in poll(2) from a time on, with the given time-out.
 pub(super) fn polls_until(hand: &mut Hand, task: (u32, usize), from: i64, timeout: Timeout) {
     let (tid, cpu) = task;
-    let wait = SchedKind::Switch {
+    let wait = SchedKind::Switch(Switch {
         prev: Tid(tid),
         next: Tid(0),
         prev_state: SLEEPS,
@@ -363,7 +363,7 @@ pub(super) fn polls_until(hand: &mut Hand, task: (u32, usize), from: i64, timeou
         iowait: false,
         reason: Reason::Poll,
         timeout,
-    };
+    });
     hand.sched(cpu, from * MS, wait);
 }
 

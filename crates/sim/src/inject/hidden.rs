@@ -20,7 +20,7 @@ impl Hidden {
         let mut switches = 0;
         for ring in &mut recording.cpus {
             ring.retain(|written| {
-                let switch = matches!(written.event.kind, SchedKind::Switch { .. });
+                let switch = matches!(written.event.kind, SchedKind::Switch(_));
                 let hide = switch && draw.chance(self.per_mille);
                 switches += u64::from(hide);
                 !hide

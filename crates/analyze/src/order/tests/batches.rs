@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use proptest::prelude::*;
-use tr_format::event::{Context, CpuId, SchedEvent, SchedKind, Tid};
+use tr_format::event::{Context, CpuId, SchedEvent, SchedKind, Tid, Waking};
 
 use super::super::blocks::Read;
 use super::super::{Event, Merge};
@@ -35,13 +35,13 @@ impl Blocks for Memory {
 }
 
 fn waking(time: u64, id: u32) -> SchedEvent {
-    let kind = SchedKind::Waking {
+    let kind = SchedKind::Waking(Waking {
         waker: Tid(0),
         wakee: Tid(id),
         context: Context::Task,
         new: false,
         vfork: false,
-    };
+    });
     SchedEvent {
         time: Ktime(time),
         kind,

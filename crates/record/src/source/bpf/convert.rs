@@ -10,7 +10,8 @@ use tr_format::dns::{DnsAnswer, DnsQuery};
 use tr_format::event::{
     Account, Argv, CgroupId, CgroupMove, CgroupPath, Comm, Context, CpuId, Delays, Exec, Exit,
     Final, Fork, Ktime, LifeEvent, LifeKind, LossCause, Lost, OomKill, Outsider, Pinned, Reason,
-    Reclaim, Rename, SchedEvent, SchedKind, Snapshot, Stream, TaskEnd, Tgid, Tid, Timeout,
+    Reclaim, Rename, SchedEvent, SchedKind, Snapshot, Stream, Switch, TaskEnd, Tgid, Tid, Timeout,
+    Waking,
 };
 use tr_format::network::{
     Accepted, Address, Closed, Connect, Connected, ConnectionId, Ending, Endpoint,
@@ -30,7 +31,7 @@ pub fn sched(event: &wire::Sched) -> Option<SchedEvent> {
     let flag = |flag: wire::SchedFlag| u32::from(event.flags) & flag.0 != 0;
     let (from, to) = (Tid(event.from), Tid(event.to));
     let kind = match event.kind {
-        wire::SchedKind::SCHED_SWITCH => SchedKind::Switch {
+        wire::SchedKind::SCHED_SWITCH => SchedKind::Switch(Switch {
             prev: from,
             next: to,
             prev_state: event.state,
@@ -38,19 +39,21 @@ pub fn sched(event: &wire::Sched) -> Option<SchedEvent> {
             iowait: flag(wire::SchedFlag::SCHED_IOWAIT),
             reason: Reason::of(event.reason.0 as u8),
             timeout: Timeout::of(event.timeout),
-        },
-        wire::SchedKind::SCHED_WAKING | wire::SchedKind::SCHED_WAKEUP_NEW => SchedKind::Waking {
-            waker: from,
-            wakee: to,
-            context: match wire::WakingContext(event.state.into()) {
-                wire::WakingContext::CONTEXT_HARDIRQ => Context::HardIrq,
-                wire::WakingContext::CONTEXT_SOFTIRQ => Context::SoftIrq,
-                wire::WakingContext::CONTEXT_SEND => Context::SendSoftIrq,
-                _ => Context::Task,
-            },
-            new: event.kind == wire::SchedKind::SCHED_WAKEUP_NEW,
-            vfork: flag(wire::SchedFlag::SCHED_VFORK),
-        },
+        }),
+        wire::SchedKind::SCHED_WAKING | wire::SchedKind::SCHED_WAKEUP_NEW => {
+            SchedKind::Waking(Waking {
+                waker: from,
+                wakee: to,
+                context: match wire::WakingContext(event.state.into()) {
+                    wire::WakingContext::CONTEXT_HARDIRQ => Context::HardIrq,
+                    wire::WakingContext::CONTEXT_SOFTIRQ => Context::SoftIrq,
+                    wire::WakingContext::CONTEXT_SEND => Context::SendSoftIrq,
+                    _ => Context::Task,
+                },
+                new: event.kind == wire::SchedKind::SCHED_WAKEUP_NEW,
+                vfork: flag(wire::SchedFlag::SCHED_VFORK),
+            })
+        }
         _ => return None,
     };
     Some(SchedEvent {

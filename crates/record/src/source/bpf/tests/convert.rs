@@ -37,7 +37,7 @@ fn a_switch_keeps_state_and_flags() {
         (wire::SchedFlag::SCHED_PREEMPT, true, false),
         (wire::SchedFlag::SCHED_IOWAIT, false, true),
     ] {
-        let want = SchedKind::Switch {
+        let want = SchedKind::Switch(Switch {
             prev: Tid(10),
             next: Tid(20),
             prev_state: 2,
@@ -45,7 +45,7 @@ fn a_switch_keeps_state_and_flags() {
             iowait,
             reason: Reason::PipeRead,
             timeout: Timeout::NONE,
-        };
+        });
         let switch = scheduling(wire::SchedKind::SCHED_SWITCH, flag.0, 2);
         assert_eq!(switch, Some(want));
     }
@@ -64,12 +64,14 @@ fn the_programs_reasons_are_the_traces() {
 
 #[test]
 fn wakings_differ_by_kind_and_flags() {
-    let want = |context, new, vfork| SchedKind::Waking {
-        waker: Tid(10),
-        wakee: Tid(20),
-        context,
-        new,
-        vfork,
+    let want = |context, new, vfork| {
+        SchedKind::Waking(Waking {
+            waker: Tid(10),
+            wakee: Tid(20),
+            context,
+            new,
+            vfork,
+        })
     };
     for (state, context) in [
         (wire::WakingContext::CONTEXT_TASK, Context::Task),
