@@ -3,7 +3,7 @@
 use super::*;
 use tr_format::event::{Clock, Ktime, LifeEvent};
 use tr_format::mask::Masked;
-use tr_format::meta::{Cost, EndReason, Metadata, Options, Scope, Summary};
+use tr_format::meta::{EndReason, Metadata, Options, Scope, Summary};
 use tr_format::source::Source;
 use tr_format::writer::Writer;
 
@@ -60,19 +60,8 @@ fn trace(readings: &[(u64, u64)]) -> Trace {
     let summary = Summary {
         end: Ktime(last),
         end_clock: clock(last_boot),
-        status: None,
         reason: EndReason::Duration,
-        cost: Cost {
-            recorder_ns: 0,
-            bpf_ns: None,
-            setup_ns: 0,
-        },
-        tally: None,
-        usage: None,
-        machine: None,
-        full: None,
-        scripts: Vec::new(),
-        scripts_left_out: 0,
+        ..Summary::default()
     };
     let (bytes, _) = writer.finish(&Masked::trusted(summary)).unwrap();
     Trace::open(Source::read(bytes.as_slice()).unwrap()).unwrap()

@@ -24,7 +24,7 @@ const WAITER: &str = "command-waiter:";
 /// The name of the thread that handles a panic of the recorder.
 const THREAD: &str = "tr-rescue";
 
-/// The facts about COMMAND's process that the waiter (see [`WAITER`]) needs.
+/// The facts about COMMAND's process that the waiter (`WAITER`) needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Child {
     pub pid: u32,

@@ -216,7 +216,8 @@ fn other_threads<'f>(
 pub(crate) fn is_beside_work(
     facts: &BuildFacts<'_>,
     thread: ThreadIx,
-    (from, to): (Ktime, Ktime),
+    from: Ktime,
+    to: Ktime,
 ) -> bool {
     let Some(timeline) = &facts.analysis.timeline else {
         return false;

@@ -236,7 +236,7 @@ impl FoundSleeps {
                     to: stretch.to,
                     ran: stretch.to,
                 };
-                is_beside_work(facts, nap.thread, (nap.from, nap.to))
+                is_beside_work(facts, nap.thread, nap.from, nap.to)
             };
             let (ticks, sleeps): (Vec<Stretch>, Vec<Stretch>) = sleeps.partition(is_tick);
             if !ticks.is_empty() {

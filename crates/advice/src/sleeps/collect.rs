@@ -69,7 +69,7 @@ pub(super) fn collect(facts: &BuildFacts<'_>) -> PathSleeps {
         let is_idle = until_kill_from
             .get(&process)
             .is_some_and(|from| slept.from >= *from);
-        let beside = is_beside_work(facts, slept.thread, (slept.from, slept.to));
+        let beside = is_beside_work(facts, slept.thread, slept.from, slept.to);
         if is_idle || beside || facts.measures_by_clock(by) {
             has_needed = true;
         } else if !is_tools(facts, &slept) {

@@ -107,8 +107,8 @@ pub(crate) fn waits(facts: &BuildFacts<'_>, covered: &[bool], polled: &[bool]) -
         }
         // A thread that looks from time to time after the working threads of its process, or waits for its slice of an
         // interpreter's lock, is no sleep of the process.
-        let span = (segment.from, segment.to);
-        if kind == OpenKind::Sleep && is_beside_work(facts, segment.thread, span) {
+        let works = || is_beside_work(facts, segment.thread, segment.from, segment.to);
+        if kind == OpenKind::Sleep && works() {
             continue;
         }
         let task = match kind {

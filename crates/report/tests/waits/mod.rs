@@ -462,7 +462,7 @@ fn asks(hand: &mut Hand, at: i64, id: u16) {
 }
 
 /// Lets COMMAND connect to a server at the first time; the connection is established at the second one.
-fn connects(hand: &mut Hand, (at, established): (i64, i64), own: Address) {
+fn connects(hand: &mut Hand, at: i64, established: i64, own: Address) {
     let end = |address, port| Endpoint { address, port };
     let id = ConnectionId(1);
     let connect = Connect {
@@ -501,7 +501,7 @@ fn what_has_no_answer_is_not_to_be_kept_in_a_cache() {
         let mut hand = command(1_100);
         hand.meta.extras = Some(vec![Extra::Network as u8, Extra::Dns as u8]);
         if let Some(own) = connected {
-            connects(&mut hand, (50, 50), own);
+            connects(&mut hand, 50, 50, own);
         }
         let parts = i64::try_from(wakers.len()).unwrap();
         let part = 800 / parts;
@@ -535,7 +535,7 @@ fn a_connection_that_was_asked_for_again_is_named() {
     for (established, is_late) in [(1_060, true), (50, false)] {
         let mut hand = command(1_100);
         hand.meta.extras = Some(vec![Extra::Network as u8]);
-        connects(&mut hand, (50, established), SERVER);
+        connects(&mut hand, 50, established, SERVER);
         sleeps::polls_until(&mut hand, (10, 0), 100, Timeout::UNKNOWN);
         wakes(&mut hand, BASH, 1_060, (10, 0));
         ends(&mut hand, (10, 0), 1_070, 0);
@@ -554,7 +554,7 @@ fn ticks_between_answers_are_no_silence() {
         hand.meta.extras = Some(vec![Extra::Network as u8]);
         starts(&mut hand, 10, 2, 20, 1);
         sleeps(&mut hand, (20, 1), 5, (Reason::SocketRead, SLEEPS));
-        connects(&mut hand, (20, 20), Address::V4([10, 0, 0, 9].into()));
+        connects(&mut hand, 20, 20, Address::V4([10, 0, 0, 9].into()));
         let round = 1_200 / ticks;
         for tick in 0..ticks {
             let at = 30 + tick * round;

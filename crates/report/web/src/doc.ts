@@ -11,9 +11,8 @@ export interface Document {
   concurrency_unknown: number;
   /** Two times in ns. The first one is the time in which tasks wanted all CPUs that the build could use, or more. The second one is the time in which the number of tasks that wanted a CPU is known. `None` without a critical path. */
   work_for_all: [number, number] | null;
-  /** How the machine's CPU time divides between the build, other tasks and idle time, as text. */
+  /** How the machine's CPU time divides between the build, other tasks, the hypervisor and idle time, as text. */
   shares: string[];
-  /** How the machine's CPU time divides between the build, other tasks and idle time, in nanoseconds. */
   cpu_time: Shares;
   warnings: string[];
   failures: FailureRows;
@@ -24,7 +23,7 @@ export interface Document {
   anomalies: string[];
   clocks: string[];
   strings: string[];
-  /** Whether times of single processes are rounded to three digits. */
+  /** Whether the times of single processes are rounded to the digits that the page prints. */
   rounded: boolean;
   processes: Processes;
   /** The names of the programs that are compilers. `linkers` has the names of the programs that are linkers. */
@@ -44,7 +43,7 @@ export interface Document {
   /** The names of the columns that show how a step's wall time was used, such as on a CPU or waiting for the disk. */
   uses: string[];
   connections: Connections;
-  /** The number of all connections of the recording, of which `connections` may have only a part. */
+  /** The number of all TCP connections and DNS queries of the recording, of which `connections` may have only a part. */
   connections_of: number;
   counters: Counters;
   /** The names of the states of a thread. */
@@ -64,7 +63,7 @@ export interface Trace {
   date: string;
   host: string;
   kernel: string;
-  /** The number of CPUs that the build could use, and of all CPUs. */
+  /** The number of CPUs that the build could use (`cpus`), and of all CPUs of the machine (`online`). */
   cpus: number;
   online: number;
   machine: string;
@@ -119,14 +118,14 @@ export interface Shares {
 export interface FailureRows {
   told: FailureRow[];
   more: number;
-  /** The number of failures whose consequences are not recorded, and the first of these failures. */
+  /** The number of failures for which the recording does not show whether they had consequences, and some of these failures. */
   unclear: number;
   beside: string[];
   command: boolean;
   tolerated: number;
   /** The processes that failed without consequences, including processes that are not descendants of COMMAND. */
   calm: number[];
-  /** The processes that failed because of another failure. */
+  /** The processes that certainly failed because of another failure. */
   led: number[];
 }
 
@@ -148,7 +147,7 @@ export interface Change {
 }
 
 export interface Processes {
-  /** The difference from the row before, because small numbers compress better. The label, the brief name, the arguments and the start are such differences, too. */
+  /** The difference from the row before, because small numbers compress better. The label, the brief name, the arguments and the start are such differences, too; rows without a brief name or arguments are skipped. */
   pid: number[];
   /** The pid of the parent process. `None` if the row `parent` has this pid, or if the pid is not known. */
   ppid: (number | null)[];
@@ -186,7 +185,7 @@ export interface Processes {
   threads: number[];
   execs: number[];
   step: (number | null)[];
-  /** Whether the label says which step the process is in, so that a sentence need not name the step. */
+  /** Whether the label says which step the process is in, or there is no such step, so that a sentence need not name the step. */
   says_step: number[];
   container: (number | null)[];
   /** Whether the process has only one thread, and this thread has the same figures as the process. Such a thread has no row of its own. */
@@ -304,7 +303,7 @@ export interface StackSizes {
   unit: number;
   /** The number of samples on a CPU that are merged into one. */
   together: number;
-  /** The number and time of samples whose stacks are left out, and of short waits that are left out. */
+  /** The number and time of samples whose stacks are left out (`cut`), and of short waits that are left out (`short`). */
   cut: [number, number];
   short: [number, number];
 }
