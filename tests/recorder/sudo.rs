@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::caller;
 use crate::rights::elsewhere;
-use crate::support::{analyze, dump, ensure, eventually, info, int, list, report, text, Test, TR};
+use crate::support::{analyze, dump, ensure, eventually, info, int, list, report, text, Test};
 
 /// Tests that need root, sudo and the right to trace.
 pub const TESTS: &[Test] = &[
@@ -329,9 +329,7 @@ fn fails(command: &mut Command, words: &[&str]) -> Result<(), Failed> {
 
 fn refusals() -> Result<(), Failed> {
     let echo = ["/bin/echo", "it runs"];
-    let remedy = format!(
-        "to run the command without tracing: {TR} record --best-effort -o x.bin -- /bin/echo 'it runs'"
-    );
+    let remedy = "/tr record --best-effort -o x.bin -- /bin/echo 'it runs'";
     let place = Place::new("sudo-refusals", "nobody ALL=(root) ALL")?;
     let mut password = place.record(&["--sudo"], &echo)?;
     fails(
@@ -340,7 +338,7 @@ fn refusals() -> Result<(), Failed> {
             "sudo asks for a password",
             "sudo -v && /",
             " record --sudo -o x.bin -- /bin/echo",
-            &remedy,
+            remedy,
         ],
     )?;
     let mut absent = place.record(&["--method", "sudo"], &echo)?;
@@ -355,7 +353,7 @@ fn refusals() -> Result<(), Failed> {
     let mut other = place.record(&["--sudo"], &echo)?;
     fails(
         &mut other,
-        &["cannot load the BPF programs by sudo: ", &remedy],
+        &["cannot load the BPF programs by sudo: ", remedy],
     )?;
     drop(place);
     // The rule that docs/recording.md proposes is enough.
