@@ -40,6 +40,22 @@ impl Combined {
     }
 }
 
+/// The most time in nanoseconds that some advised changes save together, as far as their own gains show it. A rule of
+/// advice may know a smaller gain than the simulation, and changes that keep the work of the build save at most `spare`
+/// together, but as much as the best of them.
+pub(super) fn bound(kept: &[DistinctAdvice], spare: u64) -> u64 {
+    let gains = |keeps_work: bool| {
+        let kept = kept
+            .iter()
+            .filter(move |kept| kept.keeps_work == keeps_work);
+        kept.map(|kept| kept.advice.gain)
+    };
+    let best = gains(true).max().unwrap_or(0);
+    let moved = gains(true).fold(0, u64::saturating_add);
+    let left_out = gains(false).fold(0, u64::saturating_add);
+    left_out.saturating_add(moved.min(spare.max(best)))
+}
+
 /// Forecasts the build's time with the first two advised changes together, with the first three, and so on. The worst
 /// case leaves out each change that may save nothing. `alone` is the time in nanoseconds that the build takes if no
 /// other tasks use its CPUs, as the verdict shows it.
@@ -47,14 +63,15 @@ pub(super) fn combined(
     simulation: &Simulation,
     alone: u64,
     kept: &[DistinctAdvice],
+    spare: u64,
 ) -> Vec<Combined> {
     let (mut all, mut sure) = (0, 0);
-    let (mut sum, mut least) = (0u64, 0);
+    let mut least = 0;
+    let advised = kept;
     let mut list = Vec::new();
     for (kept, changes) in kept.iter().zip(1..) {
         let advice = &kept.advice;
         all |= kept.changes;
-        sum = sum.saturating_add(advice.gain);
         if advice.at_least > 0 {
             sure |= kept.changes;
             least = least.max(advice.at_least);
@@ -62,10 +79,9 @@ pub(super) fn combined(
         if changes < 2 {
             continue;
         }
-        // Together, the changes save at most the sum of their single gains. The simulation alone does not ensure this,
-        // because a rule of advice may know a smaller limit of a gain than the simulation finds. Together, the changes
-        // also save at least the certain gain of the best single change.
-        let most = simulation.saved(all, Effect::Best).min(sum);
+        // Together, the changes save at least the certain gain of the best single change.
+        let bound = bound(advised.get(..changes).unwrap_or_default(), spare);
+        let most = simulation.saved(all, Effect::Best).min(bound);
         let least = simulation
             .saved(sure, Effect::Worst)
             .clamp(least.min(most), most);
@@ -76,4 +92,44 @@ pub(super) fn combined(
         });
     }
     list
+}
+
+#[cfg(test)]
+mod tests {
+    use tr_format::event::Ktime;
+    use tr_text::phrase::Phrase;
+
+    use super::*;
+    use crate::candidate::{Advice, AdviceKind};
+
+    fn advised(gain: u64, keeps_work: bool) -> DistinctAdvice {
+        DistinctAdvice {
+            advice: Advice {
+                kind: AdviceKind::Sleep,
+                finding: Phrase::default(),
+                action: String::new(),
+                at_least: 0,
+                gain,
+                unless_meant: false,
+                from: Ktime(0),
+                to: Ktime(0),
+                processes: Vec::new(),
+            },
+            changes: 0,
+            keeps_work,
+        }
+    }
+
+    #[test]
+    fn the_cpus_still_need_the_time_for_the_work_that_remains() {
+        let kept = |gain| advised(gain, true);
+        for (changes, spare, most) in [
+            (vec![kept(20), kept(30)], 100, 50),
+            (vec![kept(20), kept(30)], 40, 40),
+            (vec![kept(20), kept(30)], 10, 30),
+            (vec![kept(20), kept(30), advised(7, false)], 40, 47),
+        ] {
+            assert_eq!(bound(&changes, spare), most);
+        }
+    }
 }

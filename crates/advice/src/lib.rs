@@ -153,7 +153,7 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
     let alone = withheld.alone(facts);
     distinct.limit_gains(alone, sleeps.superfluous.guessed);
 
-    let mut lines = AdviceLines::of(facts, &simulation, distinct.advice, alone);
+    let mut lines = AdviceLines::of(facts, &simulation, distinct.advice, alone, rated.spare);
     let had = CpuOwners::of(facts.analysis, facts.path, withheld.others);
     lines.add_machine(withheld.advice(facts, &had.names));
     let nothing = lines.nothing(facts)?;

@@ -6,7 +6,7 @@ use tr_analyze::critical_path::NoPath;
 use tr_analyze::schedule::Effect;
 
 use crate::candidate::{Advice, AdviceKind, Gain, MOST};
-use crate::combined::{combined, Combined};
+use crate::combined::{bound, combined, Combined};
 use crate::facts::BuildFacts;
 use crate::rating::DistinctAdvice;
 use crate::simulation::Simulation;
@@ -26,16 +26,18 @@ pub(super) struct AdviceLines {
 
 impl AdviceLines {
     /// The lines of advice without the one about other tasks and a CPU quota. `alone` is the time in nanoseconds that
-    /// the build takes if no other tasks use its CPUs, as the verdict shows it.
+    /// the build takes if no other tasks use its CPUs, as the verdict shows it, and `spare` the most time in nanoseconds
+    /// that changes save together if all work remains.
     pub fn of(
         facts: &BuildFacts<'_>,
         simulation: &Simulation,
         mut kept: Vec<DistinctAdvice>,
         alone: u64,
+        spare: u64,
     ) -> AdviceLines {
         kept.sort_by_key(|kept| rank(&kept.advice));
         kept.truncate(MOST);
-        let together = Together::of(facts, simulation, &kept, alone);
+        let together = Together::of(facts, simulation, &kept, alone, spare);
         let mut changes: Vec<Advice> = kept.into_iter().map(|kept| kept.advice).collect();
         let affinity = simulation.affinity.as_ref();
         let pin = affinity.and_then(|affinity| affinity.advice(facts));
@@ -98,6 +100,7 @@ impl Together {
         simulation: &Simulation,
         kept: &[DistinctAdvice],
         alone: u64,
+        spare: u64,
     ) -> Together {
         // Work that runs alone can perhaps neither be divided nor left out, so the common gain does not count advice on
         // such work.
@@ -107,13 +110,13 @@ impl Together {
         let all = counted.iter().fold(0, |all, kept| all | kept.changes);
         let gains = || counted.iter().map(|kept| kept.advice.gain);
         let sum = gains().fold(0, u64::saturating_add);
-        // The sum of the gains is an upper limit, because a rule may know a smaller gain than the simulation.
-        let most = simulation.saved(all, Effect::Best).min(sum);
+        let bound = bound(counted, spare);
+        let most = simulation.saved(all, Effect::Best).min(bound);
         if simulation.has_all_waits(facts) {
             Together {
                 sum,
                 most,
-                combined: combined(simulation, alone, counted),
+                combined: combined(simulation, alone, counted, spare),
             }
         } else {
             // The simulation lacks some waits, so it may find a gain for all changes together that is smaller than the

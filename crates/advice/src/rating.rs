@@ -30,6 +30,8 @@ pub(super) struct RatedCandidates {
     pub enough: Vec<RatedCandidate>,
     /// The change that saves most among those that are not shown because other tasks or a quota have the CPUs.
     pub silenced: Option<Silenced>,
+    /// The most time in nanoseconds that changes can save together if all work of the build remains.
+    pub spare: u64,
 }
 
 /// Finds the proposed changes that save enough for a line of advice. `candidates[n]` proposes the change with the bit
@@ -50,11 +52,12 @@ pub(super) fn rated(
         facts,
         simulation,
         withheld,
-        spare: spare(facts, &candidates, own)?,
+        spare: spare(facts, own)?,
     };
     let mut rated = RatedCandidates {
         enough: Vec::new(),
         silenced: None,
+        spare: gains.spare,
     };
     let mut checkers = Checkers::default();
     for (candidate, number) in candidates.into_iter().zip(0..) {
@@ -101,16 +104,12 @@ pub(super) fn rated(
     Ok(rated)
 }
 
-/// The most time in nanoseconds that a change can save if it only divides or moves work: the CPUs still need the time
-/// for all work of the build. `own` is the time in nanoseconds that the build takes without changes and without other
-/// tasks.
-fn spare(facts: &BuildFacts<'_>, candidates: &[Candidate], own: u64) -> Result<u64, NoPath> {
-    if candidates.iter().any(remains) {
-        let work = facts.limits()?.work;
-        Ok(own.saturating_sub(work.div_ceil(facts.cpus)))
-    } else {
-        Ok(own)
-    }
+/// The most time in nanoseconds that a change can save if it only divides or moves work, or leaves out waits: the CPUs
+/// still need the time for all work of the build. `own` is the time in nanoseconds that the build takes without changes
+/// and without other tasks.
+fn spare(facts: &BuildFacts<'_>, own: u64) -> Result<u64, NoPath> {
+    let work = facts.limits()?.work;
+    Ok(own.saturating_sub(work.div_ceil(facts.cpus)))
 }
 
 fn remains(candidate: &Candidate) -> bool {
@@ -219,6 +218,8 @@ pub(super) struct RatedCandidate {
 pub(super) struct DistinctAdvice {
     pub advice: Advice,
     pub changes: Changes,
+    /// Whether the CPUs have the same work with the change, because the change moves work or leaves out waits.
+    pub keeps_work: bool,
 }
 
 /// The advised changes, each of which explains another part of the critical path.
@@ -279,6 +280,7 @@ pub(super) fn distinct(
         if same || (kind.is_generic() && rated.candidate.evidence.iter().any(below)) {
             continue;
         }
+        let keeps_work = remains(&rated.candidate) || kind.of_waits().is_some();
         let new = facts.advice(rated.candidate, rated.gain);
         if matches!(
             kind,
@@ -290,6 +292,7 @@ pub(super) fn distinct(
         advice.push(DistinctAdvice {
             advice: new,
             changes: rated.changes,
+            keeps_work,
         });
     }
     let mut covered = vec![false; facts.path.segments.len()];
