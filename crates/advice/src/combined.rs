@@ -67,20 +67,19 @@ pub(super) fn combined(
 ) -> Vec<Combined> {
     let (mut all, mut sure) = (0, 0);
     let mut least = 0;
-    let advised = kept;
     let mut list = Vec::new();
-    for (kept, changes) in kept.iter().zip(1..) {
-        let advice = &kept.advice;
-        all |= kept.changes;
+    for (last, changes) in kept.iter().zip(1..) {
+        let advice = &last.advice;
+        all |= last.changes;
         if advice.at_least > 0 {
-            sure |= kept.changes;
+            sure |= last.changes;
             least = least.max(advice.at_least);
         }
         if changes < 2 {
             continue;
         }
         // Together, the changes save at least the certain gain of the best single change.
-        let bound = bound(advised.get(..changes).unwrap_or_default(), spare);
+        let bound = bound(kept.get(..changes).unwrap_or_default(), spare);
         let most = simulation.saved(all, Effect::Best).min(bound);
         let least = simulation
             .saved(sure, Effect::Worst)

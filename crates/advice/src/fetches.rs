@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tr_analyze::contention::join;
 use tr_analyze::critical_path::{Segment, TimeKind};
 use tr_analyze::dns::Lookup;
 use tr_analyze::ending::WaitEnd;
@@ -263,18 +264,14 @@ fn asked_again(facts: &BuildFacts<'_>) -> Option<Candidate> {
         network::is_local(connection) && time.is_some_and(|ns| ns >= ASKED_AGAIN)
     });
     let late: Vec<&Connection> = late.collect();
-    let mut spans: Vec<(Ktime, Ktime)> = Vec::new();
-    let mut all: Vec<(Ktime, Ktime)> = late
+    let spans = late
         .iter()
-        .filter_map(|connection| Some((connection.begun, connection.established?)))
-        .collect();
-    all.sort_unstable();
-    for (from, to) in all {
-        match spans.last_mut().filter(|(_, end)| *end >= from) {
-            Some((_, end)) => *end = to.max(*end),
-            None => spans.push((from, to)),
-        }
+        .filter_map(|connection| Some((connection.begun, connection.established?)));
+    let mut spans: Vec<(Ktime, Ktime)> = spans.collect();
+    if spans.is_empty() {
+        return None;
     }
+    join(&mut spans);
     let (mut groups, mut sum) = (BTreeSet::new(), 0u64);
     let segments = facts.segments();
     for (segment, group, _) in segments.filter(|(segment, ..)| segment.kind == TimeKind::Network) {

@@ -116,8 +116,8 @@ fn unsummed(analysis: &Analysis) -> Vec<(Ktime, Ktime)> {
     all
 }
 
-/// Sorts times, and joins those that overlap or touch.
-fn join(times: &mut Vec<(Ktime, Ktime)>) {
+/// Sorts spans of time, each with its beginning and its end, and joins those that overlap or touch.
+pub fn join(times: &mut Vec<(Ktime, Ktime)>) {
     times.sort_unstable();
     times.dedup_by(|next, last| {
         let overlaps = next.0 <= last.1;
