@@ -9,7 +9,7 @@ use crate::lines::{own_changes, AdviceLines};
 use crate::machine::WithheldTime;
 use crate::verdict::forecast::{is_much, Doubts, Forecast, Polls};
 use crate::verdict::turns::in_turn;
-use crate::verdict::{Blame, BuildVerdict, CpuOwners, Mostly, OpenKind, OpenPoint};
+use crate::verdict::{Blame, BuildVerdict, Condition, CpuOwners, Mostly, OpenKind, OpenPoint};
 use tr_insight::path;
 use tr_insight::processes::exit;
 
@@ -94,7 +94,7 @@ pub(crate) fn verdict(
         quota_of: withheld.container.clone(),
         stolen: stolen.map_or(0, |advice| advice.gain),
         changes: saved.unwrap_or(0),
-        unless_meant: own_changes(changes).all(|line| line.unless_meant),
+        condition: Condition::of(own_changes(changes).map(|line| (line.gain, line.unless_meant))),
         bound: findings.bound,
         // Waits that take longer than the build's own time are not shown, because other tasks cause a part of such
         // waits. An example is a loop that checks for the end of some work, while other tasks slow down that work.

@@ -91,9 +91,8 @@ pub struct BuildVerdict {
     pub stolen: u64,
     /// The most time in nanoseconds that all advised changes save together.
     pub changes: u64,
-    /// Whether none of the advised changes saves anything in the case that the build takes the affected time on
-    /// purpose.
-    pub(super) unless_meant: bool,
+    /// Whether the advised changes save time even in the case that the build takes the affected time on purpose.
+    pub(super) condition: Condition,
     /// For a build for which no change is advised: the least time in nanoseconds that the machine's CPUs need for the
     /// build's work.
     pub bound: Option<u64>,
@@ -107,6 +106,39 @@ pub struct BuildVerdict {
     /// Whether the recorded command failed. The verdict says nothing about the failure.
     pub(super) failed: bool,
     pub(super) cpus: u64,
+}
+
+/// Which of the advised changes save nothing in the case that the build takes the affected time on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Condition {
+    None,
+    OfSome,
+    OfAll,
+}
+
+/// The largest number of times that the gain of the changes which may save nothing ([`Condition::OfSome`]) fits into
+/// the gain of all changes. With a smaller gain, these changes are not worth a condition in the verdict.
+const CONDITIONAL: u64 = 10;
+
+impl Condition {
+    /// The condition of changes of which each is given with its gain in nanoseconds, and with whether it saves nothing
+    /// in the case that the build takes the time on purpose.
+    fn of(changes: impl Iterator<Item = (u64, bool)>) -> Condition {
+        let (mut all, mut conditional) = (0u64, 0u64);
+        for (gain, unless_meant) in changes {
+            all = all.saturating_add(gain);
+            if unless_meant {
+                conditional = conditional.saturating_add(gain);
+            }
+        }
+        if conditional == 0 || conditional.saturating_mul(CONDITIONAL) < all {
+            Condition::None
+        } else if conditional == all {
+            Condition::OfAll
+        } else {
+            Condition::OfSome
+        }
+    }
 }
 
 /// The cause of most of a build's waiting, for example a disk or a task that is not recorded.
@@ -228,10 +260,10 @@ impl BuildVerdict {
 
     /// The condition under which the advised changes save something, as words that follow [`BuildVerdict::saved`].
     fn condition(&self) -> &'static str {
-        if self.unless_meant {
-            ", unless that time is meant"
-        } else {
-            ""
+        match self.condition {
+            Condition::None => "",
+            Condition::OfSome => ", some of it unless the time is meant",
+            Condition::OfAll => ", unless that time is meant",
         }
     }
 
@@ -356,6 +388,25 @@ impl CpuOwners {
             others: of_others,
             nobody: others.saturating_sub(of_others),
             names: names.filter(|(_, ns)| *ns > 0).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_condition_names_how_many_changes_it_is_about() {
+        for (changes, condition) in [
+            (&[][..], Condition::None),
+            (&[(5, false)], Condition::None),
+            (&[(5, true), (7, true)], Condition::OfAll),
+            (&[(5, true), (7, false)], Condition::OfSome),
+            (&[(1, true), (99, false)], Condition::None),
+        ] {
+            let got = Condition::of(changes.iter().copied());
+            assert_eq!(got, condition, "{changes:?}");
         }
     }
 }

@@ -9,7 +9,7 @@ use tr_format::meta::{Known, Origin, Scope};
 
 use crate::candidate::AdviceKind;
 use crate::verdict::forecast::errors;
-use crate::verdict::{Blame, BuildVerdict};
+use crate::verdict::{Blame, BuildVerdict, Condition};
 use crate::SHORTEST;
 use tr_insight::processes::exit;
 use tr_insight::recordings::warnings;
@@ -63,7 +63,7 @@ pub(crate) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<BuildV
             .filter(|ns| ns.saturating_mul(AdviceKind::Stolen.least()) >= wall)
             .unwrap_or(0),
         changes: 0,
-        unless_meant: false,
+        condition: Condition::None,
         bound: None,
         mostly: None,
         waits: 0,
