@@ -169,6 +169,9 @@ pub(crate) struct Candidate {
     /// again and again until some work ended, and that work waited for a CPU. As far as this is proven
     /// (`Superfluous::proven`), the part does not count for the gain of the proposed change.
     pub(super) superfluous: Superfluous,
+    /// The time in nanoseconds by which the removed sleeps may be longer on free CPUs, beyond what the simulation shows.
+    /// The proposed change saves this time, too.
+    pub(super) longer: u64,
     /// The jobs that the proposed change runs at once. The time that these jobs take remains in the simulation.
     pub(super) jobs: Vec<Jobs>,
     pub(super) demand: CpuDemand,
@@ -192,6 +195,7 @@ impl Candidate {
             without: Without::own(|_, _| false, None),
             cap: 0,
             superfluous: Superfluous::default(),
+            longer: 0,
             jobs: Vec::new(),
             demand: CpuDemand::Same,
             work: AffectedWork::LeftOut,

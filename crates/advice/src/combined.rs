@@ -115,6 +115,7 @@ mod tests {
                 processes: Vec::new(),
             },
             changes: 0,
+            longer: 0,
             keeps_work,
         }
     }

@@ -151,7 +151,7 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
     let measurement = clocks::measurement(facts);
     withheld.keep(measurement.as_ref().map_or(0, |own| own.queued));
     let alone = withheld.alone(facts);
-    distinct.limit_gains(alone, sleeps.superfluous.guessed);
+    distinct.limit_gains(alone, sleeps.unsure());
 
     let mut lines = AdviceLines::of(facts, &simulation, distinct.advice, alone, rated.spare);
     let had = CpuOwners::of(facts.analysis, facts.path, withheld.others);
@@ -180,7 +180,7 @@ fn advised(facts: &BuildFacts<'_>) -> Result<BuildAdvice, NoPath> {
             had,
             bound: nothing.map(|(_, bound)| bound),
             simulated: simulation.own,
-            guessed: sleeps.superfluous.guessed,
+            unsure: sleeps.unsure(),
             starved: sleeps.starved_meanwhile(facts),
         },
     )?;

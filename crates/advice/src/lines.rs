@@ -111,7 +111,10 @@ impl Together {
         let gains = || counted.iter().map(|kept| kept.advice.gain);
         let sum = gains().fold(0, u64::saturating_add);
         let bound = bound(counted, spare);
-        let most = simulation.saved(all, Effect::Best).min(bound);
+        let longer = counted.iter().map(|kept| kept.longer);
+        let longer = longer.fold(0, u64::saturating_add);
+        let most = simulation.saved(all, Effect::Best).saturating_add(longer);
+        let most = most.min(bound);
         if simulation.has_all_waits(facts) {
             Together {
                 sum,

@@ -158,7 +158,7 @@ impl Gains<'_> {
         } else {
             candidate.cap
         };
-        gain.min(most)
+        gain.min(most).saturating_add(candidate.longer)
     }
 
     /// The least time in nanoseconds that a proposed change saves, as far as the simulation shows this. `change` is the
@@ -218,6 +218,8 @@ pub(super) struct RatedCandidate {
 pub(super) struct DistinctAdvice {
     pub advice: Advice,
     pub changes: Changes,
+    /// The part of the largest gain in nanoseconds that the simulation does not show ([`Candidate::longer`]).
+    pub longer: u64,
     /// Whether the CPUs have the same work with the change, because the change moves work or leaves out waits.
     pub keeps_work: bool,
 }
@@ -230,12 +232,12 @@ pub(super) struct Distinct {
 }
 
 impl Distinct {
-    /// Limits the gains to the time `alone` that the build takes if no other tasks use its CPUs. `guessed` is the time
+    /// Limits the gains to the time `alone` that the build takes if no other tasks use its CPUs. `unsure` is the time
     /// of sleeps that may or may not belong to the build's own time, so the largest gains may exceed `alone` by
-    /// `guessed`. Both times are in nanoseconds. A limit is needed because the gains follow from the simulated time,
+    /// `unsure`. Both times are in nanoseconds. A limit is needed because the gains follow from the simulated time,
     /// which is longer than `alone` if threads of a program wait for CPUs that other threads of the same program use.
-    pub fn limit_gains(&mut self, alone: u64, guessed: u64) {
-        let longest = alone.saturating_add(guessed);
+    pub fn limit_gains(&mut self, alone: u64, unsure: u64) {
+        let longest = alone.saturating_add(unsure);
         for DistinctAdvice { advice, .. } in &mut self.advice {
             advice.gain = advice.gain.min(longest);
             advice.at_least = advice.at_least.min(alone);
@@ -281,6 +283,7 @@ pub(super) fn distinct(
             continue;
         }
         let keeps_work = remains(&rated.candidate) || kind.of_waits().is_some();
+        let longer = rated.candidate.longer;
         let new = facts.advice(rated.candidate, rated.gain);
         if matches!(
             kind,
@@ -292,6 +295,7 @@ pub(super) fn distinct(
         advice.push(DistinctAdvice {
             advice: new,
             changes: rated.changes,
+            longer,
             keeps_work,
         });
     }

@@ -190,6 +190,7 @@ pub(super) fn with_sleeps_beside(
         without: Without::own(|kind, _| kind == TimeKind::Sleep, Some(of)),
         cap: alone.cap,
         superfluous: alone.superfluous,
+        longer: alone.longer,
         evidence: alone
             .evidence
             .iter()

@@ -158,10 +158,21 @@ pub(crate) fn of_tools(facts: &BuildFacts<'_>) -> Vec<bool> {
     facts.segments().map(is_of_tool).collect()
 }
 
-/// For each segment of the critical path, whether it is one of several sleeps of a process. Such sleeps may be a loop
-/// that checks for the end of other work of the build. If that work got more CPU time, the process would sleep less
-/// often.
-pub(crate) fn in_loops(facts: &BuildFacts<'_>) -> Vec<bool> {
+/// For each segment of the critical path, whether it is a sleep of a thread beside work of other threads of its process
+/// ([`is_beside_work`]).
+pub(crate) fn beside_work(facts: &BuildFacts<'_>) -> Vec<bool> {
+    let segments = facts.path.segments.iter();
+    let is_beside = segments.map(|segment| {
+        segment.kind == TimeKind::Sleep
+            && is_beside_work(facts, segment.thread, segment.from, segment.to)
+    });
+    is_beside.collect()
+}
+
+/// For each segment of the critical path that is one of several sleeps of a process, the process that decided on them.
+/// Such sleeps may be a loop that checks for the end of other work of the build. If that work got more CPU time, the
+/// process would sleep less often.
+pub(crate) fn in_loops(facts: &BuildFacts<'_>) -> Vec<Option<ProcessIx>> {
     let sleeper = |segment: &Segment| {
         let process = facts.analysis.thread(segment.thread).process;
         let (process, _) = sleeper(facts.analysis, process, segment.from);
@@ -172,10 +183,10 @@ pub(crate) fn in_loops(facts: &BuildFacts<'_>) -> Vec<bool> {
     for process in sleepers.iter().flatten() {
         *counts.entry(*process).or_default() += 1;
     }
-    let is_loop = |process| counts.get(&process).is_some_and(|count| *count > 1);
+    let is_loop = |process: &ProcessIx| counts.get(process).is_some_and(|count| *count > 1);
     sleepers
         .into_iter()
-        .map(|process| process.is_some_and(is_loop))
+        .map(|process| process.filter(is_loop))
         .collect()
 }
 

@@ -15,7 +15,7 @@ use crate::sleeps::classify::{is_equal, Naps, Sleeper};
 use crate::sleeps::nap::{sum, Nap, Superfluous, RUNTIMES};
 use crate::sleeps::pauses::{ends_by_signal, Pauses};
 use crate::sleeps::polls;
-use crate::sleeps::timers::queued_before;
+use crate::sleeps::timers::{longer_on_free_cpus, queued_before};
 use tr_insight::processes::label;
 use tr_text::phrase::Phrase;
 use tr_text::units;
@@ -103,6 +103,7 @@ fn of_naps(
         Some(interval.saturating_mul(loops))
     });
     let mut certainty = Certainty::Sure;
+    let mut longer = 0;
     let (kind, finding, action, cap) = match (intervals().min(), intervals().max()) {
         (Some(least), Some(most)) => (
             AdviceKind::Poll,
@@ -144,6 +145,7 @@ fn of_naps(
                 None => {
                     let pauses = Pauses::of(facts, &slept);
                     certainty = Certainty::unless_meant_if(pauses.may_be_meant());
+                    longer = longer_on_free_cpus(facts, &slept, pauses == Pauses::Longer);
                     let finding =
                         Phrase::with([&name], |[name]| pauses.finding(name, s, &time, &times));
                     (AdviceKind::Sleep, finding, pauses.action(), cap)
@@ -161,6 +163,7 @@ fn of_naps(
             .iter()
             .map(|naps| naps.superfluous)
             .fold(Superfluous::default(), Superfluous::plus),
+        longer,
         certainty,
         evidence: slept.iter().map(|nap| nap.group).collect(),
         ..Candidate::of(kind)

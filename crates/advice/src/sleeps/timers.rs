@@ -1,5 +1,6 @@
 //! Finds by how much sleeps would be longer on free CPUs. This concerns programs that set the timer of a sleep and then
-//! do other work: if the work takes less time, the program waits longer for the rest of the timer's time.
+//! do other work: if the work takes less time, the program waits longer for the rest of the timer's time. It also
+//! concerns timers that pass while other work is on the critical path, and programs that wait for a moment of the clock.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use tr_analyze::timers::set_early;
 use tr_format::event::Ktime;
 
 use crate::facts::BuildFacts;
-use crate::sleeps::nap::Nap;
+use crate::sleeps::nap::{sum, Nap};
 
 /// The largest number of threads that are searched for timers. A bound of the work.
 const THREADS: usize = 50;
@@ -31,6 +32,32 @@ pub(crate) fn queued_before(facts: &BuildFacts<'_>, slept: &[Nap]) -> u64 {
     let queue = Queue::of(&facts.path.segments);
     let queued = timers.map(|timer| queue.within(timer.set, timer.wait));
     queued.fold(0, u64::saturating_add)
+}
+
+/// The time in nanoseconds by which the given sleeps, which are sorted by time, may be longer on free CPUs, beyond what
+/// the simulation shows. A sleep whose first part passed beside other work on the path takes its whole time, even if
+/// that work waits for no CPU. If the sleeps get longer each time (`is_growing`), the program may wait for a moment of
+/// the clock, for example until something is old enough; then it also sleeps while, in the recording, it waited for a
+/// CPU before that moment. As the recording does not show such a moment, the sleeps are assumed to become at most twice
+/// as long by it.
+pub(crate) fn longer_on_free_cpus(facts: &BuildFacts<'_>, slept: &[Nap], is_growing: bool) -> u64 {
+    let (Some(timeline), Some(first), Some(last)) =
+        (&facts.analysis.timeline, slept.first(), slept.last())
+    else {
+        return 0;
+    };
+    let queue = Queue::of(&facts.path.segments);
+    let beside = slept.iter().map(|nap| {
+        let wait = timeline.around(nap.thread, nap.from);
+        wait.map_or(0, |wait| queue.within(wait.from, nap.from))
+    });
+    let beside = beside.fold(0, u64::saturating_add);
+    if !is_growing {
+        return beside;
+    }
+    let begin = facts.execution(first.by).map_or(first.from, |by| by.start);
+    let until_moment = queue.within(begin, last.from).min(sum(slept));
+    beside.max(until_moment)
 }
 
 /// The waits of the critical path for a CPU, sorted by time, each with the sum in nanoseconds of the waits before it.

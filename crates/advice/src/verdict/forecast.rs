@@ -5,6 +5,7 @@ use tr_analyze::share;
 
 use crate::facts::BuildFacts;
 use crate::machine::WithheldTime;
+use crate::sleeps::known::Starved;
 use crate::verdict::open::MUCH;
 
 /// The interval of a build's time without the time that the machine withheld, in nanoseconds.
@@ -19,16 +20,17 @@ pub(crate) struct Doubts {
     /// The simulated time in nanoseconds that a build under a CPU quota takes. It may be less than the recorded time
     /// without the throttled time.
     pub simulated: Option<u64>,
-    /// The length in nanoseconds of the sleeps for which it is not proven that they are shorter on free CPUs.
-    pub guessed: u64,
+    /// The length in nanoseconds of the sleeps for which it is not proven that they are shorter on free CPUs, and the
+    /// time by which sleeps may be longer there.
+    pub unsure: u64,
     /// The length in nanoseconds of the sleeps that are not on the critical path. A loop that checks for the end of
     /// some work sleeps less if that work takes less time.
     pub beside: u64,
     /// Loops on the critical path that sleep and check for the end of some work.
     pub polls: Option<Polls>,
-    /// The time in nanoseconds in which a process of the build slept again and again while other tasks of the build got
-    /// no CPU. A process that sleeps until the work of such tasks is done would sleep less on free CPUs.
-    pub starved: u64,
+    /// The time in which a process of the build slept again and again while other tasks of the build got no CPU. A
+    /// process that sleeps until the work of such tasks is done would sleep less on free CPUs.
+    pub starved: Starved,
     /// The CPU time in nanoseconds of threads that take turns. The simulation may run such threads at the same time
     /// ([`crate::verdict::turns`]).
     pub in_turn: u64,
@@ -63,8 +65,8 @@ impl Forecast {
         let error = errors(lost, likely, on_disks);
         let simulated = doubts.simulated.map(|own| own - own / 10);
         let soonest = doubts.polls.as_ref().map(|polls| polls.soonest);
-        let starved = if is_much(doubts.starved, facts.wall) {
-            doubts.starved
+        let starved = if is_much(doubts.starved.ns, facts.wall) {
+            doubts.starved.sleeps
         } else {
             0
         };
@@ -72,7 +74,7 @@ impl Forecast {
         let least = least.map(|less| likely.saturating_sub(less));
         let more = [
             error.above,
-            doubts.guessed,
+            doubts.unsure,
             doubts.in_turn,
             doubts.polls.as_ref().map_or(0, |polls| polls.late),
         ];

@@ -7,6 +7,7 @@ use crate::facts::BuildFacts;
 use crate::fetches;
 use crate::lines::{own_changes, AdviceLines};
 use crate::machine::WithheldTime;
+use crate::sleeps::known::Starved;
 use crate::verdict::forecast::{is_much, Doubts, Forecast, Polls};
 use crate::verdict::turns::in_turn;
 use crate::verdict::{Blame, BuildVerdict, Condition, CpuOwners, Mostly, OpenKind, OpenPoint};
@@ -25,10 +26,12 @@ pub(crate) struct Findings<'f> {
     pub bound: Option<u64>,
     /// The simulated time of the build in nanoseconds.
     pub simulated: u64,
-    /// The time in nanoseconds of sleeps for which it is not proven that they are shorter on free CPUs.
-    pub guessed: u64,
-    /// The time in nanoseconds in which tasks of the build got no CPU while a process slept again and again.
-    pub starved: u64,
+    /// The time in nanoseconds of sleeps that may belong to the build's own time ([`KnownSleeps::unsure`]).
+    ///
+    /// [`KnownSleeps::unsure`]: crate::sleeps::known::KnownSleeps::unsure
+    pub unsure: u64,
+    /// The time in which tasks of the build got no CPU while a process slept again and again.
+    pub starved: Starved,
 }
 
 /// The verdict on a build.
@@ -60,7 +63,7 @@ pub(crate) fn verdict(
     let lost = withheld.lost();
     let doubts = Doubts {
         simulated: (quota > 0).then_some(findings.simulated),
-        guessed: findings.guessed,
+        unsure: findings.unsure,
         beside: beside.map(|point| point.ns).fold(0, u64::saturating_add),
         // If only the build's code is to blame, the machine did not make the build's loops of sleeps longer.
         polls: if blame == Blame::Code {
@@ -72,7 +75,7 @@ pub(crate) fn verdict(
         in_turn: if lost > 0 { in_turn(facts) } else { 0 },
     };
     let forecast = Forecast::of(facts, likely, lost, &doubts);
-    let blame = if is_much(findings.starved, facts.wall) {
+    let blame = if is_much(findings.starved.ns, facts.wall) {
         blame.with_starved(saved.is_some_and(|saved| saved > 0))
     } else {
         blame

@@ -17,6 +17,7 @@ use tr_report::reports::{Ask, ReportKind};
 use super::kinds::hand::{Hand, BLOCKED, DEAD, RUNNING, SLEEPS};
 use super::{value, with, STYLE};
 
+mod free_cpus;
 mod loops;
 mod pauses;
 mod sleeps;
