@@ -95,7 +95,8 @@ impl Simulation {
     /// both cases the result is `None`.
     pub fn cpu_need(&self, facts: &BuildFacts<'_>, alone: u64) -> Option<CpuNeed> {
         if is_near(self.own, alone) && is_near(alone, self.own) {
-            CpuNeed::of(facts.cpus, &self.run, &self.schedule)
+            let need = CpuNeed::of(facts.cpus, &self.run, &self.schedule);
+            need.map(|need| need.for_time(alone))
         } else {
             None
         }

@@ -22,10 +22,10 @@ pub struct CpuNeed {
     /// The smallest number of CPUs on which the job would take hardly longer: a power of two, or the number of
     /// available CPUs.
     pub enough: u64,
-    /// The simulated time in nanoseconds of the build on the available CPUs without other tasks.
+    /// The time in nanoseconds of the build on the available CPUs without other tasks.
     pub on_available: u64,
-    /// The simulated time in nanoseconds of the build on the smallest number of CPUs that is enough (`enough`),
-    /// without other tasks.
+    /// The time in nanoseconds of the build on the smallest number of CPUs that is enough (`enough`), without other
+    /// tasks.
     pub on_enough: u64,
 }
 
@@ -40,7 +40,18 @@ impl CpuNeed {
         }
     }
 
-    /// Computes the CPUs that a build needs. `available` is the number of CPUs that the build could use; `alone` is
+    /// The same need for a build that takes the time `alone` in nanoseconds on the available CPUs without other tasks, by
+    /// a forecast that differs from the simulation.
+    pub fn for_time(self, alone: u64) -> CpuNeed {
+        let more = self.on_enough.saturating_sub(self.on_available);
+        CpuNeed {
+            on_available: alone,
+            on_enough: alone.saturating_add(more),
+            ..self
+        }
+    }
+
+    /// Computes the CPUs that a build needs, with the simulated times of the build. `available` is the number of CPUs that the build could use; `alone` is
     /// the result of simulating the build on these CPUs without other tasks.
     pub fn of(available: u64, alone: &Done, schedule: &Schedule) -> Option<CpuNeed> {
         let own = alone.wall;
