@@ -173,6 +173,9 @@ fn gains_are_limits() {
         let gains: Vec<(bool, (u64, u64))> = gains.collect();
         assert!(all.len() <= 7, "{}", build.name);
         let wall = wall - withheld;
+        // Sleeps may be longer without other tasks, as far as the forecast allows for it.
+        let most = json["advice"]["verdict"]["alone_at_most_ns"].as_u64();
+        let most = most.map_or(wall, |most| most.max(wall));
         assert!(
             gains.is_sorted_by(|(first_alone, first), (alone, next)| {
                 first_alone < alone || first_alone == alone && first.0 + first.1 >= next.0 + next.1
@@ -182,7 +185,7 @@ fn gains_are_limits() {
         );
         for (_, (_, gain)) in gains {
             assert!(
-                gain * 50 >= wall && gain <= wall,
+                gain * 50 >= wall && gain <= most,
                 "{}: {gain} of {wall}",
                 build.name
             );
@@ -371,7 +374,7 @@ fn a_gain_is_that_of_the_repair() {
     // started process, not as a part of the loop's wait for that process.
     let (finding, gain) = first("ticks");
     assert!(
-        finding.starts_with("loop.py waits 2.28 s for timers or time-outs, 5 times"),
+        finding.starts_with("loop.py waits 2.28 s for timers or time-outs, 5 × 448 ms"),
         "{finding}"
     );
     assert!((2200..2300).contains(&gain), "{gain}");
@@ -390,7 +393,7 @@ fn a_gain_is_that_of_the_repair() {
     // saved.
     let (finding, gain) = first("signals");
     assert!(
-        finding.starts_with("render waits 1.50 s for timers or time-outs, 3 times"),
+        finding.starts_with("render waits 1.50 s for timers or time-outs, 3 × 500 ms"),
         "{finding}"
     );
     assert!((880..920).contains(&gain), "{gain}");

@@ -15,6 +15,7 @@ use crate::sleeps::classify::{is_equal, Naps, Sleeper};
 use crate::sleeps::nap::{sum, Nap, Superfluous, RUNTIMES};
 use crate::sleeps::pauses::{ends_by_signal, Pauses};
 use crate::sleeps::polls;
+use crate::sleeps::rhythm::is_long;
 use crate::sleeps::timers::{longer_on_free_cpus, queued_before};
 use tr_insight::processes::label;
 use tr_text::phrase::Phrase;
@@ -93,10 +94,6 @@ fn of_naps(
         return None;
     }
     let (name, s) = facts.names(*sleepers.first()?, sleepers.iter().copied());
-    let times = |count: usize| match count {
-        1 => String::new(),
-        count => format!(", {} times", units::count(count as u64)),
-    };
     let intervals = || naps.iter().filter_map(|naps| Some(naps.checks?.0));
     let caps = naps.iter().filter_map(|naps| {
         let (interval, loops) = naps.checks?;
@@ -116,8 +113,9 @@ fn of_naps(
                 // Sleeps that are much shorter than the longest one do not belong to the loop, so `count` leaves such
                 // sleeps out.
                 let count = naps.iter().map(|naps| naps.count).sum();
+                let times = times(count, None);
                 Phrase::with([&name], |[name]| {
-                    format!("{name} check{s} every {interval}{}", times(count))
+                    format!("{name} check{s} every {interval}{times}")
                 })
             },
             "check more often, or wait for the event",
@@ -129,7 +127,7 @@ fn of_naps(
             let awaited = awaited.flatten().map(|ix| facts.analysis.process(ix));
             // An early wake-up may cut a sleep into several parts, so `count` leaves out the short parts.
             let count = naps.iter().map(|naps| naps.count).sum();
-            let (time, times) = (units::time(sum), times(count));
+            let (time, times) = (units::time(sum), times(count, each(&slept)));
             let needed = asked_work(facts, &slept).saturating_add(starting(facts, &slept));
             let cap = sum.saturating_sub(needed);
             let cap = cap.saturating_add(queued_before(facts, &slept));
@@ -168,6 +166,28 @@ fn of_naps(
         evidence: slept.iter().map(|nap| nap.group).collect(),
         ..Candidate::of(kind)
     })
+}
+
+/// The words for how often a program slept, which follow the sum of its sleeps. `each` is the length of each sleep in
+/// nanoseconds, if the sleeps are equally long.
+fn times(count: usize, each: Option<u64>) -> String {
+    let times = units::count(count as u64);
+    match (count, each) {
+        (1, _) => String::new(),
+        (_, Some(each)) => format!(", {times} × {}", units::time(each)),
+        (_, None) => format!(", {times} times"),
+    }
+}
+
+/// The median length in nanoseconds of the given sleeps without the short ones, if these are about equally long. It
+/// helps to find the sleep in the program's code.
+fn each(slept: &[Nap]) -> Option<u64> {
+    let longest = slept.iter().map(Nap::length).max()?;
+    let long = slept.iter().filter(|nap| is_long(nap, longest));
+    let mut lengths: Vec<u64> = long.map(Nap::length).collect();
+    lengths.sort_unstable();
+    let is_same = is_equal(*lengths.first()?, longest);
+    lengths.get(lengths.len() / 2).copied().filter(|_| is_same)
 }
 
 /// For each execution of a program, whether the proposed change removes the sleeps of this execution. The change

@@ -194,7 +194,7 @@ impl Pauses {
             }
             Pauses::TimeOutsAfterParent => "end at once, if that was the signal to end",
             Pauses::TimeOuts => {
-                "wait for less, or find out what does not come, unless the time is meant"
+                "find out what does not come, or wait for less, unless the time is meant"
             }
             Pauses::NothingRuns => "find out why, or sleep for less, unless the time is meant",
             Pauses::Plain => "wait for an event, unless the time is meant",

@@ -23,7 +23,7 @@ fn tries(status: u32) -> Hand {
 #[test]
 fn sleeps_after_failed_tries_name_them() {
     let text = advice(&analyzed(&tries(EXIT_1)));
-    let words = "sleeps 1.50 s, 3 times, after tries that fail: find out why they fail";
+    let words = "sleeps 1.50 s, 3 × 500 ms, after tries that fail: find out why they fail";
     assert!(text.contains(words), "{text}");
     // A server that a test kills does not count as failed.
     for status in [0, TERM] {
@@ -49,7 +49,7 @@ fn naps_until_children_end_name_them() {
     }
     ends(&mut hand, (10, 0), 1_545, 0);
     let text = advice(&analyzed(&hand));
-    let words = "sleeps 1.50 s, 3 times, until children of it have ended: wait for their ends";
+    let words = "sleeps 1.50 s, 3 × 500 ms, until children of it have ended: wait for their ends";
     assert!(text.contains(words), "{text}");
     assert!(!text.contains("is meant"), "{text}");
 }
@@ -90,7 +90,7 @@ fn an_installation_that_downloads_nothing_needs_no_cache() {
     ends(&mut hand, (10, 0), 1_545, 0);
     let text = advice(&analyzed(&hand));
     assert!(
-        text.contains("pip install kit sleeps 1.50 s, 3 times"),
+        text.contains("pip install kit sleeps 1.50 s, 3 × 500 ms"),
         "{text}"
     );
     assert!(!text.contains("cache"), "{text}");
@@ -180,7 +180,7 @@ fn a_timer_at_the_end_of_an_event_loop_is_none_to_wait_for() {
         ),
         (
             300,
-            "waits 800 ms for timers or time-outs: wait for less, or find out what does not come",
+            "waits 800 ms for timers or time-outs: find out what does not come, or wait for less",
         ),
     ] {
         let mut hand = command(1_300);

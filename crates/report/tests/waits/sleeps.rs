@@ -66,7 +66,7 @@ fn a_runtimes_end_makes_no_ticks_of_its_naps() {
     ends(&mut hand, (10, 0), 1_013, 0);
     let text = advice(&analyzed(&hand));
     assert!(
-        text.contains("waits 950 ms for timers or time-outs, 10 times"),
+        text.contains("waits 950 ms for timers or time-outs, 10 × 95 ms"),
         "{text}"
     );
     assert!(
@@ -100,7 +100,7 @@ fn naps_on_the_critical_path_are_no_ticks() {
     ends(&mut hand, (10, 0), 1_030, 0);
     let text = advice(&analyzed(&hand));
     assert!(
-        text.contains("≤ 990 ms") && text.contains("990 ms for timers or time-outs, 5 times"),
+        text.contains("≤ 990 ms") && text.contains("990 ms for timers or time-outs, 5 × 198 ms"),
         "{text}"
     );
 }
@@ -171,7 +171,9 @@ fn a_client_and_its_server_sleep_together() {
     ends(&mut hand, (10, 0), 1_225, 0);
     let text = advice(&analyzed(&hand));
     assert!(
-        text.contains("client sleeps 1.20 s, 6 times, while server sleeps 1.00 s: wait for events"),
+        text.contains(
+            "client sleeps 1.20 s, 6 × 200 ms, while server sleeps 1.00 s: wait for events"
+        ),
         "{text}"
     );
     assert!(!text.contains("not judged"), "{text}");
@@ -198,7 +200,7 @@ fn a_server_that_is_ended_has_slept_for_its_last_answer() {
     ends(&mut hand, (10, 0), 870, 0);
     let text = advice(&analyzed(&hand));
     assert!(
-        text.contains("≤ 800 ms server sleeps 800 ms, 4 times"),
+        text.contains("≤ 800 ms server sleeps 800 ms, 4 × 200 ms"),
         "{text}"
     );
 }
@@ -295,7 +297,7 @@ fn ticks_beside_work_are_no_sleeps_that_something_waits_for() {
     }
     ends(&mut hand, (10, 0), 1_040, 0);
     let text = advice(&analyzed(&hand));
-    assert!(text.contains("old sleeps 900 ms, 20 times"), "{text}");
+    assert!(text.contains("old sleeps 900 ms, 20 × 45 ms"), "{text}");
     assert!(!text.contains("while"), "{text}");
 }
 
@@ -401,7 +403,10 @@ fn a_servers_time_outs_do_not_delay_a_client_that_sleeps() {
     ends(&mut hand, (11, 1), 2_032, TERM);
     ends(&mut hand, (10, 0), 2_035, 0);
     let text = advice(&analyzed(&hand));
-    assert!(text.contains("client sleeps 2.01 s, 2 times: "), "{text}");
+    assert!(
+        text.contains("client sleeps 2.01 s, 2 × 1.00 s: "),
+        "{text}"
+    );
 }
 
 /// A server sleeps once, and then waits for requests with a time-out until it is ended. COMMAND works meanwhile. The
@@ -450,7 +455,7 @@ fn a_timer_before_an_answer_is_a_sleep() {
     ends(&mut hand, (10, 0), 1_110, 0);
     let text = advice(&analyzed(&hand));
     assert!(
-        text.contains("≤ 1.00 s server waits 1.00 s for timers or time-outs, 4 times"),
+        text.contains("≤ 1.00 s server waits 1.00 s for timers or time-outs, 4 × 250 ms"),
         "{text}"
     );
 }
@@ -527,7 +532,7 @@ fn a_loop_that_looks_for_a_worker_that_sleeps_names_it() {
     ends(&mut hand, (10, 0), 1_040, 0);
     let text = advice(&analyzed(&hand));
     assert!(
-        text.contains("times, while worker sleeps 998 ms: wait for events"),
+        text.contains("48 × 20 ms, while worker sleeps 998 ms: wait for events"),
         "{text}"
     );
 }
