@@ -57,13 +57,13 @@ impl<T> Workers<T> {
 }
 
 impl Workers {
-    /// The thread for which a worker of the kernel works at the time `at`: the last thread that woke the worker, if
-    /// this waking was at most `SOON` ns before.
-    pub fn works_for(&self, worker: Tid, at: Ktime) -> Option<ThreadIx> {
+    /// The thread for which a worker of the kernel works at the time `at`, and when the thread woke the worker: it is
+    /// the last thread that woke the worker, if this waking was at most `SOON` ns before.
+    pub fn works_for(&self, worker: Tid, at: Ktime) -> Option<(Ktime, ThreadIx)> {
         let wakings = self.wakings.get(&worker)?;
         let until = wakings.partition_point(|(time, _)| *time <= at);
         let (time, by) = wakings.get(until.checked_sub(1)?)?;
-        (at.since(*time) <= SOON).then_some(*by)
+        (at.since(*time) <= SOON).then_some((*time, *by))
     }
 }
 

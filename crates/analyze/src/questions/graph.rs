@@ -92,12 +92,30 @@ impl<'a> Graph<'a> {
     }
 
     /// The thread that wrote the output for which the waiting thread `thread` waited at the other end of a
-    /// pseudo-terminal. The kernel's worker `worker` carried this output from one end to the other.
+    /// pseudo-terminal, if that thread did not wait itself when the output came. The kernel's worker `worker` carried
+    /// this output from one end to the other.
     fn carried(&self, thread: ThreadIx, wait: &Stretch, worker: Tid) -> Option<ThreadIx> {
+        let (_, by) = self.writer(thread, wait, worker)?;
+        self.lives(by, wait.to).then_some(by)
+    }
+
+    /// Like `carried`, for a thread that began to wait before the worker had carried its output: the thread, and when
+    /// it gave the output to the worker. The two threads belong to different processes.
+    pub fn carried_late(&self, thread: ThreadIx, wait: &Stretch) -> Option<(Ktime, ThreadIx)> {
+        let Actor::Outside(worker) = wait.waker() else {
+            return None;
+        };
+        let (at, by) = self.writer(thread, wait, worker)?;
+        let process = |thread| self.analysis.thread(thread).process;
+        (at > wait.from && process(by) != process(thread)).then_some((at, by))
+    }
+
+    /// The thread that gave a worker of the kernel the output that ended a wait for a pseudo-terminal, and when it did.
+    fn writer(&self, thread: ThreadIx, wait: &Stretch, worker: Tid) -> Option<(Ktime, ThreadIx)> {
         let reads = matches!(wait.reason, Reason::Poll | Reason::Terminal);
-        let by = self.analysis.others.workers.works_for(worker, wait.to)?;
         let sleeps = wait.doing == Bucket::Wait(Wait::Sleep);
-        (reads && sleeps && by != thread && self.lives(by, wait.to)).then_some(by)
+        let writer = self.analysis.others.workers.works_for(worker, wait.to)?;
+        (reads && sleeps && writer.1 != thread).then_some(writer)
     }
 
     /// The kind of time of a wait that no recorded thread ended. `by_task` is whether an unrecorded task or a kernel

@@ -447,6 +447,25 @@ fn a_kernel_worker_leads_to_the_writer() {
     }
 }
 
+/// If the child already sleeps again when the worker of the kernel carries its output, the path still leads to the child.
+#[test]
+fn a_kernel_worker_leads_to_a_writer_that_waits_again() {
+    const WORKER: u32 = 77;
+    let mut hand = command(1_100);
+    starts(&mut hand, 10, 20, 11, 1);
+    sleeps(&mut hand, (11, 1), 30, (Reason::Timer, SLEEPS));
+    sleeps(&mut hand, (10, 0), 50, (Reason::Terminal, SLEEPS));
+    wakes(&mut hand, 0, 850, (11, 1));
+    names(&mut hand, 851, WORKER, "kworker/u8:3");
+    hand.waking(1, 852 * MS, 11, WORKER);
+    sleeps(&mut hand, (11, 1), 853, (Reason::Timer, SLEEPS));
+    wakes(&mut hand, WORKER, 854, (10, 0));
+    ends(&mut hand, (10, 0), 890, 0);
+    let analysis = analyzed(&hand);
+    assert!(steps(&analysis).contains(&11));
+    assert_eq!(longest(&analysis), ("sleep".to_owned(), 820));
+}
+
 const SERVER: Address = Address::V4(std::net::Ipv4Addr::new(10, 0, 0, 53));
 
 fn asks(hand: &mut Hand, at: i64, id: u16) {

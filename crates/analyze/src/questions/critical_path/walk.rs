@@ -75,6 +75,13 @@ enum Step {
         then: Then,
         inferred: bool,
     },
+    /// The walk over the critical path goes to another thread at an earlier moment, `at`. From then on, a worker of the
+    /// kernel carried what this thread had written; this is time of the present thread.
+    Carried {
+        thread: ThreadIx,
+        at: Ktime,
+        kind: TimeKind,
+    },
     /// The walk over the critical path goes through time of the present thread itself, back to the beginning of that
     /// time.
     Own {
@@ -183,6 +190,20 @@ impl Walk<'_> {
                     (self.then, self.then_inferred) = (then, self.then_inferred | inferred);
                     passed.push(next);
                     thread = next;
+                    continue;
+                }
+                Step::Carried {
+                    thread: next,
+                    at,
+                    kind,
+                } => {
+                    self.add(thread, (at, now), kind, false);
+                    self.wait_for((thread, now), next, Then::Woke);
+                    self.away = self.away(thread, next, now);
+                    self.then = Then::Woke;
+                    (thread, now) = (next, at);
+                    passed.clear();
+                    passed.push(thread);
                     continue;
                 }
                 Step::Own {
@@ -301,8 +322,22 @@ impl Walk<'_> {
         match self.graph.ended(thread, wait) {
             StretchCause::Thread(waker) => Step::shown(waker, self.link(thread, waker, wait)),
             StretchCause::Own(TimeKind::Unknown) => self.evidence_in(thread, now, wait),
-            StretchCause::Own(kind) => self.sleep(thread, wait, kind),
+            StretchCause::Own(kind) => self
+                .carried(thread, wait, kind)
+                .unwrap_or_else(|| self.sleep(thread, wait, kind)),
         }
+    }
+
+    /// The step of the walk over the critical path to the thread whose output a worker of the kernel carried to the
+    /// present thread, if it began to wait meanwhile ([`Graph::carried_late`]).
+    fn carried(&self, thread: ThreadIx, wait: &Stretch, kind: TimeKind) -> Option<Step> {
+        let (at, writer) = self.graph.carried_late(thread, wait)?;
+        let is_followed = at > self.from && self.away.is_none_or(|away| away.since < at);
+        is_followed.then_some(Step::Carried {
+            thread: writer,
+            at,
+            kind,
+        })
     }
 
     /// The step of the walk over the critical path from the beginning of a thread, which leads to the thread that
