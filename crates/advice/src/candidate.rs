@@ -25,6 +25,7 @@ named! {
         Link = "link", "A linker decides";
         Configure = "configure", "A configuration decides";
         Install = "install", "An installation of packages decides";
+        Compress = "compress", "A compression decides";
         /// Advice on sleeps of a fixed length.
         Sleep = "sleep", "Sleeps decide";
         Poll = "poll", "A loop that sleeps and checks decides";
@@ -255,7 +256,9 @@ impl AdviceKind {
             AdviceKind::Short | AdviceKind::Wrapper => 300,
             _ => 1000,
         };
-        (0, worst)
+        // The fastest level of xz needs about a tenth of the time of its slowest one.
+        let best = if self == AdviceKind::Compress { 100 } else { 0 };
+        (best, worst)
     }
 
     /// Whether advice of this kind only repeats the forecast of the verdict and proposes no change.

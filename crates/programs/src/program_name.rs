@@ -143,6 +143,33 @@ impl ProgramName {
         self.tool().is_some_and(|tool| tool.converges)
     }
 
+    /// Whether the program compresses data by a slow level if it is executed with these arguments.
+    pub fn compresses_slowly(&self, args: &[&[u8]]) -> bool {
+        let Some(how) = self.tool().and_then(|tool| tool.compression) else {
+            return false;
+        };
+        let any = |list: &str| args.iter().any(|arg| has(list, arg));
+        let level = args.iter().skip(1).find_map(|arg| compression_level(arg));
+        let compresses = (how.with.is_empty() || any(how.with)) && !any(how.without);
+        compresses && level.unwrap_or(how.level) >= how.slow
+    }
+
+    /// Divides the arguments of a compiler into those that decide what it makes, and those that only choose its warnings.
+    /// For other programs, all arguments are of the first kind.
+    pub fn without_lints<'a>(&self, args: &[&'a [u8]]) -> (Vec<&'a [u8]>, Vec<&'a [u8]>) {
+        let lints = self.tool().map_or(&[][..], |tool| tool.lints);
+        let (mut others, mut chosen) = (Vec::new(), Vec::new());
+        let mut is_value = false;
+        for arg in args {
+            let lint = lints.iter().find(|lint| arg.starts_with(lint.as_bytes()));
+            // `-Wl,OPTION` passes an option on to the linker.
+            let is_lint = is_value || lint.is_some() && !arg.contains(&b',');
+            if is_lint { &mut chosen } else { &mut others }.push(*arg);
+            is_value = !is_value && lint.is_some_and(|lint| lint.len() == arg.len());
+        }
+        (others, chosen)
+    }
+
     /// The advice to do without a program that only finds and starts another program, such as npx. `None` for any other
     /// program.
     pub fn bypass(&self) -> Option<&'static str> {
@@ -206,9 +233,74 @@ impl ProgramName {
     }
 }
 
+/// The level of a compression that an argument sets: 9 for `-9`, `-9n`, `-z9`, `-mx=9` and `--best`.
+fn compression_level(arg: &[u8]) -> Option<u8> {
+    let text = std::str::from_utf8(arg).ok()?;
+    let option = match text {
+        "--best" => return Some(9),
+        "--fast" => return Some(1),
+        _ => text.strip_prefix('-')?,
+    };
+    let level = ["z", "mx="]
+        .iter()
+        .find_map(|prefix| option.strip_prefix(prefix))
+        .unwrap_or(option);
+    let digits = level.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    digits.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn slow_levels_of_compression_are_known() {
+        for (line, want) in [
+            ("xz -9 a.tar", true),
+            ("xz a.tar", true),
+            ("xz -1 -T1", false),
+            ("xz -dc a.tar.xz", false),
+            ("gzip -9n", true),
+            ("gzip", false),
+            ("zstd -19 a", true),
+            ("zstd a", false),
+            ("7z a -mx=9 a.7z b", true),
+            ("7z x a.7z", false),
+            ("dpkg-deb -Zxz --build root a.deb", true),
+            ("dpkg-deb -z1 --build root a.deb", false),
+            ("dpkg-deb -x a.deb root", false),
+            ("gcc -9 a.c", false),
+        ] {
+            let args: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+            let program = ProgramName::new(line.split(' ').next().unwrap());
+            assert_eq!(program.compresses_slowly(&args), want, "{line}");
+        }
+    }
+
+    #[test]
+    fn options_for_warnings_do_not_decide_what_a_compiler_makes() {
+        let without = |line: &str| {
+            let args: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+            let program = ProgramName::new(line.split(' ').next().unwrap());
+            let text = |args: Vec<&[u8]>| String::from_utf8(args.join(&b' ')).unwrap();
+            let (others, lints) = program.without_lints(&args);
+            (text(others), text(lints))
+        };
+        let both = |others: &str, lints: &str| (others.to_owned(), lints.to_owned());
+        assert_eq!(
+            without("rustc --crate-name a -D warnings a.rs -Wunused"),
+            both("rustc --crate-name a a.rs", "-D warnings -Wunused")
+        );
+        assert_eq!(
+            without("rustc --cap-lints allow a.rs"),
+            both("rustc a.rs", "--cap-lints allow")
+        );
+        assert_eq!(
+            without("clang -Wall -Wl,-z -DX a.c"),
+            both("clang -Wl,-z -DX a.c", "-Wall")
+        );
+        assert_eq!(without("make -Wall"), both("make -Wall", ""));
+    }
     use crate::command_line::{program_of, program_of_args};
     use tr_format::event::Comm;
 

@@ -141,6 +141,19 @@ pub enum Change {
     Numbered(&'static str),
 }
 
+/// How a program compresses data. The lists of arguments are separated by spaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compression {
+    /// The arguments of which the program needs one to compress; empty if it needs none.
+    pub with: &'static str,
+    /// The arguments with which the program does not compress.
+    pub without: &'static str,
+    /// The level of the compression if no argument sets one.
+    pub level: u8,
+    /// The lowest level that takes several times as long as the program's fastest one.
+    pub slow: u8,
+}
+
 /// Where a tool's version is found: the directories of a path, or an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
@@ -225,6 +238,11 @@ pub struct KnownProgram {
     /// Whether scripts run the program repeatedly until its output no longer changes, because each
     /// run reads what the previous one wrote (LaTeX).
     pub(crate) converges: bool,
+    /// How the program compresses data, if it does.
+    pub(crate) compression: Option<Compression>,
+    /// The beginnings of a compiler's options that only choose its warnings, so that they do not change what it makes. An
+    /// option that is only the beginning has its value in the next argument (`-D warnings`).
+    pub(crate) lints: &'static [&'static str],
     /// Whether the program is a compiler driver for C, C++, Fortran, CUDA or a related language, so
     /// that its calls are entries of a `compile_commands.json`.
     pub(crate) drives: bool,
@@ -274,6 +292,8 @@ pub(crate) const PROGRAM: KnownProgram = KnownProgram {
     handles_files: false,
     warms_up: false,
     converges: false,
+    compression: None,
+    lints: &[],
     drives: false,
     labels: "",
     steps: "",

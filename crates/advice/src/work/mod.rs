@@ -7,6 +7,7 @@ mod last;
 mod phases;
 mod repeated;
 mod requests;
+mod same_input;
 mod starts;
 
 use crate::candidate::Candidate;
@@ -18,6 +19,7 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         alone::candidates,
         repeated::candidates,
         requests::candidates,
+        same_input::candidates,
         starts::candidates,
     ];
     families.iter().flat_map(|family| family(facts)).collect()

@@ -1,5 +1,5 @@
-//! Which programs do a whole phase of the build on the critical path? Advises what to do about linkers, configurations
-//! and installations of packages.
+//! Which programs do a whole phase of the build on the critical path? Advises what to do about linkers, configurations,
+//! installations of packages, and compressions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use tr_programs::tools::Role;
 use tr_text::phrase::Phrase;
 use tr_text::units;
 
-use crate::candidate::{AdviceKind, Candidate};
+use crate::candidate::{AdviceKind, Candidate, Certainty};
 use crate::facts::{add, on_cpu, BuildFacts, Execution};
 
 /// The least number of bytes that count as a download of packages. A guess: an index or an answer with an error is
@@ -25,7 +25,43 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let mut all: Vec<Candidate> = linkers(facts).into_iter().collect();
     all.extend(phase(facts, Role::Configure, AdviceKind::Configure));
     all.extend(phase(facts, Role::Packages, AdviceKind::Install));
+    all.extend(compressors(facts));
     all
+}
+
+/// Advice on each program that compresses data by a slow level on the critical path.
+fn compressors(facts: &BuildFacts<'_>) -> Vec<Candidate> {
+    let mut by_program: BTreeMap<&ProgramName, Vec<Group>> = BTreeMap::new();
+    for (group, execution) in facts.all() {
+        // A forked process has no command line of its own.
+        let called = match (execution.exec, execution.owner) {
+            (None, Some(owner)) => owner,
+            _ => group,
+        };
+        if execution.program.compresses_slowly(&facts.args(called)) {
+            let of = by_program.entry(&execution.program).or_default();
+            of.push(group);
+        }
+    }
+    let candidate = |groups: Vec<Group>| {
+        let all = facts.set(groups.iter().copied());
+        let time = facts.on_path(&all, on_cpu);
+        let (name, s) = facts.names(*groups.first()?, groups.iter().copied());
+        Some(Candidate {
+            finding: Phrase::with([&name], |[name]| {
+                format!("{name} pack{s} data for {}", units::time(time))
+            }),
+            action:
+                "use a lower level, several threads (-T0, pigz) or zstd, unless the size matters"
+                    .into(),
+            without: Without::work(all),
+            cap: time,
+            certainty: Certainty::UnlessMeant,
+            evidence: groups,
+            ..Candidate::of(AdviceKind::Compress)
+        })
+    };
+    by_program.into_values().filter_map(candidate).collect()
 }
 
 fn linkers(facts: &BuildFacts<'_>) -> Option<Candidate> {

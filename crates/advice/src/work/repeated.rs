@@ -33,6 +33,8 @@ struct Equal {
     group: Group,
     /// The CPU time of the execution in nanoseconds.
     cpu: u64,
+    /// The options of a compiler that only choose its warnings.
+    lints: Vec<String>,
     /// The execution that writes the input of this one into a pipe; `None` if there is none.
     source: Option<Group>,
 }
@@ -46,6 +48,8 @@ struct Again {
     /// For repetitions in which two different build tools started the two executions: the tool that started the first
     /// execution, and the tool that started the later one. `None` stands for all other repetitions.
     builds: BTreeSet<Option<(Group, Group)>>,
+    /// Whether the repeated executions of a compiler have other options for warnings than the earlier ones.
+    have_other_lints: bool,
 }
 
 pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
@@ -83,8 +87,8 @@ fn equal_executions(facts: &BuildFacts<'_>, inputs: &Inputs<'_, '_>) -> BTreeMap
         {
             continue;
         }
-        let normal_args = |group| -> Vec<String> {
-            let args = facts.args(group).into_iter();
+        let normal = |args: Vec<&[u8]>| -> Vec<String> {
+            let args = args.into_iter();
             let args = args.map(|arg| argument(arg, &cwd, &[], Paths::Whole));
             args.collect()
         };
@@ -93,7 +97,8 @@ fn equal_executions(facts: &BuildFacts<'_>, inputs: &Inputs<'_, '_>) -> BTreeMap
             Input::Files => None,
             Input::Of(source) => Some(source),
         };
-        let args = normal_args(group);
+        let (args, lints) = execution.program.without_lints(&facts.args(group));
+        let (args, lints) = (normal(args), normal(lints));
         // A configure script overwrites the same file (conftest) for each test, so equal command lines have different
         // inputs.
         if args.iter().any(|arg| arg.contains("conftest")) || args.len() < 2 {
@@ -103,13 +108,14 @@ fn equal_executions(facts: &BuildFacts<'_>, inputs: &Inputs<'_, '_>) -> BTreeMap
         let call = Call {
             program: execution.program.clone(),
             args,
-            source: source.map(normal_args).unwrap_or_default(),
+            source: source.map_or(Vec::new(), |source| normal(facts.args(source))),
             directory,
         };
         let of = equal.entry(call).or_default();
         of.push(Equal {
             group,
             cpu: exec.times.on_cpu,
+            lints,
             source,
         });
     }
@@ -150,6 +156,7 @@ impl Again {
         for other in alike {
             self.groups.push(other.group);
             self.sum = self.sum.saturating_add(other.cpu);
+            self.have_other_lints |= other.lints != first.lints;
             let tools = builds_of(facts, first.group).zip(builds_of(facts, other.group));
             self.builds
                 .insert(tools.filter(|(first, second)| first != second));
@@ -169,7 +176,11 @@ impl Again {
                     Phrase::with([&name], |[name]| {
                         format!("{later} compiles again what {earlier} compiled: {name}, {work}")
                     }),
-                    "find out why it is out of date, or ",
+                    if self.have_other_lints {
+                        "give both the same options for warnings, or "
+                    } else {
+                        "find out why it is out of date, or "
+                    },
                 )
             }
             _ => {

@@ -16,6 +16,7 @@ const DRIVER: KnownProgram = KnownProgram {
     children: Children::FailLate,
     label: Label::Compiler,
     step: Some(compiler),
+    lints: &["-W"],
     drives: true,
     ..PROGRAM
 };
@@ -48,6 +49,17 @@ const RUSTC: KnownProgram = KnownProgram {
     children: Children::Fail,
     label: Label::Named("--crate-name"),
     step: Some(rustc),
+    lints: &[
+        "-A",
+        "-D",
+        "-F",
+        "-W",
+        "--allow",
+        "--deny",
+        "--forbid",
+        "--warn",
+        "--cap-lints",
+    ],
     ..PROGRAM
 };
 
@@ -102,6 +114,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         role: Some(Role::Compiler),
         version: Some(GCC),
         label: Label::Compiler,
+        lints: &["-W"],
         ..PROGRAM
     },
     KnownProgram {
