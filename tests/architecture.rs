@@ -244,7 +244,7 @@ fn names_of_programs_stand_in_the_table() {
                             sort stack stat task test time timeout tr tr-trace true type which";
     const ABOUT: [(&str, &str); 8] = [
         ("crates/advice/src/work/inputs.rs", "git"),
-        ("crates/advice/src/wrappers.rs", "ccache sccache"),
+        ("crates/advice/src/caches.rs", "ccache sccache"),
         // The string "tar" is the end of an archiver's name here, as in `bsdtar`.
         ("crates/advice/src/depends.rs", "tar"),
         // Here the name of a program says where imported data comes from, for example from pytest's report.

@@ -279,9 +279,12 @@ impl AdviceKind {
         )
     }
 
-    /// Whether advice of this kind is about one task alone, so that advice of any other kind explains more.
+    /// Whether advice of this kind is about tasks by themselves, so that advice of any other kind explains more.
     pub(super) fn is_generic(self) -> bool {
-        matches!(self, AdviceKind::Last | AdviceKind::Alone)
+        matches!(
+            self,
+            AdviceKind::Last | AdviceKind::Alone | AdviceKind::Compress
+        )
     }
 
     /// The kind of wait on the critical path that the advice is about; `None` if the advice is about something else.

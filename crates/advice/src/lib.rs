@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod affinity;
+mod caches;
 mod candidate;
 mod clocks;
 mod combined;

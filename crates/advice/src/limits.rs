@@ -21,6 +21,11 @@ use tr_programs::program_name::ProgramName;
 use tr_text::phrase::Phrase;
 use tr_text::units;
 
+/// The change that is advised if a program waits for a child until a time-out and then kills it. Tests of time-outs do so
+/// on purpose.
+pub(crate) const AFTER_TIME_OUT: &str =
+    "find out why it does not end, or use a shorter time-out, unless the time is meant";
+
 /// A bound of the work: at most `THREADS` threads of a process are searched, and at most `PARTS` entries in the
 /// timeline of each thread.
 const THREADS: usize = 200;
@@ -244,10 +249,10 @@ pub(super) fn given_up_at_once(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             finding: Phrase::with([&name, &label::phrase(process)], |[name, child]| {
                 format!("{name} waits {time} for {child}, until its time-out, and kills it")
             }),
-            action: "use a shorter time-out, or find out why it does not end".into(),
+            action: AFTER_TIME_OUT.into(),
             without: Without::own(is_wait, Some(facts.set(groups.iter().copied()))),
             cap: ns.min(timeout.length()),
-            certainty: Certainty::Unsure,
+            certainty: Certainty::UnlessMeant,
             evidence: groups,
             ..Candidate::of(AdviceKind::Sleep)
         })
@@ -272,10 +277,12 @@ pub(super) fn ended_by_limit(facts: &BuildFacts<'_>) -> Vec<Candidate> {
             finding: Phrase::with([&label::phrase(analysis.process(*child))], |[child]| {
                 format!("timeout ends {child} after {}", units::time(ran(process)))
             }),
-            action: "find out why it does not end, or use a shorter limit".into(),
+            action:
+                "find out why it does not end, or use a shorter limit, unless the time is meant"
+                    .into(),
             without: Without::own(is_wait, Some(below)),
             cap,
-            certainty: Certainty::Unsure,
+            certainty: Certainty::UnlessMeant,
             evidence: vec![group],
             ..Candidate::of(AdviceKind::Sleep)
         })

@@ -7,7 +7,7 @@ use crate::facts::BuildFacts;
 use crate::jobs::{runners, BuildJobs};
 use crate::simulation::OTHER_CHANGES;
 use crate::sleeps::known::KnownSleeps;
-use crate::{fetches, machine, sleeps, waits, work, wrappers};
+use crate::{caches, fetches, machine, sleeps, waits, work, wrappers};
 
 /// The changes of a build that the rules of advice propose, with what else the rules found.
 pub(super) struct Proposals<'f> {
@@ -29,6 +29,7 @@ impl<'f> Proposals<'f> {
         candidates.extend(runners::candidates(facts));
         candidates.extend(machine::candidates(facts));
         candidates.extend(wrappers::candidates(facts));
+        candidates.extend(caches::candidates(facts));
         candidates.retain(|candidate| candidate.cap > 0);
         let sleeps = KnownSleeps::of(facts, &candidates);
         candidates.sort_by_key(|candidate| (std::cmp::Reverse(candidate.cap), candidate.kind));

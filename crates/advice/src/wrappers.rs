@@ -1,5 +1,4 @@
-//! Gives advice on programs that stand between the build and its work: programs that find and start other programs, and
-//! caches that keep compilers' results.
+//! Gives advice on programs that stand between the build and its work, because they find and start other programs.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,26 +10,16 @@ use tr_analyze::schedule::MOST;
 use tr_analyze::what_if::Without;
 use tr_programs::command_line;
 use tr_programs::program_name::ProgramName;
-use tr_programs::tools::Role;
 
-use crate::candidate::{AdviceKind, Candidate, Certainty};
-use crate::facts::{BuildFacts, Execution};
+use crate::candidate::{AdviceKind, Candidate};
+use crate::facts::BuildFacts;
 use tr_text::units;
-
-/// The least number of compiled files for which a compiler's cache gets advice: the files that calls of the cache
-/// compiled. A guess: with only two files, it may be chance that neither is in the cache.
-const FILES: usize = 3;
-/// The least CPU time in ns of a compiler below a compiler's cache that counts as a compilation. If the cache has the
-/// result, nothing is compiled. A guess between the CPU time of a compiler driver's start and the CPU time of the
-/// smallest compilation.
-const COMPILED: u64 = 10_000_000;
 
 pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let mut all = starters(facts);
     all.extend(launchers(facts));
     all.extend(scripts(facts));
     all.extend(shims(facts));
-    all.extend(cold_cache(facts));
     all
 }
 
@@ -342,59 +331,4 @@ fn shims(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         }))
     };
     by_manager.into_iter().filter_map(candidate).collect()
-}
-
-/// Whether an execution runs a compiler's cache such as ccache. A call through a link in a directory `ccache` counts,
-/// too.
-fn is_cache(facts: &BuildFacts<'_>, group: Group, execution: &Execution) -> bool {
-    let file = facts.exec(group).map_or(&b""[..], |exec| &exec.filename);
-    let mut parts = file.rsplit(|byte| *byte == b'/').skip(1);
-    ["ccache", "sccache"]
-        .iter()
-        .any(|name| execution.program.is(name))
-        || parts.next() == Some(b"ccache")
-}
-
-/// Advice on a compiler's cache in which no call found its result, for example because it was empty. The advice is
-/// given if there are at least as many compilations as calls.
-fn cold_cache(facts: &BuildFacts<'_>) -> Option<Candidate> {
-    let caches = facts
-        .all()
-        .filter(|(group, execution)| is_cache(facts, *group, execution));
-    let caches: Vec<Group> = caches.map(|(group, _)| group).collect();
-    if caches.len() < FILES {
-        return None;
-    }
-    // A cache that lacks a result starts the compiler as a child, or replaces itself by the compiler.
-    let below = facts.below(&caches);
-    let own: BTreeSet<ProcessIx> = caches
-        .iter()
-        .filter_map(|group| Some(facts.execution(*group)?.process))
-        .collect();
-    let compilers = facts.all().filter(|(group, execution)| {
-        let is_below =
-            below.get(*group as usize) == Some(&true) || own.contains(&execution.process);
-        let compiles = execution.program.role() == Some(Role::Compiler);
-        is_below && compiles && execution.on_cpu >= COMPILED
-    });
-    let compilers: Vec<Group> = compilers.map(|(group, _)| group).collect();
-    if compilers.len() < caches.len() {
-        return None;
-    }
-    let set = facts.set(compilers.iter().copied());
-    let time = facts.on_path(&set, |kind, _| kind == TimeKind::OnCpu);
-    let files = units::count(caches.len() as u64);
-    Some(Candidate {
-        finding: format!(
-            "the compiler's cache had no hit for {files} files, {}",
-            units::time(time)
-        )
-        .into(),
-        action: "keep its directory from build to build (CCACHE_DIR, SCCACHE_DIR)".into(),
-        without: Without::work(set),
-        cap: time,
-        certainty: Certainty::Unsure,
-        evidence: caches,
-        ..Candidate::of(AdviceKind::ColdCache)
-    })
 }

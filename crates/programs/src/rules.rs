@@ -305,7 +305,9 @@ fn named_test(line: &Line) -> Option<FoundStep> {
         "-test.sh",
     ]
     .iter();
-    let is = starts || ends.any(|end| name.ends_with(end));
+    // As in `cart.test.js` and `cart.spec.ts`.
+    let inside = [".test.", ".spec."].iter().any(|part| name.contains(part));
+    let is = starts || inside || ends.any(|end| name.ends_with(end));
     is.then(|| test_in(line.path.as_bytes(), text(name)))?
 }
 

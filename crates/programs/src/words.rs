@@ -129,6 +129,26 @@ pub fn test_of_cargo(path: &str) -> Option<&str> {
     Some(unhashed(name)).filter(|plain| path.contains("/deps/") && *plain != name)
 }
 
+/// Whether a call of one of Go's tools (compile, vet) with these arguments, in this directory, is for a package of Go's
+/// standard library: it has the option `-std`, or its directory lies in the sources of a Go installation.
+pub fn is_of_go_library(args: &[&[u8]], directory: &[u8]) -> bool {
+    let mut parts = directory.split(|byte| *byte == b'/').peekable();
+    let is_installed = [&b"/usr/"[..], b"/opt/", b"/snap/"]
+        .iter()
+        .any(|root| directory.starts_with(root));
+    let mut is_library = false;
+    while let Some(part) = parts.next() {
+        let is_version = |prefix: &[u8]| {
+            let rest = part.strip_prefix(prefix);
+            rest.is_some_and(|rest| rest.first().is_some_and(u8::is_ascii_digit))
+        };
+        let is_go = part == b"go" && is_installed || is_version(b"go-") || is_version(b"go");
+        let is_toolchain = part.starts_with(b"toolchain@");
+        is_library |= (is_go || is_toolchain) && parts.peek() == Some(&&b"src"[..]);
+    }
+    is_library || args.contains(&&b"-std"[..])
+}
+
 /// The package whose tests a program built by `go test` runs, from its path
 /// `/tmp/go-build1/b001/PACKAGE.test`; `None` for another path.
 pub fn test_of_go(path: &str) -> Option<&str> {
@@ -231,4 +251,34 @@ pub(crate) fn relative(arg: &[u8]) -> &[u8] {
     }
     let mut parts = arg.rsplit(|byte| *byte == b'/');
     parts.find(|part| !part.is_empty()).unwrap_or(arg)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_of_gos_library_are_in_its_installation() {
+        let compile: &[&[u8]] = &[b"compile"];
+        for (directory, want) in [
+            ("/usr/share/go-1.19/src/net/http", true),
+            ("/usr/local/go/src/fmt", true),
+            ("/root/sdk/go1.22.1/src/fmt", true),
+            (
+                "/root/go/pkg/mod/golang.org/toolchain@v0.0.1-go1.22.1.linux-amd64/src/fmt",
+                true,
+            ),
+            ("/root/go/src/example.com/x", false),
+            ("/usr/share/gocode/src/github.com/x", false),
+            ("/w/go", false),
+            ("", false),
+        ] {
+            assert_eq!(
+                is_of_go_library(compile, directory.as_bytes()),
+                want,
+                "{directory}"
+            );
+        }
+        assert!(is_of_go_library(&[b"compile", b"-std"], b"/w"));
+    }
 }

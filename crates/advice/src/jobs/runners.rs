@@ -128,19 +128,22 @@ fn at_once_least(time: u64, cpus: u64, tests: TestTimes, each: u64) -> u64 {
         .min(time)
 }
 
-/// Advice on test runners (pytest and rspec) that run all their tests in one process, one after the other.
+/// Advice on test runners that run all their tests in one process, one after the other: pytest and rspec, and others
+/// whose arguments say so (`jest -i`).
 fn in_one_process(facts: &BuildFacts<'_>) -> Vec<Candidate> {
     let times = test_times(facts);
     let candidate = |(group, execution): (Group, &crate::facts::Execution)| {
         let known = changes::known(&execution.program)
             .filter(|known_program| known_program.role == Role::Tests)?;
-        if !(known.family == Family::Pytest && !execution.program.is_test_worker()
-            || known.family == Family::Rspec)
-            || known.jobs(&facts.args(group)).is_some()
-            || facts.cpus < 2
-        {
+        let jobs = known.jobs(&facts.args(group));
+        let runs_all = match known.family {
+            Family::Pytest | Family::Rspec => jobs.is_none(),
+            _ => jobs == Some(Some(1)) && known.takes_jobs() && !known.runs_one(),
+        };
+        if !runs_all || execution.program.is_test_worker() || facts.cpus < 2 {
             return None;
         }
+        let is_told = jobs.is_some();
         let tests = times.get(&execution.process).copied();
         let (action, each) = match (known.family, tests) {
             (Family::Pytest, None) => (
@@ -157,7 +160,8 @@ fn in_one_process(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         // All sleeps may be in one test, and then running tests at once saves little. Without the tests' lengths this
         // is not known.
         let asleep = facts.on_path(&set, |kind, _| kind == TimeKind::Sleep);
-        if tests.is_none() && asleep.saturating_mul(2) > time {
+        let sleeps = asleep.saturating_mul(2) > time;
+        if tests.is_none() && sleeps && !is_told {
             return None;
         }
         let name = facts.name(group);
@@ -179,7 +183,8 @@ fn in_one_process(facts: &BuildFacts<'_>) -> Vec<Candidate> {
                 Some(set),
             ),
             cap: time - at_once_least(time, facts.cpus, tests.unwrap_or_default(), each),
-            demand: CpuDemand::Number,
+            demand: CpuDemand::of_jobs(sleeps, true),
+            certainty: Certainty::unsure_if(is_told),
             evidence: vec![group],
             ..Candidate::of(AdviceKind::Tests)
         })

@@ -11,12 +11,16 @@ use tr_analyze::timeline::{Actor, Bucket, Wait};
 use tr_analyze::what_if::Without;
 use tr_format::event::Ktime;
 use tr_programs::program_name::ProgramName;
+use tr_programs::rules;
+use tr_programs::steps::{StepKind, Tests};
 use tr_programs::tools::Role;
 
 use crate::candidate::{AdviceKind, Candidate, Certainty};
 use crate::facts::BuildFacts;
+use crate::limits::AFTER_TIME_OUT;
 use crate::sleeps::awaited::superfluous;
 use crate::sleeps::nap::{sum, Nap, Superfluous, BESIDE, LOOP};
+use crate::sleeps::pauses::Pauses;
 use crate::sleeps::polls;
 use crate::sleeps::rhythm::{is_long, is_paced};
 use tr_insight::processes::timeout::timed_out;
@@ -78,8 +82,8 @@ pub(super) struct SleepsByKind<'f> {
     pub abandoned: Vec<Candidate>,
     /// Whether a process gave up waiting for a child and killed the child.
     pub gives_up: bool,
-    /// Whether a process sleeps in a rhythm, which is probably meant.
-    pub keeps_rate: bool,
+    /// Whether a process sleeps in a rhythm, which is probably meant, or sleeps for times that its tests may need.
+    pub is_meant: bool,
 }
 
 /// Classifies the sleeps of each process. A process that runs `timeout`, whose limit has passed, is left out, and so
@@ -119,8 +123,9 @@ pub(super) fn classify<'f>(
             let polls = naps.checks.is_some();
             // A program that sleeps in a rhythm is probably meant to keep that rate, so it gets no advice. A loop that
             // provably checks for something gets advice even if its sleeps have a rhythm.
-            if is_paced && !polls {
-                kinds.keeps_rate = true;
+            let is_meant = is_paced || may_be_tested(facts, sleeper, &naps.slept);
+            if is_meant && !polls {
+                kinds.is_meant = true;
                 continue;
             }
             kinds
@@ -145,6 +150,42 @@ fn sleeper<'f>(facts: &'f BuildFacts<'_>, group: Group) -> Option<Sleeper<'f>> {
         Some(runner) => Sleeper::TestsOf(&runner.program),
         None => Sleeper::Program(&execution.program),
     })
+}
+
+/// Whether the sleeps of one process may be what its tests test: a test of a time-out or of a rate has to take its time.
+/// The answer is no if the recording shows something else about the sleeps, or if most of the time is in sleeps of one
+/// length. Such sleeps are those of a fixture, which runs for each test, while tests of times have different times.
+fn may_be_tested(facts: &BuildFacts<'_>, sleeper: Sleeper<'_>, slept: &[Nap]) -> bool {
+    let is_test = |group: Group| {
+        let step = rules::step(&facts.args(group));
+        step.is_some_and(|step| step.kind == StepKind::Test || step.tests != Tests::None)
+    };
+    let in_tests =
+        matches!(sleeper, Sleeper::TestsOf(_)) || slept.first().is_some_and(|nap| is_test(nap.by));
+    in_tests && !repeats_one_length(slept) && !Pauses::of(facts, slept).have_reason()
+}
+
+/// Whether at least [`LOOP`] of the given sleeps, which take most of their time, have about one length.
+fn repeats_one_length(slept: &[Nap]) -> bool {
+    let mut lengths: Vec<u64> = slept.iter().map(Nap::length).collect();
+    lengths.sort_unstable();
+    let sum = sum(slept);
+    let mut first = 0;
+    let mut within = 0u64;
+    for (last, longest) in lengths.iter().enumerate() {
+        within = within.saturating_add(*longest);
+        while let Some(shortest) = lengths
+            .get(first)
+            .filter(|least| !is_equal(**least, *longest))
+        {
+            within = within.saturating_sub(*shortest);
+            first += 1;
+        }
+        if last + 1 - first >= LOOP && within.saturating_mul(2) > sum {
+            return true;
+        }
+    }
+    false
 }
 
 /// Advice on the sleeps of a process during which it stops a child (SIGSTOP), for example to limit the child's CPU
@@ -212,13 +253,13 @@ fn until_kill(facts: &BuildFacts<'_>, slept: &[Nap], child: &Process) -> Option<
                 units::count(slept.len() as u64),
             )
         }),
-        action: "use a shorter time-out, or find out why it does not end".into(),
+        action: AFTER_TIME_OUT.into(),
         without: Without::own(
             |kind, _| kind == TimeKind::Sleep,
             Some(facts.set(slept.iter().map(|nap| nap.group))),
         ),
         cap: sum,
-        certainty: Certainty::Unsure,
+        certainty: Certainty::UnlessMeant,
         evidence: slept.iter().map(|nap| nap.group).collect(),
         ..Candidate::of(AdviceKind::Sleep)
     })
@@ -302,6 +343,36 @@ mod tests {
     use tr_analyze::model::ThreadIx;
 
     use super::*;
+
+    #[test]
+    fn sleeps_of_a_fixture_have_one_length() {
+        let slept = |lengths: &[u64]| -> Vec<Nap> {
+            let nap = |length: &u64| Nap {
+                thread: ThreadIx(0),
+                group: 0,
+                by: 0,
+                from: Ktime(0),
+                to: Ktime(*length),
+                ran: Ktime(*length),
+            };
+            lengths.iter().map(nap).collect()
+        };
+        for (lengths, one_length) in [
+            (&[500, 510, 500][..], true),
+            (&[500, 500, 500, 20, 30, 900], true),
+            (&[500, 500], false),
+            (&[3000], false),
+            (&[100, 200, 400, 800], false),
+            (&[50, 50, 50, 900], false),
+            (&[], false),
+        ] {
+            assert_eq!(
+                repeats_one_length(&slept(lengths)),
+                one_length,
+                "{lengths:?}"
+            );
+        }
+    }
 
     #[test]
     fn a_life_has_most_of_the_sleeps() {

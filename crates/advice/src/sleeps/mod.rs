@@ -35,11 +35,11 @@ pub(super) fn candidates(facts: &BuildFacts<'_>) -> Vec<Candidate> {
         stopping,
         abandoned,
         gives_up,
-        keeps_rate,
+        is_meant,
     } = classify(facts, by_process, &graces.waiting);
     let mut candidates = lines(facts, by_sleeper);
     candidates.extend(stopping);
-    if candidates.is_empty() && !gives_up && !keeps_rate && !has_needed {
+    if candidates.is_empty() && !gives_up && !is_meant && !has_needed {
         candidates.extend(off_path(facts));
     }
     candidates.extend(abandoned);

@@ -153,6 +153,11 @@ impl Pauses {
         )
     }
 
+    /// Whether the recording shows why the program slept, or what ended the sleeps.
+    pub fn have_reason(self) -> bool {
+        !matches!(self, Pauses::TimeOuts | Pauses::NothingRuns | Pauses::Plain)
+    }
+
     /// Whether the program ended right after these sleeps, so that they were the last thing it waited for.
     pub fn is_last(self) -> bool {
         matches!(self, Pauses::TimeOutsAtEnd | Pauses::TimeOutsAfterParent)

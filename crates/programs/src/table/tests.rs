@@ -123,7 +123,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         tells_tests: true,
         jobs: Some(JobTool {
             options: "--maxWorkers -w",
-            one: "--runInBand -i",
+            one: "--runInBand -i --detectOpenHandles",
             by_default: DefaultJobs::Seen,
             ..JOBS
         }),
@@ -138,6 +138,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         tells_tests: true,
         jobs: Some(JobTool {
             options: "--maxWorkers",
+            one: "--no-file-parallelism",
             by_default: DefaultJobs::Seen,
             ..JOBS
         }),

@@ -598,7 +598,7 @@ fn naps_until_a_kill_are_a_time_out() {
     ends(&mut hand, (10, 0), at + 10, 0);
     let text = advice(&analyzed(&hand));
     assert!(
-        text.contains("sleeps 750 ms, 4 times, and then kills hangs: use a shorter time-out"),
+        text.contains("sleeps 750 ms, 4 times, and then kills hangs: find out why it does not end"),
         "{text}"
     );
     assert!(!text.contains("not judged"), "{text}");
